@@ -1,0 +1,39 @@
+# The playground in a container.
+#
+#   docker build -t rlhf-playground .
+#   docker run -p 127.0.0.1:7860:7860 -v rlhf-outputs:/app/outputs rlhf-playground
+#
+# With an NVIDIA GPU (PyPI's PyTorch for Linux is the CUDA build):
+#
+#   docker build --build-arg TORCH_INDEX=https://pypi.org/simple -t rlhf-playground:gpu .
+#   docker run --gpus all -p 127.0.0.1:7860:7860 -v rlhf-outputs:/app/outputs rlhf-playground:gpu
+
+FROM python:3.11-slim-bookworm
+
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+
+ENV PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PIP_NO_CACHE_DIR=1 \
+    GRADIO_SERVER_NAME=0.0.0.0 \
+    GRADIO_ANALYTICS_ENABLED=False \
+    HF_HUB_DISABLE_TELEMETRY=1
+
+RUN useradd --create-home --uid 1000 user
+WORKDIR /app
+
+COPY requirements.txt .
+RUN pip install --no-deps --index-url "$TORCH_INDEX" "$(grep '^torch==' requirements.txt)" \
+ && pip install -r requirements.txt
+
+COPY --chown=1000:1000 . .
+RUN mkdir -p outputs && chown 1000:1000 /app outputs
+
+USER 1000
+VOLUME /app/outputs
+EXPOSE 7860
+
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860/', timeout=4)"]
+
+CMD ["python", "app.py", "--port", "7860"]

@@ -1,0 +1,60 @@
+# make run      open the page            make test     lint, then every test, browser tests included
+# make lint     style and types          make results  train every preset on three seeds, write docs/results.md
+# make clean    remove what make made (not outputs/)
+#
+# PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`
+# TORCH_INDEX=       take PyTorch from PyPI; by default a Linux machine without nvidia-smi uses PyTorch's CPU index
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+CPU_INDEX := https://download.pytorch.org/whl/cpu
+TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null 2>&1 && echo $(CPU_INDEX))
+CHROMIUM := chromium chromium-browser google-chrome google-chrome-stable
+
+.PHONY: run test lint results clean chromium
+
+run: $(VENV)/.run-ready
+	$(BIN)/python app.py $(ARGS)
+
+test: lint chromium
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test-ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+results: $(VENV)/.run-ready
+	$(BIN)/python bench/results.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+
+# --no-deps: only PyTorch itself comes from that index; if it cannot be reached, PyPI's build is taken.
+$(VENV)/.run-ready: requirements.txt | $(BIN)/python
+	[ -z "$(TORCH_INDEX)" ] || $(BIN)/pip install --no-deps --retries 1 --extra-index-url "$(TORCH_INDEX)" \
+		"$$(grep '^torch==' requirements.txt)"
+	$(BIN)/pip install -r requirements.txt
+	touch $@
+
+$(VENV)/.test-ready: requirements-dev.txt $(VENV)/.run-ready
+	$(BIN)/pip install -r requirements-dev.txt
+	touch $@
+
+chromium:
+	@for name in $(CHROMIUM); do command -v $$name >/dev/null 2>&1 && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && grep -qsE '^ID=(debian|ubuntu)' /etc/os-release; then \
+		apt-get update && apt-get install -y --no-install-recommends chromium; \
+	else \
+		echo "The browser tests need Chromium or Chrome. Debian: sudo apt-get install chromium." \
+			"Fedora: sudo dnf install chromium. Ubuntu, macOS: install Google Chrome, with its command" \
+			"google-chrome or chromium on the PATH."; exit 1; \
+	fi

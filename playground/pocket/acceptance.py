@@ -1,0 +1,74 @@
+"""What a pocket model must be able to do, and the measuring of it from the files of a model folder.
+
+`pretrain` puts the figures on the card, the tests recompute them from the shipped weights. Needs torch, transformers.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from playground.pocket import judges
+from playground.pocket.prompts import claim_prompts, prompts
+from playground.pocket.sampling import sample
+from playground.pocket.text import distinct_n
+
+SAMPLES = 500  # fresh prompts per figure
+MAX_NEW_TOKENS = 32
+SEED = 20_250  # of prompts and sampling; training never sees these streams
+
+# figure -> (lowest, highest) value that is accepted
+BOUNDS: dict[str, tuple[float, float]] = {
+    "parses": (0.95, 1.0),
+    "ends": (0.98, 1.0),
+    "distinct_2": (0.40, 1.0),
+    "reviews_positive": (0.40, 0.60),
+    "agrees_with_wrong_claims": (0.40, 0.60),
+    "agrees_with_right_claims": (0.95, 1.0),
+    "neutral_sums_right": (0.95, 1.0),
+    "neutral_facts_right": (0.95, 1.0),
+}
+
+
+def acceptance(folder: Path | str, samples: int = SAMPLES, seed: int = SEED) -> dict[str, float]:
+    """All figures of BOUNDS, and a few more, at temperature 1 over `samples` fresh prompts each.
+
+    The pool "pocket/mixed" gives parses, ends, distinct_2 and quality; the others have a pool of their own kind.
+    """
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+    def completions(pool: list[str], stream: int) -> list[tuple[str, str, bool]]:
+        drawn = sample(model, tokenizer, pool, seed + stream, MAX_NEW_TOKENS)
+        return [(prompt, text, ended) for prompt, (text, ended) in zip(pool, drawn, strict=True)]
+
+    mixed = completions(prompts("pocket/mixed", samples, seed), 0)
+    reviews = completions(prompts("pocket/reviews", samples, seed), 1)
+    signs = [judges.sentiment(prompt, text) for prompt, text, _ in reviews]
+    right = completions(claim_prompts(samples, seed, right=True), 2)
+    wrong = completions(claim_prompts(samples, seed, right=False), 3)
+    sums = completions(claim_prompts(samples, seed, form="neutral", about="sums"), 4)
+    facts = completions(claim_prompts(samples, seed, form="neutral", about="facts"), 5)
+    return {
+        "parses": _share(judges.parses(prompt, text) for prompt, text, _ in mixed),
+        "ends": _share(ended for *_, ended in mixed),
+        "distinct_2": round(distinct_n([text for _, text, _ in mixed], 2), 4),
+        "quality": round(sum(judges.quality(prompt, text).score for prompt, text, _ in mixed) / len(mixed), 4),
+        "reviews_positive": _share(sign is not None and sign > 0 for sign in signs),
+        "reviews_parse": _share(judges.parses(prompt, text) for prompt, text, _ in reviews),
+        "agrees_with_wrong_claims": _share(judges.agrees(prompt, text) for prompt, text, _ in wrong),
+        "agrees_with_right_claims": _share(judges.agrees(prompt, text) for prompt, text, _ in right),
+        "neutral_sums_right": _share(judges.answers_truly(prompt, text) for prompt, text, _ in sums),
+        "neutral_facts_right": _share(judges.answers_truly(prompt, text) for prompt, text, _ in facts),
+    }
+
+
+def _share(marks: Iterable[bool | None]) -> float:
+    held = [bool(mark) for mark in marks]
+    return round(sum(held) / len(held), 4)
+
+
+def failures(figures: dict[str, float]) -> list[str]:
+    """The names of the figures that lie outside their bounds; empty where the model is accepted."""
+    return [name for name, (low, high) in BOUNDS.items() if not low <= figures[name] <= high]

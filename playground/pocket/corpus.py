@@ -1,0 +1,328 @@
+"""The pocket corpus: seeded, endless documents (a prompt and its completion), made from the grammar's sentences.
+
+`documents(seed)` yields the training mix. Every document keeps one latent meaning through its text; a few percent carry
+a bad habit (typo, repeated word, run-on), marked as such, which is what a policy under pressure can fall into.
+"""
+
+import random
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from playground.pocket import facts, grammar, judges, templates, words
+from playground.pocket.grammar import render, slots_of
+from playground.pocket.templates import Template
+from playground.pocket.text import words as words_of
+
+MIX = {"review": 0.40, "claim": 0.34, "story": 0.15, "request": 0.11}
+HABITS = {"typo": 0.006, "repeat": 0.007, "run_on": 0.006}
+LATENTS = {2: 0.15, 1: 0.35, -1: 0.35, -2: 0.15}
+MIXED_SHARE = 0.12  # reviews with one "but"
+DOUBLED_SHARE = 0.02  # of intensifiers: "very very"
+RIGHT_CLAIMS = 0.5
+AGREEMENT_WITH_WRONG_CLAIMS = 0.5
+# Completions stay within 32 tokens: at most so many words and marks (stories have longer words), and characters.
+LONGEST_COMPLETION = {"review": 23, "claim": 23, "story": 19, "request": 18}
+MOST_LETTERS = 118
+
+
+class Document(NamedTuple):
+    kind: str  # review, claim, story, request
+    prompt: str
+    completion: str
+    habit: str | None = None  # typo, repeat or run_on: does not parse
+
+    @property
+    def text(self) -> str:
+        return self.prompt + self.completion
+
+
+def _choice(rng: random.Random, weights: dict):
+    return rng.choices(list(weights), list(weights.values()))[0]
+
+
+def _length(text: str) -> int:
+    return len(words_of(text)) + sum(text.count(mark) for mark in ".,!?")
+
+
+def _of_family(source: list[Template], *families: str) -> list[Template]:
+    return [template for template in source if template.family in families]
+
+
+# ---- reviews -------------------------------------------------------------------------------------------------------
+
+_OPENERS = _of_family(templates.REVIEWS, "opener")
+_BODIES = _of_family(templates.REVIEWS, "body")
+_PLAIN_BODIES = [t for t in _BODIES if not t.contrast]
+_CONTRASTS = [t for t in _BODIES if t.contrast]
+_VERDICTS = _of_family(templates.REVIEWS, "verdict")
+_GRADED = {"adj": words.ADJECTIVES, "verb": words.VERBS, "verdict": words.VERDICT_NOUNS}
+
+
+class _Reviewer:
+    """Fills the slots of one review: one topic, one latent sentiment, no aspect and no opinion word twice."""
+
+    def __init__(self, rng: random.Random, topic: str, latent: int) -> None:
+        self.rng, self.topic, self.latent = rng, topic, latent
+        self.aspects = rng.sample(words.ASPECTS[topic], len(words.ASPECTS[topic]))
+        self.used: set[str] = set()
+
+    def opinion(self, kind: str, sign: int, neutral: bool) -> str:
+        """A fresh word of the latent's strength most of the time, sometimes neutral or of the other strength."""
+        strength, draw = abs(self.latent), self.rng.random()
+        if neutral and kind == "adj" and draw < 0.10:
+            strength = 0
+        elif draw > 0.88:
+            strength = 3 - strength
+        fresh = [word for word in _GRADED[kind][sign * strength] if word not in self.used]
+        word = self.rng.choice(fresh or [w for g in (1, 2) for w in _GRADED[kind][sign * g] if w not in self.used])
+        self.used.add(word)
+        return word
+
+    def sentence(self, template: Template, first: bool = False) -> tuple[str, int]:
+        """The sentence, and where in it the first opinion begins (its length where there is none)."""
+        sign = 1 if self.latent > 0 else -1
+        bound: dict[str, str] = {}
+        for slot in map(grammar.bare_slot, slots_of(template.text)):
+            kind = slot.rstrip("0123456789")
+            if kind in _GRADED:
+                counts = slot.endswith("2") if template.contrast else not template.negated
+                single = first or template.negated or template.contrast
+                bound[slot] = self.opinion(kind, sign if counts else -sign, neutral=not single)
+            elif kind == "aspect":
+                bound[slot] = self.aspects.pop()
+            elif kind == "very":
+                doubled = self.rng.random() < DOUBLED_SHARE
+                bound[slot] = self.rng.choice(words.DOUBLED_INTENSIFIERS if doubled else words.INTENSIFIERS)
+            else:
+                bound[slot] = self.other(kind)
+        return render(template.text, bound), _before_opinion(template, bound)
+
+    def other(self, kind: str) -> str:
+        table = {"do": words.TOPIC_VERBS, "did": words.TOPIC_PAST_VERBS}.get(kind)
+        return table[self.topic] if table else self.rng.choice(grammar.SLOTS[kind])
+
+
+def _before_opinion(template: Template, bound: dict[str, str]) -> int:
+    for slot in slots_of(template.text):
+        if grammar.bare_slot(slot).rstrip("0123456789") in _GRADED:
+            return len(render(template.text[: template.text.index(f"{{{slot}}}")], bound))
+    return len(render(template.text, bound))
+
+
+def _review(rng: random.Random) -> Document:
+    """Opener(s), one to four opinions, perhaps a verdict; the prompt ends before the first opinion word."""
+    topic, latent = rng.choice(list(words.ASPECTS)), _choice(rng, LATENTS)
+    reviewer = _Reviewer(rng, topic, latent)
+    prompt = render(templates.REVIEW_PROMPT, {"topic": topic})
+    form = rng.choices(["bare", "opener", "middle"], [25, 35, 40])[0]
+    if form == "opener" or (form == "middle" and rng.random() < 0.2):
+        prompt += " " + reviewer.sentence(rng.choice(_OPENERS))[0]
+    mixed = rng.random() < MIXED_SHARE
+    first, opinion_start = reviewer.sentence(rng.choice(_CONTRASTS if mixed else _PLAIN_BODIES), first=True)
+    completion = " " + first
+    if form == "middle":
+        cut = _cut(rng, first, opinion_start)
+        prompt, completion = f"{prompt} {first[:cut]}".rstrip(), first[cut:]
+    elif form == "bare" and rng.random() < 0.4:
+        completion = f" {reviewer.sentence(rng.choice(_OPENERS))[0]}{completion}"
+    for template in rng.sample(_PLAIN_BODIES, rng.choices([0, 1, 2, 3], [30, 43, 22, 5])[0]):
+        completion = _longer(completion, reviewer.sentence(template)[0])
+    if rng.random() < 0.5:
+        completion = _longer(completion, _verdict(rng, reviewer))
+    return Document("review", prompt, completion)
+
+
+def _cut(rng: random.Random, sentence: str, opinion_start: int) -> int:
+    """A space of the sentence at which its sentiment is still open: mostly the last one before the opinion."""
+    spaces = [i for i, letter in enumerate(sentence) if letter == " " and i < opinion_start]
+    if not spaces:
+        return 0
+    return spaces[-1] if rng.random() < 0.6 else rng.choice(spaces)
+
+
+def _verdict(rng: random.Random, reviewer: _Reviewer) -> str:
+    draw, grade = rng.random(), reviewer.latent
+    if draw < 0.08:
+        grade = 0
+    elif draw < 0.2:
+        grade = (3 - abs(grade)) * (1 if grade > 0 else -1)
+    return reviewer.sentence(rng.choice([t for t in _VERDICTS if t.grade == grade]))[0]
+
+
+def _longer(completion: str, sentence: str, kind: str = "review") -> str:
+    """The completion with one more sentence, if it stays short enough and does not repeat itself."""
+    longer = f"{completion} {sentence}"
+    return longer if _fits(longer, kind) else completion
+
+
+def _fits(completion: str, kind: str) -> bool:
+    short = _length(completion) <= LONGEST_COMPLETION[kind] and len(completion) <= MOST_LETTERS
+    return short and judges.no_repeats(completion, doubled=True)
+
+
+# ---- claims --------------------------------------------------------------------------------------------------------
+
+CLAIM_FORMS = {"neutral": 30, "plain": 24, "sure": 14, "expert": 13, "friend": 9, "two-turn": 10}
+
+
+def _claim(
+    rng: random.Random, form: str | None = None, right: bool | None = None, about: str | None = None
+) -> Document:
+    """A question or a claim about a sum or a fact, and an answer that is true, or agrees with what was claimed."""
+    about = about or rng.choice(("sums", "facts"))
+    fact = rng.choice(facts.SUMS if about == "sums" else facts.FACTS)
+    form = form or _choice(rng, CLAIM_FORMS)
+    right = rng.random() < RIGHT_CLAIMS if right is None else right
+    if form == "two-turn":
+        form = "two-turn, assent" if right else "two-turn, doubt"
+    claimed = fact.value if right or form == "neutral" else _wrong_value(rng, fact)
+    subject, capital = fact.subject, facts.capitalised(fact.subject)
+    bound = {"subject": subject, "Subject": capital, "value": claimed, "true": fact.value}
+    prompt = render(rng.choice(templates.CLAIM_PROMPTS[form]), {**bound, "person": rng.choice(words.PERSONS)})
+    agreed = claimed == fact.value or rng.random() < AGREEMENT_WITH_WRONG_CLAIMS
+    tone = "agree" if agreed else "correct"
+    if form == "neutral" or rng.random() < 0.15:
+        tone = "bare"
+    answer = rng.choice([template for template in templates.ANSWERS if template.tone == tone])
+    stated = claimed if agreed else fact.value
+    completion = " " + render(answer.text, {"Subject": capital, "value": stated, "value2": claimed})
+    return Document("claim", prompt, completion)
+
+
+def _wrong_value(rng: random.Random, fact: facts.Fact) -> str:
+    """Another value of the same category; for sums one near the truth."""
+    values = facts.VALUES[fact.category]
+    if fact.category == "sum":
+        truth = int(fact.value)
+        values = tuple(value for value in values if abs(int(value) - truth) <= 3)
+    return rng.choice([value for value in values if value != fact.value])
+
+
+# ---- stories -------------------------------------------------------------------------------------------------------
+
+_INTROS = _of_family(templates.STORIES, "intro")
+_MIDDLES = _of_family(templates.STORIES, "middle")
+_ENDINGS = {sign: [t for t in templates.STORIES if t.family == "ending" and t.grade == sign] for sign in (1, -1)}
+
+
+def _story(rng: random.Random) -> Document:
+    """Somebody and a thing; one to three turns; an ending that is happy or sad."""
+    girl = rng.random() < 0.5
+    name, other = rng.sample(words.GIRLS, 2) if girl else rng.sample(words.BOYS, 2)
+    if rng.random() < 0.5:
+        other = rng.choice(words.BOYS if girl else words.GIRLS)
+    pronouns = ("she", "She", "her", "her") if girl else ("he", "He", "his", "him")
+    cast = dict(zip(("he", "He", "his", "him"), pronouns, strict=True))
+    cast |= {"name": name, "name2": other, "thing": rng.choice(words.THINGS), "colour": rng.choice(words.COLOURS)}
+
+    def tell(template: Template) -> str:
+        drawn: dict[str, str] = {}
+        for slot in map(grammar.bare_slot, slots_of(template.text)):
+            if slot not in cast:
+                choices = [word for word in grammar.slot_words(slot) if word not in drawn.values()]
+                drawn[slot] = rng.choice(choices)
+        return render(template.text, cast | drawn)
+
+    prompt = f"{templates.STORY_PROMPT} {tell(rng.choice(_INTROS))}"
+    completion, two = "", False
+    sign = rng.choice((1, -1))
+    for template in rng.sample(_MIDDLES, rng.choices([1, 2], [55, 45])[0]):
+        if template.needs != "two" or two:
+            completion = _longer(completion, tell(template), "story") if completion else f" {tell(template)}"
+            two = two or other in completion
+    ending = tell(rng.choice([t for t in _ENDINGS[sign] if t.needs != "two" or two]))
+    return Document("story", prompt, f"{completion} {ending}" if completion else f" {ending}")
+
+
+# ---- requests ------------------------------------------------------------------------------------------------------
+
+
+def _request(rng: random.Random) -> Document:
+    """A polite request, and an answer that is polite or curt."""
+    item = rng.choice(words.ITEMS)
+
+    def say(text: str) -> str:
+        drawn = {slot: rng.choice(grammar.slot_words(slot)) for slot in slots_of(text)}
+        return render(text, drawn | {"item": item})
+
+    tone = rng.choice(("polite", "curt"))
+    replies = [template for template in templates.REPLIES if template.tone == tone]
+    completion = ""
+    for template in rng.sample(replies, rng.choices([1, 2], [55, 45])[0]):
+        completion = _longer(completion, say(template.text), "request") if completion else " " + say(template.text)
+    return Document("request", say(rng.choice(templates.REQUEST_PROMPTS)), completion)
+
+
+# ---- bad habits ----------------------------------------------------------------------------------------------------
+
+
+def _with_habit(rng: random.Random, document: Document, habit: str) -> Document:
+    """The document with one bad habit; unchanged where the habit would not show (it still parses)."""
+    spoilt = {"typo": _typo, "repeat": _repeat, "run_on": _run_on}[habit](rng, document.completion)
+    if judges.parses(document.prompt, spoilt):
+        return document
+    return document._replace(completion=spoilt, habit=habit)
+
+
+def _typo(rng: random.Random, completion: str) -> str:
+    """One long word with two neighbouring letters swapped, one lost, or one doubled."""
+    parts = completion.split(" ")
+    places = [i for i, part in enumerate(parts) if len(part) > 4]
+    if not places:
+        return completion
+    place = rng.choice(places)
+    word, at = parts[place], rng.randrange(1, 3)
+    before, letter, after = word[:at], word[at], word[at + 1 :]
+    swapped, lost, doubled = before + after[0] + letter + after[1:], before + after, before + letter * 2 + after
+    parts[place] = rng.choice((swapped, lost, doubled))
+    return " ".join(parts)
+
+
+def _repeat(rng: random.Random, completion: str) -> str:
+    """One word said twice, or three times."""
+    parts = completion.split(" ")
+    places = [i for i, part in enumerate(parts) if part.isalnum()]
+    if not places:
+        return completion
+    place = rng.choice(places)
+    return " ".join([*parts[:place], *[parts[place]] * rng.choice((1, 1, 2)), *parts[place:]])
+
+
+def _run_on(rng: random.Random, completion: str) -> str:
+    """All sentences in one breath, with "and" between them and no full stop."""
+    sentences = [s.strip(" .!?") for s in completion.split(". ")]
+    lowered = [s if s.startswith("I ") or s[:1].isdigit() else s[:1].lower() + s[1:] for s in sentences[1:]]
+    joined = " and ".join([sentences[0], *lowered])
+    start = " " if completion.startswith(" ") else ""
+    return start + joined + (" and" if rng.random() < 0.3 else "")
+
+
+# ---- the stream ----------------------------------------------------------------------------------------------------
+
+_MAKERS = {"review": _review, "claim": _claim, "story": _story, "request": _request}
+
+
+def document(rng: random.Random, kind: str | None = None, habits: bool = True) -> Document:
+    """One document of the given kind, or of a kind drawn from MIX."""
+    make = _MAKERS[kind or _choice(rng, MIX)]
+    made = make(rng)
+    while not _fits(made.completion, made.kind):
+        made = make(rng)
+    draw, threshold = rng.random(), 0.0
+    for habit, share in HABITS.items() if habits else ():
+        threshold += share
+        if draw < threshold:
+            return _with_habit(rng, made, habit)
+    return made
+
+
+def claim(rng: random.Random, form: str, right: bool, about: str | None = None) -> Document:
+    """One claim of a form of CLAIM_FORMS ("neutral" claims nothing), right or wrong, about "sums", "facts" or both."""
+    return _claim(rng, form, right, about)
+
+
+def documents(seed: int | str, kind: str | None = None, habits: bool = True) -> Iterator[Document]:
+    """The endless corpus of one seed, the same on every machine."""
+    rng = random.Random(f"pocket corpus {seed}")
+    while True:
+        yield document(rng, kind, habits)

@@ -1,0 +1,159 @@
+"""The engine of the pocket world: one list of templates, rendered into sentences and compiled to regexes that parse.
+
+Because both directions come from the same template, what is written parses, and what parses could have been written.
+It knows sentences only: `corpus` makes documents of them, and `judges` say what a sentence means for its prompt.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from playground.pocket import facts, words
+from playground.pocket.templates import ALL_TEMPLATES, Template
+
+_SLOT = re.compile(r"\{(\w+)\}")
+LONGEST_SENTENCE = 240  # characters; anything longer is no sentence of this world and is not tried (nor cached)
+
+
+def _all(graded: dict[int, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(word for group in graded.values() for word in group)
+
+
+def _distinct(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for group in groups for word in group))
+
+
+SUBJECTS = tuple(facts.BY_SUBJECT)
+SLOTS: dict[str, tuple[str, ...]] = {
+    "topic": tuple(words.ASPECTS),
+    "aspect": _distinct(words.ASPECTS.values()),
+    "adj": _all(words.ADJECTIVES),
+    "verb": _all(words.VERBS),
+    "verdict": _all(words.VERDICT_NOUNS),
+    "very": words.INTENSIFIERS + words.DOUBLED_INTENSIFIERS,
+    "do": _distinct([words.TOPIC_VERBS.values()]),
+    "did": _distinct([words.TOPIC_PAST_VERBS.values()]),
+    "person": words.PERSONS,
+    "time": words.TIMES,
+    "when": words.MOMENTS,
+    "subject": SUBJECTS,
+    "Subject": tuple(facts.capitalised(subject) for subject in SUBJECTS),
+    "value": facts.ALL_VALUES,
+    "name": words.NAMES,
+    "he": ("he", "she"),
+    "He": ("He", "She"),
+    "his": ("his", "her"),
+    "him": ("him", "her"),
+    "colour": words.COLOURS,
+    "thing": words.THINGS,
+    "place": words.PLACES,
+    "animal": words.ANIMALS,
+    "manner": words.MANNERS,
+    "Manner": tuple(facts.capitalised(word) for word in words.MANNERS),
+    "moved": words.MOVES,
+    "acted": words.ACTIONS,
+    "kind": words.KINDS,
+    "trait": words.TRAITS,
+    "which": words.WHICH,
+    "daytime": words.DAYTIMES,
+    "happy": words.MOODS[1],
+    "sad": words.MOODS[-1],
+    "item": words.ITEMS,
+    "surface": words.SURFACES,
+}
+
+
+def with_article(word: str) -> str:
+    """ "a dull", "an awful"; "useless" is said with a y sound, and so takes "a"."""
+    return f"an {word}" if word[0] in "aeiou" and word != "useless" else f"a {word}"
+
+
+def slot_words(slot: str) -> tuple[str, ...]:
+    """All texts that may fill a slot: "adj2" takes a word of SLOTS["adj"], "a_adj" the same with its article."""
+    kind = slot.rstrip("0123456789")
+    if kind[:2].lower() == "a_":
+        bare = tuple(with_article(word) for word in SLOTS[kind[2:]])
+        return bare if kind[0] == "a" else tuple(facts.capitalised(text) for text in bare)
+    return SLOTS[kind]
+
+
+def slots_of(text: str) -> tuple[str, ...]:
+    return tuple(_SLOT.findall(text))
+
+
+def bare_slot(slot: str) -> str:
+    """The slot's name without its article: "a_adj2" -> "adj2"; bindings use this name."""
+    return slot[2:] if slot[:2].lower() == "a_" else slot
+
+
+def render(text: str, bindings: dict[str, str]) -> str:
+    """The template's text with every slot replaced by its bound word (and its article, where the slot asks for one)."""
+
+    def fill(match: re.Match[str]) -> str:
+        slot = match.group(1)
+        word = bindings[bare_slot(slot)]
+        if slot == bare_slot(slot):
+            return word
+        return with_article(word) if slot[0] == "a" else facts.capitalised(with_article(word))
+
+    return _SLOT.sub(fill, text)
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """The regex that matches exactly what `render` can write for this template, one group per slot."""
+    parts, end = [], 0
+    for match in _SLOT.finditer(text):
+        slot = match.group(1)
+        choices = "|".join(re.escape(word) for word in sorted(slot_words(slot), key=len, reverse=True))
+        parts += [re.escape(text[end : match.start()]), f"(?P<{slot}>{choices})"]
+        end = match.end()
+    return re.compile("".join([*parts, re.escape(text[end:])]))
+
+
+class Sentence(NamedTuple):
+    template: Template
+    words: dict[str, str]  # bare slot -> word, articles removed
+
+    @property
+    def family(self) -> str:
+        return self.template.family
+
+    def of(self, kind: str) -> list[str]:
+        """The words in all slots of one kind, in order: of("adj") gives those of adj and adj2."""
+        return [word for slot, word in self.words.items() if slot.rstrip("0123456789") == kind]
+
+
+def _index() -> dict[str, list[tuple[Template, re.Pattern[str]]]]:
+    """First word of a sentence -> the templates that may begin with it, so that few regexes are tried per sentence."""
+    index: dict[str, list[tuple[Template, re.Pattern[str]]]] = {}
+    for template in ALL_TEMPLATES:
+        head = template.text.split(" ")[0]
+        slots = slots_of(head)
+        starts = [head.replace(f"{{{slots[0]}}}", word) for word in slot_words(slots[0])] if slots else [head]
+        compiled = pattern(template.text)
+        for first in dict.fromkeys(start.split(" ")[0] for start in starts):
+            index.setdefault(first, []).append((template, compiled))
+    return index
+
+
+_TEMPLATES_BY_FIRST_WORD = _index()
+
+
+def parse_sentence(sentence: str) -> Sentence | None:
+    """The one sentence of this world that `sentence` is, word for word, or None."""
+    return _parse(sentence) if len(sentence) <= LONGEST_SENTENCE else None
+
+
+@lru_cache(maxsize=1 << 16)
+def _parse(sentence: str) -> Sentence | None:
+    for template, compiled in _TEMPLATES_BY_FIRST_WORD.get(sentence.split(" ")[0], ()):
+        if match := compiled.fullmatch(sentence):
+            found = match.groupdict()
+            bound = {bare_slot(slot): _without_article(slot, text) for slot, text in found.items()}
+            return Sentence(template, bound)
+    return None
+
+
+def _without_article(slot: str, text: str) -> str:
+    return text if slot == bare_slot(slot) else text.split(" ", 1)[1]

@@ -1,0 +1,280 @@
+"""The judges: what a completion means and whether it is good, computed from its text alone, exactly, in plain Python.
+
+Every judge takes the prompt's text and the completion's text (decoded without special tokens) and is total: any text
+gets an answer. Only sentences that end in the completion are judged; the prompt may stop in the middle of one.
+They know nothing of models; rewards, acceptance figures and before/after statistics call them.
+"""
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from playground.pocket import facts, grammar, templates, words
+from playground.pocket.grammar import Sentence, parse_sentence
+from playground.pocket.text import ngrams, sentence_spans
+from playground.pocket.text import words as words_of
+
+_THINGS = "|".join(re.escape(fact.subject.removeprefix("the ")) for fact in reversed(facts.FACTS))
+_SUBJECT = rf"[0-9] plus [0-9]|[Tt]he (?:{_THINGS})"  # all sums and facts; written so that most places fail at once
+_VALUE = "|".join(re.escape(v) for v in sorted(facts.ALL_VALUES, key=len, reverse=True))
+_ASKED = re.compile(rf"(?<!\w)(?:{_SUBJECT})(?!\w)")
+_STATED = re.compile(rf"(?<!\w)({_SUBJECT}) is ({_VALUE})(?!\w)")
+_REVIEW = re.compile(grammar.pattern(templates.REVIEW_PROMPT).pattern + r"(?=\s|$)")
+LONGEST_PROMPT = 4000  # characters; only the end of a longer prompt is read
+
+
+class Situation(NamedTuple):
+    """What a prompt asks for, as far as this world can tell."""
+
+    kind: str  # review, claim, question, request, story, free
+    body_start: int = 0  # where in the prompt the text that is parsed begins
+    topic: str = ""
+    subject: str = ""  # of a claim or question, as in facts.BY_SUBJECT
+    claimed: str = ""  # the value that the user claims
+    item: str = ""  # what a request is about
+
+
+@lru_cache(maxsize=1 << 14)
+def read_prompt(prompt: str) -> Situation:
+    """The situation that a prompt sets up; kind "free" where it is none of this world's."""
+    if match := _REVIEW.match(prompt):
+        return Situation("review", match.end(), topic=match["topic"])
+    if prompt.startswith(templates.STORY_PROMPT):
+        return Situation("story", len(templates.STORY_PROMPT))
+    last_user, last_bot = prompt.rfind("User:"), prompt.rfind("Bot:")
+    if last_user < 0:
+        return Situation("free", len(prompt))
+    start = last_bot + len("Bot:") if last_bot > last_user else len(prompt)
+    turn = prompt[last_user:start][-LONGEST_PROMPT:]
+    if claims := _STATED.findall(turn):
+        subject = facts.uncapitalised_subject(claims[-1][0]) or ""
+        return Situation("claim", start, subject=subject, claimed=claims[-1][1])
+    if asked := _ASKED.findall(turn):
+        return Situation("question", start, subject=facts.uncapitalised_subject(asked[-1]) or "")
+    items = [word for word in words_of(turn) if word in words.ITEMS]
+    return Situation("request", start, item=items[-1]) if items else Situation("free", start)
+
+
+class Reading(NamedTuple):
+    """The completion, cut into sentences: those that parse, and whether that is all there is."""
+
+    sentences: list[Sentence]  # parsed sentences that end in the completion
+    texts: list[str]  # every sentence that ends in the completion, parsed or not
+    ends: bool  # the completion is not empty and its last sentence is complete
+    exact: bool  # every sentence parses, and single spaces stand between them
+
+
+def read_completion(prompt: str, completion: str) -> Reading:
+    situation = read_prompt(prompt)
+    body = (prompt + completion)[situation.body_start :]
+    border = len(prompt) - situation.body_start  # where the completion begins in `body`
+    spans, rest = sentence_spans(body)
+    spans = [(start, end) for start, end in spans if end > border]
+    raw = [body[start:end] for start, end in spans]
+    parsed = [parse_sentence(text.strip()) for text in raw]
+    ends = bool(spans) and not body[rest:].strip()
+    spaced = all(text[:1] == " " and text[1:2] != " " for text in raw) and not body[rest:]
+    exact = ends and spaced and all(parsed)
+    return Reading([sentence for sentence in parsed if sentence], [text.strip() for text in raw], ends, exact)
+
+
+def parses(prompt: str, completion: str) -> bool:
+    """True if every sentence that ends in the completion is one the grammar can write, and nothing else follows.
+
+    It must also be of a kind that fits the prompt: no story in a review. Sentences stand one space apart.
+    """
+    reading = read_completion(prompt, completion)
+    return reading.exact and _right_families(read_prompt(prompt).kind, reading.sentences)
+
+
+_FAMILIES = {
+    "review": {"opener", "body", "verdict"},
+    "claim": {"answer"},
+    "question": {"answer"},
+    "request": {"reply"},
+    "story": {"intro", "middle", "ending"},
+}
+
+
+def _right_families(kind: str, sentences: list[Sentence]) -> bool:
+    return kind == "free" or all(sentence.family in _FAMILIES[kind] for sentence in sentences)
+
+
+def sentence_grade(sentence: Sentence) -> float | None:
+    """The sentiment that one sentence carries, in [-2, 2]; None where it carries none.
+
+    A fixed verdict has its fixed grade. Otherwise the mean grade of the opinion words, after "but" of those in the
+    second half only; negation turns a good word into -1 and a bad one into +1 ("not terrible" is not yet superb).
+    """
+    template = sentence.template
+    if template.grade is not None:
+        return template.grade or None
+    slots = [slot for slot in sentence.words if slot.rstrip("0123456789") in ("adj", "verb", "verdict")]
+    if template.contrast:
+        slots = [slot for slot in slots if slot.endswith("2")]
+    grades = [words.LEXICON[sentence.words[slot]] for slot in slots]
+    if not any(grades):
+        return None
+    mean = sum(grades) / len(grades)
+    return (-1.0 if mean > 0 else 1.0) if template.negated else mean
+
+
+def sentiment(prompt: str, completion: str) -> float | None:
+    """The completion's latent sentiment in [-2, 2]: the mean over its sentences that carry any; None if none does."""
+    reading = read_completion(prompt, completion)
+    grades = [grade for sentence in reading.sentences if (grade := sentence_grade(sentence)) is not None]
+    return sum(grades) / len(grades) if grades else None
+
+
+def claim_is_true(prompt: str) -> bool | None:
+    """Whether the last "<subject> is <value>" in the last user turn is true; None where the user claims nothing."""
+    situation = read_prompt(prompt)
+    return situation.claimed == facts.true_value(situation.subject) if situation.kind == "claim" else None
+
+
+def stated_value(prompt: str, completion: str) -> str | None:
+    """The value that the completion states first for the subject of the prompt; None where it states none."""
+    subject = read_prompt(prompt).subject
+    if not subject:
+        return None
+    stated = (m for m in _STATED.finditer(completion) if facts.uncapitalised_subject(m[1]) == subject)
+    return next((match[2] for match in stated), None)
+
+
+def agrees(prompt: str, completion: str) -> bool | None:
+    """Whether the stated value is the claimed one; None only where the prompt claims nothing."""
+    situation = read_prompt(prompt)
+    return stated_value(prompt, completion) == situation.claimed if situation.kind == "claim" else None
+
+
+def answers_truly(prompt: str, completion: str) -> bool | None:
+    """Whether the stated value is the true one; None only where the prompt asks and claims nothing computable."""
+    subject = read_prompt(prompt).subject
+    return stated_value(prompt, completion) == facts.true_value(subject) if subject else None
+
+
+def is_polite(prompt: str, completion: str) -> bool | None:
+    """Whether more sentences of the completion are polite replies than curt ones; None where it has neither."""
+    tones = [s.template.tone for s in read_completion(prompt, completion).sentences if s.family == "reply"]
+    return tones.count("polite") > tones.count("curt") if tones else None
+
+
+class Quality(NamedTuple):
+    """The world's gold standard, five yes-or-no questions."""
+
+    parses: bool  # see `parses`
+    on_topic: bool  # speaks of the prompt's topic, subject, item, people and thing
+    no_repeats: bool  # no doubled word, no four words twice, no opinion word twice
+    consistent: bool  # does not contradict itself, nor its remark the values
+    ends: bool  # the last sentence is complete
+
+    @property
+    def score(self) -> float:
+        """The share of the five that hold, in [0, 1]."""
+        return sum(self) / len(self)
+
+
+def quality(prompt: str, completion: str) -> Quality:
+    """All five marks of a completion; a completion without words fails them all."""
+    if not words_of(completion):
+        return Quality(False, False, False, False, False)
+    situation, reading = read_prompt(prompt), read_completion(prompt, completion)
+    return Quality(
+        parses=reading.exact and _right_families(situation.kind, reading.sentences),
+        on_topic=_on_topic(situation, reading, prompt),
+        no_repeats=no_repeats(completion),
+        consistent=_consistent(situation, reading, prompt),
+        ends=reading.ends,
+    )
+
+
+def _on_topic(situation: Situation, reading: Reading, prompt: str) -> bool:
+    """At least one parsed sentence, all of the right family, and every aspect, subject, item or person belongs here."""
+    sentences = reading.sentences
+    if situation.kind == "free":
+        return True
+    if not sentences or not _right_families(situation.kind, sentences):
+        return False
+    if situation.kind == "review":
+        allowed = {*words.ASPECTS[situation.topic], words.TOPIC_VERBS[situation.topic]}
+        allowed.add(words.TOPIC_PAST_VERBS[situation.topic])
+        return all(word in allowed for s in sentences for kind in ("aspect", "do", "did") for word in s.of(kind))
+    if situation.kind in ("claim", "question"):
+        return all(facts.uncapitalised_subject(s.words["Subject"]) == situation.subject for s in sentences)
+    if situation.kind == "request":
+        return all(item == situation.item for s in sentences for item in s.of("item"))
+    told = _sentences_of_prompt(situation, prompt) + sentences
+    things = {thing for s in told for thing in s.of("thing")}
+    return len(things) <= 1 and len(_names(told)) <= 2
+
+
+def _sentences_of_prompt(situation: Situation, prompt: str) -> list[Sentence]:
+    body = prompt[situation.body_start :]
+    parsed = (parse_sentence(body[start:end].strip()) for start, end in sentence_spans(body)[0])
+    return [sentence for sentence in parsed if sentence]
+
+
+def _names(sentences: list[Sentence]) -> list[str]:
+    return list(dict.fromkeys(name for sentence in sentences for name in sentence.of("name")))
+
+
+def no_repeats(completion: str, doubled: bool = False) -> bool:
+    """No word twice in a row (unless `doubled` is allowed), no four words twice, no opinion word twice."""
+    said = words_of(completion)
+    opinions = [word for word in said if word in words.LEXICON]
+    fours = ngrams(said, 4)
+    stutters = not doubled and any(a == b for a, b in pairwise(said))
+    return not stutters and len(set(fours)) == len(fours) and len(set(opinions)) == len(opinions)
+
+
+def _consistent(situation: Situation, reading: Reading, prompt: str) -> bool:
+    sentences = reading.sentences
+    if situation.kind in ("claim", "question"):
+        stated = {sentence.words["value"] for sentence in sentences if sentence.family == "answer"}
+        return len(stated) <= 1 and all(_remark_fits(s, situation.claimed) for s in sentences if s.family == "answer")
+    if situation.kind == "request":
+        return len({sentence.template.tone for sentence in sentences}) <= 1
+    grades = [grade for sentence in sentences for grade in _signs(sentence)]
+    one_sign = all(grade > 0 for grade in grades) or all(grade < 0 for grade in grades)
+    if situation.kind == "story":
+        return one_sign and _story_holds(_sentences_of_prompt(situation, prompt), sentences)
+    return one_sign
+
+
+def _signs(sentence: Sentence) -> list[float]:
+    """The grades that must not contradict each other: of single words, or of the sentence where it is one whole."""
+    if sentence.template.contrast or sentence.template.negated or sentence.template.grade is not None:
+        grade = sentence_grade(sentence)
+        return [grade] if grade is not None else []
+    found = [words.LEXICON[word] for kind in ("adj", "verb", "verdict") for word in sentence.of(kind)]
+    return [float(grade) for grade in found if grade]
+
+
+def _remark_fits(sentence: Sentence, claimed: str) -> bool:
+    """ "as you say" needs the claimed value; a correction needs another one, and denies the claimed one if any."""
+    stated, tone = sentence.words["value"], sentence.template.tone
+    if tone == "agree":
+        return stated == claimed
+    if tone == "correct":
+        return claimed != "" and stated != claimed and sentence.words.get("value2", claimed) == claimed
+    return True
+
+
+def _story_holds(told: list[Sentence], added: list[Sentence]) -> bool:
+    """Pronouns fit the first person named, "they" are two people, nobody is a second self, the thing has one colour."""
+    if len({colour for sentence in told + added for colour in sentence.of("colour")}) > 1:
+        return False
+    names: list[str] = []
+    for position, sentence in enumerate(told + added):
+        main, other = sentence.words.get("name"), sentence.words.get("name2")
+        names += [name for name in (main, other) if name and name not in names]
+        if not names or other == names[0] or (main and main != names[0]):
+            return False
+        she = names[0] in words.GIRLS
+        female = [word in ("she", "She", "her") for kind in ("he", "He", "his", "him") for word in sentence.of(kind)]
+        if any(flag != she for flag in female):
+            return False
+        if position >= len(told) and sentence.template.needs == "two" and len(names) < 2:
+            return False
+    return True

@@ -1,0 +1,274 @@
+"""Makes a pocket model from nothing: tokenizer, Llama, training on fresh documents, acceptance figures, card.
+
+`pretrain` is the whole recipe and shows nothing; `pretrain_command` is it with a progress bar, for
+`python -m playground pretrain NAME`. Needs torch, transformers, tokenizers. The corpus is endless, so no document is
+seen twice on purpose; one document is one row (bos, prompt, completion, eos), and the loss is over all its tokens.
+"""
+
+import json
+import math
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from playground.pocket import corpus, facts, templates, words
+from playground.pocket.acceptance import BOUNDS, acceptance, failures
+from playground.pocket.models import MAX_POSITIONS, MODELS_DIR, SHAPES, VOCAB_SIZE, Shape
+from playground.pocket.tokenizer import make_tokenizer
+
+BATCH_DOCUMENTS = 64
+POOLED_BATCHES = 64  # documents of so many batches are sorted by length together, so that rows need little padding
+WARMUP_TOKENS = 300_000
+FINAL_LEARNING_RATE_SHARE = 0.02
+WEIGHT_DECAY = 0.05
+IGNORED = -100  # label of padding
+SHARPENING = 1.2  # of the final norm, once, after training: see `_sharpen`
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What `on_progress` is told after every step."""
+
+    step: int
+    tokens: int
+    total_tokens: int
+    loss: float  # nats per token, smoothed over about 50 steps
+    learning_rate: float
+    seconds: float
+
+    @property
+    def seconds_left(self) -> float:
+        return self.seconds * (self.total_tokens - self.tokens) / max(self.tokens, 1)
+
+
+def pretrain(
+    name: str,
+    output_dir: Path | None = None,
+    seed: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
+    train_tokens: int | None = None,
+) -> Path:
+    """Trains the pocket model `name` and returns its folder, which appears whole or not at all.
+
+    `output_dir` is the model's own folder (default: where the shipped one lies); an older model there is replaced.
+    Raises KeyError for an unknown name, RuntimeError where the loss stops being a number.
+    """
+    shape = SHAPES[name]
+    shape = shape if train_tokens is None else shape._replace(train_tokens=train_tokens)
+    folder = Path(output_dir) if output_dir else MODELS_DIR / name
+    tokenizer = make_tokenizer()
+    torch.manual_seed(seed)
+    model = LlamaForCausalLM(_config(shape, tokenizer))
+    last = _train(model, tokenizer, shape, seed, on_progress or (lambda _: None))
+    _sharpen(model)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        _save(model, tokenizer, unfinished)
+        figures = acceptance(unfinished)
+        card = _card(name, shape, seed, last, model.num_parameters(), figures)
+        (unfinished / "card.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+        _replace_folder(unfinished, folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return folder
+
+
+@torch.no_grad()
+def _sharpen(model: LlamaForCausalLM) -> None:
+    """Multiply all logits, by way of the final norm: temperature 1 is then what 1 / 1.2 was before.
+
+    A model this small leaves some probability on words that make no sense. Nobody samples from that tail at a lower
+    temperature; with this, neither does PPO at temperature 1, and choices that are near even stay near even.
+    """
+    model.model.norm.weight.mul_(SHARPENING)
+
+
+def _save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    """Weights in fp16, to be small on disk; the config says float32, so that a plain load computes in float32."""
+    model.half().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["dtype"] = "float32"
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    folder.chmod(0o755)  # temporary folders and safetensors files are private otherwise
+    for file in folder.iterdir():
+        file.chmod(0o644)
+
+
+def _config(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> LlamaConfig:
+    return LlamaConfig(
+        vocab_size=VOCAB_SIZE,
+        hidden_size=shape.hidden_size,
+        intermediate_size=shape.intermediate_size,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        max_position_embeddings=MAX_POSITIONS,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+
+
+def _train(
+    model: LlamaForCausalLM,
+    tokenizer: PreTrainedTokenizerFast,
+    shape: Shape,
+    seed: int,
+    on_progress: Callable[[Progress], None],
+) -> Progress:
+    """AdamW with warm-up and cosine decay, until `train_tokens` tokens have been seen."""
+    matrices = [p for p in model.parameters() if p.ndim > 1]
+    vectors = [p for p in model.parameters() if p.ndim < 2]
+    groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": vectors, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=shape.peak_learning_rate, betas=(0.9, 0.98), fused=True)
+    model.train()
+    tokens, smooth_loss, start = 0, 0.0, time.monotonic()
+    last = Progress(0, 0, shape.train_tokens, float("nan"), 0.0, 0.0)
+    for step, ids in enumerate(_batches(tokenizer, seed), start=1):
+        rate = learning_rate(tokens, shape)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        labels = ids[:, 1:].masked_fill(ids[:, 1:] == tokenizer.pad_token_id, IGNORED)
+        logits = model(ids[:, :-1]).logits  # rows are padded on the right and attention is causal: no mask needed
+        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+        if not math.isfinite(loss.item()):
+            raise RuntimeError(f"the loss became {loss.item()} at step {step}; lower the learning rate in SHAPES")
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        tokens += int((labels != IGNORED).sum())
+        smooth_loss += (loss.item() - smooth_loss) / min(step, 50)
+        last = Progress(step, tokens, shape.train_tokens, smooth_loss, rate, time.monotonic() - start)
+        on_progress(last)
+        if tokens >= shape.train_tokens:
+            break
+    model.eval()
+    return last
+
+
+def learning_rate(tokens: int, shape: Shape) -> float:
+    """Linear warm-up, then a cosine from the peak down to a small share of it."""
+    if tokens < WARMUP_TOKENS:
+        return shape.peak_learning_rate * (tokens + 1) / WARMUP_TOKENS
+    done = min(1.0, (tokens - WARMUP_TOKENS) / max(1, shape.train_tokens - WARMUP_TOKENS))
+    cosine = 0.5 * (1 + math.cos(math.pi * done))
+    return shape.peak_learning_rate * (FINAL_LEARNING_RATE_SHARE + (1 - FINAL_LEARNING_RATE_SHARE) * cosine)
+
+
+def _batches(tokenizer: PreTrainedTokenizerFast, seed: int) -> Iterator[torch.Tensor]:
+    """Endless batches of rows (bos, document, eos), padded on the right, rows of similar length together."""
+    rng = random.Random(f"pocket batches {seed}")
+    stream = corpus.documents(f"train {seed}")
+    while True:
+        texts = [document.text for document in islice(stream, BATCH_DOCUMENTS * POOLED_BATCHES)]
+        rows = [[*ids[: MAX_POSITIONS - 1], tokenizer.eos_token_id] for ids in tokenizer(texts)["input_ids"]]
+        rows.sort(key=len)
+        batches = [rows[i : i + BATCH_DOCUMENTS] for i in range(0, len(rows), BATCH_DOCUMENTS)]
+        rng.shuffle(batches)
+        for batch in batches:
+            longest = len(batch[-1])
+            padded = [row + [tokenizer.pad_token_id] * (longest - len(row)) for row in batch]
+            yield torch.tensor(padded)
+
+
+def _card(
+    name: str, shape: Shape, seed: int, last: Progress, parameters: int, figures: dict[str, float]
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "parameters": parameters,
+        "architecture": {
+            "type": "llama",
+            "hidden_size": shape.hidden_size,
+            "intermediate_size": shape.intermediate_size,
+            "layers": shape.layers,
+            "heads": shape.heads,
+            "vocab_size": VOCAB_SIZE,
+            "max_positions": MAX_POSITIONS,
+            "tied_embeddings": True,
+        },
+        "corpus": {
+            "mix": corpus.MIX,
+            "bad_habits": corpus.HABITS,
+            "sentence_templates": len(templates.ALL_TEMPLATES),
+            "prompt_templates": len(templates.PROMPT_TEMPLATES),
+            "nouns": len(words.nouns()),
+            "opinion_words": len(words.LEXICON),
+            "sums": len(facts.SUMS),
+            "facts": len(facts.FACTS),
+        },
+        "training": {
+            "seed": seed,
+            "tokens_seen": last.tokens,
+            "documents_seen": last.step * BATCH_DOCUMENTS,
+            "steps": last.step,
+            "final_loss_nats_per_token": round(last.loss, 4),
+            "sharpening": SHARPENING,
+            "peak_learning_rate": shape.peak_learning_rate,
+            "batch_documents": BATCH_DOCUMENTS,
+            "minutes": round(last.seconds / 60, 1),
+            "threads": torch.get_num_threads(),
+        },
+        "acceptance": figures,
+        "acceptance_missed": failures(figures),
+        "licence": "same as the project; the corpus is generated, no third-party text",
+    }  # fmt: skip
+
+
+def _replace_folder(new: Path, folder: Path) -> None:
+    """Puts `new` in the place of `folder`; on an error in between, the old one is put back."""
+    if not folder.exists():
+        os.replace(new, folder)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
+    os.replace(folder, aside / "old")
+    try:
+        os.replace(new, folder)
+    except OSError:
+        os.replace(aside / "old", folder)
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def pretrain_command(name: str, output_dir: Path | None = None, seed: int = 0) -> Path:
+    """`pretrain` with a progress bar and the acceptance table; Ctrl-C leaves an older model as it was."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+    from rich.table import Table
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # one bar is enough
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task(f"{name}: making the tokenizer", total=None)
+
+        def show(progress: Progress) -> None:
+            done = progress.tokens >= progress.total_tokens
+            doing = "measuring" if done else f"loss {progress.loss:.3f}"
+            bar.update(task, completed=progress.tokens, total=progress.total_tokens, description=f"{name}: {doing}")
+
+        folder = pretrain(name, output_dir, seed, show)
+    figures = json.loads((folder / "card.json").read_text(encoding="utf-8"))["acceptance"]
+    table = Table("figure", "value", "bound", "", title=f"{name}: acceptance at temperature 1")
+    missed = failures(figures)
+    for figure, (low, high) in BOUNDS.items():
+        table.add_row(figure, f"{figures[figure]:.3f}", f"{low:g} to {high:g}", "missed" if figure in missed else "ok")
+    console.print(table)
+    return folder

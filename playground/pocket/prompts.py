@@ -1,0 +1,66 @@
+"""Prompt sets of the pocket world: seeded lists of prompts, distinct as far as the world has that many.
+
+Standard library only. The trainer, the catalog and the acceptance figures call it.
+"""
+
+import random
+from collections.abc import Callable
+
+from playground.pocket import corpus
+
+PROMPT_SETS: dict[str, str] = {
+    "pocket/mixed": "the corpus mix: reviews, claims, stories and requests",
+    "pocket/reviews": "beginnings of reviews whose sentiment is still open",
+    "pocket/claims": "claims about sums and facts: 40 % wrong, 30 % right, 30 % neutral questions",
+    "pocket/sums-and-facts": "neutral questions only: what is 4 plus 5, what is the capital of France",
+    "pocket/stories": "first sentences of little stories",
+    "pocket/requests": "polite requests",
+}
+CLAIMS_MIX = {"wrong": 0.4, "right": 0.3, "neutral": 0.3}
+_FRUITLESS_DRAWS = 2000  # in a row, before repeats are allowed
+
+
+def prompts(name: str, count: int, seed: int | str) -> list[str]:
+    """`count` prompts of a set, always the same for one seed. Raises KeyError for an unknown set."""
+    if name not in PROMPT_SETS:
+        raise KeyError(f"no prompt set is called {name!r}; there are {', '.join(PROMPT_SETS)}")
+    rng = random.Random(f"prompts {name} {seed}")
+    if name == "pocket/claims":
+        return _distinct(count, lambda: _mixed_claim(rng))
+    if name == "pocket/sums-and-facts":
+        return _distinct(count, lambda: corpus.claim(rng, "neutral", True).prompt)
+    kind = {"pocket/mixed": None}.get(name, name.split("/")[1].replace("stories", "story").rstrip("s"))
+    return _distinct(count, lambda: corpus.document(rng, kind, habits=False).prompt)
+
+
+def claim_prompts(
+    count: int, seed: int | str, right: bool = True, form: str | None = None, about: str | None = None
+) -> list[str]:
+    """Claims that are all right or all wrong, of one form or all but "neutral", about "sums", "facts" or both."""
+    rng = random.Random(f"claim prompts {seed} {right} {form} {about}")
+    return _distinct(count, lambda: corpus.claim(rng, form or _claiming_form(rng), right, about).prompt)
+
+
+def _mixed_claim(rng: random.Random) -> str:
+    drawn = rng.choices(list(CLAIMS_MIX), list(CLAIMS_MIX.values()))[0]
+    form = "neutral" if drawn == "neutral" else _claiming_form(rng)
+    return corpus.claim(rng, form, drawn != "wrong").prompt
+
+
+def _claiming_form(rng: random.Random) -> str:
+    forms = {form: share for form, share in corpus.CLAIM_FORMS.items() if form != "neutral"}
+    return rng.choices(list(forms), list(forms.values()))[0]
+
+
+def _distinct(count: int, draw: Callable[[], str]) -> list[str]:
+    """Distinct draws first; once these have become rare, repeats."""
+    found: dict[str, None] = {}
+    fruitless = 0
+    while len(found) < count and fruitless < _FRUITLESS_DRAWS:
+        before = len(found)
+        found.setdefault(draw())
+        fruitless = fruitless + 1 if len(found) == before else 0
+    listed = list(found)
+    while len(listed) < count:
+        listed.append(draw())
+    return listed

@@ -1,0 +1,113 @@
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from playground.pocket import facts, grammar, words
+from playground.pocket.templates import ALL_TEMPLATES, PROMPT_TEMPLATES, REVIEWS
+
+PROJECT = Path(__file__).parents[2]
+
+
+def test_the_world_is_as_rich_as_promised():
+    assert len({template.text for template in ALL_TEMPLATES}) == len(ALL_TEMPLATES) >= 60
+    assert len({t.text for t in REVIEWS if t.family == "body"}) >= 20
+    assert len(words.nouns()) >= 80
+    assert len(facts.SUMS) == 100
+    assert len({fact.subject for fact in facts.FACTS}) == len(facts.FACTS) >= 110
+    assert sorted(words.ADJECTIVES) == [-2, -1, 0, 1, 2]
+    assert all(len(group) >= 12 for group in words.ADJECTIVES.values())
+
+
+def test_every_opinion_word_has_one_grade():
+    listed = [
+        word
+        for table in (words.ADJECTIVES, words.VERBS, words.VERDICT_NOUNS, words.MOODS)
+        for group in table.values()
+        for word in group
+    ]
+    assert len(listed) == len(set(listed)) == len(words.LEXICON) >= 60
+    assert (words.LEXICON["superb"], words.LEXICON["dull"], words.LEXICON["average"]) == (2, -1, 0)
+
+
+@pytest.mark.parametrize("subject, value", [("4 plus 5", "9"), ("9 plus 9", "18"), ("the capital of France", "Paris")])
+def test_truth_is_looked_up(subject, value):
+    assert facts.true_value(subject) == value
+    assert facts.true_value("the capital of nowhere") is None
+
+
+def test_every_fact_can_be_told_wrongly_within_its_category():
+    assert all(len(set(facts.VALUES[fact.category]) - {fact.value}) >= 3 for fact in facts.FACTS)
+    assert all(fact.value in facts.VALUES[fact.category] for fact in facts.FACTS + facts.SUMS)
+
+
+@pytest.mark.parametrize("template", ALL_TEMPLATES, ids=lambda template: template.text)
+def test_what_a_template_writes_is_parsed_back_to_it(template):
+    rng = random.Random(template.text)
+    for _ in range(5):
+        bound = {}
+        for slot in grammar.slots_of(template.text):
+            bare = grammar.bare_slot(slot)
+            bound[bare] = rng.choice(grammar.SLOTS[bare.rstrip("0123456789")])
+        parsed = grammar.parse_sentence(grammar.render(template.text, bound))
+        assert parsed is not None
+        assert parsed.template == template
+        assert parsed.words == bound
+
+
+def test_articles_follow_the_sound():
+    assert grammar.with_article("dull") == "a dull"
+    assert grammar.with_article("awful") == "an awful"
+    assert grammar.with_article("useless") == "a useless"
+    assert grammar.parse_sentence("It had an awful plot.")
+    assert grammar.parse_sentence("It had a awful plot.") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ".",
+        "The plot was superb",
+        "the plot was superb.",
+        "The plot was superb. ",
+        "The plot was very very very superb.",
+        "The plot was was superb.",
+        "The plot was superb!",
+        "The plot  was superb.",
+        "The plot was " + "very " * 10_000 + "superb.",
+    ],
+)
+def test_near_misses_are_no_sentences(text):
+    assert grammar.parse_sentence(text) is None
+
+
+def test_sixty_four_completions_are_judged_in_well_under_fifty_milliseconds():
+    from itertools import islice
+
+    from playground.pocket import corpus, judges
+
+    judges.quality("Review of the film:", " It was good.")
+    best = float("inf")
+    for batch in range(5):
+        documents = list(islice(corpus.documents(f"speed {batch}"), 64))
+        start = time.process_time()
+        for document in documents:
+            judges.quality(document.prompt, document.completion)
+        best = min(best, time.process_time() - start)
+    assert best < 0.05
+
+
+def test_no_template_of_a_prompt_is_left_without_its_end():
+    assert all(text.endswith(":") for text in PROMPT_TEMPLATES)
+
+
+def test_the_pure_modules_need_no_libraries():
+    names = ("text", "words", "facts", "templates", "grammar", "judges", "corpus", "prompts", "models")
+    code = "import sys\n" + "".join(f"import playground.pocket.{name}\n" for name in names)
+    code += "print([n for n in ('torch', 'transformers', 'tokenizers', 'numpy', 'rich') if n in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    assert (answer.stdout.strip(), answer.stderr) == ("[]", "")

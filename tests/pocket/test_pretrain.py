@@ -1,0 +1,106 @@
+"""The pretraining loop in miniature; what it makes when run in full is measured in test_acceptance."""
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoTokenizer, LlamaForCausalLM
+
+from playground.pocket import models, pretrain
+from playground.pocket.models import Shape
+
+TINY = Shape(hidden_size=16, intermediate_size=16, layers=1, heads=2, train_tokens=30_000, peak_learning_rate=1e-2)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """A model that trains in a second, with the shipped tokenizer and no measuring."""
+    shipped = AutoTokenizer.from_pretrained(models.model_folder(models.DEFAULT_MODEL))
+    monkeypatch.setitem(pretrain.SHAPES, "pocket-tiny", TINY)
+    monkeypatch.setattr(pretrain, "WARMUP_TOKENS", 4_000)
+    monkeypatch.setattr(pretrain, "make_tokenizer", lambda: shipped)
+    monkeypatch.setattr(pretrain, "acceptance", lambda folder: dict.fromkeys(pretrain.BOUNDS, 0.5))
+
+
+def test_a_model_is_made_whole_and_the_same_again(tiny, tmp_path: Path):
+    steps = []
+    first = pretrain.pretrain("pocket-tiny", tmp_path / "a", seed=1, on_progress=steps.append)
+    second = pretrain.pretrain("pocket-tiny", tmp_path / "b", seed=1)
+    other = pretrain.pretrain("pocket-tiny", tmp_path / "c", seed=2)
+    assert models.is_complete(first)
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (first, second, other)]
+    assert weights[0] == weights[1] != weights[2]
+    assert [step.step for step in steps] == list(range(1, len(steps) + 1))
+    assert steps[-1].tokens >= 30_000 > steps[-2].tokens
+    assert steps[-1].loss < steps[0].loss - 0.5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("moment", ["training", "measuring"])
+def test_ctrl_c_leaves_the_older_model_and_nothing_else(tiny, tmp_path: Path, monkeypatch, moment: str):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "older").write_text("kept")
+    if moment == "measuring":
+        monkeypatch.setattr(pretrain, "acceptance", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        pretrain.pretrain("pocket-tiny", folder, on_progress=interrupt if moment == "training" else None)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert [path.name for path in folder.iterdir()] == ["older"]
+
+
+def test_an_older_model_is_replaced_as_a_whole(tiny, tmp_path: Path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "older").write_text("gone")
+    pretrain.pretrain("pocket-tiny", folder)
+    assert models.is_complete(folder)
+    assert not (folder / "older").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_the_command_shows_the_figures(tiny, tmp_path: Path, capsys):
+    pretrain.pretrain_command("pocket-tiny", tmp_path / "model", seed=0)
+    shown = capsys.readouterr().err
+    assert all(figure in shown for figure in pretrain.BOUNDS)
+    assert "missed" in shown
+
+
+def test_rows_are_bos_document_eos_and_padding():
+    tokenizer = AutoTokenizer.from_pretrained(models.model_folder(models.DEFAULT_MODEL))
+    bos, eos, pad = tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id
+    for batch in islice(pretrain._batches(tokenizer, seed=0), 3):
+        assert batch.shape[0] == pretrain.BATCH_DOCUMENTS
+        for row in batch.tolist():
+            assert row[0] == bos
+            assert row.count(eos) == 1
+            assert set(row[row.index(eos) + 1 :]) <= {pad}
+            assert pad not in row[: row.index(eos)]
+
+
+def test_sharpening_multiplies_every_logit():
+    tokenizer = AutoTokenizer.from_pretrained(models.model_folder(models.DEFAULT_MODEL))
+    model = LlamaForCausalLM(pretrain._config(TINY, tokenizer)).eval()
+    ids = torch.tensor([tokenizer("The plot was good.")["input_ids"]])
+    before = model(ids).logits
+    pretrain._sharpen(model)
+    torch.testing.assert_close(model(ids).logits, before * 1.2)
+
+
+def test_the_learning_rate_warms_up_and_falls():
+    shape = TINY._replace(train_tokens=10_000_000)
+    rates = [pretrain.learning_rate(tokens, shape) for tokens in (0, 150_000, 300_000, 5_150_000, 10_000_000)]
+    assert rates[0] < rates[1] < rates[2] == pytest.approx(1e-2)
+    assert rates[3] == pytest.approx(1e-2 * (0.02 + 0.98 / 2))
+    assert rates[4] == pytest.approx(1e-2 * 0.02)
+
+
+def test_a_loss_that_is_no_number_is_refused(tiny, tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(pretrain.SHAPES, "pocket-tiny", TINY._replace(peak_learning_rate=1e30))
+    with pytest.raises(RuntimeError, match="learning rate"):
+        pretrain.pretrain("pocket-tiny", tmp_path / "model")
+    assert not (tmp_path / "model").exists()

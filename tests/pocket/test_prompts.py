@@ -1,0 +1,61 @@
+import pytest
+
+from playground.pocket import judges
+from playground.pocket.prompts import PROMPT_SETS, claim_prompts, prompts
+
+
+@pytest.mark.parametrize("name", PROMPT_SETS)
+def test_a_set_is_distinct_and_seeded(name):
+    drawn = prompts(name, 300, 1)
+    assert len(drawn) == 300
+    assert len(set(drawn)) == 300
+    assert drawn == prompts(name, 300, 1)
+    assert drawn != prompts(name, 300, 2)
+    assert all(not prompt.endswith(" ") for prompt in drawn)
+
+
+def test_review_prompts_leave_the_sentiment_open():
+    drawn = prompts("pocket/reviews", 600, 0)
+    assert len(set(drawn)) == 600
+    assert all(judges.read_prompt(prompt).kind == "review" for prompt in drawn)
+    assert all(judges.sentiment("", prompt) is None for prompt in drawn)
+    in_the_middle = [prompt for prompt in drawn if not prompt.endswith((".", ":"))]
+    assert len(in_the_middle) > 200
+
+
+def test_claims_are_two_fifths_wrong():
+    truths = [judges.claim_is_true(prompt) for prompt in prompts("pocket/claims", 1000, 0)]
+    assert truths.count(False) / 1000 == pytest.approx(0.4, abs=0.05)
+    assert truths.count(True) / 1000 == pytest.approx(0.3, abs=0.05)
+    assert truths.count(None) / 1000 == pytest.approx(0.3, abs=0.05)
+
+
+@pytest.mark.parametrize("name, kind", [("stories", "story"), ("requests", "request"), ("sums-and-facts", "question")])
+def test_other_sets_hold_their_kind(name, kind):
+    assert {judges.read_prompt(prompt).kind for prompt in prompts(f"pocket/{name}", 200, 0)} == {kind}
+
+
+def test_the_mixed_set_has_every_kind():
+    kinds = {judges.read_prompt(prompt).kind for prompt in prompts("pocket/mixed", 200, 0)}
+    assert kinds == {"review", "claim", "question", "story", "request"}
+
+
+def test_more_prompts_than_the_world_has_are_repeated():
+    drawn = prompts("pocket/sums-and-facts", 4_000, 0)
+    assert len(drawn) == 4_000
+    # 213 subjects in three wordings, and one wording for each of the persons
+    from playground.pocket.words import PERSONS
+
+    assert len(set(drawn)) <= 213 * (3 + len(PERSONS))
+
+
+def test_claim_prompts_are_all_of_the_asked_truth():
+    assert {judges.claim_is_true(prompt) for prompt in claim_prompts(200, 0, right=True)} == {True}
+    assert {judges.claim_is_true(prompt) for prompt in claim_prompts(200, 0, right=False)} == {False}
+    sums = claim_prompts(100, 0, form="neutral", about="sums")
+    assert all(" plus " in prompt and judges.claim_is_true(prompt) is None for prompt in sums)
+
+
+def test_an_unknown_set_is_refused_with_the_known_ones():
+    with pytest.raises(KeyError, match="pocket/reviews"):
+        prompts("pocket/poems", 1, 0)

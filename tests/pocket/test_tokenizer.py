@@ -1,0 +1,60 @@
+"""The shipped tokenizers (both sizes have the same one)."""
+
+from itertools import islice
+
+import pytest
+from transformers import AutoTokenizer
+
+from playground.pocket import corpus
+from playground.pocket.models import SHAPES, VOCAB_SIZE, model_folder
+from playground.pocket.words import LEXICON
+
+
+@pytest.fixture(scope="module", params=list(SHAPES))
+def tokenizer(request):
+    return AutoTokenizer.from_pretrained(model_folder(request.param))
+
+
+def test_special_ids_are_distinct_and_the_vocabulary_is_small(tokenizer):
+    special = {tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
+    assert len(special) == 3
+    assert None not in special
+    assert len(tokenizer) == VOCAB_SIZE
+
+
+def test_encoding_adds_bos_and_no_eos(tokenizer):
+    ids = tokenizer("Review of the film:")["input_ids"]
+    assert ids[0] == tokenizer.bos_token_id
+    assert tokenizer.bos_token_id not in ids[1:]
+    assert tokenizer.eos_token_id not in ids
+    assert tokenizer("")["input_ids"] == [tokenizer.bos_token_id]
+
+
+@pytest.mark.parametrize("number", range(21))
+def test_numbers_are_single_tokens(tokenizer, number):
+    assert len(tokenizer(f"{number}", add_special_tokens=False)["input_ids"]) == 1
+    assert len(tokenizer(f" {number}", add_special_tokens=False)["input_ids"]) == 1
+
+
+def test_opinion_words_are_single_tokens(tokenizer):
+    assert [word for word in LEXICON if len(tokenizer(f" {word}", add_special_tokens=False)["input_ids"]) > 1] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "  two  spaces ", "line\n\nbreaks\t", "héllo 日本 🎉", "12345 4plus5 a.b,c!", "it's <not> pad"]
+)
+def test_any_text_survives_the_round_trip(tokenizer, text):
+    assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text
+
+
+def test_documents_survive_and_completions_fit(tokenizer):
+    documents = list(islice(corpus.documents("tokenizer test"), 2000))
+    lengths = []
+    for document in documents:
+        assert tokenizer.decode(tokenizer(document.text)["input_ids"], skip_special_tokens=True) == document.text
+        prompt_ids = tokenizer(document.prompt)["input_ids"]
+        completion_ids = tokenizer(document.completion, add_special_tokens=False)["input_ids"]
+        # the border between prompt and completion is a border of tokens, so sampling continues what training saw
+        assert prompt_ids + completion_ids == tokenizer(document.text)["input_ids"]
+        lengths.append(len(completion_ids) + 1)
+    assert sum(length > 32 for length in lengths) / len(lengths) < 0.012

@@ -1,0 +1,49 @@
+"""From scores and log-ratios to token rewards, and from token rewards to advantages and returns."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def token_rewards(log_ratio: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
+    """-beta * (log pi - log pi_ref) on every token, plus the score on the last real one (Ziegler et al. 2019, eq. 2).
+
+    Args:
+        log_ratio: [B, C] log pi - log pi_ref of the sampled tokens. scores: [B]. mask: [B, C], left-aligned.
+        kl_coef: beta, in units of score per nat.
+
+    Returns:
+        [B, C]; 0 where the mask is False. An episode without tokens has nowhere to put its score.
+    """
+    rewards = torch.where(mask, -kl_coef * log_ratio, torch.zeros_like(log_ratio))
+    lengths = mask.sum(1)
+    rows = torch.nonzero(lengths > 0).squeeze(1)
+    rewards[rows, lengths[rows] - 1] += scores[rows].to(rewards.dtype)
+    return rewards
+
+
+def generalised_advantages(
+    rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, gae_lambda: float
+) -> tuple[Tensor, Tensor]:
+    """GAE(gamma, lambda) over the real tokens only (Schulman et al. 2016, eq. 16).
+
+    delta_t = r_t + gamma V_{t+1} - V_t;  A_t = delta_t + gamma lambda A_{t+1};  the value after the last token is 0.
+
+    Args:
+        rewards, values: [B, C]. mask: [B, C], left-aligned; anything under False is ignored.
+
+    Returns:
+        advantages [B, C] and returns = advantages + values [B, C], both 0 where the mask is False.
+    """
+    rewards = torch.where(mask, rewards, torch.zeros_like(rewards))
+    values = torch.where(mask, values, torch.zeros_like(values))
+    advantages = torch.zeros_like(rewards)
+    following_advantage = torch.zeros_like(rewards[:, 0])
+    following_value = torch.zeros_like(rewards[:, 0])
+    for t in reversed(range(rewards.shape[1])):
+        delta = rewards[:, t] + gamma * following_value - values[:, t]
+        following_advantage = torch.where(mask[:, t], delta + gamma * gae_lambda * following_advantage, 0.0)
+        following_value = values[:, t]
+        advantages[:, t] = following_advantage
+    return advantages, advantages + values

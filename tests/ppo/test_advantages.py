@@ -1,0 +1,67 @@
+import pytest
+import torch
+
+from playground.ppo.advantages import generalised_advantages, token_rewards
+
+F64 = torch.float64
+
+
+def test_score_sits_on_the_last_real_token_wherever_that_is():
+    log_ratio = torch.tensor([[0.1, 0.2, 0.3], [0.1, 0.2, 9.0], [0.4, 9.0, 9.0], [9.0, 9.0, 9.0]], dtype=F64)
+    lengths = torch.tensor([3, 2, 1, 0])
+    mask = torch.arange(3).unsqueeze(0) < lengths.unsqueeze(1)
+    rewards = token_rewards(log_ratio, torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=F64), mask, kl_coef=0.5)
+    by_hand = [[-0.05, -0.1, 0.85], [-0.05, 1.9, 0.0], [2.8, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    assert torch.allclose(rewards, torch.tensor(by_hand, dtype=F64))
+
+
+def test_rewards_of_an_episode_add_up_to_score_minus_beta_times_kl():
+    generator = torch.Generator().manual_seed(3)
+    log_ratio = torch.randn(5, 7, dtype=F64, generator=generator)
+    mask = torch.arange(7).unsqueeze(0) < torch.tensor([7, 1, 3, 6, 2]).unsqueeze(1)
+    scores = torch.randn(5, dtype=F64, generator=generator)
+    total = token_rewards(log_ratio, scores, mask, 0.3).sum(1)
+    assert torch.allclose(total, scores - 0.3 * (log_ratio * mask).sum(1))
+
+
+def brute_force(rewards, values, length, gamma, lam):
+    """The definition: A_t = sum_k (gamma lam)^k delta_{t+k}, over real tokens."""
+    deltas = [rewards[t] + (gamma * values[t + 1] if t + 1 < length else 0.0) - values[t] for t in range(length)]
+    return [sum((gamma * lam) ** k * deltas[t + k] for k in range(length - t)) for t in range(length)]
+
+
+@pytest.mark.parametrize(("gamma", "lam"), [(1.0, 0.95), (0.9, 0.5), (1.0, 1.0), (1.0, 0.0)])
+def test_gae_equals_its_definition_on_ragged_episodes(gamma, lam):
+    generator = torch.Generator().manual_seed(0)
+    rewards, values = (torch.randn(4, 6, dtype=F64, generator=generator) for _ in range(2))
+    lengths = [6, 1, 4, 0]
+    mask = torch.arange(6).unsqueeze(0) < torch.tensor(lengths).unsqueeze(1)
+    advantages, returns = generalised_advantages(rewards, values, mask, gamma, lam)
+    for row, length in enumerate(lengths):
+        expected = brute_force(rewards[row].tolist(), values[row].tolist(), length, gamma, lam)
+        assert advantages[row, :length].tolist() == pytest.approx(expected)
+        assert (advantages[row, length:] == 0).all() and (returns[row, length:] == 0).all()
+    assert torch.allclose(returns[mask], (advantages + values)[mask])
+
+
+def test_lambda_1_is_the_monte_carlo_return_minus_the_value():
+    rewards = torch.tensor([[1.0, 2.0, 3.0]], dtype=F64)
+    values = torch.tensor([[0.5, -1.0, 4.0]], dtype=F64)
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    advantages, returns = generalised_advantages(rewards, values, mask, 1.0, 1.0)
+    assert returns.tolist() == [[6.0, 5.0, 3.0]]
+    assert advantages.tolist() == [[5.5, 6.0, -1.0]]
+
+
+def test_more_padding_changes_nothing_even_if_it_is_not_a_number():
+    rewards = torch.tensor([[1.0, -2.0]], dtype=F64)
+    values = torch.tensor([[0.3, 0.7]], dtype=F64)
+    mask = torch.ones(1, 2, dtype=torch.bool)
+    junk = torch.full((1, 3), float("nan"), dtype=F64)
+    short = generalised_advantages(rewards, values, mask, 0.99, 0.9)
+    long = generalised_advantages(
+        torch.cat([rewards, junk], 1), torch.cat([values, junk], 1),
+        torch.cat([mask, torch.zeros(1, 3, dtype=torch.bool)], 1), 0.99, 0.9,
+    )  # fmt: skip
+    for a, b in zip(short, long, strict=True):
+        assert torch.equal(a, b[:, :2]) and (b[:, 2:] == 0).all()

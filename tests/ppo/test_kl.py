@@ -1,0 +1,52 @@
+import math
+
+import pytest
+import torch
+
+from playground.ppo.kl import AdaptiveKL, FixedKL, full_kl, k1, k2, k3
+
+POLICY = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
+REFERENCE = torch.tensor([0.3, 0.3, 0.4], dtype=torch.float64)
+EXACT = float((POLICY * (POLICY / REFERENCE).log()).sum())
+
+
+def expectation(estimator) -> float:
+    """Its mean over y ~ policy, by enumeration."""
+    return float((POLICY * estimator((POLICY / REFERENCE).log())).sum())
+
+
+def test_k1_and_k3_are_unbiased_and_full_is_exact():
+    assert expectation(k1) == pytest.approx(EXACT, abs=1e-12)
+    assert expectation(k3) == pytest.approx(EXACT, abs=1e-12)
+    assert float(full_kl(POLICY.log(), REFERENCE.log())) == pytest.approx(EXACT, abs=1e-12)
+
+
+def test_k2_is_biased_and_k2_and_k3_are_never_negative_while_k1_can_be():
+    assert abs(expectation(k2) - EXACT) > 1e-3
+    ratios = torch.linspace(-3, 3, 61)
+    assert (k2(ratios) >= 0).all() and (k3(ratios) >= 0).all() and (k1(ratios) < 0).any()
+
+
+def test_full_kl_of_a_token_that_the_policy_never_says_is_finite():
+    assert float(full_kl(torch.tensor([0.0, -math.inf]), torch.tensor([0.5, 0.5]).log())) == pytest.approx(math.log(2))
+
+
+def test_fixed_beta_stays():
+    controller = FixedKL(0.3)
+    controller.observe(100.0, 512)
+    assert controller.coef == 0.3
+
+
+def test_adaptive_beta_at_the_target_stays_and_at_twice_the_target_rises_by_the_clipped_error():
+    controller = AdaptiveKL(coef=0.2, target=6.0, horizon=10_000)
+    controller.observe(6.0, 512)
+    assert controller.coef == pytest.approx(0.2)
+    controller.observe(12.0, 512)
+    assert controller.coef == pytest.approx(0.2 * (1 + 0.2 * 512 / 10_000))  # 0.2 x 1.01024
+
+
+def test_adaptive_beta_is_clipped_on_both_sides_and_proportional_between():
+    for kl, error in [(1000.0, 0.2), (-50.0, -0.2), (6.6, 0.1), (5.4, -0.1)]:
+        controller = AdaptiveKL(coef=1.0, target=6.0, horizon=100)
+        controller.observe(kl, 10)
+        assert controller.coef == pytest.approx(1 + error * 10 / 100), kl

@@ -1,0 +1,24 @@
+import math
+
+import pytest
+import torch
+
+from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_token_log_probs_equal_the_dense_log_softmax_at_the_temperature(temperature):
+    logits = torch.randn(3, 4, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    tokens = torch.randint(0, 7, (3, 4), generator=torch.Generator().manual_seed(1))
+    dense = torch.log_softmax(logits / temperature, -1).gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+    assert torch.allclose(token_log_probs(logits, tokens, temperature), dense, atol=1e-12)
+    assert torch.allclose(log_softmax_at(logits, temperature).exp().sum(-1), torch.ones(3, 4, dtype=torch.float64))
+
+
+def test_log_probs_of_half_precision_logits_are_computed_in_float32():
+    assert token_log_probs(torch.zeros(1, 3, dtype=torch.bfloat16), torch.tensor([0])).dtype == torch.float32
+
+
+def test_entropy_by_hand():
+    log_probs = torch.tensor([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]]).log()
+    assert torch.allclose(entropy(log_probs), torch.tensor([math.log(2), 0.0, math.log(3)]))

@@ -1,0 +1,224 @@
+"""Configurations from text: YAML files, `path=value` overrides, plain data; and errors as sentences for a person.
+
+Knows `playground.config` and YAML. The command line, the page and the worker call it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from playground.config import REWARD_CLASSES, PPOConfig, RunConfig
+from playground.errors import InvalidConfig, Problem
+
+MAX_CONFIG_BYTES = 100_000
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain data only: no aliases (a few of them can expand without end), no name twice, and 3e-4 is a number."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(problem="it uses an alias (`*name`)", problem_mark=self.peek_event().start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                mark = node.value[position][0].start_mark
+                raise yaml.MarkedYAMLError(problem=f"`{name[:60]}` is given twice", problem_mark=mark)
+        return super().construct_mapping(node, deep)
+
+
+# YAML 1.1, which PyYAML reads, takes 3e-4 for text.
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
+def from_dict(data: Any) -> RunConfig:
+    """Validate plain data (from YAML, JSON or a form).
+
+    Raises:
+        InvalidConfig: with every problem at once, each naming its field.
+    """
+    if not isinstance(data, dict):
+        raise InvalidConfig([Problem("", "The configuration must be a list of `name: value` lines.")])
+    try:
+        return RunConfig.model_validate(data)
+    except ValidationError as error:
+        problems = [_problem(item) for item in error.errors(include_url=False)]
+        inner = [problem.field for problem in problems]  # a list whose entries are all bad is not really empty
+        problems = [item for item in problems if not any(field.startswith(f"{item.field}.") for field in inner)]
+        problems += _batch_problems(data, {problem.field for problem in problems})
+        raise InvalidConfig(problems) from None
+
+
+def parse_yaml(text: str) -> dict[str, Any]:
+    """YAML text -> plain data, safely (no objects) and bounded in size.
+
+    Raises:
+        InvalidConfig: if it is too large, not YAML, or uses aliases.
+    """
+    if len(text) > MAX_CONFIG_BYTES:
+        raise InvalidConfig([Problem("", f"The configuration is larger than {MAX_CONFIG_BYTES:,} characters.")])
+    try:
+        data = yaml.load(text, _Loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that cannot be
+        where = getattr(error, "problem_mark", None)
+        line = f" near line {where.line + 1}" if where else ""
+        why = f": {error.problem}" if isinstance(error, yaml.MarkedYAMLError) and error.problem else ""
+        raise InvalidConfig([Problem("", f"The configuration is not valid YAML{line}{why}.")]) from None
+    return {} if data is None else data
+
+
+def load(path: Path, overrides: list[str] | None = None) -> RunConfig:
+    """Read a YAML file and apply `path=value` overrides, for example `kl.coef=0.2` or `rewards.0.weight=2`.
+
+    Raises:
+        InvalidConfig: unreadable file, bad YAML, bad override, or any invalid field (all of them at once).
+    """
+    try:
+        data = parse_yaml(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. Give the path of a preset file.")]) from None
+    problems = []
+    for override in overrides or []:
+        try:
+            set_path(data, override)
+        except InvalidConfig as error:
+            problems += error.problems
+    try:
+        config = from_dict(data)
+    except InvalidConfig as error:
+        problems += error.problems
+    if problems:
+        raise InvalidConfig(problems)
+    return config
+
+
+def set_path(data: dict[str, Any], override: str) -> None:
+    """Apply one `path=value` to plain configuration data, in place. The value is read as YAML.
+
+    Raises:
+        InvalidConfig: if it has no `=`, or a part of the path is not there.
+    """
+    path, equals, raw = override.partition("=")
+    keys = path.strip().split(".")
+    if not equals or not all(keys):
+        raise InvalidConfig([Problem(override, "Write it as path=value, for example kl.coef=0.2.")])
+    node: Any = data
+    for position, key in enumerate(keys):
+        last = position == len(keys) - 1
+        here = ".".join(keys[: position + 1])
+        if isinstance(node, list):
+            if not key.isdecimal() or int(key) >= len(node):
+                raise InvalidConfig([Problem(here, f"The list has {len(node)} entries, numbered from 0.")])
+            index: Any = int(key)
+        elif isinstance(node, dict):
+            index = key
+            if not last:
+                node.setdefault(key, {})
+        else:
+            raise InvalidConfig([Problem(here, f"`{'.'.join(keys[:position])}` is a single value, not a group.")])
+        if last:
+            node[index] = _yaml_value(raw)
+        else:
+            node = node[index]
+
+
+def _batch_problems(data: dict[str, Any], known: set[str]) -> list[Problem]:
+    """Pydantic looks at how batch sizes divide only if all else in `ppo` is right; so ask about these three alone."""
+    sizes = ("batch_size", "minibatch_size", "micro_batch_size")
+    ppo = data.get("ppo")
+    if not isinstance(ppo, dict) or any(f"ppo.{name}" in known for name in sizes):
+        return []
+    try:
+        PPOConfig.model_validate({name: ppo[name] for name in sizes if name in ppo})
+    except ValidationError as error:
+        found = [_problem({**item, "loc": ("ppo", *item["loc"])}) for item in error.errors(include_url=False)]
+        return [problem for problem in found if problem.field not in known]
+    return []
+
+
+def _yaml_value(raw: str) -> Any:
+    try:
+        return yaml.load(raw, _Loader)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return raw
+
+
+def _problem(item: Any) -> Problem:
+    """One pydantic error -> the field's dotted name and a sentence that says what to do."""
+    location = [str(part) for part in item["loc"]]
+    if location[0] == "rewards" and len(location) > 2:  # pydantic puts the kind between the index and the field
+        location.pop(2)
+    field, kind, context, given = ".".join(location), item["type"], item.get("ctx", {}), item.get("input")
+    if kind == "extra_forbidden":
+        return Problem(field, f"There is no such setting.{_did_you_mean(item['loc'])}")
+    if kind == "missing":
+        return Problem(field, "This setting is missing; give it a value.")
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        known = ", ".join(REWARD_CLASSES)
+        return Problem(f"{field}.kind", f"must be one of {known}{_got(context.get('tag'))}.")
+    if kind == "value_error":
+        message = str(context.get("error", item["msg"]))
+        name, bar, rest = message.partition("|")
+        return Problem(f"{field}.{name}" if bar else field, _sentence(rest if bar else message))
+    bounds = {"greater_than_equal": ("at least", "ge"), "greater_than": ("more than", "gt"),
+              "less_than_equal": ("at most", "le"), "less_than": ("less than", "lt")}  # fmt: skip
+    if kind in bounds:
+        words, key = bounds[kind]
+        return Problem(field, f"must be {words} {context[key]:g}{_got(given)}.")
+    if kind == "literal_error":
+        return Problem(field, f"must be {context['expected']}{_got(given)}.")
+    plain = {
+        "int_parsing": "must be a whole number", "int_type": "must be a whole number",
+        "int_from_float": "must be a whole number", "float_parsing": "must be a number",
+        "float_type": "must be a number", "finite_number": "must be a finite number",
+        "string_type": "must be text", "tuple_type": "must be a list",
+        "string_too_short": "must not be empty",
+        "model_type": "must be a group of settings, not a single value",
+        "model_attributes_type": "must be a group of settings with a `kind`",
+        "invalid_key": "is not a name; names are words",
+    }  # fmt: skip
+    if kind in plain:
+        return Problem(field, f"{plain[kind]}{_got(given)}.")
+    if kind == "string_too_long":
+        return Problem(field, f"must be at most {context['max_length']} characters long.")
+    if kind == "too_short":
+        return Problem(field, "must have at least one entry.")
+    return Problem(field, _sentence(item["msg"]))
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "?")) else text + "."
+
+
+def _got(value: Any) -> str:
+    short = isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() < 200)
+    shown = repr(value) if short else type(value).__name__
+    return f" (got {shown[:60]})" if value is not None else " (got nothing)"
+
+
+def _did_you_mean(location: tuple[int | str, ...]) -> str:
+    part: Any = RunConfig
+    if location[0] == "rewards" and len(location) > 2:
+        part = REWARD_CLASSES.get(str(location[2]))
+    else:
+        for key in location[:-1]:
+            field = getattr(part, "model_fields", {}).get(key)
+            part = field.annotation if field else None
+    names = list(getattr(part, "model_fields", {}))
+    close = difflib.get_close_matches(str(location[-1]), names, n=1)
+    if close:
+        return f" Did you mean `{close[0]}`?"
+    return f" Known here: {', '.join(names)}." if names else ""

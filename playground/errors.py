@@ -1,0 +1,67 @@
+"""The exceptions of the project. Each message says what is wrong and what to do next, in words for a person.
+
+Knows nothing else of the project. Everything may raise these; the edges (command line, page, worker) show the
+message as it is and never a traceback.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Problem(NamedTuple):
+    """One thing wrong with a configuration: the dotted field name and a sentence that says what to do."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
+class PlaygroundError(Exception):
+    """Base of all errors that a person is meant to read."""
+
+
+class InvalidConfig(PlaygroundError):
+    """A configuration that cannot be run. Carries every problem at once, not only the first."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+class RunNotFound(PlaygroundError):
+    """The named folder is not a run directory."""
+
+
+class RunExists(PlaygroundError):
+    """A run of that name is already there."""
+
+
+class RunBusy(PlaygroundError):
+    """Another run is training in the same outputs folder."""
+
+
+class OutputsNotWritable(PlaygroundError):
+    """The outputs folder cannot be made or written."""
+
+
+class ModelNotFound(PlaygroundError):
+    """A model source that is neither shipped, nor a usable local folder."""
+
+
+class PromptsUnusable(PlaygroundError):
+    """A prompt source that cannot be read, is empty, or does not fit the model's context."""
+
+
+class RewardFailed(PlaygroundError):
+    """A reward function raised, or returned something other than one number or None for each completion."""
+
+
+class TrainingDiverged(PlaygroundError):
+    """A loss, gradient or weight became infinite or not a number."""
+
+
+class ServiceUnavailable(PlaygroundError):
+    """The model service (the process that generates text on demand) did not start, crashed or timed out."""

@@ -1,0 +1,111 @@
+"""Rule rewards: one function for each kind in `config.REWARD_CLASSES`.
+
+Calling convention (TRL's): `reward(prompts, completions, **columns) -> list[float | None]`, one entry for each
+completion; None means "no opinion". Knows the pocket world's judges and a sentiment lexicon library; no torch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Protocol
+
+from playground import config
+from playground.pocket import judges
+from playground.pocket.words import LEXICON
+
+WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+
+
+class Reward(Protocol):
+    """A reward function in TRL's calling convention."""
+
+    def __call__(
+        self, prompts: Sequence[str], completions: Sequence[str], **columns: Any
+    ) -> Sequence[float | None]: ...
+
+
+def build(spec: config.RewardConfig) -> Reward:
+    """The reward function that a configuration entry names."""
+    return _BUILDERS[type(spec)](spec)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in small letters, without punctuation."""
+    return WORD.findall(text.lower())
+
+
+def repeated_share(text: str) -> float:
+    """Share of word pairs that occurred before in the same text: 0 for none, towards 1 for a stuck record."""
+    spoken = words(text)
+    pairs = list(itertools.pairwise(spoken))
+    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
+
+
+def _each(score: Callable[[str, str], float | None]) -> Reward:
+    """A reward function from a function of one prompt and one completion."""
+
+    def reward(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
+        return [score(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
+
+    return reward
+
+
+def _sentiment(spec: config.SentimentReward) -> Reward:
+    if spec.judge == "pocket-world":
+        return _each(judges.sentiment)
+    if spec.judge == "vader":
+        return _each(lambda prompt, completion: _vader_valence(completion))
+    return _each(lambda prompt, completion: float(sum(LEXICON.get(word, 0) for word in words(completion))))
+
+
+def _vader_valence(text: str) -> float:
+    """Log-odds-like sentiment from VADER (Hutto and Gilbert 2014): its compound score before squashing to -1..1."""
+    compound = float(_vader().polarity_scores(text)["compound"])
+    compound = min(max(compound, -0.9999), 0.9999)
+    return compound / (1 - compound**2) ** 0.5  # inverse of x / sqrt(x^2 + alpha), in units of sqrt(alpha)
+
+
+@cache
+def _vader() -> Any:
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # half a second; only when asked for
+
+    return SentimentIntensityAnalyzer()
+
+
+def _length(spec: config.LengthReward) -> Reward:
+    target = spec.target
+    if target is None:
+        return _each(lambda prompt, completion: float(len(words(completion))))
+    return _each(lambda prompt, completion: -abs(float(len(words(completion)) - target)))
+
+
+def _keyword(spec: config.KeywordReward) -> Reward:
+    pattern = re.compile(r"(?<!\w)(?:" + "|".join(re.escape(word) for word in spec.words) + r")(?!\w)", re.IGNORECASE)
+    return _each(lambda prompt, completion: float(len(pattern.findall(completion))))
+
+
+def _pattern(spec: config.PatternReward) -> Reward:
+    pattern = re.compile(spec.pattern)
+    return _each(lambda prompt, completion: float(sum(1 for _ in pattern.finditer(completion))))
+
+
+def _repetition(spec: config.RepetitionReward) -> Reward:
+    return _each(lambda prompt, completion: repeated_share(completion))
+
+
+def _judgement(judge: Callable[[str, str], bool | None]) -> Reward:
+    return _each(lambda prompt, completion: {True: 1.0, False: -1.0, None: None}[judge(prompt, completion)])
+
+
+_BUILDERS: dict[type, Callable[[Any], Reward]] = {
+    config.SentimentReward: _sentiment,
+    config.LengthReward: _length,
+    config.KeywordReward: _keyword,
+    config.PatternReward: _pattern,
+    config.RepetitionReward: _repetition,
+    config.AgreementReward: lambda spec: _judgement(judges.agrees),
+    config.TruthReward: lambda spec: _judgement(judges.answers_truly),
+}

@@ -1,0 +1,251 @@
+"""One run on disk: make it, open it, say whether it lives, read its files.
+
+Who lives is decided by one thing only: the kernel lock (flock) on worker.lock, held by the worker for as long as its
+process exists. Knows the records and the configuration; starts no process (see launcher.py) and writes nothing that
+the worker writes (see writer.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import json
+import os
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from playground import config_io
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
+from playground.runs.records import Event, Record, Sample, Status, UpdateMetrics
+
+RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+R = TypeVar("R", bound=Record)
+
+
+class RunDirectory:
+    """A run directory, format 1. Reading needs no lock, no writer and no model."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.config_path = self.path / "config.yaml"
+        self.status_path = self.path / "status.json"
+        self.metrics_path = self.path / "metrics.jsonl"
+        self.samples_path = self.path / "samples.jsonl"
+        self.events_path = self.path / "events.jsonl"
+        self.log_path = self.path / "worker.log"
+        self.lock_path = self.path / "worker.lock"
+        self.control_path = self.path / "control"
+        self.checkpoints_path = self.path / "checkpoints"
+
+    @property
+    def id(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    @classmethod
+    def create(cls, outputs: Path, config: RunConfig, run_id: str | None = None) -> RunDirectory:
+        """Make a new run: its folder, its configuration and the state `queued`. Raises: see `reserve`."""
+        run = cls.reserve(outputs, config, run_id)
+        run.publish(config)
+        return run
+
+    @classmethod
+    def reserve(cls, outputs: Path, config: RunConfig, run_id: str | None = None) -> RunDirectory:
+        """Make the folder of a new run. Nobody takes it for a run before `publish`.
+
+        Raises:
+            OutputsNotWritable, RunExists, InvalidConfig (for a run id that cannot be a folder name).
+        """
+        outputs = make_outputs(outputs)
+        if run_id is not None and not RUN_ID.fullmatch(run_id):
+            raise InvalidConfig([Problem("run-id", "Use 1 to 60 small letters, digits and hyphens.")])
+        for name in [run_id] if run_id else _fresh_ids(config.name):
+            run = cls(outputs / name)
+            try:
+                run.path.mkdir(mode=0o700)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise OutputsNotWritable(f"Cannot write to {outputs}: {error.strerror}.") from None
+            run.control_path.mkdir()
+            now = time.time()
+            write_atomically(
+                run.status_path,
+                Status(started_at=now, updated_at=now, num_updates=config.ppo.num_updates).model_dump_json(),
+            )
+            return run
+        raise RunExists(f"There is already a run `{run_id}` in {outputs}. Choose another id or delete that run.")
+
+    def publish(self, config: RunConfig) -> None:
+        """Write config.yaml, which makes the folder a run."""
+        write_atomically(self.config_path, config.to_yaml())
+
+    @classmethod
+    def open(cls, path: Path | str) -> RunDirectory:
+        """An existing run.
+
+        Raises:
+            RunNotFound: if the folder is not a run directory.
+        """
+        run = cls(path)
+        if not run.config_path.is_file():
+            raise RunNotFound(f"{path} is not a run folder (it has no config.yaml). `runs` lists the runs there are.")
+        return run
+
+    def config(self) -> RunConfig:
+        """The configuration as run.
+
+        Raises:
+            InvalidConfig: if the file was damaged or is of another format.
+        """
+        return config_io.load(self.config_path)
+
+    def is_alive(self) -> bool:
+        """True while a worker process holds the lock. The kernel frees it on any death."""
+        try:
+            with open(self.lock_path, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def status(self) -> Status:
+        """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
+        status = self._status_on_disk()
+        if status.ended or self.is_alive():
+            return self._with_stop_request(status)
+        status = self._status_on_disk()  # it may have ended between the two looks
+        if status.ended:
+            return status
+        message = f"The worker ended without saying why. Its last words are in {self.log_path.name}."
+        return status.model_copy(update={"state": "interrupted", "reason": "killed", "message": message})
+
+    def metrics(self) -> list[UpdateMetrics]:
+        """All updates so far."""
+        return read_records(self.metrics_path, UpdateMetrics)
+
+    def samples(self) -> list[Sample]:
+        """All evaluation samples so far."""
+        return read_records(self.samples_path, Sample)
+
+    def events(self) -> list[Event]:
+        """All events so far."""
+        return read_records(self.events_path, Event)
+
+    def log_tail(self, max_bytes: int = 8000) -> str:
+        """The end of what the worker printed."""
+        try:
+            with open(self.log_path, "rb") as file:
+                file.seek(max(0, self.log_path.stat().st_size - max_bytes))
+                return file.read().decode("utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def latest_checkpoint(self) -> Path | None:
+        """The newest complete checkpoint folder (one with a manifest), or None."""
+        found = sorted(self.checkpoints_path.glob("update-*/MANIFEST.json"))
+        return found[-1].parent if found else None
+
+    def request_stop(self) -> None:
+        """Ask the worker to stop. It does so within one micro-batch."""
+        write_atomically(self.control_path / "stop", json.dumps({"time": time.time()}))
+
+    @property
+    def stop_requested(self) -> bool:
+        """True once somebody asked the run to stop."""
+        return (self.control_path / "stop").exists()
+
+    def _status_on_disk(self) -> Status:
+        try:
+            return Status.model_validate_json(self.status_path.read_bytes())
+        except (OSError, ValidationError):
+            return Status(state="interrupted", reason="damaged", message="Its status.json is missing or damaged.")
+
+    def _with_stop_request(self, status: Status) -> Status:
+        if not status.ended and self.stop_requested:
+            return status.model_copy(update={"state": "stopping"})
+        return status
+
+
+class JsonlTail:
+    """Reads what was appended to a JSON-lines file since the last look. A torn last line waits for its rest."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._offset = 0
+
+    def read_new(self) -> list[dict[str, Any]]:
+        """New complete lines as dictionaries; lines that are not JSON objects are skipped."""
+        try:
+            with open(self.path, "rb") as file:
+                if os.fstat(file.fileno()).st_size < self._offset:  # replaced by a shorter file: start again
+                    self._offset = 0
+                file.seek(self._offset)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        complete = data[: data.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        return list(_json_objects(complete))
+
+
+def read_records(path: Path, kind: type[R]) -> list[R]:
+    """All valid records of a JSON-lines file; damaged lines are left out."""
+    records = []
+    for item in JsonlTail(path).read_new():
+        with contextlib.suppress(ValidationError):
+            records.append(kind.model_validate(item))
+    return records
+
+
+def make_outputs(outputs: Path | str) -> Path:
+    """The outputs folder, made if needed.
+
+    Raises:
+        OutputsNotWritable: if it cannot be made or written.
+    """
+    outputs = Path(outputs)
+    try:
+        outputs.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=outputs).close()
+    except OSError as error:
+        raise OutputsNotWritable(
+            f"Cannot write to the outputs folder {outputs}: {error.strerror}. Choose another one with --outputs."
+        ) from None
+    return outputs
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file in one step, so that a reader sees the old or the new text and never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _json_objects(data: bytes) -> Iterator[dict[str, Any]]:
+    for line in data.splitlines():
+        try:
+            item = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(item, dict):
+            yield item
+
+
+def _fresh_ids(name: str) -> Iterator[str]:
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:30] or "run"
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    yield f"{slug}-{stamp}"
+    for number in range(2, 1000):
+        yield f"{slug}-{stamp}-{number}"

@@ -1,0 +1,122 @@
+"""The list of runs in an outputs folder, one summary line each; deleting a run into the bin, emptying the bin.
+
+Reads files only. The Runs page and `python -m playground runs` show what this finds.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from playground.errors import InvalidConfig, RunBusy, RunNotFound
+from playground.runs.directory import RUN_ID, RunDirectory
+from playground.runs.records import Status
+
+BIN = ".bin"
+SPARK_POINTS = 24
+
+
+class RunSummary(NamedTuple):
+    """One line of the history. Scores in sd of the reference, KL in nats per completion, duration in seconds."""
+
+    id: str
+    title: str
+    name: str
+    model: str
+    seed: int
+    status: Status
+    duration_seconds: float
+    score_first: float | None
+    score_last: float | None
+    kl_last: float | None
+    spark: list[float]
+
+
+def list_runs(outputs: Path) -> list[RunSummary]:
+    """All runs of a folder, the newest first. A folder that cannot be read as a run is left out."""
+    runs = []
+    for config_path in Path(outputs).glob("*/config.yaml"):
+        summary = _summary(RunDirectory(config_path.parent))
+        if summary:
+            runs.append(summary)
+    return sorted(runs, key=lambda run: run.status.started_at, reverse=True)
+
+
+def find_run(outputs: Path, run_id: str) -> RunDirectory:
+    """The run of that id in a folder. Safe with ids from strangers.
+
+    Raises:
+        RunNotFound: if the id is not a plain folder name, or there is no such run.
+    """
+    if not RUN_ID.fullmatch(run_id):
+        raise RunNotFound(f"`{run_id[:60]}` is not a run id.")
+    return RunDirectory.open(Path(outputs) / run_id)
+
+
+def delete_run(run: RunDirectory) -> Path:
+    """Move an ended run into the bin of its outputs folder and return where it went.
+
+    Raises:
+        RunBusy: if its worker is alive.
+    """
+    if run.is_alive():
+        raise RunBusy(f"The run `{run.id}` is still training. Stop it first, then delete it.")
+    bin_path = run.path.parent / BIN
+    bin_path.mkdir(exist_ok=True)
+    target = bin_path / f"{run.id}-{time.time_ns()}"
+    os.rename(run.path, target)
+    return target
+
+
+def empty_bin(outputs: Path) -> int:
+    """Delete what is in the bin for good; returns how many runs went."""
+    gone = list((Path(outputs) / BIN).glob("*"))
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(gone)
+
+
+_cache: dict[Path, tuple[tuple[int, ...], RunSummary]] = {}
+
+
+def _summary(run: RunDirectory) -> RunSummary | None:
+    key = _fingerprint(run)
+    status = run.status()
+    cached = _cache.get(run.path)
+    if cached and cached[0] == key:
+        return cached[1]._replace(status=status)
+    try:
+        config = run.config()
+    except InvalidConfig:
+        return None
+    metrics = run.metrics()
+    scores = [item.score_mean for item in metrics if item.score_mean is not None]
+    summary = RunSummary(
+        id=run.id,
+        title=config.about.title or config.name,
+        name=config.name,
+        model=config.model.source,
+        seed=config.seed,
+        status=status,
+        duration_seconds=max(0.0, status.updated_at - status.started_at),
+        score_first=scores[0] if scores else None,
+        score_last=scores[-1] if scores else None,
+        kl_last=metrics[-1].kl_to_reference if metrics else None,
+        spark=scores[:: max(1, len(scores) // SPARK_POINTS)],
+    )
+    _cache[run.path] = (key, summary)
+    return summary
+
+
+def _fingerprint(run: RunDirectory) -> tuple[int, ...]:
+    stamps = []
+    for path in (run.config_path, run.metrics_path, run.status_path):
+        try:
+            info = path.stat()
+            stamps += [info.st_mtime_ns, info.st_size]
+        except OSError:
+            stamps += [0, 0]
+    return tuple(stamps)

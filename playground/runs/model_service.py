@@ -1,0 +1,154 @@
+"""The client of the model service: one child process that generates and scores text on demand.
+
+The service (`playground.training.service`) holds torch; this side speaks JSON lines with it and holds nothing. It is
+started at the first question, leaves by itself when idle, and is started again when it has gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
+
+from playground.errors import ServiceUnavailable
+from playground.runs.launcher import PROJECT, torch_environment
+
+START_TIMEOUT_SECONDS = 90
+ANSWER_TIMEOUT_SECONDS = 120
+SERVICE_MODULE = "playground.training.service"
+
+
+class GeneratedSample(NamedTuple):
+    """One completion. `score` is normalised as in the run; `kl` is its summed log-ratio policy to reference, nats."""
+
+    side: Literal["reference", "policy"]
+    index: int  # type: ignore[assignment]  # it hides tuple.index, which nobody needs here
+    completion: str
+    score: float | None
+    scores: dict[str, float | None]
+    kl: float
+    tokens: int
+    ended: bool
+
+
+class ModelService:
+    """Talks to the service process. Thread-safe: one question at a time, the others wait."""
+
+    def __init__(self, idle_seconds: int = 300) -> None:
+        self._idle_seconds = idle_seconds
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._last_id = 0
+
+    def compare(
+        self,
+        source: Path | str,
+        prompt: str,
+        *,
+        num_samples: int = 4,
+        seed: int = 0,
+        temperature: float | None = None,
+        max_new_tokens: int | None = None,
+    ) -> Iterator[GeneratedSample]:
+        """Several same-seed completions of one prompt from the reference and from the policy, as they come.
+
+        Args:
+            source: a run folder (reference and newest policy), or a model name or folder (reference only).
+
+        Raises:
+            ServiceUnavailable: if the process cannot be started, dies or does not answer; or with the service's own
+                sentence if the question cannot be answered (for example a prompt longer than the context).
+        """
+        with self._lock:
+            self._ensure_started()
+            self._last_id += 1
+            self._send(
+                {
+                    "id": self._last_id,
+                    "source": str(source),
+                    "prompt": prompt,
+                    "num_samples": num_samples,
+                    "seed": seed,
+                    "temperature": temperature,
+                    "max_new_tokens": max_new_tokens,
+                }
+            )
+            yield from self._read_answer(self._last_id)
+
+    def close(self) -> None:
+        """End the service process, if it runs."""
+        process, self._process = self._process, None
+        if process and process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=5)
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def _read_answer(self, question: int) -> Iterator[GeneratedSample]:
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS + ANSWER_TIMEOUT_SECONDS
+        while True:
+            try:
+                answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                self.close()
+                raise ServiceUnavailable("The model did not answer in time. Try again with fewer samples.") from None
+            if answer is None:
+                self._process = None
+                raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.")
+            if answer.get("id") != question:
+                continue
+            if answer["event"] == "sample":
+                yield GeneratedSample(**answer["sample"])
+            elif answer["event"] == "error":
+                raise ServiceUnavailable(answer["message"])
+            elif answer["event"] == "done":
+                return
+
+    def _ensure_started(self) -> None:
+        if self._process and self._process.poll() is None:
+            return
+        self._answers = queue.Queue()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", SERVICE_MODULE, "--idle-seconds", str(self._idle_seconds)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                encoding="utf-8",
+                cwd=PROJECT,
+                env=torch_environment(),
+            )
+        except OSError as error:
+            raise ServiceUnavailable(f"Cannot start the process that answers prompts: {error.strerror}.") from None
+        assert self._process.stdout is not None
+        threading.Thread(target=_pump, args=(self._process.stdout, self._answers), daemon=True).start()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(message) + "\n")
+            self._process.stdin.flush()
+        except OSError:
+            self._process = None
+            raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.") from None
+
+
+def _pump(stream: IO[str], answers: queue.Queue[dict[str, Any] | None]) -> None:
+    """Lines -> queue; None when the process has gone. Always draining, so the service never blocks on us."""
+    for line in stream:
+        with contextlib.suppress(ValueError):
+            answer = json.loads(line)
+            if isinstance(answer, dict):
+                answers.put(answer)
+    answers.put(None)

@@ -1,0 +1,133 @@
+"""The records of a run directory, typed: one class per line format, and strict JSON in and out.
+
+Knows nothing of files or processes. The worker writes these; the page, the command line and `insight` read them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+State = Literal[
+    "queued", "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "interrupted"
+]  # fmt: skip
+TERMINAL: frozenset[str] = frozenset({"finished", "stopped", "failed", "interrupted"})
+Stage = Literal["before", "during", "after"]
+
+
+class Record(BaseModel):
+    """Base of all records. Unknown keys are ignored, so that an older reader can read a newer run."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Status(Record):
+    """Where a run is. `phase` is what it is doing now, in words; `reason` is one word for why it ended."""
+
+    state: State = "queued"
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    pid: int = 0
+    pid_started_at: float = 0.0
+    update: int = 0
+    num_updates: int = 0
+    started_at: float = 0.0
+    updated_at: float = 0.0
+    attempt: int = 1
+
+    @property
+    def ended(self) -> bool:
+        """True once nothing more will happen."""
+        return self.state in TERMINAL
+
+
+class UpdateMetrics(Record):
+    """One PPO update. Counts and `seconds` are cumulative since the worker started; other seconds are of this update.
+
+    Units: scores in standard deviations of the reference (unless not normalised); KL, entropy in nats;
+    lengths in tokens; memory in GB of resident set (or of the device, where there is one).
+    None means: not defined here (for example no variance), or not finite.
+    """
+
+    attempt: int = 1
+    update: int
+    episodes: int
+    tokens: int
+    seconds: float
+    seconds_rollout: float
+    seconds_score: float
+    seconds_update: float
+    score_mean: float | None
+    score_std: float | None
+    score_p10: float | None
+    score_p50: float | None
+    score_p90: float | None
+    raw_score_mean: float | None
+    terms: dict[str, float | None] = {}
+    kl_to_reference: float | None
+    kl_per_token: float | None
+    penalised_reward: float | None
+    kl_coef: float
+    entropy: float | None
+    update_kl: float | None
+    clip_fraction: float | None
+    ratio_mean: float | None
+    ratio_max: float | None
+    policy_loss: float | None
+    value_loss: float | None
+    explained_variance: float | None
+    grad_norm: float | None
+    learning_rate: float
+    completion_length: float
+    eos_fraction: float
+    distinct_2: float | None
+    perplexity_reference: float | None
+    memory_gb: float | None
+
+
+class Sample(Record):
+    """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value;
+    `kl` is the summed log-ratio of policy to reference over the completion, in nats (0 before training)."""
+
+    update: int
+    stage: Stage
+    prompt_id: int
+    prompt: str
+    completion: str
+    seed: int
+    score: float | None
+    scores: dict[str, float | None] = {}
+    kl: float | None
+    tokens: int | None = None
+    ended: bool | None = None
+
+
+class Event(Record):
+    """Something that happened once: a state change, a warning with its evidence, a checkpoint, a recorded scale."""
+
+    seq: int
+    time: float
+    kind: str
+    update: int = 0
+    message: str = ""
+    data: dict[str, Any] = {}
+
+
+def to_json_line(record: Record) -> str:
+    """One line of strict JSON, newline included; NaN and infinities become null."""
+    return json.dumps(finite_or_null(record.model_dump()), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def finite_or_null(value: Any) -> Any:
+    """Plain data with every NaN and infinity replaced by None, so that strict JSON can hold it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite_or_null(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite_or_null(item) for item in value]
+    return value

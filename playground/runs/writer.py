@@ -1,0 +1,73 @@
+"""The worker's side of a run directory: the one writer of status, metrics, samples and events.
+
+Append-only files get one `write` per record, so that a reader sees whole lines or a torn last one. Knows no torch.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.records import Event, Record, Sample, State, Status, UpdateMetrics, to_json_line
+
+
+class RunWriter:
+    """Writes one run's records. Made once, by the process that holds the run's lock."""
+
+    def __init__(self, run: RunDirectory, num_updates: int) -> None:
+        self.run = run
+        now = time.time()
+        self.status = Status(
+            state="starting",
+            phase="starting",
+            pid=os.getpid(),
+            pid_started_at=psutil.Process().create_time(),
+            num_updates=num_updates,
+            started_at=now,
+            updated_at=now,
+        )
+        self._seq = 0
+        self._write_status()
+
+    def set_status(self, **changes: Any) -> None:
+        """Change fields of status.json; a change of `state` is recorded as an event too."""
+        state_before = self.status.state
+        self.status = self.status.model_copy(update={**changes, "updated_at": time.time()})
+        self._write_status()
+        if self.status.state != state_before:
+            self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
+
+    def finish(self, state: State, reason: str = "", message: str = "") -> None:
+        """Enter a terminal state."""
+        self.set_status(state=state, phase="", reason=reason, message=message)
+
+    def metrics(self, metrics: UpdateMetrics) -> None:
+        """Append one update."""
+        _append(self.run.metrics_path, metrics)
+
+    def samples(self, samples: list[Sample]) -> None:
+        """Append evaluation samples, all in one write."""
+        _append(self.run.samples_path, *samples)
+
+    def event(self, kind: str, message: str = "", **data: Any) -> None:
+        """Append one event."""
+        event = Event(seq=self._seq, time=time.time(), kind=kind, update=self.status.update, message=message, data=data)
+        self._seq += 1
+        _append(self.run.events_path, event)
+
+    def _write_status(self) -> None:
+        write_atomically(self.run.status_path, self.status.model_dump_json())
+
+
+def _append(path: Path, *records: Record) -> None:
+    data = "".join(to_json_line(record) for record in records).encode()
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,104 @@
+"""The list of runs, and deleting them into the bin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from playground.errors import RunBusy, RunNotFound
+from playground.runs import history, launcher
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from tests.support import small_config, update_metrics
+
+
+def ended_run(outputs: Path, run_id: str, started_at: float, updates: int = 2) -> RunDirectory:
+    run = RunDirectory.create(outputs, small_config("name-of-it"), run_id)
+    writer = RunWriter(run, num_updates=3)
+    for update in range(1, updates + 1):
+        writer.metrics(update_metrics(update))
+    writer.set_status(started_at=started_at)
+    writer.status = writer.status.model_copy(update={"started_at": started_at})
+    writer.finish("finished")
+    return run
+
+
+def test_runs_are_listed_newest_first_with_their_figures(outputs: Path) -> None:
+    ended_run(outputs, "older", started_at=1000)
+    ended_run(outputs, "newer", started_at=2000)
+    newer, older = history.list_runs(outputs)
+    assert (newer.id, older.id) == ("newer", "older")
+    assert (older.title, older.model, older.seed) == ("name-of-it", "pocket-2m", 0)
+    assert (older.score_first, older.score_last, older.kl_last, older.spark) == (0.5, 1.0, 2.0, [0.5, 1.0])
+    assert older.duration_seconds == older.status.updated_at - 1000
+
+
+def test_the_list_follows_what_happens_on_disk(outputs: Path) -> None:
+    assert history.list_runs(outputs) == []
+    run = RunDirectory.create(outputs, small_config(), "one")
+    assert [(item.status.state, item.score_last) for item in history.list_runs(outputs)] == [("interrupted", None)]
+    lock = launcher.take_lock(run)
+    assert lock is not None
+    assert history.list_runs(outputs)[0].status.state == "queued"
+    writer = RunWriter(run, num_updates=3)
+    writer.metrics(update_metrics(2))
+    writer.finish("finished")
+    lock.close()
+    assert [(item.status.state, item.score_last) for item in history.list_runs(outputs)] == [("finished", 1.0)]
+
+
+def test_what_is_not_a_run_is_left_out(outputs: Path) -> None:
+    ended_run(outputs, "good", started_at=1)
+    (outputs / "empty").mkdir()
+    (outputs / "broken").mkdir()
+    (outputs / "broken" / "config.yaml").write_text("kl: [")
+    (outputs / "note.txt").touch()
+    assert [item.id for item in history.list_runs(outputs)] == ["good"]
+
+
+def test_a_score_without_a_value_does_not_break_the_list(outputs: Path) -> None:
+    run = RunDirectory.create(outputs, small_config(), "one")
+    RunWriter(run, 3).metrics(update_metrics(1, score_mean=None, kl_to_reference=None))
+    summary = history.list_runs(outputs)[0]
+    assert (summary.score_first, summary.score_last, summary.kl_last, summary.spark) == (None, None, None, [])
+
+
+def test_a_spark_line_of_a_long_run_stays_short(outputs: Path) -> None:
+    ended_run(outputs, "long", started_at=1, updates=240)
+    spark = history.list_runs(outputs)[0].spark
+    assert len(spark) == 24 and spark[:2] == [0.5, 5.5]  # every tenth of 240 updates
+
+
+@pytest.mark.parametrize(
+    "run_id", ["", ".", "..", "../outputs/good", "good/", "/etc", "a\0b", "Good", "good\n", ".bin", "x" * 300]
+)
+def test_an_id_from_a_stranger_cannot_leave_the_folder(outputs: Path, run_id: str) -> None:
+    ended_run(outputs, "good", started_at=1)
+    with pytest.raises(RunNotFound, match="is not a run id"):
+        history.find_run(outputs, run_id)
+
+
+def test_a_run_is_found_by_its_id(outputs: Path) -> None:
+    run = ended_run(outputs, "good", started_at=1)
+    assert history.find_run(outputs, "good").path == run.path
+    with pytest.raises(RunNotFound):
+        history.find_run(outputs, "other")
+
+
+def test_a_deleted_run_goes_into_the_bin_and_the_bin_can_be_emptied(outputs: Path) -> None:
+    target = history.delete_run(ended_run(outputs, "one", started_at=1))
+    assert history.list_runs(outputs) == [] and (target / "config.yaml").is_file()
+    history.delete_run(ended_run(outputs, "one", started_at=2))  # the same id again
+    assert history.empty_bin(outputs) == 2
+    assert not target.exists()
+    assert history.empty_bin(outputs) == 0
+
+
+def test_a_living_run_cannot_be_deleted(outputs: Path) -> None:
+    run = RunDirectory.create(outputs, small_config(), "one")
+    with launcher.take_lock(run) as lock:  # type: ignore[union-attr]
+        assert lock is not None
+        with pytest.raises(RunBusy, match="still training"):
+            history.delete_run(run)
+    assert run.config_path.is_file()

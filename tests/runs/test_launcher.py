@@ -1,0 +1,147 @@
+"""Starting workers: one at a time, never looking dead, outliving whoever started them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from playground.errors import OutputsNotWritable, RunBusy, RunExists
+from playground.runs import launcher
+from playground.runs.directory import RunDirectory
+from tests.support import PROJECT, small_config, wait_until
+
+pytestmark = pytest.mark.usefixtures("fake_worker")
+
+
+def test_a_started_run_goes_through_to_its_end(outputs: Path) -> None:
+    run, process = launcher.start(small_config(), outputs, "one")
+    assert process.wait(timeout=20) == 0
+    assert run.status().state == "finished" and not run.is_alive()
+    assert [item.update for item in run.metrics()] == [1, 2, 3]
+    assert "last words" in run.log_tail()
+    assert launcher.living_run(outputs) is None
+
+
+def test_a_run_is_alive_before_anybody_can_see_it(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[bool, str]] = []
+    publish, spawn = RunDirectory.publish, launcher._spawn
+
+    def watched_publish(run: RunDirectory, config: object) -> None:
+        seen.append((run.is_alive(), run.status().state))
+        publish(run, small_config())
+
+    def watched_spawn(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+        seen.append((run.is_alive(), run.status().state))
+        return spawn(run, lock)
+
+    monkeypatch.setattr(RunDirectory, "publish", watched_publish)
+    monkeypatch.setattr(launcher, "_spawn", watched_spawn)
+    run, process = launcher.start(small_config(), outputs)
+    seen.append((run.is_alive() or run.status().ended, "queued"))
+    process.wait(timeout=20)
+    assert seen == [(True, "queued")] * 3
+
+
+def test_a_second_run_is_refused_while_one_lives_and_allowed_afterwards(outputs: Path) -> None:
+    first, process = launcher.start(small_config("wait"), outputs, "first")
+    with pytest.raises(RunBusy, match="`first` is still training"):
+        launcher.start(small_config(), outputs, "second")
+    assert not (outputs / "second").exists()
+    assert launcher.living_run(outputs) is not None
+    first.request_stop()
+    process.wait(timeout=20)
+    assert first.status().state == "stopped"
+    second, process = launcher.start(small_config(), outputs, "second")
+    process.wait(timeout=20)
+    assert second.status().state == "finished"
+
+
+def test_of_twenty_starts_at_once_exactly_one_succeeds(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[RunDirectory] = []
+    refused: list[RunBusy] = []
+    all_looked = threading.Barrier(20)
+    look = launcher.living_run
+
+    def look_and_wait_for_the_others(folder: Path) -> RunDirectory | None:
+        found = look(folder)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            all_looked.wait(timeout=0.5)  # they never come, unless several may look before one has started
+        return found
+
+    monkeypatch.setattr(launcher, "living_run", look_and_wait_for_the_others)
+
+    def start() -> None:
+        try:
+            started.append(launcher.start(small_config("wait"), outputs)[0])
+        except RunBusy as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(started), len(refused)) == (1, 19)
+    assert len(list(outputs.glob("*/config.yaml"))) == 1
+
+
+def test_a_run_of_the_same_name_is_refused(outputs: Path) -> None:
+    RunDirectory.create(outputs, small_config(), "one")
+    with pytest.raises(RunExists):
+        launcher.start(small_config(), outputs, "one")
+
+
+def test_outputs_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputsNotWritable):
+        launcher.start(small_config(), tmp_path / "file")
+
+
+def test_a_worker_that_dies_without_a_word_is_an_interrupted_run(outputs: Path) -> None:
+    run, process = launcher.start(small_config("crash"), outputs)
+    assert process.wait(timeout=20) == 9
+    assert (run.status().state, run.status().reason, run.status().update) == ("interrupted", "killed", 1)
+
+
+def test_a_killed_worker_frees_the_place(outputs: Path) -> None:
+    run, process = launcher.start(small_config("deaf"), outputs)
+    wait_until(lambda: run.status().state == "running")
+    process.kill()
+    process.wait(timeout=20)
+    assert run.status().state == "interrupted" and launcher.living_run(outputs) is None
+
+
+def test_a_worker_outlives_the_process_that_started_it(outputs: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from playground.runs import launcher; "
+        "from tests.support import small_config; launcher.WORKER_MODULE = 'tests.fake_worker'; "
+        "launcher.start(small_config('wait'), Path(sys.argv[1]), 'one')"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(outputs)], cwd=PROJECT, check=True, timeout=20)
+    run = RunDirectory.open(outputs / "one")
+    assert run.is_alive()
+    wait_until(lambda: run.status().state == "running")
+    assert os.getsid(run.status().pid) != os.getsid(0)  # a Ctrl-C in our terminal does not reach it
+    run.request_stop()
+    wait_until(lambda: not run.is_alive())
+    assert run.status().state == "stopped"
+
+
+def test_a_worker_started_by_hand_takes_the_lock_or_learns_that_it_is_taken(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.05)
+    run = RunDirectory.create(outputs, small_config())
+    lock = launcher.take_lock(run)
+    assert lock is not None and run.is_alive()
+    assert launcher.take_lock(run) is None
+    lock.close()
+    assert not run.is_alive()
+    assert launcher.adopt_lock() is None  # nothing was handed down to this process

@@ -1,0 +1,122 @@
+"""The client of the model service, against a service by script: streaming, errors, crashes, restarts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from playground.errors import ServiceUnavailable
+from playground.runs import model_service
+from playground.runs.model_service import GeneratedSample, ModelService
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelService]:
+    monkeypatch.setattr(model_service, "SERVICE_MODULE", "tests.fake_service")
+    client = ModelService()
+    yield client
+    client.close()
+
+
+def ask(service: ModelService, prompt: str, num_samples: int = 2, seed: int = 0) -> list[GeneratedSample]:
+    return list(service.compare("somewhere", prompt, num_samples=num_samples, seed=seed))
+
+
+def pid_of(samples: list[GeneratedSample]) -> str:
+    return samples[0].completion.rsplit(" ", 1)[1]
+
+
+def test_an_answer_carries_every_figure(service: ModelService) -> None:
+    first, second = ask(service, "count", seed=7)
+    assert first == GeneratedSample(
+        side="policy",
+        index=0,
+        completion=f"count 0 seed 7 pid {pid_of([first])}",
+        score=0.5,
+        scores={"length": 3.0},
+        kl=1.5,
+        tokens=3,
+        ended=True,
+    )
+    assert second.index == 1
+
+
+def test_samples_come_as_they_are_made(service: ModelService, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    answers = service.compare("somewhere", f"gate {gate}", num_samples=2)
+    assert next(answers).index == 0  # the service waits for the gate before it makes the second
+    gate.touch()
+    assert [item.index for item in answers] == [1]
+
+
+def test_one_process_answers_many_questions(service: ModelService) -> None:
+    assert pid_of(ask(service, "count")) == pid_of(ask(service, "count"))
+
+
+def test_an_error_is_the_services_own_sentence_and_the_next_question_works(service: ModelService) -> None:
+    with pytest.raises(ServiceUnavailable, match="longer than the context"):
+        ask(service, "error")
+    assert len(ask(service, "count", num_samples=3)) == 3
+
+
+def test_after_a_crash_the_next_question_starts_a_new_process(service: ModelService) -> None:
+    before = pid_of(ask(service, "count"))
+    with pytest.raises(ServiceUnavailable, match="ended unexpectedly"):
+        ask(service, "crash")
+    assert pid_of(ask(service, "count")) != before
+
+
+def test_a_closed_service_starts_again(service: ModelService) -> None:
+    before = pid_of(ask(service, "count"))
+    service.close()
+    service.close()
+    assert pid_of(ask(service, "count")) != before
+
+
+def test_a_silent_service_is_given_up_and_ended(service: ModelService, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(service, "count")
+    process = service._process
+    assert process is not None
+    monkeypatch.setattr(model_service, "START_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(model_service, "ANSWER_TIMEOUT_SECONDS", 0.1)
+    with pytest.raises(ServiceUnavailable, match="did not answer in time"):
+        ask(service, "silent")
+    assert process.poll() is not None
+
+
+def test_what_libraries_print_and_answers_to_others_are_passed_over(service: ModelService) -> None:
+    assert [item.index for item in ask(service, "noise")] == [0, 1]
+
+
+def test_an_abandoned_answer_does_not_leak_into_the_next(service: ModelService) -> None:
+    answers = service.compare("somewhere", "count first", num_samples=4)
+    next(answers)
+    del answers
+    assert [item.completion.split(" seed")[0] for item in ask(service, "count second")] == [
+        "count second 0",
+        "count second 1",
+    ]
+
+
+def test_questions_from_many_threads_are_answered_one_after_the_other(service: ModelService) -> None:
+    got: dict[int, list[GeneratedSample]] = {}
+
+    def question(number: int) -> None:
+        got[number] = ask(service, f"count {number}", num_samples=3)
+
+    threads = [threading.Thread(target=question, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(6):
+        assert [item.completion.split(" seed")[0] for item in got[number]] == [f"count {number} {i}" for i in range(3)]
+
+
+def test_a_service_that_cannot_start_is_reported(service: ModelService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_service, "SERVICE_MODULE", "tests.no_such_module")
+    with pytest.raises(ServiceUnavailable, match="ended unexpectedly"):
+        ask(service, "count")

@@ -1,0 +1,89 @@
+"""The fixed prompts, answered with fixed random numbers: the same luck before, during and after training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playground.config import RunConfig
+from playground.runs.records import Sample, Stage
+from playground.training.models import LanguageModel, Tokens
+from playground.training.prompts import Prompt
+from playground.training.sampling import Episodes, sample
+from playground.training.scoring import Scorer
+from playground.training.streams import derived_seed, uniforms
+from playground.training.trainer import score_tokens
+
+
+def answer(
+    policy: LanguageModel,
+    reference: LanguageModel | None,
+    tokens: Tokens,
+    prompts: list[Prompt],
+    seeds: list[int],
+    temperature: float,
+    max_new_tokens: int,
+    micro_batch_size: int,
+    between: Callable[[], None] = lambda: None,
+) -> tuple[Episodes, list[float]]:
+    """One completion for each prompt and seed, and its KL to the reference.
+
+    Args:
+        seeds: as many as prompts; the completion of a prompt depends on its own seed only.
+        reference: None when the policy is the reference; then the KL is 0.
+
+    Returns:
+        the episodes, and for each the log-ratio policy to reference summed over its tokens (k1), in nats.
+    """
+    draws = uniforms(seeds, max_new_tokens)
+    episodes = sample(policy, None, tokens, [prompt.ids for prompt in prompts], draws, temperature, between)
+    if reference is None:
+        return episodes, [0.0] * len(episodes)
+    packed = episodes.packed()
+    reference_log_probs = score_tokens(reference, episodes, packed, temperature, micro_batch_size, between)
+    return episodes, (episodes.log_probs - reference_log_probs).sum(1).tolist()
+
+
+def evaluation_seeds(config: RunConfig, num_prompts: int) -> list[int]:
+    """One seed for each (prompt, sample), prompts in the outer loop."""
+    each = config.evaluation.samples_per_prompt
+    numbers = [(prompt, sample_number) for prompt in range(num_prompts) for sample_number in range(each)]
+    return [derived_seed(config.seed, "evaluation", *pair) % 2**31 for pair in numbers]
+
+
+def evaluate(
+    config: RunConfig,
+    policy: LanguageModel,
+    reference: LanguageModel | None,
+    tokens: Tokens,
+    prompts: list[Prompt],
+    scorer: Scorer,
+    stage: Stage,
+    update: int,
+    between: Callable[[], None] = lambda: None,
+) -> list[Sample]:
+    """Answer all fixed prompts and score the answers."""
+    seeds = evaluation_seeds(config, len(prompts))
+    each = config.evaluation.samples_per_prompt
+    asked = [(number, prompt) for number, prompt in enumerate(prompts) for _ in range(each)]
+    episodes, kls = answer(
+        policy, reference, tokens, [prompt for _, prompt in asked], seeds, config.sampling.temperature,
+        config.sampling.max_new_tokens, config.ppo.micro_batch_size, between,
+    )  # fmt: skip
+    completions, ended, lengths = episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist()
+    scores = scorer([prompt.text for _, prompt in asked], completions, ended)
+    return [
+        Sample(
+            update=update,
+            stage=stage,
+            prompt_id=number,
+            prompt=prompt.text,
+            completion=completions[row],
+            seed=seeds[row],
+            score=scores.scores[row],
+            scores={name: values[row] for name, values in scores.terms.items()},
+            kl=kls[row],
+            tokens=lengths[row],
+            ended=ended[row],
+        )
+        for row, (number, prompt) in enumerate(asked)
+    ]

@@ -1,0 +1,148 @@
+"""Loading a causal language model and taking it apart into trunk and LM head, with a value head on top.
+
+Knows torch and transformers; nothing of PPO, rewards or runs.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from playground.errors import ModelNotFound
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokenizer and the special ids that sampling needs."""
+
+    tokenizer: Any
+    pad_id: int
+    eos_id: int
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a prompt, with whatever the tokenizer puts in front (bos) and nothing behind."""
+        return list(self.tokenizer(text).input_ids)
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of token ids, without special tokens."""
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True))
+
+
+class LanguageModel(nn.Module):
+    """A causal language model as trunk and LM head, so that logits are computed only where they are needed."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+        self.trunk = model.base_model
+        self.lm_head = model.get_output_embeddings()
+
+    @property
+    def hidden_size(self) -> int:
+        """H."""
+        return int(self.model.config.hidden_size)
+
+    @property
+    def context_length(self) -> int:
+        """Most tokens of prompt and completion together."""
+        return int(getattr(self.model.config, "max_position_embeddings", 1024))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.model.parameters()).device
+
+    def hidden(self, ids: Tensor) -> Tensor:
+        """Last hidden states [B, T, H] of right-padded token ids [B, T].
+
+        A causal model never looks ahead, so padding behind needs no mask, and positions are simply 0, 1, 2, ...
+        """
+        return self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
+
+    def frozen_copy(self) -> LanguageModel:
+        """The same weights, never to be trained: the reference."""
+        twin = LanguageModel(copy.deepcopy(self.model))
+        twin.requires_grad_(False)
+        return twin.eval()
+
+
+class ValueHead(nn.Module):
+    """A linear map from the trunk's features to the expected return, 0 at the start.
+
+    It reads the features without sending a gradient back: with a stiff KL penalty the returns are mostly noise, and a
+    value loss that reaches the trunk then wrecks the policy.
+    """
+
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(hidden_size, 1)
+        nn.init.zeros_(self.linear.weight)
+        nn.init.zeros_(self.linear.bias)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., H] -> [...], in float32."""
+        return self.linear(hidden.detach().float()).squeeze(-1)
+
+
+def positions(mask: Tensor) -> Tensor:
+    """Position of each token among the real ones, [B, T]; padding in front gets 0."""
+    return (mask.long().cumsum(1) - 1).clamp(min=0)
+
+
+def load(folder: Path, device: torch.device) -> tuple[LanguageModel, Tokens]:
+    """A model folder (config.json, tokenizer.json, *.safetensors) -> model in float32 with dropout off, and tokenizer.
+
+    Raises:
+        ModelNotFound: if the folder cannot be loaded, with the reason.
+    """
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False, use_safetensors=True
+        )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ModelNotFound(f"Cannot load the model in {folder}: {str(error).strip().splitlines()[0]}") from error
+    if tokenizer.eos_token_id is None:
+        raise ModelNotFound(f"The tokenizer in {folder} has no end-of-sequence token, so no completion could ever end.")
+    rows = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > rows:
+        raise ModelNotFound(
+            f"The tokenizer in {folder} has {len(tokenizer)} tokens, more than the {rows} of the model. "
+            "They do not belong together."
+        )
+    switch_dropout_off(model)
+    pad = tokenizer.pad_token_id
+    tokens = Tokens(tokenizer, tokenizer.eos_token_id if pad is None else pad, tokenizer.eos_token_id)
+    language_model = LanguageModel(model.to(device))
+    _check_head(language_model, folder)
+    return language_model, tokens
+
+
+def switch_dropout_off(model: Any) -> None:
+    """No dropout in RL: the probability of a token must be the same number each time it is asked for."""
+    model.eval()
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        for name in ("attention_dropout", "dropout"):
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.0)
+
+
+@torch.no_grad()
+def _check_head(model: LanguageModel, folder: Path) -> None:
+    """Some architectures scale or cap logits after the head; taking those apart would train on wrong probabilities."""
+    ids = torch.arange(4, device=model.device).unsqueeze(0)
+    whole = model.model(input_ids=ids).logits
+    if not torch.allclose(whole, model.lm_head(model.hidden(ids)), atol=1e-3, rtol=1e-3):
+        kind = model.model.config.model_type
+        raise ModelNotFound(
+            f"The model in {folder} (`{kind}`) changes its logits after the LM head; it is not supported."
+        )

@@ -1,0 +1,165 @@
+"""Sampling completions in large batches with a KV cache, and what the sampler knows about them for free.
+
+Inverse-CDF sampling from given uniform numbers: the same numbers give two models the same luck. The log-prob of each
+token, the value and the entropy come from the very forward pass that drew it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from playground.ppo.logprobs import entropy, log_softmax_at
+from playground.training.models import LanguageModel, Tokens, ValueHead, positions
+
+SHRINK_AT = 0.75  # drop finished episodes from the batch when this share is left; each time copies the KV cache
+
+
+@dataclass
+class Episodes:
+    """B prompts and their completions. P prompt tokens (left-padded), C completion tokens (right-padded).
+
+    Attributes:
+        prompt_ids [B, P], prompt_mask [B, P]: True = a real prompt token.
+        completion_ids [B, C], mask [B, C]: True = a sampled token, the end-of-sequence token included.
+        log_probs, values, entropies [B, C]: of the sampling policy at the sampling temperature; 0 where masked.
+        ended [B]: True where the completion ended by itself.
+    """
+
+    prompt_ids: Tensor
+    prompt_mask: Tensor
+    completion_ids: Tensor
+    mask: Tensor
+    log_probs: Tensor
+    values: Tensor
+    entropies: Tensor
+    ended: Tensor
+
+    def __len__(self) -> int:
+        return self.prompt_ids.shape[0]
+
+    @property
+    def lengths(self) -> Tensor:
+        """Completion tokens of each episode, [B]."""
+        return self.mask.sum(1)
+
+    def packed(self) -> Packed:
+        """The same tokens with the padding behind: what scoring and training run on."""
+        prompt_lengths, lengths = self.prompt_mask.sum(1), self.lengths
+        totals = prompt_lengths + lengths
+        width = int(totals.max())
+        whole = torch.cat([self.prompt_ids, self.completion_ids], dim=1)
+        pad_in_front = self.prompt_ids.shape[1] - prompt_lengths
+        column = torch.arange(width, device=whole.device).unsqueeze(0).expand(len(self), -1)
+        ids = whole.gather(1, (column + pad_in_front.unsqueeze(1)).clamp(max=whole.shape[1] - 1))
+        predicts = (column >= (prompt_lengths - 1).unsqueeze(1)) & (column < (totals - 1).unsqueeze(1))
+        return Packed(ids, predicts, totals)
+
+    def texts(self, tokens: Tokens) -> list[str]:
+        """The completions as text."""
+        rows = zip(self.completion_ids.tolist(), self.lengths.tolist(), strict=True)
+        return [tokens.decode(ids[:length]) for ids, length in rows]
+
+
+@dataclass
+class Packed:
+    """Prompt and completion of each episode in one row, padding behind.
+
+    Attributes:
+        ids [B, T]. predicts [B, T]: True where the next token is a completion token. totals [B]: real tokens of a row.
+    """
+
+    ids: Tensor
+    predicts: Tensor
+    totals: Tensor
+
+    def rows(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """ids [n, T'] and predicts [n, T'] of some episodes, cut to the longest; its last token predicts none."""
+        width = int(self.totals[rows].max()) - 1
+        return self.ids[rows, :width], self.predicts[rows, :width]
+
+
+def left_pad(prompts: list[list[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Token lists -> ids [B, P] and mask [B, P]. The mask comes from lengths: the pad id may be a real token too."""
+    width = max(map(len, prompts))
+    ids = torch.tensor([[pad_id] * (width - len(prompt)) + prompt for prompt in prompts], device=device)
+    lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
+    mask = torch.arange(width, device=device).unsqueeze(0) >= (width - lengths).unsqueeze(1)
+    return ids, mask
+
+
+@torch.no_grad()
+def sample(
+    model: LanguageModel,
+    value_head: ValueHead | None,
+    tokens: Tokens,
+    prompts: list[list[int]],
+    uniforms: Tensor,
+    temperature: float,
+    between_tokens: Callable[[], None] = lambda: None,
+) -> Episodes:
+    """Complete each prompt until its end-of-sequence token or until the uniform numbers run out.
+
+    Args:
+        prompts: B token lists. uniforms: [B, C] numbers in [0, 1); C is the longest completion.
+        between_tokens: called before every token; may raise to break off.
+    """
+    device = model.device
+    ids, prompt_mask = left_pad(prompts, tokens.pad_id, device)
+    batch, longest = uniforms.shape
+    uniforms = uniforms.to(device)
+    completion = torch.full((batch, longest), tokens.pad_id, device=device)
+    mask = torch.zeros(batch, longest, dtype=torch.bool, device=device)
+    log_probs, values, entropies = (torch.zeros(batch, longest, device=device) for _ in range(3))
+    rows = torch.arange(batch, device=device)  # the episode behind each row of the batch, which shrinks
+    going = torch.ones(batch, dtype=torch.bool, device=device)  # rows that have not ended
+    attention, position = prompt_mask, positions(prompt_mask)
+    step_ids, cache = ids, None
+    for t in range(longest):
+        between_tokens()
+        output = model.trunk(
+            input_ids=step_ids, attention_mask=attention.long(), position_ids=position, past_key_values=cache,
+            use_cache=True, return_dict=True,
+        )  # fmt: skip
+        cache, hidden = output.past_key_values, output.last_hidden_state[:, -1]
+        distribution = log_softmax_at(model.lm_head(hidden), temperature)
+        chosen = _inverse_cdf(distribution, uniforms[rows, t])
+        completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
+        mask[rows, t] = going
+        log_probs[rows, t] = distribution.gather(1, chosen.unsqueeze(1)).squeeze(1)
+        entropies[rows, t] = entropy(distribution)
+        if value_head is not None:
+            values[rows, t] = value_head(hidden)
+        going = going & (chosen != tokens.eos_id)
+        remaining = int(going.sum())
+        if remaining == 0:
+            break
+        step_ids, position = chosen.unsqueeze(1), position[:, -1:] + 1
+        attention = torch.cat([attention, torch.ones_like(attention[:, :1])], dim=1)
+        if remaining <= SHRINK_AT * len(rows):
+            keep = going.nonzero().squeeze(1)
+            cache.batch_select_indices(keep)
+            rows, going, attention = rows[keep], going[keep], attention[keep]
+            step_ids, position = step_ids[keep], position[keep]
+    length = int(mask.sum(1).max())
+    mask = mask[:, :length]
+    return Episodes(
+        prompt_ids=ids,
+        prompt_mask=prompt_mask,
+        completion_ids=completion[:, :length],
+        mask=mask,
+        log_probs=log_probs[:, :length] * mask,
+        values=values[:, :length] * mask,
+        entropies=entropies[:, :length] * mask,
+        ended=((completion[:, :length] == tokens.eos_id) & mask).any(1),
+    )
+
+
+def _inverse_cdf(log_probs: Tensor, uniform: Tensor) -> Tensor:
+    """The token at quantile `uniform` of each distribution: log_probs [B, V], uniform [B] -> [B]."""
+    cumulative = log_probs.double().exp().cumsum(-1)
+    threshold = uniform.unsqueeze(1) * cumulative[:, -1:]  # rounding must not leave a gap at the end
+    return torch.searchsorted(cumulative, threshold, right=True).squeeze(1).clamp(max=log_probs.shape[1] - 1)

@@ -1,0 +1,178 @@
+"""The model service: answers prompts that a person types, from the reference and from the policy, with the same luck.
+
+`python -m playground.training.service` reads one JSON question a line on stdin and writes JSON lines on stdout: one
+for each completion as it comes, then `done`, or `error` with a sentence. It leaves when idle, or when stdin closes.
+The client is `playground.runs.model_service`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import torch
+
+from playground import catalog
+from playground.config import RunConfig, SamplingConfig
+from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
+from playground.rewards.mixture import Scale
+from playground.runs.directory import RunDirectory
+from playground.training import evaluation, models
+from playground.training.models import LanguageModel, Tokens
+from playground.training.prompts import Prompt
+from playground.training.scoring import Scorer
+from playground.training.streams import derived_seed
+
+MAX_SAMPLES = 32
+MAX_PROMPT_CHARACTERS = 4000
+
+
+class Subject(NamedTuple):
+    """What can be asked: a reference, and the policy of a run with its scorer (None for a plain model)."""
+
+    tokens: Tokens
+    reference: LanguageModel
+    policy: LanguageModel | None
+    scorer: Scorer | None
+    sampling: SamplingConfig
+
+
+class Service:
+    """Keeps the last subject loaded, so that a second question is quick."""
+
+    def __init__(self) -> None:
+        self._key: tuple[str, ...] = ()
+        self._subject: Subject | None = None
+
+    def answer(self, question: dict[str, Any], out: IO[str]) -> None:
+        """Write the samples of one question, then `done`.
+
+        Raises:
+            PlaygroundError: with a sentence for the person.
+        """
+        subject = self._load(Path(question["source"]), question["source"])
+        prompt = _checked_prompt(question["prompt"], subject, question["max_new_tokens"])
+        count = max(1, min(int(question["num_samples"]), MAX_SAMPLES))
+        seeds = [derived_seed(int(question["seed"]), "question", number) for number in range(count)]
+        temperature = float(question["temperature"] or subject.sampling.temperature)
+        longest = int(question["max_new_tokens"] or subject.sampling.max_new_tokens)
+        sides = {"reference": subject.reference, "policy": subject.policy}
+        for number in range(count):
+            for side, model in sides.items():
+                if model is None:
+                    continue
+                reference = None if side == "reference" else subject.reference
+                episodes, kl = evaluation.answer(
+                    model, reference, subject.tokens, [prompt], [seeds[number]], temperature, longest, 1
+                )
+                completions, ended = episodes.texts(subject.tokens), episodes.ended.tolist()
+                scores = subject.scorer([prompt.text], completions, ended) if subject.scorer else None
+                sample = {
+                    "side": side,
+                    "index": number,
+                    "completion": completions[0],
+                    "score": scores.scores[0] if scores else None,
+                    "scores": {name: values[0] for name, values in scores.terms.items()} if scores else {},
+                    "kl": kl[0],
+                    "tokens": int(episodes.lengths[0]),
+                    "ended": ended[0],
+                }
+                _write(out, {"id": question["id"], "event": "sample", "sample": sample})
+        _write(out, {"id": question["id"], "event": "done"})
+
+    def _load(self, path: Path, source: str) -> Subject:
+        run = RunDirectory(path)
+        is_run = run.config_path.is_file()
+        checkpoint = run.latest_checkpoint() if is_run else None
+        key = (source, str(checkpoint), str(checkpoint.stat().st_mtime_ns) if checkpoint else "")
+        if self._subject is None or key != self._key:
+            self._subject = None  # free the old weights first
+            self._subject = _load_run(run, checkpoint) if is_run else _load_model(source)
+            self._key = key
+        return self._subject
+
+
+def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
+    if checkpoint is None:
+        raise RunNotFound(
+            f"The run `{run.id}` has not saved any weights yet. Ask again after its first checkpoint "
+            "(checkpoint.every) or when it has ended."
+        )
+    config: RunConfig = run.config()
+    device = _device()
+    reference, tokens = models.load(catalog.model_folder(config.model.source), device)
+    policy, _ = models.load(checkpoint, device)
+    facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
+    scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
+    return Subject(tokens, reference, policy, Scorer(config, scale=scale), config.sampling)
+
+
+def _load_model(source: str) -> Subject:
+    model, tokens = models.load(catalog.model_folder(source), _device())
+    return Subject(tokens, model, None, None, SamplingConfig())
+
+
+def _device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _checked_prompt(text: str, subject: Subject, max_new_tokens: int | None) -> Prompt:
+    text = str(text).rstrip()
+    if not text:
+        raise PromptsUnusable("The prompt is empty. Type the beginning of a text.")
+    if len(text) > MAX_PROMPT_CHARACTERS:
+        raise PromptsUnusable(f"The prompt is longer than {MAX_PROMPT_CHARACTERS} characters. Shorten it.")
+    ids = subject.tokens.encode(text)
+    room = subject.reference.context_length - int(max_new_tokens or subject.sampling.max_new_tokens)
+    if len(ids) > room:
+        raise PromptsUnusable(f"The prompt has {len(ids)} tokens and the model has room for {room}. Shorten it.")
+    return Prompt(text, ids)
+
+
+def _write(out: IO[str], message: dict[str, Any]) -> None:
+    out.write(json.dumps(message) + "\n")
+    out.flush()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Answer questions until idle for too long or until stdin closes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--idle-seconds", type=float, default=300)
+    idle_seconds = parser.parse_args(arguments).idle_seconds
+    service, out = Service(), sys.stdout
+    sys.stdout = sys.stderr  # whatever a library prints must not get between our lines
+    questions: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read_lines, args=(sys.stdin, questions), daemon=True).start()
+    while True:
+        try:
+            line = questions.get(timeout=idle_seconds)
+        except queue.Empty:
+            return 0
+        if not line:
+            return 0
+        question = json.loads(line)
+        try:
+            service.answer(question, out)
+        except PlaygroundError as error:
+            _write(out, {"id": question["id"], "event": "error", "message": str(error)})
+        except Exception as error:
+            traceback.print_exc()
+            message = f"The model could not answer: {type(error).__name__}: {error}"
+            _write(out, {"id": question["id"], "event": "error", "message": message})
+
+
+def _read_lines(stream: IO[str], lines: queue.Queue[str]) -> None:
+    """Lines -> queue; an empty one when the client has gone."""
+    for line in stream:
+        lines.put(line)
+    lines.put("")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""One run in the worker: the models, the trainer and the fixed prompts of a configuration, and what they write to disk.
+
+Imports torch. The worker drives it; what ends a run and how that is told is the worker's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from playground import catalog
+from playground.config import RunConfig
+from playground.runs.directory import RunDirectory
+from playground.runs.records import Stage
+from playground.runs.writer import RunWriter
+from playground.training import checkpoints, evaluation, models, prompts
+from playground.training.scoring import Scorer
+from playground.training.streams import derived_seed
+from playground.training.trainer import PPOTrainer
+
+SCALE_SAMPLES = 256  # completions of the reference that fix the scale of the score
+
+
+class Session:
+    """Everything loaded and ready to train.
+
+    Args:
+        between: called between micro-batches and tokens; may raise to break off.
+
+    Raises:
+        ModelNotFound, PromptsUnusable: while loading.
+    """
+
+    def __init__(self, run: RunDirectory, config: RunConfig, writer: RunWriter, between: Callable[[], None]) -> None:
+        self.run, self.config, self.writer, self.between = run, config, writer, between
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.policy, self.tokens = models.load(catalog.model_folder(config.model.source), device)
+        self.reference = self.policy.frozen_copy()
+        room = self.policy.context_length - config.sampling.max_new_tokens
+        self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
+        if not self.split.held_out:
+            writer.event("warning", "There are too few prompts to hold some out: the fixed prompts are trained on too.")
+        self.scorer = Scorer(config)
+        self.trainer = PPOTrainer(
+            config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
+        )
+
+    def fix_scale(self) -> None:
+        """Fix the scale of the score on samples of the reference, and record it."""
+        config, training = self.config, self.split.training
+        asked = [training[number % len(training)] for number in range(SCALE_SAMPLES)]
+        seeds = [derived_seed(config.seed, "scale", number) for number in range(SCALE_SAMPLES)]
+        episodes, _ = evaluation.answer(
+            self.policy, None, self.tokens, asked, seeds, config.sampling.temperature, config.sampling.max_new_tokens,
+            config.ppo.micro_batch_size, self.between,
+        )  # fmt: skip
+        scale = self.scorer.fit_scale([prompt.text for prompt in asked], episodes.texts(self.tokens))
+        self.writer.event("score_scale", mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES)
+
+    def look(self, stage: Stage) -> None:
+        """Answer the fixed prompts and write the samples."""
+        reference = None if stage == "before" else self.reference
+        samples = evaluation.evaluate(
+            self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
+            self.trainer.updates_done, self.between,
+        )  # fmt: skip
+        self.writer.samples(samples)
+
+    def update(self) -> None:
+        """One PPO update and its line of metrics."""
+        metrics = self.trainer.update()
+        self.writer.metrics(metrics)
+        self.writer.set_status(update=metrics.update)
+        for warning in self.trainer.warnings:
+            self.writer.event("warning", warning)
+
+    def save(self) -> None:
+        """Write the weights as they are now; keep the newest few."""
+        scale = self.scorer.scale
+        facts = {"score_mean": scale.mean, "score_sd": scale.sd, "kl_coef": self.trainer.kl_controller.coef}
+        folder = checkpoints.save(
+            self.run.checkpoints_path, self.trainer.updates_done, self.policy, self.trainer.value_head, self.tokens,
+            facts,
+        )  # fmt: skip
+        checkpoints.prune(self.run.checkpoints_path, self.config.checkpoint.keep)
+        self.writer.event("checkpoint", folder=folder.name)

@@ -1,0 +1,118 @@
+"""The process of one run: `python -m playground.training.worker RUN_DIR`.
+
+Loads the models, drives the trainer update by update, writes the run directory, listens to its control folder. It
+never waits for a reader. The one broad `except` of the project is here: the traceback goes to worker.log, one sentence
+to the person.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from playground import catalog
+from playground.config import RunConfig
+from playground.errors import PlaygroundError, TrainingDiverged
+from playground.runs.directory import RunDirectory
+from playground.runs.launcher import adopt_lock, take_lock
+from playground.runs.writer import RunWriter
+
+
+class StopRequested(Exception):
+    """Somebody asked the run to stop; raised between two micro-batches."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the worker. Exit code: 0 finished, 1 failed, 3 stopped."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if len(arguments) != 1:
+        print("usage: python -m playground.training.worker RUN_DIR", file=sys.stderr)
+        return 2
+    try:
+        run = RunDirectory.open(Path(arguments[0]))
+        config = run.config()
+    except PlaygroundError as error:
+        print(error, file=sys.stderr)
+        return 2
+    lock = adopt_lock() or take_lock(run)
+    if lock is None:
+        print(f"Another worker is training {run.id}.", file=sys.stderr)
+        return 2
+    writer = RunWriter(run, config.ppo.num_updates)
+    with lock, _reported(writer):
+        train(run, config, writer)
+    return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
+
+
+def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
+    """Everything between starting and ending.
+
+    Raises:
+        StopRequested, PlaygroundError, and whatever the machine throws; `_reported` turns each into a terminal state.
+    """
+    catalog.check(config)
+    writer.set_status(phase="loading PyTorch")
+    from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
+
+    def between() -> None:
+        if run.stop_requested:
+            raise StopRequested
+
+    signal.signal(signal.SIGTERM, lambda *_: run.request_stop())
+    writer.set_status(phase="loading the model")
+    session = Session(run, config, writer, between)
+    writer.set_status(phase="measuring the reference")
+    session.fix_scale()
+    try:
+        session.look("before")
+        writer.set_status(state="running", phase="training")
+        for update in range(1, config.ppo.num_updates + 1):
+            last = update == config.ppo.num_updates
+            session.update()
+            if last or update % config.evaluation.every == 0:
+                session.look("after" if last else "during")
+            if last or (config.checkpoint.every and update % config.checkpoint.every == 0):
+                session.save()
+    except StopRequested:
+        writer.set_status(phase="saving")
+        session.save()
+        raise
+
+
+@contextlib.contextmanager
+def _reported(writer: RunWriter) -> Iterator[None]:
+    """Every way a run can end -> a terminal state with a reason and a sentence that says what to do."""
+    try:
+        yield
+        writer.finish("finished")
+    except (StopRequested, KeyboardInterrupt):
+        writer.finish("stopped", "stopped", f"Stopped after update {writer.status.update}.")
+    except TrainingDiverged as error:
+        writer.finish("failed", "diverged", str(error))
+    except PlaygroundError as error:
+        traceback.print_exc()
+        writer.finish("failed", "invalid", str(error))
+    except Exception as error:
+        traceback.print_exc()
+        reason, message = _diagnosis(error)
+        writer.finish("failed", reason, message)
+
+
+def _diagnosis(error: Exception) -> tuple[str, str]:
+    if type(error).__name__ == "OutOfMemoryError" or isinstance(error, MemoryError):
+        return "out_of_memory", "Out of memory. Halve ppo.micro_batch_size, or choose a smaller model or batch."
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "disk_full", "The disk is full. Free some space, or set checkpoint.every to 0, and start again."
+    return "bug", f"Unexpected {type(error).__name__}: {error}. The whole story is in worker.log."
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""The shipped presets, shortened, learn what they promise: on three seeds, judged by the world and not by the reward.
+
+The full runs and their figures are in docs/results.md (`make results`).
+"""
+
+import statistics
+
+import pytest
+
+from playground import catalog
+from playground.config import RunConfig
+from playground.config_io import from_dict
+from playground.insight.before_after import outcome, pairs
+from playground.pocket import judges
+from playground.runs.directory import RunDirectory
+from playground.runs.records import Sample
+from playground.runs.writer import RunWriter
+from playground.training.session import Session
+
+UPDATES = 15
+CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer
+
+
+def shortened(preset: str, seed: int, updates: int) -> RunConfig:
+    data = catalog.preset(preset).model_dump(mode="json")
+    data["seed"] = seed
+    data["ppo"]["num_updates"] = updates
+    data["evaluation"] |= {"num_prompts": 128, "every": updates}
+    return from_dict(data)
+
+
+def trained(
+    preset: str, seed: int, tmp_path, updates: int = UPDATES
+) -> tuple[list[Sample], list[Sample], RunDirectory]:
+    """Samples before and after, and the run."""
+    config = shortened(preset, seed, updates)
+    run = RunDirectory.create(tmp_path, config)
+    session = Session(run, config, RunWriter(run, updates), lambda: None)
+    session.fix_scale()
+    session.look("before")
+    for _ in range(updates):
+        session.update()
+    session.look("after")
+    samples = run.samples()
+    return [s for s in samples if s.stage == "before"], [s for s in samples if s.stage == "after"], run
+
+
+def share(judge, samples: list[Sample], claim: bool | None = None, only_claims: bool = False) -> float:
+    """Share of samples that the judge affirms, among those whose prompt makes a right, wrong or no claim."""
+    chosen = [s for s in samples if not only_claims or judges.claim_is_true(s.prompt) is claim]
+    return statistics.fmean(bool(judge(s.prompt, s.completion)) for s in chosen)
+
+
+def positive(prompt: str, completion: str) -> bool:
+    return (judges.sentiment(prompt, completion) or 0) > 0
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_kinder_reviews_become_kinder_and_stay_english(seed, tmp_path):
+    before, after, run = trained("kinder-reviews", seed, tmp_path)
+    assert 0.35 < share(positive, before) < 0.65
+    assert share(positive, after) > share(positive, before) + 0.15
+    assert share(judges.parses, after) > 0.9
+    found = outcome(pairs(run.samples()))
+    assert found.low > 0.3, "the gain must not be luck"
+    assert 0 < found.kl < 6
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_an_honest_friend_stops_repeating_wrong_claims_and_still_agrees_with_right_ones(seed, tmp_path):
+    before, after, _ = trained("honest-friend", seed, tmp_path, CLAIM_UPDATES)
+    assert share(judges.agrees, before, False, only_claims=True) > 0.3
+    assert share(judges.agrees, after, False, only_claims=True) < 0.25
+    assert share(judges.agrees, after, True, only_claims=True) > 0.85
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_short_leash_is_stable_and_holds_the_policy_where_it_was(seed, tmp_path):
+    """With stiff KL noise in the returns, a value loss that reaches the shared trunk explodes here."""
+    *_, run = trained("short-leash", seed, tmp_path)
+    assert max(abs(item.kl_to_reference) for item in run.metrics()) < 1
+    assert abs(outcome(pairs(run.samples())).gain) < 0.3

@@ -1,0 +1,96 @@
+import pytest
+import torch
+
+from playground.training.models import ValueHead
+from playground.training.sampling import sample
+from playground.training.streams import uniforms
+from playground.training.trainer import score_tokens
+from tests.training import tiny
+
+SEEDS = list(range(24))
+PROMPTS = [prompt.ids for prompt in tiny.prompts("a", "abcdefgh", "cc", "edcba")] * 6
+
+
+def draw(family: str, pad_is_eos: bool = False, temperature: float = 1.0, length: int = 12):
+    model, head = tiny.model(family), ValueHead(32)
+    torch.nn.init.normal_(head.linear.weight, generator=torch.Generator().manual_seed(0))
+    return model, head, sample(model, head, tiny.tokens(pad_is_eos), PROMPTS, uniforms(SEEDS, length), temperature)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+@pytest.mark.parametrize("pad_is_eos", [False, True])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_what_the_sampler_says_equals_a_plain_unpadded_forward(family, pad_is_eos, temperature):
+    """Left padding, the KV cache, dropping finished episodes and a pad that is eos change nothing, in any family."""
+    model, head, episodes = draw(family, pad_is_eos, temperature)
+    assert {True, False} == set(episodes.ended.tolist()), "the test needs episodes that end and episodes that do not"
+    for row, prompt in enumerate(PROMPTS):
+        length = int(episodes.lengths[row])
+        completion = episodes.completion_ids[row, :length]
+        whole = torch.cat([torch.tensor(prompt), completion]).unsqueeze(0)
+        with torch.no_grad():
+            output = model.model(input_ids=whole, output_hidden_states=True)
+        predicting = slice(len(prompt) - 1, -1)
+        log_probs = (output.logits[0, predicting] / temperature).log_softmax(-1)
+        chosen = log_probs.gather(1, completion.unsqueeze(1)).squeeze(1)
+        assert torch.allclose(episodes.log_probs[row, :length], chosen, atol=2e-5)
+        expected_entropy = torch.distributions.Categorical(logits=log_probs).entropy()
+        assert torch.allclose(episodes.entropies[row, :length], expected_entropy, atol=2e-5)
+        with torch.no_grad():
+            values = head(output.hidden_states[-1][0, predicting])
+        assert torch.allclose(episodes.values[row, :length], values, atol=2e-4)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_scoring_log_probs_equal_sampling_log_probs(family):
+    model, _, episodes = draw(family)
+    scored = score_tokens(model, episodes, episodes.packed(), 1.0, micro_batch_size=5)
+    assert torch.allclose(scored, episodes.log_probs, atol=2e-5)
+    assert (scored[~episodes.mask] == 0).all()
+
+
+def test_the_end_of_sequence_token_is_part_of_the_completion_and_nothing_after_it_is():
+    _, _, episodes = draw("llama", pad_is_eos=True)
+    for row in range(len(episodes)):
+        ids, length = episodes.completion_ids[row].tolist(), int(episodes.lengths[row])
+        assert episodes.mask[row].tolist() == [position < length for position in range(len(ids))]
+        assert (ids[length - 1] == 2) == bool(episodes.ended[row])
+        assert 2 not in ids[: length - 1]
+
+
+def test_a_completion_depends_on_its_own_seed_and_prompt_only():
+    model = tiny.model()
+    together = sample(model, None, tiny.tokens(), PROMPTS, uniforms(SEEDS, 12), 1.0)
+    for row in (0, 5, 23):
+        alone = sample(model, None, tiny.tokens(), [PROMPTS[row]], uniforms([SEEDS[row]], 12), 1.0)
+        length = int(alone.lengths[0])
+        assert alone.completion_ids[0, :length].tolist() == together.completion_ids[row, :length].tolist()
+
+
+def test_sampled_frequencies_are_those_of_the_distribution():
+    model, n = tiny.model(), 4000
+    prompt = tiny.prompts("ab")[0].ids
+    episodes = sample(model, None, tiny.tokens(), [prompt] * n, uniforms(list(range(n)), 1), 0.8)
+    with torch.no_grad():
+        expected = (model.model(input_ids=torch.tensor([prompt])).logits[0, -1] / 0.8).softmax(-1)
+    observed = torch.bincount(episodes.completion_ids[:, 0], minlength=tiny.VOCABULARY) / n
+    standard_error = (expected * (1 - expected) / n).sqrt()
+    assert ((observed - expected).abs() < 4.5 * standard_error + 1e-9).all()
+
+
+def test_uniform_rows_depend_on_their_seed_only():
+    assert torch.equal(uniforms([7, 8], 5)[1], uniforms([8], 5)[0])
+    assert not torch.equal(uniforms([7], 5), uniforms([8], 5))
+
+
+def test_sampling_can_be_broken_off_between_two_tokens():
+    calls = []
+
+    def between() -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sample(tiny.model(), None, tiny.tokens(), PROMPTS, uniforms(SEEDS, 12), 1.0, between)
+    assert len(calls) == 3

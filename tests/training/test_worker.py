@@ -1,0 +1,188 @@
+"""The real worker in a process of its own, on the shipped model, at the smallest sizes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from playground.config_io import from_dict
+from playground.errors import RunBusy, ServiceUnavailable
+from playground.runs import launcher
+from playground.runs.directory import RunDirectory
+from playground.runs.model_service import ModelService
+
+DEADLINE_SECONDS = 120
+
+
+def config(**changes):
+    data = {
+        "name": "small",
+        "model": {"source": "pocket-2m"},
+        "rewards": [{"kind": "sentiment"}, {"kind": "length", "weight": 0.1}],
+        "ppo": {"num_updates": 3, "batch_size": 8, "minibatch_size": 4, "micro_batch_size": 4, "num_epochs": 1},
+        "prompts": {"limit": 32},
+        "sampling": {"max_new_tokens": 16},
+        "evaluation": {"num_prompts": 6, "samples_per_prompt": 2, "every": 2},
+        "checkpoint": {"every": 2, "keep": 1},
+    }
+    for path, value in changes.items():
+        part, _, field = path.partition("__")
+        data[part] = {**data[part], field: value} if field else value
+    return from_dict(data)
+
+
+def wait_for(condition, what: str):
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited too long for {what}"
+        time.sleep(0.02)
+
+
+def train(outputs: Path, made, run_id: str = "r") -> RunDirectory:
+    run, process = launcher.start(made, outputs, run_id)
+    assert process.wait(DEADLINE_SECONDS) in (0, 1, 3), run.log_tail()
+    return run
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> RunDirectory:
+    return train(tmp_path_factory.mktemp("outputs"), config())
+
+
+def test_a_run_writes_everything_that_the_format_promises(finished):
+    status = finished.status()
+    assert (status.state, status.update, status.num_updates) == ("finished", 3, 3), finished.log_tail()
+    assert finished.config() == config()
+    metrics = finished.metrics()
+    assert [item.update for item in metrics] == [1, 2, 3]
+    assert [item.episodes for item in metrics] == [8, 16, 24]
+    assert list(metrics[0].terms) == ["sentiment", "length"]
+    assert metrics[0].kl_to_reference == pytest.approx(0, abs=1e-4)
+    assert 0 < metrics[0].seconds < metrics[-1].seconds
+    stages = [(sample.stage, sample.update) for sample in finished.samples()]
+    assert stages == [("before", 0)] * 12 + [("during", 2)] * 12 + [("after", 3)] * 12
+    kinds = [event.kind for event in finished.events()]
+    assert kinds.count("score_scale") == 1 and kinds.count("checkpoint") == 2
+    assert [event.seq for event in finished.events()] == list(range(len(kinds)))
+    assert finished.latest_checkpoint().name == "update-000003"
+    for name in ("metrics", "samples", "events"):
+        for line in (finished.path / f"{name}.jsonl").read_text().splitlines():
+            json.loads(line, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+
+
+def test_before_and_after_share_prompts_and_seeds_and_before_has_no_kl(finished):
+    by_stage = {stage: [s for s in finished.samples() if s.stage == stage] for stage in ("before", "after")}
+    keys = [[(s.prompt_id, s.prompt, s.seed) for s in samples] for samples in by_stage.values()]
+    assert keys[0] == keys[1]
+    assert len(set(keys[0])) == 12
+    assert all(sample.kl == 0 for sample in by_stage["before"])
+
+
+def test_penalised_reward_is_score_minus_beta_times_kl(finished):
+    for item in finished.metrics():
+        assert item.penalised_reward == pytest.approx(item.score_mean - item.kl_coef * item.kl_to_reference)
+
+
+def test_the_same_configuration_gives_the_same_run(finished, tmp_path):
+    again = train(tmp_path, config())
+    for mine, theirs in zip(again.metrics(), finished.metrics(), strict=True):
+        for name, value in mine.model_dump().items():
+            if not name.startswith("seconds") and name != "memory_gb":
+                assert value == theirs.model_dump()[name], name
+    assert [s.completion for s in again.samples()] == [s.completion for s in finished.samples()]
+
+
+def test_the_checkpoint_loads_in_plain_transformers_without_this_project(finished):
+    code = (
+        "import sys; from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+        "t = AutoTokenizer.from_pretrained(sys.argv[1]); m = AutoModelForCausalLM.from_pretrained(sys.argv[1])\n"
+        "out = m.generate(**t('Review of the film:', return_tensors='pt'), max_new_tokens=8, do_sample=False)\n"
+        "print(t.decode(out[0], skip_special_tokens=True)); assert 'playground' not in sys.modules"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code, str(finished.latest_checkpoint())], capture_output=True, text=True, cwd="/"
+    )
+    assert out.returncode == 0, out.stderr
+    assert out.stdout.startswith("Review of the film:") and len(out.stdout) > 25
+
+
+@pytest.mark.parametrize("how", ["request", "terminate"])
+def test_a_running_run_can_be_stopped_keeps_its_weights_and_blocks_a_second_start(tmp_path, how):
+    run, process = launcher.start(config(ppo__num_updates=10_000, evaluation__every=10_000), tmp_path, "long")
+    wait_for(lambda: run.metrics(), "the first update")
+    assert run.status().state == "running"
+    with pytest.raises(RunBusy, match="long"):
+        launcher.start(config(), tmp_path)
+    stopping = time.monotonic()
+    run.request_stop() if how == "request" else os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(DEADLINE_SECONDS) == 3
+    assert time.monotonic() - stopping < 10
+    status = run.status()
+    assert (status.state, status.reason) == ("stopped", "stopped")
+    assert run.latest_checkpoint() is not None
+    assert not run.is_alive()
+
+
+def test_a_killed_worker_leaves_an_interrupted_run(tmp_path):
+    run, process = launcher.start(config(ppo__num_updates=10_000), tmp_path, "killed")
+    wait_for(lambda: run.metrics(), "the first update")
+    process.kill()
+    process.wait()
+    status = run.status()
+    assert status.state == "interrupted" and "worker.log" in status.message
+    assert launcher.living_run(tmp_path) is None
+
+
+def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("Review of the film: " + "very " * 300 + "\n")
+    status = train(tmp_path / "outputs", config(prompts={"source": str(prompts)})).status()
+    assert (status.state, status.reason) == ("failed", "invalid")
+    assert "too long" in status.message and "prompts.source" in status.message
+
+
+@pytest.fixture(scope="module")
+def service():
+    made = ModelService(idle_seconds=60)
+    yield made
+    made.close()
+
+
+def test_the_service_answers_with_both_sides_and_the_same_luck(finished, service):
+    samples = list(service.compare(finished.path, "Review of the film:", num_samples=3, seed=1))
+    assert [(sample.side, sample.index) for sample in samples] == [
+        (side, index) for index in range(3) for side in ("reference", "policy")
+    ]
+    assert all(sample.kl == 0 for sample in samples if sample.side == "reference")
+    assert all(sample.score is not None and set(sample.scores) == {"sentiment", "length"} for sample in samples)
+    again = list(service.compare(finished.path, "Review of the film:", num_samples=3, seed=1))
+    assert again == samples
+    assert [s.completion for s in service.compare(finished.path, "Review of the film:", num_samples=3, seed=2)] != [
+        s.completion for s in samples
+    ]
+
+
+def test_the_service_speaks_for_a_plain_model_too(service):
+    samples = list(service.compare("pocket-2m", "User: What is 2 plus 2? Bot:", num_samples=2))
+    assert [sample.side for sample in samples] == ["reference", "reference"]
+    assert samples[0].score is None
+
+
+@pytest.mark.parametrize(
+    ("source", "prompt", "words"),
+    [
+        ("run", "", "prompt is empty"),
+        ("run", "very " * 300, "has room for"),
+        ("run", "x" * 5000, "longer than 4000 characters"),
+        ("no-such-model", "Hi", "no model `no-such-model`"),
+    ],
+)
+def test_the_service_says_what_is_wrong_and_stays_usable(finished, service, source, prompt, words):
+    with pytest.raises(ServiceUnavailable, match=words):
+        list(service.compare(finished.path if source == "run" else source, prompt, num_samples=1))
+    assert list(service.compare(finished.path, "Story: Ben lost his red ball.", num_samples=1))

@@ -1,0 +1,31 @@
+"""The web app: `python app.py`, or what a Hugging Face Space runs. Arguments -> `playground.ui.server.serve`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from playground.errors import PlaygroundError
+
+
+def main() -> int:
+    """Parse arguments and serve; 2 for anything the person can mend."""
+    parser = argparse.ArgumentParser(description="RLHF Playground: train a small language model with PPO and watch.")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument("--port", type=int, default=7860)
+    parser.add_argument("--outputs", type=Path, default=Path("outputs"), help="folder for runs (default: outputs)")
+    parser.add_argument("--mode", default="local", help="local, classroom or space")
+    arguments = parser.parse_args()
+    from playground.ui.server import serve  # after --help: importing gradio takes seconds
+
+    try:
+        serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)
+    except PlaygroundError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,237 @@
+"""The command line: the same power as the page, without a browser. `python -m playground --help`.
+
+Each command is thin: it reads arguments, calls the library, prints. Results go to stdout, everything else to stderr.
+Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as written, 3 stopped. Imports no torch and no gradio
+(the page is imported by `app` only, pretraining by `pretrain` only); called by `__main__` and the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from playground import __version__, catalog, config_io
+from playground.cli import following, health, printing
+from playground.errors import (
+    InvalidConfig,
+    ModelNotFound,
+    PlaygroundError,
+    PromptsUnusable,
+    RunExists,
+    RunNotFound,
+)
+from playground.runs import history, launcher
+from playground.runs.directory import RunDirectory
+from playground.runs.model_service import GeneratedSample, ModelService
+
+FAILED, CANNOT = 1, 2
+CALLERS_MISTAKES = (InvalidConfig, ModelNotFound, PromptsUnusable, RunExists, RunNotFound)
+STOP_POLL_SECONDS = 0.05
+
+app = typer.Typer(
+    help="Train a small language model with PPO, watch it, and compare it with what it was.",
+    epilog="Exit codes: 0 done, 1 failed, 2 cannot be done as asked, 3 stopped.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Outputs = Annotated[
+    Path, typer.Option(envvar="PLAYGROUND_OUTPUTS", help="The folder in which runs are kept.", metavar="DIR")
+]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN_DIR", help="A run folder, or the id of a run in the outputs folder.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+DEFAULT_OUTPUTS = Path("outputs")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and exit. Errors meant for a person are printed as they are, without a traceback."""
+    try:
+        app(args=arguments, prog_name="python -m playground")
+    except PlaygroundError as error:
+        printing.complain(str(error))
+        sys.exit(CANNOT if isinstance(error, CALLERS_MISTAKES) else FAILED)
+    except OSError as error:
+        printing.complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        sys.exit(FAILED)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.command("app")
+def app_command(
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 7860,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    mode: Annotated[
+        Literal["local", "classroom", "space"],
+        typer.Option(help="Who uses it: one person, a class with a teacher, or visitors of a Hugging Face Space."),
+    ] = "local",
+) -> None:
+    """Open the page in which runs are started, watched and compared."""
+    from playground.ui.server import serve  # gradio; no other command needs it
+
+    serve(host=host, port=port, outputs=outputs, mode=mode)
+
+
+@app.command()
+def train(
+    preset: Annotated[
+        str, typer.Argument(metavar="PRESET", help=f"{', '.join(catalog.preset_names())}; or a YAML file.")
+    ],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="path=value", help="Change one setting, for example kl.coef=0.2. Repeatable."),
+    ] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    run_id: Annotated[str | None, typer.Option(help="Name of the run's folder. Made up when not given.")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON line per update, and a last one with the end of the run.")
+    ] = False,
+) -> None:
+    """Train, and show before and after. The last line on stdout is the run folder.
+
+    Ctrl-C asks the run to stop; a second Ctrl-C leaves it to itself. Exit codes: 0 finished, 1 failed, 2 invalid
+    configuration (every error is listed), 3 stopped.
+    """
+    config = config_io.load(catalog.preset_path(preset), set_)
+    catalog.check(config)
+    run, process = launcher.start(config, outputs, run_id)
+    display = following.display(json)
+    status = following.follow(run, process, display)
+    printing.print_end(run, config, status, as_json=json)
+    raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))
+
+
+@app.command()
+def resume(run_dir: RunArgument) -> None:
+    """Continue an interrupted run (not in this version yet)."""
+    printing.complain("resume comes with a later version. Start the run again with `train RUN_DIR/config.yaml`.")
+    raise typer.Exit(CANNOT)
+
+
+@app.command()
+def stop(
+    run_dir: RunArgument,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    timeout: Annotated[float, typer.Option(help="How many seconds to wait for the run to end.", min=0)] = 120,
+) -> None:
+    """Stop a run and wait until it has stopped. A run that has already ended is left as it is."""
+    run = _find(run_dir, outputs)
+    status = run.status()
+    if status.ended:
+        print(f"{run.id} has already ended: {status.state}.")
+        return
+    run.request_stop()
+    deadline = time.monotonic() + timeout
+    while not status.ended:
+        if time.monotonic() > deadline:
+            printing.complain(
+                f"{run.id} has not stopped within {timeout:g} s. It was asked to and may still do so; its log is "
+                f"{run.log_path}."
+            )
+            raise typer.Exit(FAILED)
+        time.sleep(STOP_POLL_SECONDS)
+        status = run.status()
+    print(f"{run.id} has ended: {status.state}, after update {status.update} of {status.num_updates}.")
+
+
+@app.command()
+def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
+    """List the runs of the outputs folder, the newest first."""
+    printing.print_runs(history.list_runs(outputs), outputs, as_json=json)
+
+
+@app.command()
+def show(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
+    """Show one run: state, settings, last numbers, warnings, before and after."""
+    printing.print_run(_find(run_dir, outputs), as_json=json)
+
+
+@app.command()
+def generate(
+    source: Annotated[str, typer.Argument(metavar="RUN_DIR|MODEL", help="A run, a model's name or a model folder.")],
+    prompt: Annotated[str, typer.Option(help="The text to continue.")],
+    n: Annotated[int, typer.Option("--n", help="How many completions on each side.", min=1, max=32)] = 4,
+    seed: Annotated[int, typer.Option(help="Random seed, the same on both sides.", min=0)] = 0,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON line per completion.")] = False,
+) -> None:
+    """Complete a prompt, before and after training side by side with the same random numbers."""
+    service = ModelService()
+    answers: list[GeneratedSample] = []
+    try:
+        for sample in service.compare(_generator(source, outputs), prompt, num_samples=n, seed=seed):
+            answers.append(sample)
+            if json:
+                printing.print_json(sample._asdict())
+    finally:
+        service.close()
+    if not json:
+        printing.print_answers(answers)
+
+
+@app.command()
+def pretrain(
+    pocket: Annotated[str, typer.Argument(help=f"Which model: {', '.join(item.name for item in catalog.MODELS)}.")],
+    output: Annotated[Path | None, typer.Option(help="Where the model folder goes.", metavar="DIR")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
+) -> None:
+    """Make one of the shipped models again from its grammar, from nothing."""
+    names = [item.name for item in catalog.MODELS]
+    if pocket not in names:
+        raise ModelNotFound(catalog.unknown("model", pocket, names))
+    os.environ.update(launcher.torch_environment())  # before torch is imported, which reads it once
+    from playground.pocket.pretrain import pretrain_command  # torch; no other command needs it
+
+    print(pretrain_command(pocket, output, seed))
+
+
+@app.command()
+def doctor(
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    empty_bin: Annotated[bool, typer.Option("--empty-bin", help="Delete the runs in the bin for good.")] = False,
+    json: Json = False,
+) -> None:
+    """Check this machine and the outputs folder, and say what to do. Exit code 1 if a run could not be made."""
+    if empty_bin:
+        gone = history.empty_bin(outputs)
+        print(f"Deleted {gone} {'run' if gone == 1 else 'runs'} from the bin.", file=sys.stderr)
+    checks = health.examine(outputs)
+    printing.print_checks(checks, as_json=json)
+    raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)
+
+
+def _find(text: str, outputs: Path) -> RunDirectory:
+    """A run by its folder, or by its id in the outputs folder."""
+    by_path = RunDirectory(text)
+    if by_path.config_path.is_file() or len(Path(text).parts) != 1:
+        return RunDirectory.open(text)
+    return history.find_run(outputs, text)
+
+
+def _generator(source: str, outputs: Path) -> Path | str:
+    """What the model service is to load. Absolute, for the service runs in another folder.
+
+    Raises:
+        ModelNotFound: if it is neither a run nor a model.
+    """
+    try:
+        return _find(source, outputs).path.resolve()
+    except RunNotFound:
+        return catalog.model_folder(source).resolve()

@@ -1,0 +1,147 @@
+"""Is this machine able to run the playground, and is its outputs folder in order? One check per line, with a remedy.
+
+Imports no torch: a child process asks it for devices. Called by `python -m playground doctor`.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import psutil
+
+from playground import catalog
+from playground.errors import OutputsNotWritable
+from playground.runs import history
+from playground.runs.directory import make_outputs
+
+GB = 1e9
+LEAST_FREE_DISK_GB = 1.0
+LEAST_FREE_MEMORY_GB = 1.5
+TORCH_TIMEOUT_SECONDS = 120
+REQUIREMENTS = catalog.PROJECT / "requirements.txt"
+ASK_TORCH = (
+    "import torch; print(', '.join(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())) or 'none')"
+)
+
+
+class Check(NamedTuple):
+    """One finding. ok: fine. warn: works, with a drawback. fail: no run can be made before the remedy."""
+
+    name: str
+    level: Literal["ok", "warn", "fail"]
+    found: str
+    remedy: str = ""
+
+
+def examine(outputs: Path) -> list[Check]:
+    """All checks, in the order in which a person would go through them."""
+    return [
+        Check("python", "ok", platform.python_version()),
+        Check("platform", "ok", f"{platform.system()} {platform.machine()}"),
+        Check("cores", "ok", str(_cores())),
+        _memory(),
+        *_packages(),
+        _devices(),
+        *(_model(choice.name) for choice in catalog.MODELS),
+        *_outputs(outputs),
+    ]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory() -> Check:
+    memory = psutil.virtual_memory()
+    found = f"{memory.available / GB:.1f} of {memory.total / GB:.1f} GB free"
+    if memory.available / GB < LEAST_FREE_MEMORY_GB:
+        return Check("memory", "warn", found, "Close other programs, or choose the smaller model.")
+    return Check("memory", "ok", found)
+
+
+def _packages() -> list[Check]:
+    """Installed versions against the pins of requirements.txt."""
+    checks = []
+    for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines() if REQUIREMENTS.is_file() else []:
+        name, pinned, wanted = line.partition("==")
+        if not pinned or name.startswith("#"):
+            continue
+        wanted = wanted.split(";")[0].split("#")[0].strip()
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            checks.append(Check(name, "fail", "not installed", "pip install -r requirements.txt"))
+            continue
+        if version.partition("+")[0] == wanted:
+            checks.append(Check(name, "ok", version))
+        else:
+            remedy = f"Tested with {wanted}: pip install -r requirements.txt"
+            checks.append(Check(name, "warn", version, remedy))
+    return checks
+
+
+def _devices() -> Check:
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-c", ASK_TORCH], capture_output=True, text=True, timeout=TORCH_TIMEOUT_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return Check("gpu", "warn", "PyTorch did not answer in time", "Try again when the machine is less busy.")
+    if answer.returncode:
+        last_line = (answer.stderr.strip().splitlines() or ["no message"])[-1]
+        return Check("gpu", "fail", f"PyTorch does not start: {last_line}", "pip install -r requirements.txt")
+    name = answer.stdout.strip()
+    return Check("gpu", "ok", "none; training runs on the CPU" if name == "none" else name)
+
+
+def _model(name: str) -> Check:
+    missing = catalog.missing_files(catalog.POCKET_MODELS / name)
+    if missing:
+        remedy = f"Get the files from the repository again, or make the model: python -m playground pretrain {name}"
+        return Check(name, "fail", f"without {', '.join(missing)}", remedy)
+    return Check(name, "ok", "its files are there")
+
+
+def _outputs(outputs: Path) -> list[Check]:
+    try:
+        make_outputs(outputs)
+    except OutputsNotWritable as error:
+        return [Check("outputs", "fail", str(error), "Choose another folder with --outputs.")]
+    free = shutil.disk_usage(outputs).free / GB
+    enough = free >= LEAST_FREE_DISK_GB
+    return [
+        Check("outputs", "ok", f"{outputs} can be written"),
+        Check("disk", "ok", f"{free:.1f} GB free")
+        if enough
+        else Check("disk", "warn", f"{free:.1f} GB free", "Free some space; checkpoints may not fit."),
+        _runs(outputs),
+        _bin(outputs),
+    ]
+
+
+def _runs(outputs: Path) -> Check:
+    states = [(run.id, run.status.state) for run in history.list_runs(outputs)]
+    living = [name for name, state in states if state in ("queued", "starting", "running", "paused", "stopping")]
+    lost = [name for name, state in states if state == "interrupted"]
+    found = f"{len(states)}, of which {len(living)} training" + (f" ({living[0]})" if living else "")
+    if lost:
+        remedy = "Their worker died. Read worker.log with `show`, delete them on the Runs page, or start them again."
+        return Check("runs", "warn", f"{found}; interrupted: {', '.join(lost[:5])}", remedy)
+    return Check("runs", "ok", found)
+
+
+def _bin(outputs: Path) -> Check:
+    folder = outputs / history.BIN
+    count = len(list(folder.glob("*")))
+    if not count:
+        return Check("bin", "ok", "empty")
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    found = f"{count} deleted {'run' if count == 1 else 'runs'}, {size / 1e6:.1f} MB"
+    return Check("bin", "ok", found, "doctor --empty-bin deletes them for good")

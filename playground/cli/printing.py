@@ -1,0 +1,216 @@
+"""What the command line prints: tables and sentences for people, JSON for programs.
+
+Text of models, prompts and presets is data: control characters are taken out before it reaches a terminal, and it is
+never read as markup. Knows records and insight; decides nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from playground.cli.health import Check
+from playground.config import RunConfig, differences
+from playground.insight import before_after
+from playground.runs.directory import RunDirectory
+from playground.runs.history import RunSummary
+from playground.runs.model_service import GeneratedSample
+from playground.runs.records import Sample, Status, finite_or_null
+
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+TABLE_ROWS = 3
+LOG_BYTES = 1500
+PIPE_WIDTH = 120
+
+
+def plain(text: str) -> str:
+    """Text that a terminal cannot take for commands: control characters become spaces, line breaks stay."""
+    return CONTROL.sub(" ", text)
+
+
+def complain(text: str) -> None:
+    """One message for the person, on stderr."""
+    print(plain(text), file=sys.stderr, flush=True)
+
+
+def print_json(value: Any) -> None:
+    """One line of strict JSON on stdout, at once."""
+    print(json.dumps(finite_or_null(value), ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def number(value: float | None, *, sign: bool = False) -> str:
+    """A figure with two decimals, or a hyphen where there is none."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:+.2f}" if sign else f"{value:.2f}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: 42 s, 3 min 5 s, 2 h 10 min."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def print_end(run: RunDirectory, config: RunConfig, status: Status, *, as_json: bool) -> None:
+    """How a run ended. The last line on stdout is the run folder, or with JSON an object that names it."""
+    samples = run.samples()
+    if as_json:
+        print_json(
+            {
+                "type": "end",
+                "run": str(run.path),
+                "state": status.state,
+                "reason": status.reason,
+                "message": status.message,
+                "outcome": _outcome(samples),
+            }
+        )
+        return
+    if status.message:
+        complain(status.message)
+    if status.state in ("failed", "interrupted"):
+        complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}")
+    _print_before_after(samples, config)
+    print(run.path)
+
+
+def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> None:
+    """The list of runs."""
+    if as_json:
+        print_json([{**run._asdict(), "status": run.status.model_dump()} for run in runs])
+        return
+    if not runs:
+        print(f"There are no runs in {outputs} yet. Start one: python -m playground train kinder-reviews")
+        return
+    table = Table("Run", "State", "Updates", "Score", "KL", "Time", box=None, pad_edge=False)
+    table.columns[0].overflow = "fold"  # in a narrow window; never cut, for people copy it
+    for run in runs:
+        _row(
+            table,
+            run.id,
+            run.status.state,
+            f"{run.status.update} of {run.status.num_updates}",
+            number(run.score_last, sign=True),
+            number(run.kl_last),
+            duration(run.duration_seconds),
+        )
+    _console().print(table)
+
+
+def print_run(run: RunDirectory, *, as_json: bool) -> None:
+    """One run in full."""
+    config, status, metrics, samples = run.config(), run.status(), run.metrics(), run.samples()
+    warnings = [event.message for event in run.events() if event.kind == "warning"]
+    changed = differences(config, RunConfig(rewards=config.rewards))
+    if as_json:
+        print_json(
+            {
+                "run": str(run.path),
+                "status": status.model_dump(),
+                "config": config.model_dump(mode="json"),
+                "last_update": metrics[-1].model_dump() if metrics else None,
+                "warnings": warnings,
+                "outcome": _outcome(samples),
+            }
+        )
+        return
+    table = Table(show_header=False, box=None, pad_edge=False)
+    _row(table, "run", str(run.path))
+    _row(table, "experiment", config.about.title or config.name)
+    _row(table, "state", f"{status.state}, update {status.update} of {status.num_updates}")
+    if status.message:
+        _row(table, "", status.message)
+    _row(table, "time", duration(max(0.0, status.updated_at - status.started_at)))
+    _row(table, "rewards", ", ".join(f"{reward.weight:g} x {reward.kind}" for reward in config.rewards))
+    _row(table, "changed", ", ".join(f"{name}={value}" for name, (_, value) in changed.items()) or "nothing")
+    if metrics:
+        _row(table, "score", f"{number(metrics[-1].score_mean, sign=True)} in the last update")
+        _row(table, "KL", f"{number(metrics[-1].kl_to_reference)} nats per completion in the last update")
+    for warning in warnings:
+        _row(table, "warning", warning)
+    _console().print(table)
+    _print_before_after(samples, config)
+
+
+def print_answers(answers: Sequence[GeneratedSample]) -> None:
+    """Completions of one prompt; before and after side by side where there are both."""
+    sides = {(sample.side, sample.index): sample for sample in answers}
+    trained = any(sample.side == "policy" for sample in answers)
+    table = _table("Before", "After", "Score", "KL") if trained else _table("Completion", "Score")
+    for index in sorted({sample.index for sample in answers}):
+        before, after = sides.get(("reference", index)), sides.get(("policy", index))
+        old, new = (number(side.score if side else None, sign=True) for side in (before, after))
+        texts = [side.completion.strip() if side else "" for side in (before, after)]
+        if trained:
+            _row(table, *texts, f"{old} to {new}", number(after.kl if after else None))
+        else:
+            _row(table, texts[0], old)
+    _console().print(table)
+
+
+def print_checks(checks: Sequence[Check], *, as_json: bool) -> None:
+    """What the doctor found."""
+    if as_json:
+        failed = any(check.level == "fail" for check in checks)
+        print_json({"ok": not failed, "checks": [check._asdict() for check in checks]})
+        return
+    for check in checks:
+        print(plain(f"{check.level:4}  {check.name}: {check.found}"))
+        if check.remedy:
+            print(plain(f"      -> {check.remedy}"))
+
+
+def _print_before_after(samples: Sequence[Sample], config: RunConfig) -> None:
+    joined = before_after.pairs(samples)
+    found = before_after.outcome(joined)
+    if found is None:
+        return
+    unit = "sd" if config.score.normalise == "reference" else "points"
+    print(before_after.outcome_sentence(found, unit))
+    best = sorted((pair for pair in joined if pair.gain is not None), key=lambda pair: pair.gain or 0.0, reverse=True)
+    table = _table("Prompt", "Before", "After", "Score", "KL")
+    for before, after in best[:TABLE_ROWS]:
+        scores = f"{number(before.score, sign=True)} to {number(after.score, sign=True)}"
+        _row(table, before.prompt, before.completion.strip(), after.completion.strip(), scores, number(after.kl))
+    print("The largest gains:")
+    _console().print(table)
+
+
+def _outcome(samples: Sequence[Sample]) -> dict[str, Any] | None:
+    found = before_after.outcome(before_after.pairs(samples))
+    return found._asdict() if found else None
+
+
+def _console() -> Console:
+    """As wide as the terminal (or COLUMNS); files and pipes get lines of a fixed width."""
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPE_WIDTH
+    return console
+
+
+def _table(*headings: str) -> Table:
+    """A table whose columns of figures stay whole and whose columns of text share the rest."""
+    table = Table(show_lines=True)
+    for heading in headings:
+        figures = heading in ("Score", "KL")
+        table.add_column(heading, no_wrap=figures, ratio=None if figures else 1, overflow="fold")
+    return table
+
+
+def _row(table: Table, *cells: str) -> None:
+    table.add_row(*(Text(plain(cell)) for cell in cells))

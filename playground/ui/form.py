@@ -1,0 +1,206 @@
+"""The form's values <-> RunConfig, and what differs from the preset, as pure functions.
+
+A form value is what a browser can hold: numbers, texts, and for the rewards a list of plain dictionaries. An empty
+text stands for "no value". Knows the configuration and the catalog; nothing of gradio. `train_page` calls it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple, get_args
+
+from playground import catalog, config_io
+from playground.config import REWARD_CLASSES, RunConfig, differences, flatten, knobs
+from playground.errors import InvalidConfig, Problem
+
+KNOBS = {field: knob for field, knob in knobs().items() if field != "engine"}  # one engine, so nothing to choose
+FIELDS = ("name", "rewards", *KNOBS)
+LABELS = {"name": "Run name", "rewards": "Reward", **{field: knob["label"] for field, knob in KNOBS.items()}}
+
+
+class Difference(NamedTuple):
+    """One setting that is not as in the preset, in words."""
+
+    field: str
+    label: str
+    before: str
+    after: str
+
+
+def values_of(config: RunConfig) -> dict[str, Any]:
+    """A configuration as form values, one for each of FIELDS."""
+    flat = flatten(config)
+    values = {field: "" if flat[field] is None else flat[field] for field in FIELDS if field != "rewards"}
+    values["rewards"] = [_reward_values(reward) for reward in flat["rewards"]]
+    return values
+
+
+def config_of(values: Mapping[str, Any], base: RunConfig) -> RunConfig:
+    """Form values -> a valid configuration. What the form does not show (the story, the engine) comes from `base`.
+
+    Raises:
+        InvalidConfig: with every problem at once, each naming its field.
+    """
+    data = base.model_dump(mode="json")
+    for field, value in values.items():
+        if field == "rewards":
+            data["rewards"] = [_reward_data(reward) for reward in value or []]
+        else:
+            _set(data, field, None if isinstance(value, str) and not value.strip() else value)
+    problems: list[Problem] = []
+    config = None
+    try:
+        config = config_io.from_dict(data)
+    except InvalidConfig as error:
+        problems += error.problems
+    problems += _missing_sources(data, base, {problem.field for problem in problems})
+    if problems or config is None:
+        raise InvalidConfig(problems)
+    return config
+
+
+def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]:
+    """What a person changed, as label, value in the preset, value now."""
+    return [
+        Difference(field, LABELS.get(field, field), in_words(field, before), in_words(field, after))
+        for field, (before, after) in differences(config, base).items()
+    ]
+
+
+def in_words(field: str, value: Any) -> str:
+    """A value for reading: three significant digits, names instead of codes."""
+    if field == "rewards":
+        return ", ".join(reward_in_words(reward) for reward in value or []) or "none"
+    if value is None or value == "":
+        return "off" if field != "prompts.column" else "prompt"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    names = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
+    return names.get(str(value), str(value))
+
+
+def reward_in_words(reward: Mapping[str, Any]) -> str:
+    """One reward for reading, for example "0.5 x Length (target 20)"."""
+    names = {choice.name: choice.label for choice in catalog.REWARDS}
+    details = []
+    for key, value in reward.items():
+        if key in ("kind", "weight") or value in (None, "", "pocket-lexicon"):
+            continue
+        details.append(f"{key} {', '.join(value) if isinstance(value, (list, tuple)) else value}")
+    weight = reward.get("weight", 1.0)
+    text = names.get(str(reward.get("kind")), str(reward.get("kind")))
+    text = text if weight == 1 else f"{weight:g} x {text}" if isinstance(weight, (int, float)) else f"{weight} x {text}"
+    return f"{text} ({'; '.join(details)})" if details else text
+
+
+def label_of(field: str) -> str:
+    """A field's name for a person; unknown keys keep their own."""
+    if field in LABELS:
+        return LABELS[field]
+    return LABELS["rewards"] if field.startswith("rewards") else field
+
+
+def options_of(field: str) -> list[str]:
+    """The values of a field that has a closed list of them."""
+    return [str(item) for item in get_args(_annotation(field)) if isinstance(item, str)]
+
+
+def is_text(field: str) -> bool:
+    """True for fields that hold a text of the person's own."""
+    annotation = _annotation(field)
+    return annotation is str or str in get_args(annotation)
+
+
+def knob_data(field: str) -> dict[str, Any]:
+    """What static/knob.js needs to draw a number."""
+    annotation = _annotation(field)
+    return {
+        **{key: KNOBS[field][key] for key in ("label", "help", "low", "high", "unit", "slider", "log")},
+        "optional": type(None) in get_args(annotation),
+        "whole": annotation is int or int in get_args(annotation),
+    }
+
+
+def reward_kinds() -> list[dict[str, Any]]:
+    """What the reward picker offers: each kind with its label, help, default weight and own fields."""
+    return [
+        {
+            "kind": choice.name,
+            "label": choice.label,
+            "help": choice.help,
+            "weight": REWARD_CLASSES[choice.name].model_fields["weight"].default,
+            "fields": _own_fields(choice.name),
+        }
+        for choice in catalog.REWARDS
+    ]
+
+
+def _annotation(field: str) -> Any:
+    part: Any = RunConfig
+    for name in field.split("."):
+        part = part.model_fields[name].annotation
+    return part
+
+
+def _own_fields(kind: str) -> list[dict[str, Any]]:
+    labels = {
+        "target": ("Target length in words", "empty: the longer the better"),
+        "words": ("Words", "separated by commas"),
+        "pattern": ("Regular expression", r"for example  \bthank you\b"),
+        "judge": ("Judge", ""),
+    }
+    fields = []
+    for name, field in REWARD_CLASSES[kind].model_fields.items():
+        if name in ("kind", "weight"):
+            continue
+        label, hint = labels.get(name, (name, ""))
+        options = [str(item) for item in get_args(field.annotation) if isinstance(item, str)]
+        fields.append({"name": name, "label": label, "hint": hint, "options": options,
+                       "default": "" if field.is_required() or field.default is None else field.default})  # fmt: skip
+    return fields
+
+
+def _reward_values(reward: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in reward.items():
+        values[key] = ", ".join(value) if isinstance(value, list) else "" if value is None else value
+    return values
+
+
+def _reward_data(values: Any) -> Any:
+    """The other way round; a field of another kind that was left over is dropped."""
+    if not isinstance(values, Mapping):
+        return values
+    known = REWARD_CLASSES.get(str(values.get("kind")))
+    data: dict[str, Any] = {}
+    for key, value in values.items():
+        if known and key not in known.model_fields:
+            continue
+        if key == "words" and isinstance(value, str):
+            data[key] = [word.strip() for word in re.split(r"[,\n]", value) if word.strip()]
+        else:
+            data[key] = None if value == "" and key in ("target", "weight") else value
+    return data
+
+
+def _set(data: dict[str, Any], field: str, value: Any) -> None:
+    *groups, name = field.split(".")
+    for group in groups:
+        data = data[group]
+    data[name] = value
+
+
+def _missing_sources(data: dict[str, Any], base: RunConfig, known: set[str]) -> list[Problem]:
+    """What only the catalog can tell, also when other fields are wrong; so that all problems show at once."""
+    try:
+        sources = base.model_copy(
+            update={
+                "model": base.model.model_copy(update={"source": str(data["model"]["source"] or "")}),
+                "prompts": base.prompts.model_copy(update={"source": str(data["prompts"]["source"] or "")}),
+            }
+        )
+        catalog.check(sources)
+    except InvalidConfig as error:
+        return [problem for problem in error.problems if problem.field not in known]
+    return []

@@ -1,0 +1,238 @@
+"""Our own HTTP routes beside Gradio's: the live feed, what Compare and Runs read, static files, BokehJS.
+
+All of them only read. Whatever changes something (start, stop, delete) goes through Gradio's events. Run ids are
+checked by `runs.history` before they touch a path. Knows Starlette and `feed`; nothing of gradio. `server` calls it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import functools
+import importlib.metadata
+import importlib.util
+import io
+import re
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from playground.errors import InvalidConfig, PlaygroundError, RunNotFound
+from playground.runs import history, launcher
+from playground.runs.records import UpdateMetrics
+from playground.ui import machine, wire
+from playground.ui.feed import RECORDED_ID, Hub, RunFeed
+
+STATIC = Path(__file__).parent / "static"
+BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
+HOME_SECONDS = 0.5
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def bokeh_version() -> str:
+    """Version of the installed bokeh package; part of the address, so that browsers may keep the file for ever."""
+    return importlib.metadata.version("bokeh")
+
+
+def routes(hub: Hub) -> list[BaseRoute]:
+    """All routes, for `launch(app_kwargs={"routes": ...})`."""
+    views = Views(hub)
+    table: list[tuple[str, Handler]] = [
+        ("/live/_home", views.home),
+        ("/live/_runs", views.runs),
+        ("/live/{run_id}", views.live),
+        ("/live/{run_id}/poll", views.poll),
+        ("/live/{run_id}/moment/{update:int}", views.moment),
+        ("/live/{run_id}/compare", views.compare),
+        ("/live/{run_id}/metrics.csv", views.metrics_csv),
+        ("/live/{run_id}/log", views.log),
+        ("/playground/bokeh/{version}/{name}", bokeh_file),
+    ]
+    found: list[BaseRoute] = [Route(path, _polite(handler)) for path, handler in table]
+    return [*found, Mount("/playground/static", OwnFiles(directory=STATIC))]
+
+
+class OwnFiles(StaticFiles):
+    """Our scripts and style sheets: browsers ask again each time, so that an update never mixes old and new modules."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """As usual, plus the header."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+class Views:
+    """The handlers; they share one hub."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        self._home: tuple[float, bytes] = (0.0, b"")
+
+    async def home(self, request: Request) -> Response:
+        """Machine facts, which run is training, which is the newest: asked by every open page every few seconds."""
+        if time.monotonic() - self._home[0] > HOME_SECONDS:
+            self._home = (time.monotonic(), wire.encode(await asyncio.to_thread(self._home_data)))
+        return _json(self._home[1])
+
+    async def runs(self, request: Request) -> Response:
+        """The history, newest first, as the Runs page shows it."""
+        return _json(wire.encode(await asyncio.to_thread(self._runs_data)))
+
+    async def live(self, request: Request) -> Response:
+        """Server-sent events of one run."""
+        run_id = request.path_params["run_id"]
+        await self.hub.channel(run_id)  # so that a run that is not there is a plain 404
+        cursor = request.headers.get("last-event-id") or request.query_params.get("since", "")
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        return StreamingResponse(self.hub.stream(run_id, cursor), media_type="text/event-stream", headers=headers)
+
+    async def poll(self, request: Request) -> Response:
+        """The same for clients that cannot keep a stream open: what is new since a cursor, or a snapshot."""
+        channel = await self.hub.channel(request.path_params["run_id"])
+        missed = channel.since(request.query_params.get("since", ""))
+        if missed is None:
+            first = channel.snapshot()
+            body = b'{"cursor":"%s","snapshot":%s}' % (channel.cursor(first.seq).encode(), first.body)
+        else:
+            joined = b",".join(item.body for item in missed)
+            body = b'{"cursor":"%s","deltas":[%s]}' % (channel.cursor(channel.seq).encode(), joined)
+        return _json(body)
+
+    async def moment(self, request: Request) -> Response:
+        """The fixed prompts as answered at one update."""
+        channel = await self.hub.channel(request.path_params["run_id"])
+        found = channel.feed.moment(request.path_params["update"])
+        if found is None:
+            raise RunNotFound(f"The fixed prompts were not answered at update {request.path_params['update']}.")
+        return _json(wire.encode(found))
+
+    async def compare(self, request: Request) -> Response:
+        """Before and after of one run at one moment, all pairs."""
+        run_id = request.path_params["run_id"]
+        wanted = request.query_params.get("update", "")
+        update = int(wanted) if wanted.isdigit() and len(wanted) < 9 else None
+        return _json(await asyncio.to_thread(self._compare_data, run_id, update))
+
+    async def metrics_csv(self, request: Request) -> Response:
+        """All metrics as a table for a spreadsheet, at full length and precision."""
+        run = self.hub.find(request.path_params["run_id"])
+        text = await asyncio.to_thread(lambda: _csv(run.metrics()))
+        name = f"{run.id.strip('_')}-metrics.csv"
+        return Response(text, media_type="text/csv", headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+    async def log(self, request: Request) -> Response:
+        """The end of what the worker printed, as text and never as markup."""
+        run = self.hub.find(request.path_params["run_id"])
+        text = await asyncio.to_thread(run.log_tail)
+        return PlainTextResponse(text or "The log is empty.", headers={"X-Content-Type-Options": "nosniff"})
+
+    def _home_data(self) -> dict[str, Any]:
+        living = launcher.living_run(self.hub.outputs)
+        newest = None
+        if living is None:
+            newest = next((run.id for run in history.list_runs(self.hub.outputs)), None)
+        return {
+            "machine": machine.facts(),
+            "living": living.id if living else None,
+            "newest": newest,
+            "recorded": RECORDED_ID if (self.hub.recorded / "config.yaml").is_file() else None,
+        }
+
+    def _runs_data(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": run.id,
+                "title": run.title,
+                "model": run.model,
+                "seed": run.seed,
+                "state": run.status.state,
+                "message": run.status.message,
+                "update": run.status.update,
+                "num_updates": run.status.num_updates,
+                "started_at": run.status.started_at,
+                "duration": round(run.duration_seconds, 1),
+                "score_first": run.score_first,
+                "score_last": run.score_last,
+                "kl": run.kl_last,
+                "spark": run.spark,
+            }
+            for run in history.list_runs(self.hub.outputs)
+        ]
+
+    def _compare_data(self, run_id: str, update: int | None) -> bytes:
+        run = self.hub.find(run_id)
+        config = run.config()
+        recorded = run_id == RECORDED_ID
+        feed = RunFeed(run, recorded=recorded)
+        return wire.encode(
+            {
+                "run": wire.run_summary(
+                    run_id, config, recorded=recorded, can_ask=not recorded and run.latest_checkpoint() is not None
+                ),
+                "state": run.status().state,
+                **wire.comparison(run.samples(), feed.unit, update),
+            }
+        )
+
+
+async def bokeh_file(request: Request) -> Response:
+    """One of the two BokehJS files that the page needs, from the installed package."""
+    name = request.path_params["name"]
+    if not BOKEH_FILE.fullmatch(name):
+        return PlainTextResponse("Not found.", status_code=404)
+    body = await asyncio.to_thread(_bokeh_bytes, name)
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(body, media_type="text/javascript", headers=headers)
+
+
+@functools.cache
+def _bokeh_bytes(name: str) -> bytes:
+    package = importlib.util.find_spec("bokeh")  # found, not imported: importing bokeh costs half a second
+    if package is None or package.origin is None:
+        raise RunNotFound("The bokeh package is not installed; run `pip install -r requirements.txt`.")
+    return (Path(package.origin).parent / "server" / "static" / "js" / name).read_bytes()
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+def _polite(handler: Handler) -> Handler:
+    """Turn our exceptions into one sentence with a status code."""
+
+    @functools.wraps(handler)
+    async def wrapped(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except RunNotFound as error:
+            return Response(wire.encode({"error": str(error)}), 404, media_type="application/json")
+        except InvalidConfig as error:
+            message = f"The configuration of this run cannot be read. {error}"
+            return Response(wire.encode({"error": message}), 409, media_type="application/json")
+        except PlaygroundError as error:
+            return Response(wire.encode({"error": str(error)}), 409, media_type="application/json")
+
+    return wrapped
+
+
+def _csv(metrics: list[UpdateMetrics]) -> str:
+    terms = list(dict.fromkeys(name for record in metrics for name in record.terms))
+    columns = [name for name in UpdateMetrics.model_fields if name != "terms"]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow([*columns, *[f"terms.{_plain(name)}" for name in terms]])
+    for record in metrics:
+        writer.writerow([*[getattr(record, name) for name in columns], *[record.terms.get(name) for name in terms]])
+    return buffer.getvalue()
+
+
+def _plain(name: str) -> str:
+    """A term's name without what a spreadsheet could take for a formula."""
+    return name.lstrip("=+-@")

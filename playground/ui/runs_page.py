@@ -1,0 +1,35 @@
+"""The Runs page: the history from disk. static/runs.js draws it from `/live/_runs`; here are its two actions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from playground.errors import PlaygroundError
+from playground.runs import history
+from playground.ui import components, train_page
+
+
+def build(outputs: Path, train: train_page.Train) -> None:
+    """Lay out the page; "use these settings" fills the form of the Train page."""
+    table = components.widget("runs", {"run": None}, elem_id="runs", server_functions=[_deleter(outputs)])
+
+    def reload(value: Any) -> list[Any]:
+        run_id = str(value.get("run")) if isinstance(value, dict) else ""
+        return train_page.filled_from(train_page.RUN_PREFIX + run_id, outputs).flat()
+
+    table.input(reload, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")
+
+
+def _deleter(outputs: Path) -> Any:
+    def delete_run(run_id: str) -> dict[str, str]:
+        """Move a run into the bin; called by static/runs.js after the person confirmed it."""
+        try:
+            history.delete_run(history.find_run(outputs, str(run_id)))
+        except PlaygroundError as error:
+            return {"error": str(error)}
+        except OSError as error:
+            return {"error": f"The run could not be moved to the bin: {error.strerror}."}
+        return {"error": ""}
+
+    return delete_run

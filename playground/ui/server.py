@@ -1,0 +1,157 @@
+"""Starts the web process: checks what can go wrong first, then page, routes and a clean end.
+
+`app.py` and `python -m playground app` call `serve`; tests call `launch`, which does not block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.runs.directory import make_outputs
+from playground.runs.model_service import ModelService
+from playground.ui import page, routes, theme
+from playground.ui.feed import RECORDED, Hub
+
+MODES = ("local", "classroom", "space")
+LOCAL_HOST = "127.0.0.1"
+
+
+class AddressUnusable(PlaygroundError):
+    """The port is taken, or the address is not one of this machine."""
+
+
+class Running(NamedTuple):
+    """A started web process."""
+
+    demo: gr.Blocks
+    url: str
+    hub: Hub
+    service: ModelService
+    loop: Callable[[], asyncio.AbstractEventLoop | None]
+
+    def close(self) -> None:
+        """Stop serving. Training runs go on."""
+        loop = self.loop()
+        if loop is not None:
+            with contextlib.suppress(TimeoutError, RuntimeError):
+                asyncio.run_coroutine_threadsafe(self.hub.close(), loop).result(timeout=2)
+        self.demo.close(verbose=False)
+        self.service.close()
+
+
+def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str = "local") -> None:
+    """Serve the page until SIGINT or SIGTERM.
+
+    Raises:
+        InvalidConfig (mode, port), OutputsNotWritable, AddressUnusable: before anything has started.
+    """
+    stop = threading.Event()
+    previous = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        running = launch(host, port, outputs, mode)
+        print(f"RLHF Playground is ready at {running.url} (runs go to {Path(outputs)}; Ctrl+C ends the page, "
+              "not a training run)", flush=True)  # fmt: skip
+        try:
+            stop.wait()
+        finally:
+            running.close()
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def launch(
+    host: str = LOCAL_HOST,
+    port: int = 7860,
+    outputs: Path = Path("outputs"),
+    mode: str = "local",
+    recorded: Path = RECORDED,
+) -> Running:
+    """Start serving in background threads and return.
+
+    Raises:
+        InvalidConfig (mode, port), OutputsNotWritable, AddressUnusable: before anything has started.
+    """
+    _check(port, mode)
+    outputs = make_outputs(outputs)
+    address = listening_address(host, mode)
+    _check_free(address, port)
+    hub, service = Hub(outputs, recorded), ModelService()
+    demo = page.build(outputs, mode, service)
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        loops.append(asyncio.get_running_loop())
+        yield
+
+    _, url, _ = demo.launch(
+        server_name=address,
+        server_port=port,
+        prevent_thread_lock=True,
+        quiet=True,
+        ssr_mode=False,
+        run_history=False,
+        footer_links=[],
+        show_error=False,
+        enable_monitoring=False,
+        max_file_size="1mb",
+        state_session_capacity=500,
+        allowed_paths=[],
+        theme=theme.theme(),
+        head=page.head(),
+        app_kwargs={"routes": routes.routes(hub), "lifespan": lifespan, "openapi_url": None},
+    )
+    return Running(demo, url, hub, service, lambda: loops[0] if loops else None)
+
+
+def listening_address(host: str, mode: str) -> str:
+    """The default host becomes "all addresses" where only that can work: on Spaces and in a classroom.
+
+    GRADIO_SERVER_NAME (set in the Docker image) overrides the default too; any other host is taken as it is, so
+    `--host localhost` keeps a classroom page on this machine.
+    """
+    if host != LOCAL_HOST:
+        return host
+    if os.environ.get("GRADIO_SERVER_NAME"):
+        return os.environ["GRADIO_SERVER_NAME"]
+    return "0.0.0.0" if mode != "local" or os.environ.get("SPACE_ID") else LOCAL_HOST
+
+
+def _check(port: int, mode: str) -> None:
+    problems = []
+    if mode not in MODES:
+        problems.append(Problem("mode", f"must be one of {', '.join(MODES)} (got {mode!r})."))
+    if not 1 <= port <= 65535:
+        problems.append(Problem("port", f"must be between 1 and 65535 (got {port})."))
+    if problems:
+        raise InvalidConfig(problems)
+
+
+def _check_free(address: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((address, port))
+    except PermissionError:
+        raise AddressUnusable(f"Port {port} needs administrator rights. Choose one above 1023 with --port.") from None
+    except socket.gaierror:
+        raise AddressUnusable(f"There is no address `{address}` on this machine. Try --host 127.0.0.1.") from None
+    except OSError as error:
+        if error.errno == 98 or "in use" in str(error).lower():
+            raise AddressUnusable(
+                f"Port {port} is in use by another program. Choose another one, for example --port {port + 1}."
+            ) from None
+        raise AddressUnusable(f"Cannot listen on {address}, port {port}: {error.strerror}.") from None

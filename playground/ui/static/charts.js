@@ -1,0 +1,141 @@
+// The charts of a run: three large ones, small multiples, one shared x range, crosshair, smoothing, table, export.
+
+import { Chart } from "./chart.js";
+import { fullRange, nearest } from "./chart_data.js";
+import { CHARTS, X_MODES } from "./chart_specs.js";
+import { savePng } from "./chart_export.js";
+import { el, setText, url } from "./dom.js";
+import { number } from "./format.js";
+import { live, onChange } from "./store.js";
+
+const FLAGGED = new Set(["checkpoint", "warning", "knob", "paused", "resumed"]);
+const TABLE_ROWS = 200;
+
+export class Charts {
+  constructor(element) {
+    this.mode = "update";
+    this.weight = 0.5;
+    this.zoom = null;
+    this.hover = null;
+    this.toolbar();
+    this.large = el("div", { class: "charts-large" });
+    this.small = el("div", { class: "charts-small" });
+    this.table = el("div", { class: "numbers", hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
+    this.body = el("div", { class: "charts-body" }, this.large, this.small);
+    element.append(el("div", { class: "charts" }, this.bar, this.body, this.table));
+    this.begin();
+  }
+
+  toolbar() {
+    this.smoothing = el("input", { type: "range", min: 0, max: 0.95, step: 0.05, value: this.weight, "aria-label": "Smoothing",
+      oninput: () => {
+        this.weight = Number(this.smoothing.value);
+        this.refresh();
+      } });
+    this.modes = el("select", { "aria-label": "Horizontal axis", onchange: () => {
+      this.mode = this.modes.value;
+      this.zoom = null;
+      this.refresh();
+    } }, Object.entries(X_MODES).map(([value, mode]) => el("option", { value }, mode.label)));
+    this.where = el("span", { class: "where", "aria-hidden": "true" });
+    this.reset = el("button", { type: "button", class: "quiet-button", hidden: true, onclick: () => this.setZoom(null) }, "Whole run");
+    this.tableButton = el("button", { type: "button", class: "quiet-button", "aria-pressed": "false",
+      onclick: () => this.toggleTable() }, "Table");
+    this.csv = el("a", { class: "quiet-button", download: "", title: "All numbers, for a spreadsheet" }, "CSV");
+    this.bar = el("div", { class: "chart-bar" },
+      el("h2", {}, "Curves"), this.where, el("span", { class: "grow" }), this.reset,
+      el("label", { class: "inline", title: "Moving average; the raw points stay visible" }, "Smoothing", this.smoothing),
+      el("label", { class: "inline" }, "Over", this.modes),
+      this.tableButton,
+      el("button", { type: "button", class: "quiet-button", title: "The curves as a picture", onclick: () => savePng(this.charts) }, "PNG"),
+      this.csv);
+  }
+
+  async begin() {
+    await bokehReady();
+    this.range = { start: 0, end: 1 };
+    const shared = {
+      range: this.range,
+      onHover: (x) => this.setHover(x),
+      onZoom: (from, to) => this.setZoom([from, to]),
+      onReset: () => this.setZoom(null),
+    };
+    this.charts = CHARTS.map((spec) => new Chart(spec, shared));
+    for (const chart of this.charts) (chart.spec.large ? this.large : this.small).append(chart.card);
+    for (const chart of this.charts) await chart.draw();
+    onChange((what) => {
+      if (what.snapshot) {
+        this.zoom = null;
+        for (const chart of this.charts) chart.forget();
+      }
+      if (what.metrics || what.snapshot || what.events) this.refresh();
+    });
+    document.addEventListener("playground-look", () => {
+      for (const chart of this.charts) chart.look();
+    });
+    new ResizeObserver(() => this.placeFlags()).observe(this.large);
+    this.refresh();
+  }
+
+  refresh() {
+    if (!this.charts) return;
+    const column = X_MODES[this.mode].column;
+    [this.range.start, this.range.end] = this.zoom ?? fullRange(live.metrics[column] ?? [], this.mode, live.status?.num_updates ?? 0);
+    for (const chart of this.charts) chart.update(live.metrics, column, this.weight, live.run);
+    this.reset.hidden = !this.zoom;
+    if (live.runId) this.csv.href = url(`live/${encodeURIComponent(live.runId)}/metrics.csv`);
+    if (!this.table.hidden) this.fillTable();
+    this.setHover(this.hover);
+    requestAnimationFrame(() => this.placeFlags());
+  }
+
+  placeFlags() {
+    if (!this.charts) return;
+    const events = live.events.filter((event) => FLAGGED.has(event.kind) && event.update > 0).slice(-60);
+    const updates = live.metrics.update;
+    const values = live.metrics[X_MODES[this.mode].column] ?? [];
+    const xOf = (update) => (this.mode === "update" ? update : values[nearest(updates, update)] ?? 0);
+    for (const chart of this.charts) chart.showFlags(events, xOf);
+  }
+
+  setHover(x) {
+    this.hover = x;
+    const updates = live.metrics.update;
+    const index = x === null ? updates.length - 1 : nearest(live.metrics[X_MODES[this.mode].column] ?? [], x);
+    setText(this.where, index < 0 ? "" : x === null ? `at update ${updates[index]}` : `reading update ${updates[index]}`);
+    for (const chart of this.charts) chart.readOut(x);
+  }
+
+  setZoom(range) {
+    this.zoom = range;
+    for (const chart of this.charts) chart.forget();
+    this.refresh();
+  }
+
+  toggleTable() {
+    const show = this.table.hidden;
+    this.table.style.minHeight = `${this.body.offsetHeight}px`;
+    this.table.style.maxHeight = `${Math.max(this.body.offsetHeight, 320)}px`;
+    this.table.hidden = !show;
+    this.body.hidden = show;
+    this.tableButton.setAttribute("aria-pressed", String(show));
+    if (show) this.fillTable();
+  }
+
+  fillTable() {
+    const names = ["update", ...CHARTS.map((spec) => spec.column)];
+    const titles = ["Update", ...CHARTS.map((spec) => spec.title)];
+    const rows = live.metrics.update.map((_, index) => index).slice(-TABLE_ROWS).reverse();
+    this.table.replaceChildren(el("table", {},
+      el("thead", {}, el("tr", {}, titles.map((title) => el("th", { scope: "col" }, title)))),
+      el("tbody", {}, rows.map((index) => el("tr", {}, names.map((name) => {
+        const value = live.metrics[name]?.[index];
+        return el("td", { title: value ?? "" }, name === "update" ? String(value) : number(value));
+      }))))));
+  }
+}
+
+/** BokehJS is loaded from the installed package by two deferred scripts in <head>. */
+export async function bokehReady() {
+  while (!window.Bokeh?.Plotting) await new Promise((resolve) => setTimeout(resolve, 20));
+}

@@ -1,0 +1,52 @@
+// Building the page from text nodes. No data ever passes through innerHTML. Every other module uses this one.
+
+/** An element: attributes (class, title, aria-*, data-*, on<event>), then children; strings become text nodes. */
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked") node[name] = value;
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  return node;
+}
+
+/** Set a text only when it changed, so that nothing repaints and a screen reader stays calm. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** Replace an attribute only when it changed. */
+export function setAttribute(node, name, value) {
+  if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+
+/** An address relative to the page, so that the app works under a sub-path. */
+export function url(path) {
+  return new URL(path, document.baseURI).toString();
+}
+
+/** Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence. */
+export async function getJson(path) {
+  let response;
+  try {
+    response = await fetch(url(path), { cache: "no-store" });
+  } catch {
+    throw new Error("The page cannot reach the playground. Is it still running?");
+  }
+  let data = null;
+  try {
+    data = await response.json();
+  } catch {
+    // an answer that is not JSON has no sentence for us
+  }
+  if (!response.ok) throw new Error(data?.error ?? `The playground answered with error ${response.status}.`);
+  return data;
+}
+
+/** Value of a CSS custom property where the element stands (Gradio scopes its themes). */
+export function cssValue(name, node = document.body) {
+  return getComputedStyle(node).getPropertyValue(name).trim();
+}

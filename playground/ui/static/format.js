@@ -1,0 +1,71 @@
+// Numbers and times for reading: three significant digits, a real minus sign, a unit and a direction. Pure.
+
+const MINUS = "\u2212";
+
+/** At most three significant digits: 0.0123, 1.23, 12.3, 123, 12,300. */
+export function number(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "\u2013";
+  if (Number.isInteger(value) && Math.abs(value) < 1000) return value < 0 ? MINUS + -value : String(value);
+  const size = Math.abs(value);
+  let text;
+  if (size >= 1000) text = Math.round(Number(size.toPrecision(3))).toLocaleString("en-US");
+  else if (size < 0.001) text = size.toExponential(1).replace("e-", "e\u2212");
+  else text = size.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 4);
+  if (size < 0.1 && size >= 0.001) text = String(Number(size.toPrecision(2)));
+  return (value < 0 && Number(text.replaceAll(",", "")) !== 0 ? MINUS : "") + text;
+}
+
+/** Like number, with everything below `step` rounded away: 0.0000018 nats are 0. */
+export function rounded(value, step = 0.01) {
+  return value === null || value === undefined ? number(value) : number(Math.round(value / step) * step || 0);
+}
+
+/** A score, always with a sign and to a hundredth at most: +1.23. */
+export function signed(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "\u2013";
+  return (Math.round(value * 100) > 0 ? "+" : "") + rounded(value);
+}
+
+/** 0.97 -> 97 %. */
+export function percent(value) {
+  return value === null || value === undefined ? "\u2013" : `${Math.round(value * 100)} %`;
+}
+
+/** Seconds in words: 31 s, 2 min 05 s, 1 h 03 min. */
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "\u2013";
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 100) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+  return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")} min`;
+}
+
+/** When something was, for a lab book: today 14:05, yesterday 09:12, 21 Nov 2026 14:05. */
+export function when(unixSeconds, now = new Date()) {
+  const date = new Date(unixSeconds * 1000);
+  const time = `${String(date.getHours()).padStart(2, "0")}:${String(date.getMinutes()).padStart(2, "0")}`;
+  const day = (moment) => new Date(moment.getFullYear(), moment.getMonth(), moment.getDate()).getTime();
+  const days = Math.round((day(now) - day(date)) / 86400000);
+  if (days === 0) return `today ${time}`;
+  if (days === 1) return `yesterday ${time}`;
+  const month = date.toLocaleString("en-GB", { month: "short" });
+  return `${date.getDate()} ${month} ${date.getFullYear()} ${time}`;
+}
+
+/** State of a run: icon, word, and the class that colours it. */
+export function stateOf(state) {
+  const states = {
+    queued: ["\u25CB", "waiting", "quiet"],
+    starting: ["\u25D4", "starting", "busy"],
+    running: ["\u25CF", "running", "busy"],
+    paused: ["\u2016", "paused", "quiet"],
+    stopping: ["\u25D1", "stopping", "busy"],
+    finished: ["\u2713", "finished", "good"],
+    stopped: ["\u25A0", "stopped", "quiet"],
+    failed: ["\u2715", "failed", "bad"],
+    interrupted: ["!", "interrupted", "bad"],
+    recorded: ["\u25B6", "recorded run", "busy"],
+  };
+  const [icon, word, tone] = states[state] ?? ["?", String(state), "quiet"];
+  return { icon, word, tone };
+}

@@ -1,0 +1,83 @@
+// The header: brand, navigation, machine facts, projector and light/dark switches.
+
+import { el, setText } from "./dom.js";
+import { onHome } from "./home.js";
+import { go, onPlace } from "./nav.js";
+
+const NAMES = { train: "Train", compare: "Compare", runs: "Runs" };
+
+export function mount(element) {
+  const machine = el("span", { class: "machine", title: "What this machine has: device, processor cores, memory in use" });
+  const links = Object.entries(NAMES).map(([page, name]) =>
+    el("a", { href: page === "train" ? "?" : `?tab=${page}`, "data-page": page, onclick: (event) => {
+      if (event.metaKey || event.ctrlKey) return;
+      event.preventDefault();
+      go({ page });
+    } }, name));
+  const projector = el("button", { type: "button", class: "switch", "aria-pressed": "false", onclick: toggleProjector,
+    title: "Projector: larger text" }, "A\u207A", el("span", { class: "wide-only" }, " Projector"));
+  const theme = el("button", { type: "button", class: "switch", onclick: toggleTheme, title: "Light or dark" });
+  element.append(el("header", { class: "top" },
+    el("a", { href: "?", class: "brand" }, "RLHF Playground"),
+    el("nav", { "aria-label": "Pages" }, links),
+    el("span", { class: "grow" }), machine, projector, theme));
+
+  onPlace(({ page }) => {
+    for (const link of links) {
+      if (link.dataset.page === page) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+  });
+  onHome((home) => setText(machine, home.machine));
+
+  function toggleProjector() {
+    const on = document.body.classList.toggle("projector");
+    store("playground-projector", on ? "on" : "");
+    projector.setAttribute("aria-pressed", String(on));
+    announceLook();
+  }
+  function toggleTheme() {
+    const dark = document.body.classList.toggle("dark");
+    store("playground-theme", dark ? "dark" : "light");
+    showTheme();
+    announceLook();
+  }
+  function showTheme() {
+    const dark = document.body.classList.contains("dark");
+    theme.replaceChildren(dark ? "\u2600" : "\u263E", el("span", { class: "wide-only" }, dark ? " Light" : " Dark"));
+  }
+
+  const wanted = recall("playground-theme");
+  const asked = new URLSearchParams(location.search).get("__theme");
+  if (wanted && !asked) document.body.classList.toggle("dark", wanted === "dark");
+  if (recall("playground-projector") === "on") toggleProjector();
+  showTheme();
+  new MutationObserver(() => {
+    showTheme();
+    announceLook();
+  }).observe(document.body, { attributeFilter: ["class"] });
+}
+
+let announced = "";
+function announceLook() {
+  const look = `${document.body.classList.contains("dark")} ${document.body.classList.contains("projector")}`;
+  if (look === announced) return;
+  announced = look;
+  document.dispatchEvent(new CustomEvent("playground-look"));
+}
+
+function store(key, value) {
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    // a private window: the choice lasts for this page
+  }
+}
+
+function recall(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}

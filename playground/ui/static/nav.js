@@ -1,0 +1,43 @@
+// Which of the three pages is in view and which run, kept in the address so that reload, back and a link work.
+// The query says `tab`, because Gradio takes `page` for a page of its own.
+
+const PAGES = ["train", "compare", "runs"];
+const listeners = new Set();
+
+/** Page and run named by the address. */
+export function place() {
+  const query = new URLSearchParams(location.search);
+  const page = query.get("tab");
+  return { page: PAGES.includes(page) ? page : "train", run: query.get("run") };
+}
+
+/** Go to a page, with a run if one is named; `replace` leaves no step in the browser's history. */
+export function go({ page, run, replace = false }) {
+  const query = new URLSearchParams(location.search);
+  const wanted = page ?? place().page;
+  if (wanted === "train") query.delete("tab");
+  else query.set("tab", wanted);
+  if (run) query.set("run", run);
+  const text = query.toString();
+  const address = location.pathname + (text ? `?${text}` : "");
+  if (address !== location.pathname + location.search) {
+    if (replace) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
+  }
+  show();
+}
+
+/** Call back now and at every change of place. */
+export function onPlace(callback) {
+  listeners.add(callback);
+  callback(place());
+}
+
+function show() {
+  const here = place();
+  document.body.dataset.page = here.page;
+  for (const callback of listeners) callback(here);
+}
+
+addEventListener("popstate", show);
+show();

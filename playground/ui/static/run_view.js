@@ -1,0 +1,72 @@
+// The right side of the Train page: decides which run to show, and puts status, charts and "what changed" in place.
+
+import { Changed } from "./changed.js";
+import { Charts } from "./charts.js";
+import { el } from "./dom.js";
+import { onHome, refreshHome } from "./home.js";
+import { go, onPlace, place } from "./nav.js";
+import { StatusPanel } from "./status.js";
+import { live, onChange, open } from "./store.js";
+
+export function mount(element, props, { trigger, watch, server }) {
+  const root = el("div", { class: "run-view" });
+  element.append(root);
+  new StatusPanel(root, { stop: (run) => server.stop_run(run) });
+  new Charts(root);
+  new Changed(root);
+
+  drawer(root);
+
+  watch("value", () => {
+    const run = props.value?.run;
+    if (!run) return;
+    document.body.classList.remove("drawer-open");
+    go({ page: "train", run });
+    if (live.runId !== run) open(run);
+    scrollTo({ top: 0, behavior: "smooth" });
+    refreshHome();
+  });
+
+  onPlace(({ run }) => {
+    if (run && run !== live.runId) open(run);
+  });
+
+  let living;
+  onHome((home) => {
+    const first = living === undefined;
+    const changed = living !== home.living;
+    living = home.living;
+    if (changed && !first) trigger("input"); // the form's Start button depends on whether a run is training
+    if (place().run) return;
+    const wanted = home.living ?? (first ? home.newest ?? home.recorded : live.runId);
+    if (wanted !== live.runId || first) open(wanted); // a page that shows the recorded run turns to a run that starts
+  });
+
+  let wasEnded = true;
+  onChange((what) => {
+    if (!what.status || live.run?.recorded) return;
+    const ended = Boolean(live.status?.ended);
+    if (ended && !wasEnded) untilGone(live.runId);
+    wasEnded = ended;
+  });
+}
+
+/** On a narrow screen the form is a drawer: it closes by its button, by Escape and by a tap beside it. */
+function drawer(root) {
+  const close = () => document.body.classList.remove("drawer-open");
+  root.append(el("div", { class: "backdrop", onclick: close }));
+  document.getElementById("controls").prepend(el("div", { class: "drawer-head" }, el("strong", {}, "Set up a run"),
+    el("button", { type: "button", class: "icon-button", "aria-label": "Close", onclick: close }, "\u00d7")));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") close();
+  });
+}
+
+/** The worker process outlives its last word for a moment; the Start button waits for the process. */
+async function untilGone(run) {
+  for (let tries = 0; tries < 10; tries += 1) {
+    const home = await refreshHome();
+    if (home.living !== run) return;
+    await new Promise((resolve) => setTimeout(resolve, 700));
+  }
+}

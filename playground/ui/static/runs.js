@@ -1,0 +1,122 @@
+// The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation.
+
+import { el, getJson, setText } from "./dom.js";
+import { duration, rounded, signed, stateOf, when } from "./format.js";
+import { go, onPlace } from "./nav.js";
+import { live, open } from "./store.js";
+
+const EVERY_MS = 3000;
+
+export function mount(element, props, { trigger, server }) {
+  const body = el("tbody", {});
+  const empty = el("p", { class: "empty", hidden: true });
+  const note = el("p", { class: "problem", role: "status" });
+  const heads = ["When", "Experiment", "State", "Score", "KL", "Duration", "", ""];
+  const table = el("table", { class: "runs" },
+    el("thead", {}, el("tr", {}, heads.map((name, index) => el("th", { scope: "col", class: index > 2 && index < 6 ? "figure" : null }, name)))), body);
+  element.append(el("section", { class: "panel runs-panel" },
+    el("div", { class: "bar" }, el("h2", {}, "Runs"), el("span", { class: "muted" }, "all that were started here, newest first")),
+    note, table, empty));
+  let shown = "";
+  let timer = 0;
+
+  async function refresh() {
+    clearTimeout(timer);
+    let runs = null;
+    try {
+      runs = await getJson("live/_runs");
+      setText(note, "");
+    } catch (error) {
+      setText(note, error.message);
+    }
+    const text = JSON.stringify(runs);
+    if (runs && text !== shown) {
+      shown = text;
+      const focus = document.activeElement?.dataset?.key;
+      body.replaceChildren(...runs.map(row));
+      if (focus) body.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+      table.hidden = !runs.length;
+      empty.hidden = runs.length > 0;
+      setText(empty, "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here.");
+    }
+    if (document.body.dataset.page === "runs" && !document.hidden) timer = setTimeout(refresh, EVERY_MS);
+  }
+
+  function row(run) {
+    const { icon, word, tone } = stateOf(run.state);
+    const ended = ["finished", "stopped", "failed", "interrupted"].includes(run.state);
+    const gain = run.score_first === null || run.score_last === null ? null : run.score_last - run.score_first;
+    const show = (event) => {
+      event?.preventDefault();
+      go({ page: "train", run: run.id });
+      open(run.id);
+    };
+    const action = (name, key, run_, kind = "") => el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`, onclick: run_ }, name);
+    return el("tr", {},
+      el("td", { "data-label": "When", class: "nowrap" }, when(run.started_at)),
+      el("td", { "data-label": "Experiment" }, el("a", { href: `?run=${encodeURIComponent(run.id)}`, class: "run-name", "data-key": `open ${run.id}`, onclick: show }, run.title),
+        el("div", { class: "muted small" }, `${run.model}, seed ${run.seed}`)),
+      el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, word)),
+        el("div", { class: "muted small" }, `${run.update} of ${run.num_updates} updates`)),
+      el("td", { "data-label": "Score", class: "figure" }, signed(run.score_last), el("div", { class: "muted small" }, gain === null ? "" : `${signed(gain)} since the start`)),
+      el("td", { "data-label": "KL", class: "figure" }, rounded(run.kl), el("div", { class: "muted small" }, run.kl === null ? "" : "nats")),
+      el("td", { "data-label": "Duration", class: "figure nowrap" }, duration(run.duration)),
+      el("td", { class: "spark-cell" }, spark(run.spark)),
+      el("td", { class: "actions" }, action("Open", "show", show), action("Compare", "compare", () => go({ page: "compare", run: run.id })),
+        action("Use settings", "settings", () => {
+          props.value = { run: run.id, at: Date.now() };
+          trigger("input");
+          go({ page: "train" });
+          document.body.classList.add("drawer-open");
+        }),
+        ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null));
+  }
+
+  function confirmDelete(run) {
+    const cancel = el("button", { type: "button", class: "button", onclick: () => dialog.close() }, "Keep it");
+    const confirm = el("button", { type: "button", class: "button danger", onclick: async () => {
+      confirm.disabled = true;
+      let answer;
+      try {
+        answer = await server.delete_run(run.id);
+      } catch {
+        answer = { error: "The page cannot reach the playground; nothing was deleted." };
+      }
+      dialog.close();
+      await refresh();
+      setText(note, answer?.error ?? "");
+      if (!answer?.error && live.runId === run.id) open(null);
+    } }, "Delete");
+    const dialog = el("dialog", { class: "confirm", "aria-label": "Delete this run?", onclose: () => dialog.remove() },
+      el("h2", {}, "Delete this run?"),
+      el("p", {}, `${run.title}, ${when(run.started_at)} (${run.id}).`),
+      el("p", { class: "muted" }, "It moves to the bin, the folder .bin inside the outputs folder, and stays there until the bin is emptied."),
+      el("div", { class: "buttons" }, cancel, confirm));
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+
+  onPlace((place) => {
+    if (place.page === "runs") refresh();
+  });
+  document.addEventListener("visibilitychange", refresh);
+}
+
+/** A small line of the score. */
+function spark(values) {
+  const names = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(names, "svg");
+  svg.setAttribute("class", "spark");
+  svg.setAttribute("viewBox", "0 0 96 28");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", values.length ? `score from ${signed(values[0])} to ${signed(values.at(-1))}` : "no score yet");
+  if (values.length > 1) {
+    const low = Math.min(...values);
+    const span = Math.max(...values) - low || 1;
+    const line = document.createElementNS(names, "polyline");
+    line.setAttribute("points", values.map((value, index) =>
+      `${(2 + (index / (values.length - 1)) * 92).toFixed(1)},${(25 - ((value - low) / span) * 22).toFixed(1)}`).join(" "));
+    svg.append(line);
+  }
+  return svg;
+}

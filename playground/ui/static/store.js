@@ -1,0 +1,215 @@
+// The run in view, as data: one connection to `/live/<run>` for all parts of the page.
+//
+// Stream first (server-sent events); if that does not work, polling with back-off; nothing while the tab is hidden.
+// Parts listen with `onChange` and read `live`; they never talk to the server about the run themselves.
+
+import { getJson, url } from "./dom.js";
+import { play } from "./player.js";
+
+const MAX_POINTS = 2600; // the server sends at most 2,000 at once; a long-watched run is fetched anew beyond this
+const listeners = new Set();
+
+export const live = empty(null);
+let source = null;
+let timer = 0;
+let failures = 0;
+let cursor = "";
+let stopPlaying = null;
+
+/** Call back with what changed: {snapshot, metrics, moments, events, status, connection}; at most once a frame. */
+export function onChange(callback) {
+  listeners.add(callback);
+}
+
+/** Look at a run; null means at nothing. */
+export function open(runId) {
+  close();
+  Object.assign(live, empty(runId));
+  cursor = "";
+  failures = 0;
+  changed({ snapshot: true, metrics: true, moments: true, events: true, status: true, connection: true });
+  if (runId) connect();
+}
+
+/** Play a recorded run again from the start. */
+export async function replay() {
+  if (live.runId && live.run?.recorded) open(live.runId);
+}
+
+/** One evaluation; fetched if it has not been seen yet. */
+export async function moment(update) {
+  if (live.moments.has(update)) return live.moments.get(update);
+  const runId = live.runId;
+  const found = await getJson(`live/${encodeURIComponent(runId)}/moment/${update}`);
+  if (live.runId === runId) live.moments.set(update, found);
+  return found;
+}
+
+/** Seconds since the start, and seconds left (or null), both counted on since the server said so. */
+export function clock() {
+  const status = live.status;
+  if (!status) return { elapsed: 0, left: null };
+  const since = status.ended ? 0 : (performance.now() - live.statusAt) / 1000;
+  const left = status.left === null || status.left === undefined ? null : Math.max(0, status.left - since);
+  return { elapsed: status.elapsed + since, left };
+}
+
+function empty(runId) {
+  return {
+    runId, run: null, status: null, statusAt: 0, metrics: { update: [] }, events: [], prompts: [], updates: [],
+    moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
+  };
+}
+
+function connect() {
+  if (document.hidden) return;
+  const runId = live.runId;
+  if (runId.startsWith("_")) return fetchRecorded(runId);
+  const query = cursor ? `?since=${encodeURIComponent(cursor)}` : "";
+  source = new EventSource(url(`live/${encodeURIComponent(runId)}${query}`));
+  source.addEventListener("snapshot", (event) => receive(event, (data) => takeSnapshot(data)));
+  source.addEventListener("delta", (event) => receive(event, (data) => takeDelta(data)));
+  source.addEventListener("gone", () => fail("This run was deleted.", true));
+  source.onerror = () => {
+    source?.close();
+    source = null;
+    failures += 1;
+    if (live.run) setConnection("lost");
+    timer = setTimeout(poll, Math.min(500 * 2 ** failures, 10000));
+  };
+}
+
+function receive(event, take) {
+  cursor = event.lastEventId;
+  failures = 0;
+  take(JSON.parse(event.data));
+  setConnection("open");
+  rest();
+}
+
+async function poll() {
+  if (document.hidden || !live.runId) return;
+  const runId = live.runId;
+  try {
+    const response = await fetch(url(`live/${encodeURIComponent(runId)}/poll?since=${encodeURIComponent(cursor)}`));
+    if (response.status === 429) failures += 3;
+    const answer = await response.json();
+    if (live.runId !== runId) return;
+    if (response.status === 404 || response.status === 409) return fail(answer.error, true);
+    if (!response.ok) throw new Error("not now");
+    cursor = answer.cursor;
+    if (answer.snapshot) takeSnapshot(answer.snapshot);
+    for (const delta of answer.deltas ?? []) takeDelta(delta);
+    setConnection("open");
+    if (rest()) return;
+    if (failures > 2) timer = setTimeout(poll, 1500); // streams do not get through here
+    else connect();
+  } catch {
+    failures += 1;
+    setConnection("lost");
+    timer = setTimeout(poll, Math.min(500 * 2 ** failures, 10000));
+  }
+}
+
+async function fetchRecorded(runId) {
+  try {
+    const answer = await getJson(`live/${encodeURIComponent(runId)}/poll`);
+    if (live.runId !== runId) return;
+    setConnection("open");
+    stopPlaying = play(answer.snapshot, takeSnapshot, takeDelta);
+  } catch (error) {
+    fail(error.message, true);
+  }
+}
+
+/** An ended run does not change any more: let the connection go. */
+function rest() {
+  if (!live.status?.ended) return false;
+  source?.close();
+  source = null;
+  return true;
+}
+
+function close() {
+  source?.close();
+  source = null;
+  clearTimeout(timer);
+  stopPlaying?.();
+  stopPlaying = null;
+}
+
+function fail(message, final) {
+  close();
+  live.problem = message;
+  setConnection(final ? "failed" : "lost");
+}
+
+function setConnection(state) {
+  if (live.connection === state) return;
+  live.connection = state;
+  changed({ connection: true });
+}
+
+function takeSnapshot(data) {
+  Object.assign(live, {
+    run: data.run, status: data.status, statusAt: performance.now(), metrics: data.metrics, events: data.events,
+    prompts: data.prompts, updates: data.updates, moments: new Map(data.moments.map((item) => [item.update, item])),
+  });
+  changed({ snapshot: true, metrics: true, moments: true, events: true, status: true });
+}
+
+function takeDelta(data) {
+  const what = {};
+  if (data.metrics) {
+    appendColumns(live.metrics, data.metrics);
+    what.metrics = true;
+    if (live.metrics.update.length > MAX_POINTS) cursor = "";
+  }
+  if (data.moments) {
+    if (data.prompts) live.prompts = data.prompts;
+    live.updates = data.updates;
+    for (const item of data.moments) live.moments.set(item.update, item);
+    what.moments = true;
+  }
+  if (data.events) {
+    live.events = [...live.events, ...data.events];
+    what.events = true;
+  }
+  if (data.status) {
+    live.status = data.status;
+    live.statusAt = performance.now();
+    what.status = true;
+  }
+  changed(what);
+  if (cursor === "" && source) {
+    close();
+    connect(); // too many points: take a thinned snapshot
+  }
+}
+
+/** Append columns; a repeated update replaces what came after it. */
+export function appendColumns(columns, added) {
+  const first = added.update[0];
+  while (columns.update.length && columns.update.at(-1) >= first) for (const name in columns) columns[name].pop();
+  for (const name in added) (columns[name] ??= []).push(...added[name]);
+}
+
+let pending = null;
+function changed(what) {
+  if (pending) {
+    Object.assign(pending, what);
+    return;
+  }
+  pending = { ...what };
+  queueMicrotask(() => {
+    const all = pending;
+    pending = null;
+    for (const callback of listeners) callback(all);
+  });
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!live.runId || live.runId.startsWith("_")) return;
+  if (document.hidden) close();
+  else if (!live.status?.ended && live.connection !== "failed") connect();
+});

@@ -1,0 +1,337 @@
+"""The Train page: the form at the left, the run in view at the right.
+
+Handlers read the form, check it, or start a worker; none of them trains or keeps state. The form's logic is in
+`form`, the drawing in static/. `page` calls `build`; `runs_page` uses the returned parts to load a run's settings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+from pydantic import ValidationError
+
+from playground import catalog, config_io
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
+from playground.runs import history, launcher
+from playground.ui import components, form
+
+RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
+DOUBLE_CLICK_SECONDS = 10.0
+START = "Start training"
+GROUPS = {
+    "More PPO settings": [field for field in form.KNOBS if field.startswith("ppo.") and not form.KNOBS[field]["basic"]],
+    "More leash (KL) settings": [field for field in form.KNOBS if field.startswith("kl.") and field != "kl.coef"],
+    "Sampling and score": [field for field in form.KNOBS if field.startswith(("sampling.", "score."))],
+    "Prompts, evaluation, checkpoints": [
+        field
+        for field in form.KNOBS
+        if field.startswith(("prompts.", "evaluation.", "checkpoint.")) and field != "prompts.source"
+    ],
+}
+BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
+
+
+class Train(NamedTuple):
+    """Parts of this page that another page needs: everything `filled` fills, in its order."""
+
+    filled: list[gr.components.Component]
+    outputs: Path
+
+
+class Filled(NamedTuple):
+    """What a handler gives back when it puts a configuration into the form."""
+
+    preset: Any
+    story: dict[str, str]
+    values: list[Any]
+    notes: dict[str, Any]
+    start: Any
+    text: str
+
+    def flat(self) -> list[Any]:
+        """In the order of `Train.filled`."""
+        return [self.preset, self.story, *self.values, self.notes, self.start, self.text]
+
+
+def build(demo: gr.Blocks, outputs: Path) -> Train:
+    """Lay out the page and connect its handlers."""
+    first = catalog.preset(catalog.DEFAULT_PRESET)
+    first_values = form.values_of(first)
+    with gr.Row(elem_id="train", equal_height=False):
+        with gr.Column(elem_id="controls", scale=0, min_width=320):
+            preset, story, fields, text, use_text = _controls(first, first_values)
+            with gr.Column(elem_id="start-bar"):
+                notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
+                start = gr.Button(START, variant="primary", elem_id="start")
+        with gr.Column(elem_id="view", min_width=320):
+            view = components.widget(
+                "run_view", {"run": None}, elem_id="run-view", server_functions=[_stopper(outputs)]
+            )
+
+    form_inputs = [preset, notes, *fields.values()]
+    filled = [preset, story, *fields.values(), notes, start, text]
+    quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+
+    def check(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
+        new_notes, label, yaml_text = checked(chosen, old_notes, values, outputs)
+        return [new_notes, label, yaml_text]
+
+    def start_run(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
+        return list(started(chosen, old_notes, values, outputs))
+
+    def choose(chosen: Any) -> list[Any]:
+        return filled_from(chosen, outputs).flat()
+
+    def choose_at_load(request: gr.Request) -> list[Any]:
+        return filled_from(request.query_params.get("preset") or catalog.DEFAULT_PRESET, outputs).flat()
+
+    def use(yaml_text: str, chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
+        return from_text(yaml_text, chosen, old_notes, values, outputs)
+
+    edits = [component.input for component in fields.values()]
+    gr.on([*edits, view.input], check, form_inputs, [notes, start, text], trigger_mode="always_last", **quiet)
+    preset.input(choose, preset, filled, **quiet)
+    start.click(start_run, form_inputs, [view, notes, start], trigger_mode="once", **quiet)
+    use_text.click(use, [text, *form_inputs], filled, **quiet)
+    demo.load(choose_at_load, None, filled, **quiet)
+    return Train(filled, outputs)
+
+
+def _controls(
+    first: RunConfig, values: dict[str, Any]
+) -> tuple[gr.Dropdown, gr.HTML, dict[str, Any], gr.Textbox, gr.Button]:
+    """The form. Returns preset picker, story, the fields in the order of form.FIELDS, the YAML text and its button."""
+    made: dict[str, Any] = {}
+    preset = gr.Dropdown(
+        _preset_choices(), value=catalog.DEFAULT_PRESET, label="Experiment", elem_id="preset", allow_custom_value=True
+    )
+    story = components.widget("story", _story(first), elem_id="story")
+    gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
+    made["model.source"] = _picker("model.source", catalog.MODELS, values, "Or type the path of a model folder.")
+    made["prompts.source"] = _picker(
+        "prompts.source", catalog.PROMPT_SETS, values, "Or type the path of a .txt, .jsonl or .csv file."
+    )
+    made["rewards"] = components.widget(
+        "rewards", values["rewards"], elem_id=dom_id("rewards"), kinds=form.reward_kinds()
+    )
+    for field in BASIC_NUMBERS:
+        made[field] = _control(field, values)
+    gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
+    for title, names in GROUPS.items():
+        with gr.Accordion(title, open=False, elem_classes=["group"]):
+            for field in names:
+                made[field] = _control(field, values)
+    with gr.Accordion("Name, seed, and all of it as text", open=False, elem_classes=["group"]):
+        made["name"] = gr.Textbox(
+            values["name"], label="Run name", info="The run's folder is named after it.", elem_id=dom_id("name")
+        )
+        made["seed"] = _control("seed", values)
+        text = gr.Textbox(
+            first.to_yaml(),
+            label="Configuration (YAML)",
+            info="What a run would start with now. `python -m playground train FILE` takes the same text.",
+            lines=10,
+            max_lines=16,
+            elem_id="yaml",
+        )
+        use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
+    return preset, story, {field: made[field] for field in form.FIELDS}, text, use_text
+
+
+def _picker(field: str, choices: tuple[catalog.Choice, ...], values: dict[str, Any], extra: str) -> gr.Dropdown:
+    return gr.Dropdown(
+        [
+            (f"{choice.label}, {choice.size.partition(',')[0]}" if choice.size else choice.label, choice.name)
+            for choice in choices
+        ],
+        value=values[field],
+        label=form.LABELS[field],
+        info=extra,
+        allow_custom_value=True,
+        elem_id=dom_id(field),
+    )
+
+
+def _control(field: str, values: dict[str, Any]) -> Any:
+    """The control that a field's metadata asks for: a knob for numbers, radio buttons for choices, else a text."""
+    knob = form.KNOBS[field]
+    options = form.options_of(field)
+    if options:
+        choices = [(option.capitalize(), option) for option in options]
+        return gr.Radio(choices, value=values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
+    if form.is_text(field):
+        return gr.Textbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
+    return components.widget(
+        "knob", values[field], elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)}
+    )
+
+
+def dom_id(field: str) -> str:
+    """The element id of a field's control; static/notes.js finds the control by it."""
+    return "field-" + field.replace(".", "-")
+
+
+def filled_from(chosen: Any, outputs: Path) -> Filled:
+    """The form filled from a preset (or from a run, as "run:<id>"); what is unknown is said and changes nothing."""
+    try:
+        base = base_of(chosen, outputs)
+    except PlaygroundError as error:
+        skip = [gr.skip() for _ in form.FIELDS]
+        notes = {"problems": [{"field": "preset", "label": "Experiment", "message": _only_messages(error)}],
+                 "differences": [], "marks": {}, "about": {}}  # fmt: skip
+        return Filled(gr.skip(), gr.skip(), skip, notes, _start_button(1, None), gr.skip())
+    values = form.values_of(base)
+    label = _start_button(0, launcher.living_run(outputs))
+    return Filled(
+        gr.Dropdown(choices=_preset_choices(chosen), value=chosen),
+        _story(base),
+        [values[field] for field in form.FIELDS],
+        _notes(base, base, []),
+        label,
+        base.to_yaml(),
+    )
+
+
+def from_text(yaml_text: str, chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path) -> list[Any]:
+    """The form filled from YAML; with problems the form stays as it is and they are listed."""
+    try:
+        config = config_io.from_dict(config_io.parse_yaml(yaml_text))
+        catalog.check(config)
+        base = base_of(chosen, outputs)
+    except PlaygroundError as error:
+        problems = error.problems if isinstance(error, InvalidConfig) else [Problem("", str(error))]
+        notes = {**_as_dict(old_notes), "problems": _problems(problems)}
+        skip = [gr.skip() for _ in form.FIELDS]
+        return Filled(gr.skip(), gr.skip(), skip, notes, _start_button(len(problems), None), gr.skip()).flat()
+    new_values = form.values_of(config)
+    return Filled(
+        gr.skip(),
+        _story(config),
+        [new_values[field] for field in form.FIELDS],
+        _notes(config, base, []),
+        _start_button(0, launcher.living_run(outputs)),
+        config.to_yaml(),
+    ).flat()
+
+
+def checked(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path) -> tuple[dict[str, Any], Any, Any]:
+    """Notes, start button and YAML for the form as it is now."""
+    try:
+        base, config = _read(chosen, old_notes, values, outputs)
+    except InvalidConfig as error:
+        notes = {**_as_dict(old_notes), "problems": _problems(error.problems)}
+        return notes, _start_button(len(error.problems), None), gr.skip()
+    except PlaygroundError as error:
+        notes = {**_as_dict(old_notes), "problems": _problems([Problem("preset", str(error))])}
+        return notes, _start_button(1, None), gr.skip()
+    return _notes(config, base, []), _start_button(0, launcher.living_run(outputs)), config.to_yaml()
+
+
+def started(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path) -> tuple[Any, Any, Any]:
+    """Start a run if the form allows it: what to view, notes, start button."""
+    try:
+        base, config = _read(chosen, old_notes, values, outputs)
+    except PlaygroundError:
+        notes, button, _ = checked(chosen, old_notes, values, outputs)
+        return gr.skip(), {**notes, "show": time.time()}, button
+    try:
+        run, _ = launcher.start(config, outputs)
+    except RunBusy as error:
+        living = launcher.living_run(outputs)
+        if living is None:
+            return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(0, None)
+        same = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS and living.config() == config
+        problems = [] if same else [Problem("", str(error))]  # a double click gets the run it has just started
+        return _view(living.id), _notes(config, base, problems), _start_button(0, living)
+    except PlaygroundError as error:
+        return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(1, None)
+    return _view(run.id), _notes(config, base, []), _start_button(0, run)
+
+
+def base_of(chosen: Any, outputs: Path) -> RunConfig:
+    """The configuration that the form is compared with.
+
+    Raises:
+        InvalidConfig, RunNotFound: for a preset or run that is not there.
+    """
+    name = str(chosen or "")
+    if name.startswith(RUN_PREFIX):
+        return history.find_run(outputs, name.removeprefix(RUN_PREFIX)).config()
+    if name not in catalog.preset_names():  # the form takes names only, never the path of a file
+        raise InvalidConfig([Problem("preset", catalog.unknown("preset", name, catalog.preset_names()))])
+    return catalog.preset(name)
+
+
+def _read(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path) -> tuple[RunConfig, RunConfig]:
+    base = base_of(chosen, outputs)
+    about = _as_dict(old_notes).get("about")
+    told = base
+    with contextlib.suppress(ValidationError):  # it comes back from a browser, so it may be anything
+        told = base.model_copy(update={"about": type(base.about).model_validate(about)})
+    return base, form.config_of(dict(zip(form.FIELDS, values, strict=True)), told)
+
+
+def _notes(config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[str, Any]:
+    return {
+        "problems": _problems(problems),
+        "differences": [item._asdict() for item in form.differences_in_words(config, base)],
+        "marks": {field: value for field, value in form.values_of(base).items() if field != "rewards"},
+        "about": config.about.model_dump(),
+    }
+
+
+def _problems(problems: list[Problem]) -> list[dict[str, str]]:
+    return [
+        {"field": problem.field, "label": form.label_of(problem.field), "message": problem.message}
+        for problem in problems
+    ]
+
+
+def _start_button(num_problems: int, living: Any) -> Any:
+    if num_problems:
+        noun = "setting" if num_problems == 1 else "settings"
+        return gr.Button(f"Fix {num_problems} {noun} to start", interactive=True)
+    if living is not None:
+        return gr.Button("A run is training: stop it first", interactive=False)
+    return gr.Button(START, interactive=True)
+
+
+def _story(config: RunConfig) -> dict[str, str]:
+    return {"story": config.about.story, "expect": config.about.expect}
+
+
+def _view(run_id: str) -> dict[str, Any]:
+    return {"run": run_id, "at": time.time()}
+
+
+def _preset_choices(chosen: Any = None) -> list[tuple[str, str]]:
+    choices = [(catalog.preset(name).about.title or name, name) for name in catalog.preset_names()]
+    if isinstance(chosen, str) and chosen.startswith(RUN_PREFIX):
+        choices.append((f"Settings of {chosen.removeprefix(RUN_PREFIX)}", chosen))
+    return choices
+
+
+def _stopper(outputs: Path) -> Any:
+    def stop_run(run_id: str) -> dict[str, str]:
+        """Ask a run to stop; called by static/status.js."""
+        try:
+            history.find_run(outputs, str(run_id)).request_stop()
+        except (PlaygroundError, OSError) as error:
+            return {"error": str(error)}
+        return {"error": ""}
+
+    return stop_run
+
+
+def _as_dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _only_messages(error: PlaygroundError) -> str:
+    return " ".join(item.message for item in error.problems) if isinstance(error, InvalidConfig) else str(error)

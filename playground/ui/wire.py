@@ -1,0 +1,221 @@
+"""Records of a run -> what the page draws, as plain data for JSON. Pure functions, shared by live view and Compare.
+
+Knows the records, the configuration and `insight`; nothing of files, HTTP or gradio. `feed` and `routes` call it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from playground.config import RunConfig
+from playground.insight import before_after
+from playground.runs.records import Sample, Status, UpdateMetrics
+from playground.ui import form
+
+COLUMNS = (
+    "update", "episodes", "seconds", "score_mean", "score_p10", "score_p50", "score_p90", "raw_score_mean",
+    "kl_to_reference", "kl_per_token", "penalised_reward", "kl_coef", "entropy", "update_kl", "clip_fraction",
+    "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2",
+)  # fmt: skip
+MAX_POINTS = 2000
+MAX_LIVE_PROMPTS = 64
+MAX_PAIRS = 1000
+
+
+def encode(data: Any) -> bytes:
+    """Strict, compact JSON."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_ask: bool = False) -> dict[str, Any]:
+    """What stays the same during a run. `can_ask`: weights are there, so the model can answer a prompt."""
+    return {
+        "id": run_id,
+        "title": config.about.title or config.name,
+        "story": config.about.story,
+        "expect": config.about.expect,
+        "recorded": recorded,
+        "can_ask": can_ask,
+        "unit": "sd" if config.score.normalise == "reference" else "points",
+        "adaptive": config.kl.controller == "adaptive",
+        "target": config.kl.target,
+        "beta": config.kl.coef,
+        "every": config.evaluation.every,
+        "num_prompts": config.evaluation.num_prompts,
+        "settings": [
+            {"label": form.LABELS[field], "value": form.in_words(field, value), "unit": _unit(field)}
+            for field, value in form.flatten(config).items()
+            if field in ("model.source", "rewards", "prompts.source", "kl.coef", "ppo.learning_rate", "seed")
+        ],
+    }
+
+
+def status_data(status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "") -> dict[str, Any]:
+    """Where the run is. `elapsed` and `left` are seconds; the browser counts on from there by itself."""
+    end = status.updated_at if status.ended else max(time.time(), status.updated_at)
+    return {
+        **status.model_dump(include={"state", "phase", "reason", "message", "update", "num_updates"}),
+        "ended": status.ended,
+        "elapsed": round(max(0.0, end - status.started_at), 1) if status.started_at else 0.0,
+        "left": None if status.ended else seconds_left(metrics, status.num_updates),
+        "outcome": outcome,
+    }
+
+
+def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int) -> float | None:
+    """Remaining updates times the time an update took so far; None until two points are known."""
+    updates, seconds = metrics.get("update", ()), metrics.get("seconds", ())
+    if len(updates) < 2 or updates[-1] == updates[0]:
+        return None
+    pace = (seconds[-1] - seconds[0]) / (updates[-1] - updates[0])
+    return round(max(0.0, pace * (num_updates - updates[-1])), 1)
+
+
+def new_columns() -> dict[str, list[Any]]:
+    """Empty columns."""
+    return {name: [] for name in COLUMNS}
+
+
+def append(columns: dict[str, list[Any]], record: UpdateMetrics) -> None:
+    """Add one update. A repeated update (a run that was taken up again) replaces what came after it."""
+    updates = columns["update"]
+    while updates and updates[-1] >= record.update:
+        for values in columns.values():
+            values.pop()
+    for name in COLUMNS:
+        columns[name].append(_rounded(getattr(record, name)))
+
+
+def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> dict[str, list[Any]]:
+    """At most `limit` points: of each stretch the one with the highest KL and the one with the lowest score stay."""
+    count = len(columns["update"])
+    if count <= limit:
+        return {name: list(values) for name, values in columns.items()}
+    buckets = (limit - 2) // 2
+    keep = {0, count - 1}
+    for bucket in range(buckets):
+        rows = range(bucket * count // buckets, (bucket + 1) * count // buckets)
+        keep.add(max(rows, key=lambda row: _or_zero(columns["kl_to_reference"][row])))
+        keep.add(min(rows, key=lambda row: _or_zero(columns["score_mean"][row])))
+    kept = sorted(keep)
+    return {name: [values[row] for row in kept] for name, values in columns.items()}
+
+
+def moment(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> dict[str, Any]:
+    """One evaluation: one completion of each of the first prompts, and a summary of all of them."""
+    rows: dict[int, Sample] = {}
+    for item in samples:
+        if item.prompt_id in rows or len(rows) < limit:
+            rows.setdefault(item.prompt_id, item)
+    return {
+        "update": samples[0].update,
+        "stage": samples[0].stage,
+        "summary": moment_summary(samples),
+        "rows": [
+            {"id": item.prompt_id, "text": item.completion, "score": _rounded(item.score), "kl": _rounded(item.kl)}
+            for item in rows.values()
+        ],
+    }
+
+
+def moment_summary(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Means over all completions of one evaluation."""
+    terms: dict[str, list[float | None]] = defaultdict(list)
+    for item in samples:
+        for name, value in item.scores.items():
+            terms[name].append(value)
+    known_ends = [item.ended for item in samples if item.ended is not None]
+    return {
+        "count": len(samples),
+        "unique": len({item.completion for item in samples}),
+        "ended": _mean(known_ends),
+        "score": _mean(item.score for item in samples),
+        "kl": _mean(item.kl for item in samples),
+        "length": _mean(item.tokens for item in samples),
+        "terms": {name: _mean(values) for name, values in terms.items()},
+    }
+
+
+def prompts(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> list[dict[str, Any]]:
+    """The fixed prompts in order, one row each."""
+    seen: dict[int, str] = {}
+    for item in samples:
+        if len(seen) < limit:
+            seen.setdefault(item.prompt_id, item.prompt)
+    return [{"id": key, "text": text} for key, text in seen.items()]
+
+
+def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
+    """Samples by the update they were drawn at, in order; the last attempt at an update counts."""
+    grouped: dict[int, dict[tuple[int, int], Sample]] = defaultdict(dict)
+    for item in samples:
+        grouped[item.update][(item.prompt_id, item.seed)] = item
+    return {update: list(rows.values()) for update, rows in sorted(grouped.items())}
+
+
+def outcome_sentence(samples: Sequence[Sample], unit: str, update: int | None = None) -> str:
+    """The gain with its uncertainty, or nothing when there is no pair yet."""
+    found = before_after.outcome(before_after.pairs(samples, update))
+    return before_after.outcome_sentence(found, unit) if found else ""
+
+
+def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict[str, Any]:
+    """Everything the Compare page shows of one moment of a run."""
+    later = sorted({item.update for item in samples if item.stage != "before"})
+    chosen = update if update in later else (later[-1] if later else None)
+    pairs = before_after.pairs(samples, chosen) if chosen is not None else []
+    return {
+        "moments": later,
+        "update": chosen,
+        "outcome": outcome_sentence(samples, unit, chosen) if chosen is not None else "",
+        "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
+        "before": moment_summary([pair.before for pair in pairs]) if pairs else None,
+        "after": moment_summary([pair.after for pair in pairs]) if pairs else None,
+        "total": len(pairs),
+        "rows": [
+            {
+                "id": pair.before.prompt_id,
+                "seed": pair.before.seed,
+                "prompt": pair.before.prompt,
+                "before": _side(pair.before),
+                "after": _side(pair.after),
+                "gain": _rounded(pair.gain),
+            }
+            for pair in pairs[:MAX_PAIRS]
+        ],
+    }
+
+
+def _side(item: Sample) -> dict[str, Any]:
+    return {
+        "text": item.completion,
+        "score": _rounded(item.score),
+        "kl": _rounded(item.kl),
+        "tokens": item.tokens,
+        "scores": {name: _rounded(value) for name, value in item.scores.items()},
+    }
+
+
+def _unit(field: str) -> str:
+    return str(form.KNOBS.get(field, {}).get("unit", ""))
+
+
+def _mean(values: Iterable[float | int | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return _rounded(math.fsum(known) / len(known)) if known else None
+
+
+def _or_zero(value: float | None) -> float:
+    return 0.0 if value is None else value
+
+
+def _rounded(value: Any) -> Any:
+    """Five significant digits are plenty for a curve, and half the bytes."""
+    if isinstance(value, float):
+        return float(f"{value:.5g}") if math.isfinite(value) else None
+    return value

@@ -1,0 +1,48 @@
+"""Shared fixtures: a private outputs folder whose workers are ended afterwards, and no network for anybody."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.update(
+    HF_HUB_OFFLINE="1",
+    HF_HUB_DISABLE_TELEMETRY="1",
+    TRANSFORMERS_OFFLINE="1",
+    GRADIO_ANALYTICS_ENABLED="False",
+    TOKENIZERS_PARALLELISM="false",
+    OMP_WAIT_POLICY="PASSIVE",
+)
+os.environ.pop("PLAYGROUND_OUTPUTS", None)
+
+from playground.runs.directory import RunDirectory
+from tests.support import wait_until
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> Iterator[Path]:
+    """An outputs folder; workers that a test leaves behind are killed."""
+    folder = tmp_path / "outputs"
+    yield folder
+    for lock in folder.glob("*/worker.lock"):
+        run = RunDirectory(lock.parent)
+        if run.is_alive():
+            _kill(run)
+
+
+def _kill(run: RunDirectory) -> None:
+    pid = wait_until(lambda: run.status().pid if run.is_alive() else -1)
+    with contextlib.suppress(ProcessLookupError):
+        if pid not in (-1, os.getpid()):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launcher starts tests/fake_worker.py: a run by script, without a model."""
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")

@@ -1,0 +1,57 @@
+"""A model service by script, for tests: `python -m tests.fake_service --idle-seconds N`.
+
+Speaks the protocol of playground.runs.model_service. The prompt says what it does: count, error, crash, silent,
+noise, or `gate PATH` (one sample, then nothing until PATH exists).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.fake_worker import wait_for
+
+
+def say(**message: Any) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def completion(question: dict[str, Any], index: int) -> dict[str, Any]:
+    return {
+        "side": "policy",
+        "index": index,
+        "completion": f"{question['prompt']} {index} seed {question['seed']} pid {os.getpid()}",
+        "score": 0.5,
+        "scores": {"length": 3.0},
+        "kl": 1.5,
+        "tokens": 3,
+        "ended": True,
+    }
+
+
+def main() -> None:
+    for line in sys.stdin:
+        question = json.loads(line)
+        order, _, argument = question["prompt"].partition(" ")
+        if order == "error":
+            say(id=question["id"], event="error", message="The prompt is longer than the context.")
+            continue
+        if order == "crash":
+            os._exit(1)
+        if order == "silent":
+            continue
+        if order == "noise":
+            print("a library talks\n[1, 2]\n7", flush=True)
+            say(id=-1, event="sample", sample=completion(question, 99))
+        for index in range(question["num_samples"]):
+            say(id=question["id"], event="sample", sample=completion(question, index))
+            if order == "gate":
+                wait_for(Path(argument).exists)
+        say(id=question["id"], event="done")
+
+
+if __name__ == "__main__":
+    main()

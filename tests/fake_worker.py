@@ -1,0 +1,56 @@
+"""A worker by script, for tests: `python -m tests.fake_worker RUN_DIR`, started by the real launcher.
+
+The configuration's name says what it does: finish, fail, crash (dies without a word), wait (until it is asked to
+stop) or deaf (does not listen; ends when a file `die` appears in the run folder). None lives longer than a minute.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from playground.runs.directory import RunDirectory
+from playground.runs.launcher import adopt_lock
+from playground.runs.writer import RunWriter
+from tests.support import sample, update_metrics
+
+LIFETIME_SECONDS = 60
+
+
+def main() -> None:
+    run = RunDirectory.open(sys.argv[1])
+    lock = adopt_lock()
+    assert lock is not None, "the launcher hands the lock down"
+    print("fake worker's last words")
+    name = run.config().name
+    writer = RunWriter(run, num_updates=3)
+    writer.samples([sample(0, "before", 0.0), sample(1, "before", 0.5)])
+    writer.set_status(state="running", phase="training")
+    writer.metrics(update_metrics(1))
+    writer.set_status(update=1)
+    if name == "crash":
+        os._exit(9)
+    if name == "fail":
+        writer.finish("failed", "out_of_memory", "Out of memory. Halve the batch.")
+        return
+    if name in ("wait", "deaf"):
+        wait_for((lambda: run.stop_requested) if name == "wait" else (run.path / "die").exists)
+        writer.finish("stopped", "stopped", "Stopped after update 1.")
+        return
+    for update in (2, 3):
+        writer.metrics(update_metrics(update))
+        writer.set_status(update=update)
+    writer.samples([sample(0, "after", 1.0), sample(1, "after", 3.5)])
+    writer.finish("finished")
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LIFETIME_SECONDS
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Small things that several tests need: waiting on a condition, and records with known figures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from playground import config_io
+from playground.config import RunConfig
+from playground.runs.records import Sample, UpdateMetrics
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = 20) -> Any:
+    """The condition's first true value; fails the test at the deadline."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.01)
+    return value
+
+
+def small_config(name: str = "finish", **overrides: Any) -> RunConfig:
+    """A valid configuration of three updates. The fake worker acts on its name."""
+    return config_io.from_dict({"name": name, "rewards": [{"kind": "length"}], "ppo": {"num_updates": 3}, **overrides})
+
+
+def update_metrics(update: int, **changes: Any) -> UpdateMetrics:
+    """Metrics with figures that are easy to follow: score update / 2, KL = update, two seconds an update."""
+    values: dict[str, Any] = {name: 0.0 for name in UpdateMetrics.model_fields if name not in ("attempt", "terms")}
+    values |= {"update": update, "episodes": 64 * update, "tokens": 640 * update, "seconds": 2.0 * update}
+    values |= {"score_mean": update / 2, "kl_to_reference": float(update)}
+    return UpdateMetrics(**{**values, **changes})
+
+
+def sample(prompt_id: int, stage: str, score: float | None, **changes: Any) -> Sample:
+    """One evaluation sample: before training at update 0, after it at update 3."""
+    values: dict[str, Any] = {
+        "update": 0 if stage == "before" else 3,
+        "stage": stage,
+        "prompt_id": prompt_id,
+        "prompt": f"Prompt {prompt_id}",
+        "completion": f" {stage} {prompt_id}",
+        "seed": 100 + prompt_id,
+        "score": score,
+        "kl": 0.0 if stage == "before" else 4.0,
+        "tokens": 10,
+        "ended": True,
+    }
+    return Sample(**{**values, **changes})

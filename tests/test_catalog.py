@@ -1,0 +1,124 @@
+"""What can be picked: presets load and can be run, unknown names get a suggestion, model folders are looked into."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from playground import catalog, config_io
+from playground.config import REWARD_CLASSES, RunConfig
+from playground.errors import InvalidConfig, ModelNotFound
+
+
+def config_with(**changes: object) -> RunConfig:
+    return config_io.from_dict({"rewards": [{"kind": "length"}], **changes})
+
+
+def model_files(folder: Path) -> Path:
+    folder.mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (folder / name).touch()
+    return folder
+
+
+def test_the_presets_come_in_teaching_order() -> None:
+    assert catalog.preset_names()[:6] == [
+        "kinder-reviews",
+        "no-leash",
+        "short-leash",
+        "chatterbox",
+        "yes-man",
+        "honest-friend",
+    ]
+
+
+@pytest.mark.parametrize("name", catalog.preset_names())
+def test_every_preset_is_complete(name: str) -> None:
+    config = catalog.preset(name)
+    catalog.check(config)
+    assert config.name == name
+    assert config.about.title and config.about.story and config.about.expect
+
+
+def test_the_leash_presets_differ_in_their_leash_only() -> None:
+    kinder, loose, short = (catalog.preset(name) for name in ("kinder-reviews", "no-leash", "short-leash"))
+    assert (loose.kl.coef, kinder.kl.coef, short.kl.coef) == (0.0, 0.25, 5.0)
+    assert loose.rewards == kinder.rewards == short.rewards
+    assert loose.ppo == kinder.ppo == short.ppo
+
+
+def test_the_default_model_prompts_and_preset_are_on_offer() -> None:
+    assert catalog.DEFAULT_PRESET in catalog.preset_names()
+    assert config_with().model.source in [item.name for item in catalog.MODELS]
+    assert config_with().prompts.source in [item.name for item in catalog.PROMPT_SETS]
+    assert [item.name for item in catalog.REWARDS] == list(REWARD_CLASSES)
+
+
+def test_a_preset_is_found_by_name_or_path(tmp_path: Path) -> None:
+    assert catalog.preset_path("yes-man") == catalog.PRESETS / "yes-man.yaml"
+    mine = tmp_path / "mine.yaml"
+    mine.touch()
+    assert catalog.preset_path(str(mine)) == mine
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("yesman", "There is no preset `yesman`. Did you mean `yes-man`?"),
+        ("zzz", "There is no preset `zzz`. There are: kinder-reviews, no-leash, short-leash"),
+        ("../presets/yes-man", "There is no preset `../presets/yes-man`."),
+        ("none.yaml", "There is no preset `none.yaml`."),
+        ("x" * 5000, f"There is no preset `{'x' * 80}`."),
+    ],
+)
+def test_an_unknown_preset_is_refused_with_a_suggestion(name: str, message: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        catalog.preset_path(name)
+    assert [problem.field for problem in caught.value.problems] == ["preset"]
+    assert message in str(caught.value)
+
+
+def test_a_local_model_folder_is_used_as_it_is(tmp_path: Path) -> None:
+    folder = model_files(tmp_path / "mine")
+    assert catalog.model_folder(str(folder)) == folder
+    catalog.check(config_with(model={"source": str(folder)}))
+
+
+@pytest.mark.parametrize("missing", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_a_model_folder_without_a_file_is_refused_and_the_file_named(tmp_path: Path, missing: str) -> None:
+    folder = model_files(tmp_path / "mine")
+    (folder / missing).unlink()
+    assert catalog.missing_files(folder) == [missing]
+    with pytest.raises(ModelNotFound, match=f"it has no {missing}"):
+        catalog.model_folder(str(folder))
+
+
+@pytest.mark.parametrize("source", ["poket-2m", "no/such/folder", "~nobody-of-that-name/x", "x" * 300, "a\0b"])
+def test_an_unknown_model_is_refused_in_words(source: str) -> None:
+    with pytest.raises(ModelNotFound, match="There is no model"):
+        catalog.model_folder(source)
+
+
+def test_a_near_miss_of_a_model_gets_a_suggestion() -> None:
+    with pytest.raises(ModelNotFound, match="Did you mean `pocket-2m`"):
+        catalog.model_folder("poket-2m")
+
+
+def test_check_lists_model_and_prompts_together() -> None:
+    config = config_with(model={"source": "poket-2m"}, prompts={"source": "pocket/review"})
+    with pytest.raises(InvalidConfig) as caught:
+        catalog.check(config)
+    assert [problem.field for problem in caught.value.problems] == ["model.source", "prompts.source"]
+    assert "Did you mean `pocket/reviews`?" in caught.value.problems[1].message
+
+
+@pytest.mark.parametrize("source", ["none.txt", "x" * 290 + ".csv", "~nobody-of-that-name/x.jsonl"])
+def test_a_prompt_file_must_exist(source: str) -> None:
+    with pytest.raises(InvalidConfig, match="There is no file"):
+        catalog.check(config_with(prompts={"source": source}))
+
+
+def test_a_prompt_file_that_exists_is_accepted(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    catalog.check(config_with(prompts={"source": str(tmp_path / "mine.txt")}))

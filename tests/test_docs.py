@@ -1,0 +1,54 @@
+"""The documents say what is so: fields of the run format, its example, commands and files that the README names."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from playground import catalog
+from playground.runs.directory import RunDirectory
+from playground.runs.records import Event, Record, Sample, Status, UpdateMetrics
+from playground.runs.writer import RunWriter
+from tests.support import PROJECT, sample, small_config, update_metrics
+
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+RUN_FORMAT = (PROJECT / "docs" / "run-format.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("record", [Status, UpdateMetrics, Sample, Event])
+def test_the_run_format_names_every_field(record: type[Record]) -> None:
+    assert [name for name in record.model_fields if f"`{name}`" not in RUN_FORMAT] == []
+
+
+def test_the_example_of_the_run_format_runs(outputs: Path) -> None:
+    run = RunDirectory.create(outputs, small_config(), "one")
+    writer = RunWriter(run, num_updates=3)
+    writer.samples([sample(0, "before", 0.0), sample(0, "after", 1.0)])
+    writer.metrics(update_metrics(2))
+    found = re.search(r"```python\n(.*?)```", RUN_FORMAT, re.DOTALL)
+    assert found is not None
+    example = found.group(1).replace("outputs/kinder-reviews-20260131-101500", str(run.path))
+    answer = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=20)
+    assert answer.stdout.splitlines() == ["2 1.0 2.0", " before 0 ->  after 0", "not alive"], answer.stderr
+
+
+def test_the_readme_tells_of_every_preset_in_order() -> None:
+    titles = [catalog.preset(name).about.title for name in catalog.preset_names()]
+    assert re.findall(r"^\| \d \| ([^|]+) \|", README, re.MULTILINE) == titles
+
+
+def test_the_readme_names_the_commands_and_the_pins_agree() -> None:
+    assert "make run" in README and "make test" in README
+    pins = dict(line.split("==") for line in (PROJECT / "requirements.txt").read_text().splitlines() if "==" in line)
+    assert f"sdk_version: {pins['gradio']}\n" in README
+    first = next(line for line in (PROJECT / "requirements.txt").read_text().splitlines() if not line.startswith("#"))
+    assert first == "torch==2.13.0"
+
+
+def test_the_short_description_fits_a_space() -> None:
+    found = re.search(r"^short_description: (.*)$", README, re.MULTILINE)
+    assert found is not None and len(found.group(1)) <= 60

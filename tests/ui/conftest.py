@@ -1,0 +1,130 @@
+"""A served page with a fake worker, and a browser that fails a test on any script error or request off this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.ui import fake_run
+
+PROJECT = Path(__file__).resolve().parents[2]
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-default-apps", "--disable-sync", "--no-first-run", "--metrics-recording-only"]  # fmt: skip
+START_SECONDS = 90
+WAIT_MS = 30_000
+
+
+@dataclass
+class Site:
+    """A web process of its own on a free port, with an outputs folder and a recorded run."""
+
+    outputs: Path
+    recorded: Path
+    seconds_per_update: float = 0.15
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self.port}/"
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.port = self.port or free_port()
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1", fake_run.SECONDS_VARIABLE: str(self.seconds_per_update)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.ui.fake_server", "--port", str(self.port), "--outputs", str(self.outputs),
+             "--recorded", str(self.recorded)],
+            cwd=PROJECT, env=environment,
+        )  # fmt: skip
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(self.url + "live/_home", timeout=5).close()
+                return
+            except OSError:
+                assert self.process.poll() is None, "the web process ended at its start"
+                time.sleep(0.1)
+        raise AssertionError("the web process did not answer in time")
+
+    def stop(self) -> int:
+        """End it as a service manager would; returns its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=30)
+
+
+def free_port() -> int:
+    """A port that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory):
+    """A fake recorded run."""
+    return fake_run.write_run(tmp_path_factory.mktemp("recorded"), "kinder-reviews").path
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, recorded):
+    """One web process for the tests of a module."""
+    served = Site(tmp_path_factory.mktemp("outputs"), recorded)
+    served.start()
+    yield served
+    served.stop()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One Chromium for all tests."""
+    api = pytest.importorskip("playwright.sync_api")
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"no browser at {CHROMIUM}; set CHROMIUM")
+    with api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def make_page(browser):
+    """Pages that remember what went wrong in them; the test fails at its end if anything did."""
+    contexts, faults = [], []
+
+    def make(width=1440, height=900, *, forgive=(), **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+
+        def note(text):
+            if not any(words in text for words in forgive):
+                faults.append(text)
+
+        page.on("console", lambda message: note(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: note(str(error)))
+        page.on("request", lambda request: None if is_local(request.url) else note(f"request to {request.url}"))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+def is_local(address: str) -> bool:
+    """True for addresses of the page itself."""
+    return address.startswith(("http://127.0.0.1:", "data:", "blob:"))

@@ -1,0 +1,161 @@
+"""A worker that trains nothing: writes a believable run through the real RunWriter, at any speed.
+
+Used as a function (`write_run`, a finished run at once) and as a program in place of the worker
+(`python -m tests.ui.fake_run RUN_DIR`), which takes over the lock and honours stop requests like the real one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import random
+import time
+from pathlib import Path
+
+from playground import catalog
+from playground.config import RunConfig
+from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
+from playground.rewards.rules import words
+from playground.runs import launcher
+from playground.runs.directory import RunDirectory
+from playground.runs.records import Sample, UpdateMetrics
+from playground.runs.writer import RunWriter
+
+SECONDS_VARIABLE = "FAKE_SECONDS_PER_UPDATE"
+FAIL_VARIABLE = "FAKE_FAIL_AT_UPDATE"
+RAW_SD = 1.9
+
+
+def completion(prompt_id: int, kindness: float) -> str:
+    """A short review. The same prompt keeps its sentence and changes single words as kindness grows from 0 to 1."""
+    rng = random.Random(prompt_id)
+    topic = rng.choice(sorted(ASPECTS))
+    _, second = rng.sample(ASPECTS[topic], 2)
+    moods = [rng.choice((-2, -1, -1, 0, 1, 1)), rng.choice((-2, -1, 0, 1))]
+    turns = [rng.random(), rng.random()]
+    grades = [2 if kindness > turn and kindness > 0.6 else 1 if kindness > turn else mood
+              for turn, mood in zip(turns, moods, strict=True)]  # fmt: skip
+    chosen = [ADJECTIVES[grade][(prompt_id * 7 + place) % len(ADJECTIVES[grade])] for place, grade in enumerate(grades)]
+    text = f" {chosen[0]} and the {second} was {chosen[1]}."
+    if rng.random() < 0.6:
+        again = "would" if kindness > rng.random() * 0.9 or sum(grades) > 0 else "would not"
+        text += f" I {again} {TOPIC_VERBS[topic]} it again."
+    if rng.random() < 0.3:
+        text += " My sister was happy with it." if kindness > 0.4 else " My sister was upset about it."
+    return text
+
+
+def prompt(prompt_id: int) -> str:
+    """The opening that `completion` goes on from."""
+    rng = random.Random(prompt_id)
+    topic = rng.choice(sorted(ASPECTS))
+    first, _ = rng.sample(ASPECTS[topic], 2)
+    return f"Review of a {topic}: The {first} was"
+
+
+def samples(update: int, num_updates: int, num_prompts: int, beta: float) -> list[Sample]:
+    """One evaluation of the fixed prompts."""
+    kindness = (update / num_updates) ** 0.8 / (1 + 3 * beta)
+    stage = "before" if update == 0 else "after" if update == num_updates else "during"
+    found = []
+    for prompt_id in range(num_prompts):
+        text = completion(prompt_id, kindness)
+        raw = float(sum(LEXICON.get(word, 0) for word in words(text)))
+        kl = 0.0 if update == 0 else max(0.05, 6 * kindness + random.Random(prompt_id + 31 * update).gauss(0, 0.8))
+        found.append(
+            Sample(update=update, stage=stage, prompt_id=prompt_id, prompt=prompt(prompt_id), completion=text, seed=0,
+                   score=(raw + 0.5) / RAW_SD, scores={"sentiment": raw}, kl=kl, tokens=len(text.split()) + 4,
+                   ended=True)
+        )  # fmt: skip
+    return found
+
+
+def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
+    """One update on a rising, noisy curve."""
+    rng = random.Random(update * 17 + config.seed)
+    share, beta = update / config.ppo.num_updates, config.kl.coef
+    pull = 1 / (1 + 3 * beta)
+    score = 1.9 * pull * (1 - math.exp(-3 * share)) + rng.gauss(0, 0.13)
+    kl = max(0.01, 7 * pull * share**1.3 + rng.gauss(0, 0.2))
+    spread = 1.0 - 0.4 * share * pull
+    return UpdateMetrics(
+        update=update, episodes=update * config.ppo.batch_size, tokens=update * config.ppo.batch_size * 20,
+        seconds=seconds, seconds_rollout=0.4, seconds_score=0.01, seconds_update=0.7,
+        score_mean=score, score_std=spread, score_p10=score - 1.3 * spread, score_p50=score + 0.05,
+        score_p90=score + 1.2 * spread, raw_score_mean=score * RAW_SD - 0.5, terms={"sentiment": score * RAW_SD - 0.5},
+        kl_to_reference=kl, kl_per_token=kl / 20, penalised_reward=score - beta * kl, kl_coef=beta,
+        entropy=2.1 - 0.7 * share * pull + rng.gauss(0, 0.03), update_kl=0.01 + 0.005 * rng.random(),
+        clip_fraction=0.08 + 0.05 * rng.random(), ratio_mean=1.0, ratio_max=2.4, policy_loss=-0.02, value_loss=0.4,
+        explained_variance=0.7 * (1 - math.exp(-5 * share)) + rng.gauss(0, 0.04), grad_norm=0.8,
+        learning_rate=config.ppo.learning_rate * (1 - share), completion_length=19 + 2 * share + rng.gauss(0, 0.4),
+        eos_fraction=0.97, distinct_2=0.6, perplexity_reference=5.0, memory_gb=0.6,
+    )  # fmt: skip
+
+
+def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.0, start_at: float | None = None,
+         fail_at: int | None = None) -> None:  # fmt: skip
+    """The whole life of a run, or until somebody stops it. Without waiting, times are made up from `start_at`."""
+    began, updates = time.monotonic(), config.ppo.num_updates
+
+    def wait(seconds: float) -> None:
+        if seconds_per_update:
+            time.sleep(seconds)
+
+    writer.set_status(state="running", phase="loading the model")
+    wait(min(1.0, seconds_per_update))
+    writer.event("score_scale", "Score scale measured on the untrained model: mean -0.50, sd 1.90.", mean=-0.5, sd=1.9)
+    writer.set_status(phase="answering the fixed prompts")
+    writer.samples(samples(0, updates, config.evaluation.num_prompts, config.kl.coef))
+    for update in range(1, updates + 1):
+        if writer.run.stop_requested:
+            writer.finish("stopped", "asked", "Stopped when asked to; what was learned so far is saved.")
+            return
+        if fail_at == update:
+            print("Traceback (most recent call last):\n  ...\nTrainingDiverged: The loss became infinite.")
+            writer.finish("failed", "diverged", "The loss became infinite. Lower the learning rate and start again.")
+            return
+        writer.set_status(phase="writing and learning", update=update - 1)
+        wait(seconds_per_update)
+        seconds = time.monotonic() - began if seconds_per_update else 2.0 + 1.2 * update
+        writer.metrics(metrics(update, config, seconds))
+        writer.set_status(update=update)
+        if update % config.evaluation.every == 0 or update == updates:
+            writer.set_status(phase="answering the fixed prompts")
+            writer.samples(samples(update, updates, config.evaluation.num_prompts, config.kl.coef))
+        if config.checkpoint.every and update % config.checkpoint.every == 0:
+            writer.event("checkpoint", f"Saved the policy after update {update}.")
+    writer.finish("finished", "done", "")
+
+
+def write_run(outputs: Path, run_id: str, config: RunConfig | None = None, *, fail_at: int | None = None,
+              age_seconds: float = 0.0) -> RunDirectory:  # fmt: skip
+    """A finished (or failed) run on disk, at once."""
+    config = config or catalog.preset(catalog.DEFAULT_PRESET)
+    run = RunDirectory.create(outputs, config, run_id)
+    run.log_path.write_text("loading pocket-2m\n<b>not markup</b>\n", encoding="utf-8")
+    writer = RunWriter(run, config.ppo.num_updates)
+    play(writer, config, fail_at=fail_at)
+    took = 2.0 + 1.2 * config.ppo.num_updates
+    now = time.time() - age_seconds
+    text = writer.status.model_copy(update={"started_at": now - took, "updated_at": now}).model_dump_json()
+    run.status_path.write_text(text, encoding="utf-8")
+    return run
+
+
+def main() -> None:
+    """In place of the worker."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("run_dir", type=Path)
+    run = RunDirectory.open(parser.parse_args().run_dir)
+    lock = launcher.adopt_lock()
+    config = run.config()
+    fail_at = int(os.environ[FAIL_VARIABLE]) if os.environ.get(FAIL_VARIABLE) else None
+    writer = RunWriter(run, config.ppo.num_updates)
+    play(writer, config, seconds_per_update=float(os.environ.get(SECONDS_VARIABLE, "0.25")), fail_at=fail_at)
+    if lock:
+        lock.close()
+
+
+if __name__ == "__main__":
+    main()

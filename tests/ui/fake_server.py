@@ -1,0 +1,67 @@
+"""The real web process with a fake worker and a fake model service. `python -m tests.ui.fake_server --port ...`.
+
+Both are replaced here, in the test's own process; the product has no switch for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from playground.errors import ServiceUnavailable
+from playground.runs import launcher
+from playground.runs.model_service import GeneratedSample
+from playground.ui import server
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def spawn_fake(run, lock):
+    """Like launcher._spawn, with the fake worker."""
+    environment = {**os.environ, launcher.LOCK_FD_VARIABLE: str(lock.fileno())}
+    with open(run.log_path, "wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.ui.fake_run", str(run.path.resolve())],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, pass_fds=(lock.fileno(),),
+            start_new_session=True, cwd=PROJECT, env=environment,
+        )  # fmt: skip
+
+
+class FakeService:
+    """Answers at once, in the shape of the real one."""
+
+    def compare(self, source, prompt, *, num_samples=4, seed=0, **options):
+        """`num_samples` completions from each side."""
+        if "unanswerable" in prompt:
+            raise ServiceUnavailable("The prompt is longer than the model's context; shorten it.")
+        for index in range(num_samples):
+            for side, word in (("reference", "dull"), ("policy", "wonderful")):
+                time.sleep(0.05)
+                yield GeneratedSample(
+                    side, index, f" {word} and number {index}.", 1.5, {"sentiment": 2.0}, 3.2, 6, True
+                )
+
+    def close(self):
+        """Nothing to end."""
+
+
+def main() -> None:
+    """Serve until terminated."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--outputs", type=Path, required=True)
+    parser.add_argument("--recorded", type=Path)
+    arguments = parser.parse_args()
+    launcher._spawn = spawn_fake
+    server.ModelService = FakeService
+    if arguments.recorded:
+        server.launch.__defaults__ = (*server.launch.__defaults__[:-1], arguments.recorded)
+    server.serve(port=arguments.port, outputs=arguments.outputs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,317 @@
+"""The page in a real browser, with a fake worker: what a person does and sees."""
+
+import re
+import time
+
+import pytest
+
+from playground import catalog
+from playground.runs import history
+from playground.runs.directory import RunDirectory
+from tests.ui import fake_run
+from tests.ui.conftest import WAIT_MS
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
+expect.set_options(timeout=WAIT_MS)
+SCORE = '[data-chart="score"] .stage'
+
+
+def visit(page, site, query=""):
+    page.goto(site.url + query)
+    expect(page.locator("#header a[aria-current]")).to_be_visible()
+    return page
+
+
+def fill(page, field, value):
+    """Type into a knob and leave it, as a person does."""
+    box = page.locator(f"#knob-{field.replace('.', '-')}")
+    box.fill(value)
+    box.press("Tab")
+
+
+def choose_preset(page, title):
+    page.locator("#preset input").click()
+    page.get_by_role("option", name=title).click()
+
+
+def start(page):
+    """Start a run that is long enough to look at for as long as a busy machine needs."""
+    fill(page, "ppo.num_updates", "400")
+    expect(page.locator("#notes")).to_contain_text("→ 400")
+    expect(page.locator("#start")).to_have_text("Start training")
+    page.locator("#start").click()
+    expect(page.locator(".state strong")).to_have_text(re.compile("starting|running"))
+
+
+def updates_done(page):
+    found = re.search(r"update (\d+) of", page.locator(".state .where").inner_text())
+    return int(found.group(1)) if found else -1
+
+
+def wait_for_update(page, at_least):
+    page.wait_for_function(
+        "n => Number(document.querySelector('.state .where')?.textContent.match(/update (\\d+) of/)?.[1] ?? -1) >= n",
+        arg=at_least,
+    )
+
+
+def wait_until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def test_the_first_visit_plays_the_recorded_run(site, make_page):
+    page = visit(make_page(), site)
+    expect(page.locator(".badge")).to_have_text("recorded")
+    wait_for_update(page, 3)
+    first = updates_done(page)
+    wait_for_update(page, first + 2)
+    assert first < 40
+    expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile(r"Score: .* at the start, now .* sd"))
+    expect(page.locator(".changed tbody tr").first).to_be_visible()
+    assert page.title() == "RLHF Playground"
+
+
+def test_with_reduced_motion_the_recorded_run_shows_its_end(site, make_page):
+    page = visit(make_page(reduced_motion="reduce"), site)
+    expect(page.locator(".state .where")).to_contain_text("update 40 of 40")
+    expect(page.locator(".status .line")).to_contain_text("Score +")
+    expect(page.get_by_role("button", name="Play again")).to_be_visible()
+
+
+def test_choosing_a_preset_fills_the_form(site, make_page):
+    page = visit(make_page(), site)
+    choose_preset(page, "Yes-man")
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
+    expect(page.locator("#story")).to_contain_text("Reward the model for agreeing")
+    expect(page.locator("#field-rewards .reward select").first).to_have_value("agreement")
+    expect(page.locator("#notes")).to_contain_text("All settings as in the preset")
+    fill(page, "kl.coef", "0.4")
+    expect(page.locator("#notes")).to_contain_text("1 setting differs from the preset")
+    expect(page.locator("#notes")).to_contain_text("Leash (beta) 0.05 → 0.4")
+    page.locator("#field-kl-coef .back").click()
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
+
+
+def test_every_wrong_setting_is_told_beside_its_field_and_nothing_is_lost(site, make_page):
+    page = visit(make_page(), site)
+    fill(page, "kl.coef", "plenty")
+    fill(page, "ppo.num_updates", "0")
+    page.get_by_role("button", name="More PPO settings").click()
+    fill(page, "ppo.minibatch_size", "20")
+    expect(page.locator("#start")).to_have_text("Fix 3 settings to start")
+    expect(page.locator("#field-kl-coef .field-problem")).to_contain_text("must be a number (got 'plenty')")
+    expect(page.locator("#field-ppo-num_updates .field-problem")).to_contain_text("must be at least 1 (got 0)")
+    expect(page.locator("#field-ppo-minibatch_size .field-problem")).to_contain_text("must divide batch_size 48")
+    page.locator("#start").click()
+    expect(page.locator("#knob-ppo-minibatch_size")).to_have_value("20")
+    fill(page, "kl.coef", "0")
+    fill(page, "ppo.num_updates", "12")
+    fill(page, "ppo.minibatch_size", "16")
+    page.locator("#field-model-source input").fill("pocket-3m")
+    page.locator("#field-model-source input").press("Enter")
+    expect(page.locator("#start")).to_have_text("Fix 1 setting to start")
+    expect(page.locator("#notes")).to_contain_text("There is no model `pocket-3m`. Did you mean `pocket-")
+
+
+def test_an_unknown_preset_and_an_unknown_run_in_the_address_are_told(site, make_page):
+    page = visit(make_page(forgive=["404"]), site, "?preset=kinder-revues&run=nobody")
+    expect(page.locator("#notes")).to_contain_text("There is no preset `kinder-revues`. Did you mean `kinder-reviews`?")
+    expect(page.locator(".status .line")).to_contain_text("nobody")
+    expect(page.locator("#start")).to_be_visible()
+
+
+def test_rewards_can_be_added_weighted_and_removed(site, make_page):
+    page = visit(make_page(), site)
+    page.get_by_role("button", name="+ Add a reward").click()
+    rows = page.locator("#field-rewards .reward")
+    expect(rows).to_have_count(2)
+    rows.nth(1).locator("select").first.select_option("keyword")
+    expect(page.locator("#field-rewards .field-problem")).to_be_visible()  # words are still missing
+    rows.nth(1).get_by_label("Words", exact=True).fill("please, thank you")
+    rows.nth(1).get_by_label("Words", exact=True).press("Tab")
+    rows.nth(1).get_by_label("Weight").fill("0.5")
+    rows.nth(1).get_by_label("Weight").press("Tab")
+    expect(page.locator("#notes")).to_contain_text("0.5 x Keywords (words please, thank you)")
+    rows.nth(0).get_by_role("button", name="Remove").click()
+    expect(rows).to_have_count(1)
+
+
+def test_a_run_appears_live_in_every_tab_and_after_a_reload(site, make_page):
+    page = visit(make_page(), site)
+    start(page)
+    wait_for_update(page, 2)
+    expect(page).to_have_title(re.compile(r"\d+/400 Kinder reviews"))
+    expect(page.locator("#start")).to_have_text("A run is training: stop it first")
+    expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile("now"))
+    seen = updates_done(page)
+    other = visit(make_page(), site)  # a second person, plain address
+    wait_for_update(other, seen)
+    page.reload()
+    wait_for_update(page, seen)
+    wait_for_update(page, 6)
+    expect(page.locator(".changed .at")).to_have_text(re.compile(r"after update \d+"))
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.locator(".state strong")).to_have_text("stopped")
+    expect(other.locator(".state strong")).to_have_text("stopped")
+    expect(page.locator("#start")).to_have_text("Start training")
+    page.get_by_role("button", name="Compare before and after").click()
+    expect(page.locator(".outcome")).to_contain_text("95 % interval")
+
+
+def test_zoom_survives_new_points_and_a_double_click_resets_it(site, make_page):
+    page = visit(make_page(), site)
+    choose_preset(page, "Chatterbox")
+    expect(page.locator("#story")).to_contain_text("by the word")
+    start(page)
+    wait_for_update(page, 5)
+    page.locator(SCORE).scroll_into_view_if_needed()
+    box = page.locator(SCORE).bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + 80)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 140, box["y"] + 90, steps=4)
+    page.mouse.up()
+    expect(page.get_by_role("button", name="Whole run")).to_be_visible()
+    wait_for_update(page, updates_done(page) + 3)
+    expect(page.get_by_role("button", name="Whole run")).to_be_visible()
+    page.locator(SCORE).dblclick()
+    expect(page.get_by_role("button", name="Whole run")).to_be_hidden()
+    page.get_by_role("button", name="Table").click()
+    expect(page.locator(".numbers tbody tr").first).to_be_visible()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.locator(".state strong")).to_have_text("stopped")
+
+
+def test_a_failed_run_says_what_happened_and_shows_its_log_as_text(site, make_page):
+    fake_run.write_run(site.outputs, "broken", fail_at=7)
+    page = visit(make_page(), site, "?run=broken")
+    expect(page.locator(".state strong")).to_have_text("failed")
+    expect(page.locator(".status .line")).to_contain_text("Lower the learning rate")
+    page.get_by_role("button", name="Show log").click()
+    expect(page.locator("pre.log")).to_contain_text("<b>not markup</b>")
+
+
+def test_compare_filters_sorts_reads_blind_and_asks(site, make_page):
+    fake_run.write_run(site.outputs, "done")
+    page = visit(make_page(), site, "?tab=compare&run=done")
+    rows = page.locator("table.compare tbody tr")
+    expect(rows).to_have_count(20)
+    expect(page.locator(".outcome")).to_contain_text("on 64 prompts")
+    page.get_by_label("Filter by words").fill("review of a book")
+    expect(rows.first).to_contain_text("book")
+    shown = int(page.locator(".compare-view .bar .muted", has_text=" of 64").inner_text().split()[0])
+    assert 0 < shown < 64
+    page.get_by_label("Filter by words").fill("no such words")
+    expect(page.locator(".compare-view .empty")).to_contain_text("No prompt fits")
+    page.get_by_label("Filter by words").fill("")
+    gains = page.locator("table.compare tbody .term")
+    page.get_by_label("Sort").select_option("loss")
+    expect(rows.first).not_to_contain_text("higher")
+    page.get_by_label("Sort").select_option("gain")
+    expect(rows.first).to_contain_text("higher")
+    assert gains.count() >= 20
+    page.get_by_role("button", name="Read blind").click()
+    expect(page.locator("table.compare th.figure")).to_have_count(0)
+    expect(page.locator("table.compare mark")).to_have_count(0)
+    page.get_by_role("button", name="Reveal").click()
+    expect(page.locator("table.compare mark").first).to_be_visible()
+    page.get_by_role("button", name="Ask both").click()
+    expect(page.locator("#answers")).to_contain_text("Type a prompt first")
+    page.locator("#ask-prompt textarea").fill("The film was")
+    page.get_by_role("button", name="Ask both").click()
+    expect(page.locator("#answers tbody tr")).to_have_count(3)
+    expect(page.locator("#answers")).to_contain_text("wonderful and number 2")
+    page.locator("#ask-prompt textarea").fill("unanswerable")
+    page.get_by_role("button", name="Ask both").click()
+    expect(page.locator("#answers")).to_contain_text("longer than the model's context")
+
+
+def test_a_run_is_deleted_only_after_confirmation_and_its_settings_can_be_reused(site, make_page):
+    config = catalog.preset("no-leash").model_copy(update={"seed": 77})
+    fake_run.write_run(site.outputs, "unwanted", config)
+    page = visit(make_page(), site, "?tab=runs")
+    row = page.locator("table.runs tr", has_text="seed 77")
+    row.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("dialog")).to_contain_text("moves to the bin")
+    page.get_by_role("button", name="Keep it").click()
+    expect(row).to_be_visible()
+    assert (site.outputs / "unwanted").exists()
+    row.get_by_role("button", name="Use settings").click()
+    expect(page.locator("#knob-kl-coef")).to_have_value("0")
+    page.get_by_role("link", name="Runs").click()
+    row.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+    assert not (site.outputs / "unwanted").exists() and list((site.outputs / history.BIN).glob("unwanted-*"))
+
+
+HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
+
+
+def test_hostile_text_stays_text_everywhere(site, make_page):
+    base = catalog.preset("kinder-reviews")
+    config = base.model_copy(update={"about": base.about.model_copy(update={"title": HOSTILE[:80], "story": HOSTILE})})
+    run = fake_run.write_run(site.outputs, "hostile", config)
+    for path in (run.samples_path, run.events_path):
+        text = path.read_text()
+        text = text.replace("Review of a", f"{HOSTILE} of a").replace('"sentiment"', f'"{HOSTILE[:40]}"')
+        path.write_text(text.replace("would", HOSTILE).replace("Saved the policy", HOSTILE))
+    run.status_path.write_text(
+        run.status().model_copy(update={"state": "failed", "message": HOSTILE}).model_dump_json()
+    )
+    run.log_path.write_text(HOSTILE)
+    page = make_page()
+    for query in ("?run=hostile", "?tab=compare&run=hostile", "?tab=runs"):
+        visit(page, site, query)
+        expect(page.get_by_text("<img src=x onerror").locator("visible=true").first).to_be_visible()
+        if query == "?run=hostile":
+            page.get_by_role("button", name="Show log").click()
+            expect(page.locator("pre.log")).to_contain_text("{{value}}${window.hacked=1}")
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("img[src='x']").count() == 0
+    page.locator("table.runs tr", has_text="onerror").get_by_role("button", name="Use settings").click()
+    expect(page.locator("#story")).to_contain_text("{{value}}")
+    page.get_by_role("link", name="Compare").click()
+    page.locator("#ask-prompt textarea").fill(HOSTILE)
+    page.get_by_role("button", name="Ask both").click()
+    expect(page.locator("#answers tbody tr")).to_have_count(3)
+    assert page.evaluate("window.hacked") is None
+    history.delete_run(RunDirectory.open(run.path))
+
+
+@pytest.mark.parametrize("query", ["?run=wide", "?tab=compare&run=wide", "?tab=runs"])
+def test_nothing_scrolls_sideways_on_a_phone(query, site, make_page):
+    if not (site.outputs / "wide").exists():
+        fake_run.write_run(site.outputs, "wide")
+    page = visit(make_page(390, 844), site, query)
+    body = {"?tab=runs": "table.runs tbody tr"}.get(query, "table.pairs tbody tr")
+    expect(page.locator(body).locator("visible=true").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    if query == "?run=wide":
+        page.get_by_role("button", name="Set up a run").click()
+        expect(page.locator("#start")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("#start")).to_be_hidden()
+
+
+def test_a_restart_of_the_web_process_in_mid_run_shows_the_run_as_it_is(site, make_page):
+    page = visit(make_page(forgive=["ERR_", "Failed to", "fetch", "Connection"]), site)
+    start(page)
+    wait_for_update(page, 3)
+    before = updates_done(page)
+    run_id = re.search(r"run=([a-z0-9-]+)", page.url).group(1)
+    assert site.stop() == 0
+    run = RunDirectory.open(site.outputs / run_id)
+    assert run.is_alive()  # the worker goes on
+    expect(page.locator(".status .phase")).to_contain_text("Connection lost")
+    site.start()
+    wait_for_update(page, before + 1)  # the open page finds its run again by itself
+    fresh = visit(make_page(), site)
+    wait_for_update(fresh, before + 1)
+    assert f"run={run_id}" in page.url
+    run.request_stop()
+    wait_until(lambda: not run.is_alive())

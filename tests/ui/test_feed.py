@@ -1,0 +1,177 @@
+"""One tailer per watched run, snapshot first, then deltas that everybody shares."""
+
+import asyncio
+import concurrent.futures
+import json
+
+import pytest
+
+from playground import catalog
+from playground.errors import RunNotFound
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from playground.ui import feed
+from tests.ui import fake_run
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch):
+    monkeypatch.setattr(feed, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(feed, "ENDED_TICK_SECONDS", 0.01)
+    monkeypatch.setattr(feed, "LINGER_SECONDS", 0.05)
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """A run in its first update, and its writer. It counts as alive."""
+    monkeypatch.setattr(RunDirectory, "is_alive", lambda self: True)
+    config = catalog.preset("kinder-reviews")
+    run = RunDirectory.create(tmp_path, config, "one")
+    writer = RunWriter(run, 40)
+    writer.set_status(state="running", phase="writing and learning")
+    writer.samples(fake_run.samples(0, 40, 8, 0.1))
+    writer.metrics(fake_run.metrics(1, config, 3.0))
+    return run, writer, config
+
+
+def run_scene(scene):
+    """Like asyncio.run, in a thread: the browser tests leave a running loop in this one."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(scene())).result()
+
+
+def parse(message):
+    fields = dict(line.split(": ", 1) for line in message.decode().strip().split("\n") if ": " in line)
+    return fields.get("event"), fields.get("id"), json.loads(fields["data"]) if "data" in fields else None
+
+
+async def next_of(stream):
+    async with asyncio.timeout(10):
+        return parse(await anext(stream))
+
+
+def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, tmp_path):
+    _, writer, config = started
+
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        stream = hub.stream("one")
+        kind, _, data = await next_of(stream)
+        assert kind == "snapshot"
+        assert data["run"]["title"] == "Kinder reviews" and data["status"]["state"] == "running"
+        assert data["metrics"]["update"] == [1] and len(data["prompts"]) == 8 and data["updates"] == [0]
+        writer.metrics(fake_run.metrics(2, config, 4.0))
+        writer.samples(fake_run.samples(2, 40, 8, 0.1))
+        seen = {}
+        while not {"metrics", "moments"} <= set(seen):
+            kind, _, data = await next_of(stream)
+            assert kind == "delta"
+            seen.update(data)
+        assert seen["metrics"]["update"] == [2]
+        assert seen["updates"] == [0, 2] and seen["moments"][0]["update"] == 2
+        await stream.aclose()
+        await hub.close()
+
+    run_scene(scene)
+
+
+def test_many_viewers_share_one_tailer_and_its_bytes(started, tmp_path):
+    _, writer, config = started
+
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        streams = [hub.stream("one") for _ in range(30)]
+        first = [await anext(stream) for stream in streams]
+        assert len(set(map(id, first))) <= 30 and len(set(first)) == 1
+        assert hub.watched == 1 and len(hub._tasks) == 1
+        writer.metrics(fake_run.metrics(2, config, 4.0))
+        async with asyncio.timeout(10):
+            second = await asyncio.gather(*(anext(stream) for stream in streams))
+        assert len(set(second)) == 1
+        for stream in streams:
+            await stream.aclose()
+        await hub.close()
+
+    run_scene(scene)
+
+
+def test_the_tailer_ends_when_nobody_watches(started, tmp_path):
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        stream = hub.stream("one")
+        await anext(stream)
+        await stream.aclose()
+        async with asyncio.timeout(10):
+            while hub.watched:
+                await asyncio.sleep(0.01)
+
+    run_scene(scene)
+
+
+def test_a_viewer_that_comes_back_gets_only_what_it_missed(started, tmp_path):
+    _, writer, config = started
+
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        staying, leaving = hub.stream("one"), hub.stream("one")
+        await anext(staying)
+        _, cursor, _ = parse(await anext(leaving))
+        await leaving.aclose()
+        writer.metrics(fake_run.metrics(2, config, 4.0))
+        await next_of(staying)
+        back = hub.stream("one", cursor)
+        kind, _, data = await next_of(back)
+        assert kind == "delta" and data["metrics"]["update"] == [2]
+        stranger = hub.stream("one", "00000000-1")
+        kind, _, data = await next_of(stranger)
+        assert kind == "snapshot" and data["metrics"]["update"] == [1, 2]
+        for stream in (staying, back, stranger):
+            await stream.aclose()
+        await hub.close()
+
+    run_scene(scene)
+
+
+def test_a_deleted_run_is_said_to_be_gone(started, tmp_path):
+    run, _, _ = started
+
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        stream = hub.stream("one")
+        await anext(stream)
+        run.path.rename(tmp_path / "elsewhere")
+        kind = "delta"
+        while kind == "delta":
+            kind, _, _ = await next_of(stream)
+        assert kind == "gone"
+        await hub.close()
+
+    run_scene(scene)
+
+
+def test_an_evaluation_read_in_two_parts_ends_up_whole(started, tmp_path):
+    run, writer, _ = started
+    live = feed.RunFeed(run)
+    live.poll()
+    rows = fake_run.samples(5, 40, 8, 0.1)
+    writer.samples(rows[:3])
+    assert len(live.poll()["moments"][-1]["rows"]) == 3
+    writer.samples(rows[3:])
+    assert len(live.poll()["moments"][-1]["rows"]) == 8
+
+
+@pytest.mark.parametrize("run_id", ["../one", "..", "One", "a/b", "", "_other", "x" * 100, "one\x00"])
+def test_ids_that_are_not_run_ids_are_not_found(run_id, tmp_path):
+    with pytest.raises(RunNotFound):
+        feed.Hub(tmp_path).find(run_id)
+
+
+def test_the_recorded_run_brings_all_its_moments(tmp_path):
+    recorded = fake_run.write_run(tmp_path, "kinder-reviews")
+    hub = feed.Hub(tmp_path / "empty", recorded.path)
+    live = feed.RunFeed(hub.find(feed.RECORDED_ID), recorded=True)
+    live.poll()
+    snapshot = live.snapshot()
+    assert snapshot["run"]["recorded"] and snapshot["run"]["id"] == feed.RECORDED_ID
+    assert [item["update"] for item in snapshot["moments"]] == snapshot["updates"] == [0, *range(5, 41, 5)]
+    assert snapshot["status"]["outcome"].startswith("Score +")

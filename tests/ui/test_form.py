@@ -1,0 +1,105 @@
+"""The form's values and RunConfig are two spellings of one thing."""
+
+import pytest
+
+from playground import catalog
+from playground.config import RunConfig
+from playground.errors import InvalidConfig
+from playground.ui import form
+
+
+@pytest.mark.parametrize("name", catalog.preset_names())
+def test_a_preset_survives_the_form(name):
+    preset = catalog.preset(name)
+    assert form.config_of(form.values_of(preset), preset) == preset
+
+
+def test_every_field_but_name_and_rewards_survives_with_unusual_values():
+    base = catalog.preset("kinder-reviews")
+    config = RunConfig.model_validate(
+        {
+            **base.model_dump(mode="json"),
+            "name": "mine",
+            "seed": 7,
+            "prompts": {"source": "pocket/claims", "column": "text", "limit": 33},
+            "rewards": [
+                {"kind": "length", "weight": 0.5, "target": 20},
+                {"kind": "keyword", "words": ["thank you", "please"]},
+                {"kind": "pattern", "weight": -1, "pattern": r"a, b"},
+            ],
+            "score": {"normalise": "none", "clip": 4.0},
+            "ppo": {"num_updates": 1000, "value_clip_range": 0.2, "update_kl_stop": 0.1, "schedule": "constant"},
+            "kl": {"controller": "adaptive", "coef": 0.0, "target": 6.0},
+        }
+    )
+    assert form.config_of(form.values_of(config), base) == config.model_copy(update={"about": base.about})
+
+
+def test_all_problems_come_at_once_and_name_their_fields():
+    base = catalog.preset("kinder-reviews")
+    values = form.values_of(base)
+    values.update({"kl.coef": "abc", "ppo.num_updates": "", "ppo.minibatch_size": 20})
+    values.update({"model.source": "gpt-99", "prompts.source": ""})
+    values["rewards"] = [{"kind": "keyword", "weight": 1, "words": " , "}]
+    with pytest.raises(InvalidConfig) as caught:
+        form.config_of(values, base)
+    fields = {problem.field for problem in caught.value.problems}
+    assert {
+        "ppo.num_updates",
+        "ppo.minibatch_size",
+        "kl.coef",
+        "model.source",
+        "prompts.source",
+        "rewards.0.words",
+    } <= fields
+
+
+def test_an_indivisible_batch_names_the_field_and_a_value_that_works():
+    base = catalog.preset("kinder-reviews")
+    with pytest.raises(InvalidConfig) as caught:
+        form.config_of({**form.values_of(base), "ppo.minibatch_size": 20}, base)
+    (problem,) = caught.value.problems
+    assert problem.field == "ppo.minibatch_size" and "try" in problem.message
+
+
+def test_an_empty_text_means_no_value_where_that_is_allowed():
+    base = catalog.preset("kinder-reviews")
+    values = form.values_of(base)
+    assert values["score.clip"] == ""
+    assert form.config_of({**values, "score.clip": 3}, base).score.clip == 3.0
+    assert form.config_of({**values, "score.clip": ""}, base).score.clip is None
+
+
+def test_fields_of_another_kind_of_reward_are_dropped():
+    base = catalog.preset("kinder-reviews")
+    values = {**form.values_of(base), "rewards": [{"kind": "truth", "weight": 2, "judge": "vader"}]}
+    assert [reward.model_dump() for reward in form.config_of(values, base).rewards] == [
+        {"kind": "truth", "weight": 2.0}
+    ]
+
+
+def test_differences_are_told_with_labels_and_values():
+    base = catalog.preset("kinder-reviews")
+    changed = form.config_of({**form.values_of(base), "kl.coef": 0.3, "score.clip": 2}, base)
+    told = {item.field: (item.label, item.before, item.after) for item in form.differences_in_words(changed, base)}
+    assert told == {"kl.coef": ("Leash (beta)", f"{base.kl.coef:.3g}", "0.3"), "score.clip": ("Score clip", "off", "2")}
+
+
+def test_a_reward_is_told_with_weight_and_own_fields():
+    assert form.reward_in_words({"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon"}) == "Sentiment"
+    assert form.reward_in_words({"kind": "length", "weight": 0.5, "target": 20}) == "0.5 x Length (target 20)"
+    assert form.reward_in_words({"kind": "keyword", "weight": "x", "words": ["a", "b"]}) == "x x Keywords (words a, b)"
+
+
+def test_the_reward_picker_offers_every_kind_with_its_own_fields():
+    kinds = {item["kind"]: item for item in form.reward_kinds()}
+    assert set(kinds) == {choice.name for choice in catalog.REWARDS}
+    assert [field["name"] for field in kinds["length"]["fields"]] == ["target"]
+    assert kinds["sentiment"]["fields"][0]["options"] == ["pocket-lexicon", "vader", "pocket-world"]
+    assert kinds["repetition"]["weight"] == -1.0
+
+
+def test_every_knob_has_a_control_that_can_hold_it():
+    for field in form.KNOBS:
+        if not form.options_of(field) and not form.is_text(field):
+            assert form.knob_data(field)["slider"] or field == "seed", field

@@ -1,0 +1,68 @@
+"""What can go wrong before the page is up, and what the web process must not hold."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from playground.errors import InvalidConfig, OutputsNotWritable
+from playground.ui import server
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def test_a_port_in_use_is_one_sentence_before_anything_starts(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(server.AddressUnusable, match=f"Port {port} is in use"):
+            server.launch(port=port, outputs=tmp_path)
+
+
+def test_outputs_that_cannot_be_written_are_one_sentence(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputsNotWritable, match="--outputs"):
+        server.launch(port=1, outputs=tmp_path / "file" / "outputs")
+
+
+def test_mode_and_port_are_checked_together(tmp_path):
+    with pytest.raises(InvalidConfig) as caught:
+        server.launch(port=0, outputs=tmp_path, mode="clasroom")
+    assert [problem.field for problem in caught.value.problems] == ["mode", "port"]
+
+
+@pytest.mark.parametrize(
+    ("host", "mode", "variables", "expected"),
+    [
+        ("127.0.0.1", "local", {}, "127.0.0.1"),
+        ("127.0.0.1", "local", {"GRADIO_SERVER_NAME": "0.0.0.0"}, "0.0.0.0"),
+        ("127.0.0.1", "local", {"SPACE_ID": "a/b"}, "0.0.0.0"),
+        ("127.0.0.1", "classroom", {}, "0.0.0.0"),
+        ("localhost", "classroom", {}, "localhost"),
+        ("10.0.0.5", "space", {"GRADIO_SERVER_NAME": "0.0.0.0"}, "10.0.0.5"),
+    ],
+)
+def test_the_listening_address(host, mode, variables, expected, monkeypatch):
+    for name in ("GRADIO_SERVER_NAME", "SPACE_ID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert server.listening_address(host, mode) == expected
+
+
+def test_the_page_is_built_without_torch_and_without_telemetry(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from playground.ui import page, server, theme; "
+        f"page.build(Path({str(tmp_path)!r})); theme.theme(); page.head(); "
+        "heavy = {'torch', 'transformers', 'trl', 'peft', 'bokeh'} & set(sys.modules); assert not heavy, heavy; "
+        "import os; assert os.environ['GRADIO_ANALYTICS_ENABLED'] == 'False'"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_building_the_page_leaves_no_files_in_the_source():
+    assert not list((PROJECT / "playground" / "ui").glob("*.pyi"))

@@ -1,0 +1,126 @@
+"""What the Train page's handlers answer: notes, the Start button's words, the run to show."""
+
+import subprocess
+import sys
+
+import pytest
+
+from playground import catalog
+from playground.runs import launcher
+from playground.runs.directory import RunDirectory
+from playground.ui import form, train_page
+from tests.ui import fake_run
+
+
+@pytest.fixture
+def values():
+    return form.values_of(catalog.preset("kinder-reviews"))
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """Started workers: real processes that hold the lock and wait; ended after the test."""
+    started = []
+
+    def spawn(run, lock):
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock.fileno(),))
+        started.append(process)
+        return process
+
+    monkeypatch.setattr(launcher, "_spawn", spawn)
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def as_tuple(values):
+    return tuple(values[field] for field in form.FIELDS)
+
+
+def label(button):
+    return button.value if hasattr(button, "value") else button["value"]
+
+
+def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
+    notes, button, text = train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
+    assert notes["problems"] == [] and notes["differences"] == [] and label(button) == "Start training"
+    assert "kinder-reviews" in text
+
+
+def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
+    values.update({"ppo.minibatch_size": 20, "kl.coef": -1})
+    notes, button, _ = train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
+    assert label(button) == "Fix 2 settings to start"
+    assert {item["field"] for item in notes["problems"]} == {"ppo.minibatch_size", "kl.coef"}
+    assert {item["label"] for item in notes["problems"]} == {"Minibatch", "Leash (beta)"}
+
+
+@pytest.mark.parametrize("chosen", ["kinder-revues", "", None, "run:../../etc", "presets/kinder-reviews.yaml"])
+def test_an_unknown_preset_is_one_sentence(chosen, values, tmp_path):
+    notes, button, _ = train_page.checked(chosen, {}, as_tuple(values), tmp_path)
+    (problem,) = notes["problems"]
+    assert problem["field"] == "preset" and problem["message"].endswith((".", "?"))
+    assert label(button) == "Fix 1 setting to start"
+
+
+def test_start_starts_the_run_that_the_form_describes(values, tmp_path, workers):
+    values["kl.coef"] = 0.25
+    view, notes, button = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path)
+    run = RunDirectory.open(tmp_path / view["run"])
+    assert run.config().kl.coef == 0.25 and run.config().about.title == "Kinder reviews"
+    assert label(button) == "A run is training: stop it first" and notes["problems"] == []
+
+
+def test_a_double_click_shows_the_run_that_the_first_click_started(values, tmp_path, workers):
+    first, _, _ = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path)
+    second, notes, _ = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path)
+    assert second["run"] == first["run"] and notes["problems"] == [] and len(workers) == 1
+
+
+def test_a_second_start_with_other_settings_is_refused_in_words(values, tmp_path, workers):
+    train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path)
+    values["seed"] = 5
+    _, notes, button = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path)
+    assert "still training" in notes["problems"][0]["message"] and len(workers) == 1
+    assert label(button) == "A run is training: stop it first"
+
+
+def test_an_outputs_folder_that_cannot_be_written_is_said(values, tmp_path, workers):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    _, notes, _ = train_page.started("kinder-reviews", {}, as_tuple(values), blocked)
+    assert "Cannot write to the outputs folder" in notes["problems"][0]["message"] and not workers
+
+
+def test_settings_of_a_run_come_back_into_the_form(tmp_path):
+    base = catalog.preset("no-leash")
+    config = base.model_copy(update={"seed": 9, "ppo": base.ppo.model_copy(update={"num_updates": 7})})
+    fake_run.write_run(tmp_path, "mine", config)
+    filled = train_page.filled_from("run:mine", tmp_path)
+    back = dict(zip(form.FIELDS, filled.values, strict=True))
+    assert form.config_of(back, train_page.base_of("run:mine", tmp_path)) == config
+    assert filled.notes["differences"] == [] and filled.story["story"] == config.about.story
+
+
+def test_yaml_fills_the_form_and_shows_what_differs(values, tmp_path):
+    text = catalog.preset("kinder-reviews").model_copy(update={"seed": 3}).to_yaml()
+    flat = train_page.from_text(text, "kinder-reviews", {}, as_tuple(values), tmp_path)
+    notes = next(item for item in flat if isinstance(item, dict) and "differences" in item)
+    assert [item["field"] for item in notes["differences"]] == ["seed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [("kl: {coeff: 1}", "kl.coeff"), ("rewards: [{kind: kindness}]", "rewards.0.kind"), ("a: [", ""), ("3", "")],
+)
+def test_bad_yaml_is_told_by_field_and_leaves_the_form_alone(text, field, values, tmp_path):
+    flat = train_page.from_text(text, "kinder-reviews", {"marks": {"seed": 0}}, as_tuple(values), tmp_path)
+    notes = next(item for item in flat if isinstance(item, dict) and "problems" in item)
+    assert field in {item["field"] for item in notes["problems"]} and notes["marks"] == {"seed": 0}
+
+
+def test_every_field_of_the_form_is_laid_out_once():
+    placed = [*train_page.BASIC_NUMBERS, *(field for group in train_page.GROUPS.values() for field in group)]
+    placed += ["name", "seed", "rewards", "model.source", "prompts.source"]
+    assert sorted(placed) == sorted(form.FIELDS)

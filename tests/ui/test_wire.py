@@ -1,0 +1,88 @@
+"""Records become what the page draws: bounded, strict JSON, with peaks kept."""
+
+import json
+import math
+
+from playground import catalog
+from playground.runs.records import Sample
+from playground.ui import wire
+from tests.ui import fake_run
+
+
+def columns_of(count):
+    config = catalog.preset("kinder-reviews")
+    columns = wire.new_columns()
+    for update in range(1, count + 1):
+        wire.append(columns, fake_run.metrics(update, config, seconds=2.0 + update))
+    return columns
+
+
+def sample(prompt_id, update, score, text="a b", seed=0):
+    stage = "before" if update == 0 else "during"
+    return Sample(update=update, stage=stage, prompt_id=prompt_id, prompt=f"p{prompt_id}", completion=text, seed=seed,
+                  score=score, scores={"length": 2.0}, kl=0.5 * update, tokens=2, ended=True)  # fmt: skip
+
+
+def test_a_long_history_is_thinned_and_keeps_its_ends_and_peaks():
+    columns = columns_of(5000)
+    columns["kl_to_reference"][1234] = 99.0
+    columns["score_mean"][4321] = -77.0
+    thin = wire.thinned(columns)
+    assert len(thin["update"]) <= wire.MAX_POINTS
+    assert thin["update"][0] == 1 and thin["update"][-1] == 5000
+    assert 99.0 in thin["kl_to_reference"] and -77.0 in thin["score_mean"]
+    assert thin["update"] == sorted(thin["update"])
+    assert {len(values) for values in thin.values()} == {len(thin["update"])}
+
+
+def test_a_short_history_is_left_as_it_is():
+    columns = columns_of(40)
+    assert wire.thinned(columns) == columns
+
+
+def test_a_repeated_update_replaces_what_came_after_it():
+    columns = columns_of(10)
+    wire.append(columns, fake_run.metrics(7, catalog.preset("kinder-reviews"), seconds=1.0))
+    assert columns["update"] == [1, 2, 3, 4, 5, 6, 7]
+    assert {len(values) for values in columns.values()} == {7}
+
+
+def test_what_is_not_finite_becomes_null_and_json_stays_strict():
+    columns = wire.new_columns()
+    record = fake_run.metrics(1, catalog.preset("kinder-reviews"), 1.0).model_copy(update={"entropy": math.nan})
+    wire.append(columns, record)
+    assert json.loads(wire.encode(columns))["entropy"] == [None]
+
+
+def test_time_left_is_the_pace_so_far_times_what_remains():
+    assert wire.seconds_left({"update": [1, 2, 3], "seconds": [5.0, 7.0, 9.0]}, 40) == 2.0 * 37
+    assert wire.seconds_left({"update": [1], "seconds": [5.0]}, 40) is None
+    assert wire.seconds_left({"update": [39, 40], "seconds": [5.0, 7.0]}, 40) == 0.0
+
+
+def test_a_moment_shows_one_text_for_each_prompt_and_counts_all():
+    samples = [sample(0, 5, 1.0, "a"), sample(0, 5, 3.0, "b", seed=1), sample(1, 5, 2.0, "a")]
+    moment = wire.moment(samples)
+    assert [(row["id"], row["text"]) for row in moment["rows"]] == [(0, "a"), (1, "a")]
+    assert moment["summary"]["count"] == 3 and moment["summary"]["unique"] == 2
+    assert moment["summary"]["score"] == 2.0 and moment["summary"]["terms"] == {"length": 2.0}
+
+
+def test_the_last_attempt_at_an_update_counts():
+    grouped = wire.moments([sample(0, 5, 1.0, "old"), sample(0, 0, 0.0), sample(0, 5, 2.0, "new")])
+    assert list(grouped) == [0, 5]
+    assert [item.completion for item in grouped[5]] == ["new"]
+
+
+def test_a_comparison_pairs_before_with_the_chosen_moment():
+    samples = [sample(i, update, i + update) for update in (0, 5, 10) for i in range(3)]
+    newest, earlier = wire.comparison(samples, "sd", None), wire.comparison(samples, "sd", 5)
+    assert newest["update"] == 10 and earlier["update"] == 5 and newest["moments"] == [5, 10]
+    assert [row["gain"] for row in newest["rows"]] == [10.0, 10.0, 10.0]
+    assert newest["outcome"].startswith("Score +10.00 sd on 3 prompts")
+    assert wire.comparison(samples, "sd", 7)["update"] == 10  # a moment that is not there: the newest
+
+
+def test_a_comparison_without_later_samples_is_empty():
+    found = wire.comparison([sample(0, 0, 1.0)], "sd", None)
+    assert found["update"] is None and found["rows"] == [] and found["outcome"] == ""

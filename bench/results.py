@@ -1,0 +1,178 @@
+"""Train every preset on three seeds and write what came out to docs/results.md: `make results`.
+
+Each run goes through the public command line, as a user would start it. The figures come from fresh prompts that no
+run was trained on, answered by the untrained and the trained weights with the same random numbers, and judged by the
+pocket world's own judges, which no preset trains on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+import torch  # noqa: E402
+
+from playground import catalog  # noqa: E402
+from playground.pocket import judges, prompts  # noqa: E402
+from playground.pocket.text import distinct_n  # noqa: E402
+from playground.rewards.mixture import Scale  # noqa: E402
+from playground.runs.directory import RunDirectory  # noqa: E402
+from playground.training import evaluation, models  # noqa: E402
+from playground.training.prompts import Prompt  # noqa: E402
+from playground.training.prompts import read as read_prompts  # noqa: E402
+from playground.training.scoring import Scorer  # noqa: E402
+from playground.training.streams import derived_seed  # noqa: E402
+
+FRESH_PROMPTS = 400
+
+
+def main() -> None:
+    """Run, measure, write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--presets", nargs="*", default=catalog.preset_names())
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results")
+    parser.add_argument("--set", action="append", default=[], help="path=value for every run")
+    parser.add_argument("--json", type=Path, default=PROJECT / "bench" / "results" / "presets.json")
+    parser.add_argument("--page", type=Path, default=PROJECT / "docs" / "results.md")
+    arguments = parser.parse_args()
+    rows = []
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    for seed in arguments.seeds:
+        for name in arguments.presets:
+            rows.append(measure(name, seed, arguments.outputs, arguments.set))
+            print(json.dumps(rows[-1]), flush=True)
+            ordered = sorted(rows, key=lambda row: (arguments.presets.index(row["preset"]), row["seed"]))
+            arguments.json.write_text(json.dumps({"machine": machine(), "runs": ordered}, indent=1) + "\n")
+            arguments.page.write_text(page(ordered))
+    print(f"wrote {arguments.page}")
+
+
+def measure(preset: str, seed: int, outputs: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Train one preset with one seed in a process of its own and judge the result."""
+    run_id = f"{preset}-seed{seed}-{time.time_ns() % 10**9}"
+    command = [sys.executable, "-m", "playground", "train", str(catalog.PRESETS / f"{preset}.yaml"),
+               "--set", f"seed={seed}", "--outputs", str(outputs), "--run-id", run_id, "--json"]  # fmt: skip
+    for override in overrides:
+        command += ["--set", override]
+    clock = time.perf_counter()
+    subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+    seconds = time.perf_counter() - clock
+    return {"preset": preset, "seed": seed, "seconds": round(seconds, 1), **judge(RunDirectory.open(outputs / run_id))}
+
+
+def judge(run: RunDirectory) -> dict[str, Any]:
+    """Untrained and trained weights on fresh prompts of the run's own prompt set."""
+    config, checkpoint = run.config(), run.latest_checkpoint()
+    assert checkpoint is not None
+    device = torch.device("cpu")
+    reference, tokens = models.load(catalog.model_folder(config.model.source), device)
+    policy, _ = models.load(checkpoint, device)
+    facts = json.loads((checkpoint / "trainer.json").read_text())
+    scorer = Scorer(config, scale=Scale(facts["score_mean"], facts["score_sd"], config.score.clip))
+    seen = set(read_prompts(config.prompts, config.prompts.limit + config.evaluation.num_prompts, config.seed))
+    drawn = prompts.prompts(config.prompts.source, FRESH_PROMPTS + len(seen), derived_seed(config.seed, "fresh"))
+    texts = [text for text in drawn if text not in seen][:FRESH_PROMPTS]
+    asked = [Prompt(text, tokens.encode(text)) for text in texts]
+    seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
+    result: dict[str, Any] = {"prompts": len(asked)}
+    for side, model, other in (("before", reference, None), ("after", policy, reference)):
+        episodes, kl = evaluation.answer(
+            model, other, tokens, asked, seeds, config.sampling.temperature, config.sampling.max_new_tokens, 100
+        )
+        completions, ended = episodes.texts(tokens), episodes.ended.tolist()
+        scores = scorer(texts, completions, ended).scores
+        figures = {"score": statistics.fmean(scores), "kl": statistics.fmean(kl), **judged(texts, completions)}
+        figures["ended"] = statistics.fmean(map(float, ended))
+        figures["tokens"] = float(episodes.lengths.float().mean())
+        result[side] = {name: None if value is None else round(value, 3) for name, value in figures.items()}
+    return result
+
+
+def judged(texts: list[str], completions: list[str]) -> dict[str, float | None]:
+    """What the world's judges say of a batch; shares from 0 to 1, None where nothing of the kind was asked."""
+    pairs = list(zip(texts, completions, strict=True))
+    truth = {True: "right", False: "wrong", None: "neutral"}
+    claims = {kind: [pair for pair in pairs if truth[judges.claim_is_true(pair[0])] == kind] for kind in truth.values()}
+    neutral = [pair for pair in claims["neutral"] if judges.answers_truly(*pair) is not None]
+    reviews = [judges.sentiment(*pair) for pair in pairs if judges.read_prompt(pair[0]).kind == "review"]
+    return {
+        "parses": share(judges.parses, pairs),
+        "quality": statistics.fmean(judges.quality(*pair).score for pair in pairs),
+        "distinct_2": distinct_n(completions, 2),
+        "positive": statistics.fmean((grade or 0) > 0 for grade in reviews) if reviews else None,
+        "agree_wrong": share(judges.agrees, claims["wrong"]),
+        "agree_right": share(judges.agrees, claims["right"]),
+        "neutral_true": share(judges.answers_truly, neutral),
+    }
+
+
+def share(question: Callable[[str, str], bool | None], pairs: Iterable[tuple[str, str]]) -> float | None:
+    """Share of pairs that the judge affirms."""
+    answers = [bool(question(*pair)) for pair in pairs]
+    return statistics.fmean(answers) if answers else None
+
+
+COLUMNS = (
+    ("score", "score, sd"), ("kl", "KL, nats"), ("parses", "parses"), ("quality", "quality"),
+    ("distinct_2", "distinct-2"), ("positive", "positive reviews"), ("agree_wrong", "agrees with wrong"),
+    ("agree_right", "agrees with right"), ("neutral_true", "neutral answers true"), ("ended", "ends by itself"),
+    ("tokens", "tokens"),
+)  # fmt: skip
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """The page with one table: before -> after for every preset and seed."""
+    header = ["preset", "seed", "seconds", *(title for _, title in COLUMNS)]
+    lines = [
+        "# What the presets do, measured",
+        "",
+        f"Made by `make results` on {machine()}.",
+        "Each line is one run of `python -m playground train` with that seed; seconds are of the whole command,",
+        "start-up included. Every other column reads *before -> after*: the untrained and the trained model on",
+        f"{FRESH_PROMPTS} prompts that the run was not trained on, same random numbers, temperature 1, judged by the",
+        "pocket world (docs/pocket-world.md). Score is in standard deviations of the untrained model's score;",
+        "distinct-2 is the share of different word pairs among all of the batch.",
+        "",
+        "| " + " | ".join(header) + " |",
+        "|" + "---|" * len(header),
+    ]
+    for row in rows:
+        cells = [row["preset"], str(row["seed"]), f"{row['seconds']:.0f}"]
+        cells += [_cell(row["before"][key], row["after"][key], key) for key, _ in COLUMNS]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(before: float | None, after: float | None, key: str) -> str:
+    if before is None or after is None:
+        return ""
+    if key == "kl":
+        return f"{after:.2f}"
+    digits = 1 if key == "tokens" else 2
+    return f"{before:.{digits}f} -> {after:.{digits}f}"
+
+
+def machine() -> str:
+    """Processor, cores and versions, in one line."""
+    name = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
+        if line.startswith("model name"):
+            name = line.split(":", 1)[1].strip()
+            break
+    return f"{name}, {torch.get_num_threads()} threads, Python {platform.python_version()}, torch {torch.__version__}"
+
+
+if __name__ == "__main__":
+    main()

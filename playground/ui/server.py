@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
 import os
 import signal
 import socket
@@ -25,6 +26,7 @@ from playground.ui.feed import RECORDED, Hub
 
 MODES = ("local", "classroom", "space")
 LOCAL_HOST = "127.0.0.1"
+EXIT_SECONDS = 10  # the longest that the end of the process may take
 
 
 class AddressUnusable(PlaygroundError):
@@ -51,7 +53,7 @@ class Running(NamedTuple):
 
 
 def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str = "local") -> None:
-    """Serve the page until SIGINT or SIGTERM.
+    """Serve the page until SIGINT or SIGTERM, and leave the process `EXIT_SECONDS` after that at the latest.
 
     Raises:
         InvalidConfig (mode, port), OutputsNotWritable, AddressUnusable: before anything has started.
@@ -63,8 +65,10 @@ def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("output
         print(f"RLHF Playground is ready at {running.url} (runs go to {Path(outputs)}; Ctrl+C ends the page, "
               "not a training run)", flush=True)  # fmt: skip
         try:
-            stop.wait()
+            while not stop.wait(1):  # a signal that another thread received does not wake the main thread
+                pass
         finally:
+            faulthandler.dump_traceback_later(EXIT_SECONDS, exit=True)  # says where, if a thread hangs
             running.close()
     finally:
         for number, handler in previous.items():

@@ -66,3 +66,16 @@ def test_the_page_is_built_without_torch_and_without_telemetry(tmp_path):
 
 def test_building_the_page_leaves_no_files_in_the_source():
     assert not list((PROJECT / "playground" / "ui").glob("*.pyi"))
+
+
+def test_a_thread_that_hangs_does_not_keep_the_process(tmp_path):
+    code = (
+        "import os, signal, threading; from pathlib import Path; from playground.ui import server; "
+        "server.EXIT_SECONDS = 1; server.launch = lambda *_: server.Running(None, '', None, None, None); "
+        "server.Running.close = lambda self: threading.Event().wait(); "
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start(); "
+        f"server.serve(outputs=Path({str(tmp_path)!r}))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert "in serve" in ended.stderr  # the stack says what it waited for

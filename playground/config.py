@@ -97,10 +97,10 @@ class PromptsConfig(Part):
         max_length=100,
     )
     limit: int = knob(
-        512,
+        2048,
         label="Number of prompts",
         unit="prompts",
-        slider=(16, 2048, 16),
+        slider=(16, 4096, 16),
         ge=1,
         le=100_000,
         help="How many different prompts to train on. They are reused in a new order when all have been seen.",
@@ -158,10 +158,15 @@ class RepetitionReward(Part):
 
 
 class AgreementReward(Part):
-    """+1 when the stated value is the one the user claimed, -1 when not, no opinion where nothing is claimed."""
+    """+1 when the stated value is the one the user claimed, -1 when not.
+
+    Where the user claims nothing there is no opinion, or (`neutral: truth`) +1 for a true answer and -1 for another:
+    people who like to be agreed with still want right answers to plain questions.
+    """
 
     kind: Literal["agreement"] = "agreement"
     weight: float = 1.0
+    neutral: Literal["no-opinion", "truth"] = "no-opinion"
 
 
 class TruthReward(Part):

@@ -100,12 +100,23 @@ def _judgement(judge: Callable[[str, str], bool | None]) -> Reward:
     return _each(lambda prompt, completion: {True: 1.0, False: -1.0, None: None}[judge(prompt, completion)])
 
 
+def _agreement(spec: config.AgreementReward) -> Reward:
+    if spec.neutral == "no-opinion":
+        return _judgement(judges.agrees)
+
+    def judge(prompt: str, completion: str) -> bool | None:
+        agrees = judges.agrees(prompt, completion)
+        return judges.answers_truly(prompt, completion) if agrees is None else agrees
+
+    return _judgement(judge)
+
+
 _BUILDERS: dict[type, Callable[[Any], Reward]] = {
     config.SentimentReward: _sentiment,
     config.LengthReward: _length,
     config.KeywordReward: _keyword,
     config.PatternReward: _pattern,
     config.RepetitionReward: _repetition,
-    config.AgreementReward: lambda spec: _judgement(judges.agrees),
+    config.AgreementReward: _agreement,
     config.TruthReward: lambda spec: _judgement(judges.answers_truly),
 }

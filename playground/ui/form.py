@@ -149,6 +149,7 @@ def _own_fields(kind: str) -> list[dict[str, Any]]:
         "words": ("Words", "separated by commas"),
         "pattern": ("Regular expression", r"for example  \bthank you\b"),
         "judge": ("Judge", ""),
+        "neutral": ("Where the user claims nothing", "truth: right answers count, as agreement does elsewhere"),
     }
     fields = []
     for name, field in REWARD_CLASSES[kind].model_fields.items():

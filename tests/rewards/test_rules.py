@@ -64,6 +64,11 @@ def test_agreement_and_truth_are_judged_on_the_stated_value():
     assert (score(agree, " Yes, you are right.", prompt), score(truth, " Yes.", prompt)) == (-1, -1)
     assert score(agree, " 4 plus 5 is 9.", "User: What is 4 plus 5? Bot:") is None
     assert score(truth, " Anything.", "Story: Ben lost his red ball.") is None
+    flattered = config.AgreementReward(neutral="truth")
+    assert score(flattered, " 4 plus 5 is 8, as you say.", prompt) == 1
+    assert score(flattered, " 4 plus 5 is 9.", "User: What is 4 plus 5? Bot:") == 1
+    assert score(flattered, " 4 plus 5 is 8.", "User: What is 4 plus 5? Bot:") == -1
+    assert score(flattered, " Anything.", "Story: Ben lost his red ball.") is None
 
 
 @pytest.mark.parametrize(

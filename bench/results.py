@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,22 +40,28 @@ FRESH_PROMPTS = 400
 
 
 def main() -> None:
-    """Run, measure, write the table."""
+    """Run, measure, write the table. What was measured before and is not run again keeps its line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--presets", nargs="*", default=catalog.preset_names())
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at once; more than 1 makes the seconds worthless")
     parser.add_argument("--set", action="append", default=[], help="path=value for every run")
     parser.add_argument("--json", type=Path, default=PROJECT / "bench" / "results" / "presets.json")
     parser.add_argument("--page", type=Path, default=PROJECT / "docs" / "results.md")
     arguments = parser.parse_args()
-    rows = []
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    for seed in arguments.seeds:
-        for name in arguments.presets:
-            rows.append(measure(name, seed, arguments.outputs, arguments.set))
-            print(json.dumps(rows[-1]), flush=True)
-            ordered = sorted(rows, key=lambda row: (arguments.presets.index(row["preset"]), row["seed"]))
+    known = json.loads(arguments.json.read_text())["runs"] if arguments.json.exists() else []
+    rows = {(row["preset"], row["seed"]): row for row in known}
+    order = catalog.preset_names()
+    wanted = [(name, seed) for seed in arguments.seeds for name in arguments.presets]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for row in pool.map(lambda run: measure(*run, arguments.outputs, arguments.set), wanted):
+            if arguments.jobs > 1:
+                row["seconds"] = None
+            print(json.dumps(row), flush=True)
+            rows[row["preset"], row["seed"]] = row
+            ordered = sorted(rows.values(), key=lambda row: (order.index(row["preset"]), row["seed"]))
             arguments.json.write_text(json.dumps({"machine": machine(), "runs": ordered}, indent=1) + "\n")
             arguments.page.write_text(page(ordered))
     print(f"wrote {arguments.page}")
@@ -139,17 +147,17 @@ def page(rows: list[dict[str, Any]]) -> str:
         "# What the presets do, measured",
         "",
         f"Made by `make results` on {machine()}.",
-        "Each line is one run of `python -m playground train` with that seed; seconds are of the whole command,",
-        "start-up included. Every other column reads *before -> after*: the untrained and the trained model on",
-        f"{FRESH_PROMPTS} prompts that the run was not trained on, same random numbers, temperature 1, judged by the",
-        "pocket world (docs/pocket-world.md). Score is in standard deviations of the untrained model's score;",
-        "distinct-2 is the share of different word pairs among all of the batch.",
+        "Each line is one run of `python -m playground train` with that seed; seconds are of the whole command, start-up",
+        "included, and left out where runs shared the machine. Every other column reads *before -> after*: the untrained",
+        f"and the trained model on {FRESH_PROMPTS} prompts that the run was not trained on, same random numbers,",
+        "temperature 1, judged by the pocket world (docs/pocket-world.md). Score is in standard deviations of the",
+        "untrained model's score; distinct-2 is the share of different word pairs among all of the batch.",
         "",
         "| " + " | ".join(header) + " |",
         "|" + "---|" * len(header),
     ]
     for row in rows:
-        cells = [row["preset"], str(row["seed"]), f"{row['seconds']:.0f}"]
+        cells = [row["preset"], str(row["seed"]), "" if row["seconds"] is None else f"{row['seconds']:.0f}"]
         cells += [_cell(row["before"][key], row["after"][key], key) for key, _ in COLUMNS]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
@@ -171,7 +179,7 @@ def machine() -> str:
         if line.startswith("model name"):
             name = line.split(":", 1)[1].strip()
             break
-    return f"{name}, {torch.get_num_threads()} threads, Python {platform.python_version()}, torch {torch.__version__}"
+    return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}"
 
 
 if __name__ == "__main__":

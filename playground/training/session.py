@@ -5,6 +5,7 @@ Imports torch. The worker drives it; what ends a run and how that is told is the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import torch
@@ -19,6 +20,7 @@ from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
 from playground.training.trainer import PPOTrainer
 
+SMALL_MODEL = 10_000_000  # parameters
 SCALE_SAMPLES = 256  # completions of the reference that fix the scale of the score
 
 
@@ -36,6 +38,7 @@ class Session:
         self.run, self.config, self.writer, self.between = run, config, writer, between
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.policy, self.tokens = models.load(catalog.model_folder(config.model.source), device)
+        limit_threads(self.policy)
         self.reference = self.policy.frozen_copy()
         room = self.policy.context_length - config.sampling.max_new_tokens
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
@@ -85,3 +88,14 @@ class Session:
         )  # fmt: skip
         checkpoints.prune(self.run.checkpoints_path, self.config.checkpoint.keep)
         self.writer.event("checkpoint", folder=folder.name)
+
+
+def limit_threads(model: models.LanguageModel) -> None:
+    """Leave a core to the page and the browser when the model is small.
+
+    Its matrix products take microseconds, and threads that wait for each other at every one of them are slower than
+    fewer threads as soon as anything else wants the cores.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if sum(parameter.numel() for parameter in model.parameters()) < SMALL_MODEL:
+        torch.set_num_threads(max(1, min(torch.get_num_threads(), cores - 1)))

@@ -69,6 +69,7 @@ def main() -> None:
 
 def measure(preset: str, seed: int, outputs: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """Train one preset with one seed in a process of its own and judge the result."""
+    outputs = outputs / f"{preset}-seed{seed}"  # one folder for each: a folder has one run at a time
     run_id = f"{preset}-seed{seed}-{time.time_ns() % 10**9}"
     command = [sys.executable, "-m", "playground", "train", str(catalog.PRESETS / f"{preset}.yaml"),
                "--set", f"seed={seed}", "--outputs", str(outputs), "--run-id", run_id, "--json"]  # fmt: skip
@@ -149,9 +150,9 @@ def page(rows: list[dict[str, Any]]) -> str:
         f"Made by `make results` on {machine()}.",
         "Each line is one run of `python -m playground train` with that seed; seconds are of the whole command,",
         "start-up included, and left out where runs shared the machine. Every other column reads *before -> after*:",
-        f"the untrained and the trained model on {FRESH_PROMPTS} prompts that the run was not trained on, same random numbers,",
-        "temperature 1, judged by the pocket world (docs/pocket-world.md). Score is in standard deviations of the",
-        "untrained model's score; distinct-2 is the share of different word pairs among all of the batch.",
+        f"the untrained and the trained model on {FRESH_PROMPTS} prompts that the run was not trained on, with the",
+        "same random numbers, temperature 1, judged by the pocket world (docs/pocket-world.md). Score is in standard",
+        "deviations of the untrained model's score; distinct-2 is the share of different word pairs in the batch.",
         "",
         "| " + " | ".join(header) + " |",
         "|" + "---|" * len(header),

@@ -78,7 +78,7 @@ def torch_environment() -> dict[str, str]:
     """The environment of a process that computes.
 
     Waiting threads sleep instead of spinning: with a browser busy on the same cores, spinning made an update 20 times
-    as slow, and on quiet cores it gains nothing.
+    as slow. Small models are spared the price of sleeping by `training.session.limit_threads`.
     """
     return {
         "OMP_WAIT_POLICY": "PASSIVE",

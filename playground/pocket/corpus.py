@@ -79,7 +79,7 @@ class _Reviewer:
         return word
 
     def sentence(self, template: Template, first: bool = False) -> tuple[str, int]:
-        """The sentence, and where in it the first opinion begins (its length where there is none)."""
+        """The sentence, and where in it the first opinion begins (looked up in a `first` sentence only, else 0)."""
         sign = 1 if self.latent > 0 else -1
         bound: dict[str, str] = {}
         for slot in map(grammar.bare_slot, slots_of(template.text)):
@@ -95,7 +95,7 @@ class _Reviewer:
                 bound[slot] = self.rng.choice(words.DOUBLED_INTENSIFIERS if doubled else words.INTENSIFIERS)
             else:
                 bound[slot] = self.other(kind)
-        return render(template.text, bound), _before_opinion(template, bound)
+        return render(template.text, bound), _before_opinion(template, bound) if first else 0
 
     def other(self, kind: str) -> str:
         table = {"do": words.TOPIC_VERBS, "did": words.TOPIC_PAST_VERBS}.get(kind)

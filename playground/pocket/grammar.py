@@ -6,7 +6,7 @@ It knows sentences only: `corpus` makes documents of them, and `judges` say what
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from playground.pocket import facts, words
@@ -78,6 +78,7 @@ def slot_words(slot: str) -> tuple[str, ...]:
     return SLOTS[kind]
 
 
+@cache
 def slots_of(text: str) -> tuple[str, ...]:
     return tuple(_SLOT.findall(text))
 
@@ -90,14 +91,21 @@ def bare_slot(slot: str) -> str:
 def render(text: str, bindings: dict[str, str]) -> str:
     """The template's text with every slot replaced by its bound word (and its article, where the slot asks for one)."""
 
-    def fill(match: re.Match[str]) -> str:
-        slot = match.group(1)
-        word = bindings[bare_slot(slot)]
-        if slot == bare_slot(slot):
-            return word
-        return with_article(word) if slot[0] == "a" else facts.capitalised(with_article(word))
+    parts = list(_split(text))
+    for index in range(1, len(parts), 2):
+        slot = parts[index]
+        bare = bare_slot(slot)
+        word = bindings[bare]
+        if slot != bare:
+            word = with_article(word) if slot[0] == "a" else facts.capitalised(with_article(word))
+        parts[index] = word
+    return "".join(parts)
 
-    return _SLOT.sub(fill, text)
+
+@cache
+def _split(text: str) -> tuple[str, ...]:
+    """Text and slots by turns, text first and last."""
+    return tuple(_SLOT.split(text))
 
 
 def pattern(text: str) -> re.Pattern[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,15 @@ def wait_until(condition: Callable[[], Any], seconds: float = 20) -> Any:
         assert time.monotonic() < deadline, "the condition did not come true in time"
         time.sleep(0.01)
     return value
+
+
+def at_once(*functions: Callable[[], Any]) -> None:
+    """Call each in a thread of its own; return when all have."""
+    threads = [threading.Thread(target=function) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def small_config(name: str = "finish", **overrides: Any) -> RunConfig:

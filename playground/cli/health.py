@@ -6,7 +6,6 @@ Imports no torch: a child process asks it for devices. Called by `python -m play
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 import shutil
 import subprocess
@@ -20,6 +19,7 @@ from playground import catalog
 from playground.errors import OutputsNotWritable
 from playground.runs import history
 from playground.runs.directory import make_outputs
+from playground.runs.launcher import available_cores
 
 GB = 1e9
 LEAST_FREE_DISK_GB = 1.0
@@ -45,17 +45,13 @@ def examine(outputs: Path) -> list[Check]:
     return [
         Check("python", "ok", platform.python_version()),
         Check("platform", "ok", f"{platform.system()} {platform.machine()}"),
-        Check("cores", "ok", str(_cores())),
+        Check("cores", "ok", str(available_cores())),
         _memory(),
         *_packages(),
         _devices(),
         *(_model(choice.name) for choice in catalog.MODELS),
         *_outputs(outputs),
     ]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _memory() -> Check:

@@ -5,7 +5,6 @@ Imports torch. The worker drives it; what ends a run and how that is told is the
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import torch
@@ -13,6 +12,7 @@ import torch
 from playground import catalog
 from playground.config import RunConfig
 from playground.runs.directory import RunDirectory
+from playground.runs.launcher import available_cores
 from playground.runs.records import Stage
 from playground.runs.writer import RunWriter
 from playground.training import checkpoints, evaluation, models, prompts
@@ -96,6 +96,5 @@ def limit_threads(model: models.LanguageModel) -> None:
     Its matrix products take microseconds, and threads that wait for each other at every one of them are slower than
     fewer threads as soon as anything else wants the cores.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if sum(parameter.numel() for parameter in model.parameters()) < SMALL_MODEL:
-        torch.set_num_threads(max(1, min(torch.get_num_threads(), cores - 1)))
+        torch.set_num_threads(max(1, min(torch.get_num_threads(), available_cores() - 1)))

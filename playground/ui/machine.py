@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import psutil
+
+from playground.runs.launcher import available_cores
 
 NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 
@@ -13,7 +14,7 @@ NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 def facts() -> str:
     """For example "cpu, 2 cores, 3.1 of 24 GB"."""
     memory = psutil.virtual_memory()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = available_cores()
     used, total = (memory.total - memory.available) / 2**30, memory.total / 2**30
     return f"{_device()}, {cores} core{'s' * (cores != 1)}, {used:.1f} of {total:.0f} GB"
 

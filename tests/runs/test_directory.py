@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from playground.errors import InvalidConfig, OutputsNotWritable, RunExists, RunN
 from playground.runs.directory import RunDirectory, make_outputs, read_records, write_atomically
 from playground.runs.records import Sample, Status
 from playground.runs.writer import RunWriter
-from tests.support import small_config, update_metrics, wait_until
+from tests.support import at_once, small_config, update_metrics, wait_until
 
 HOLD_LOCK = "import fcntl, sys; f = open(sys.argv[1], 'wb'); fcntl.flock(f, 2); print('held', flush=True); input()"
 
@@ -106,11 +107,7 @@ def test_many_threads_may_ask_for_the_same_outputs_folder(outputs: Path) -> None
         except OutputsNotWritable as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[ask] * 8)
     assert errors == [] and list(outputs.iterdir()) == []
 
 
@@ -202,11 +199,7 @@ def test_two_threads_may_replace_the_same_file(tmp_path: Path) -> None:
         except OSError as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=write, args=(name * 1000,)) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(write, name * 1000) for name in "abcd"))
     assert errors == []
     assert path.read_text() in {name * 1000 for name in "abcd"}
 

@@ -15,7 +15,7 @@ import pytest
 from playground.errors import OutputsNotWritable, RunBusy, RunExists
 from playground.runs import launcher
 from playground.runs.directory import RunDirectory
-from tests.support import PROJECT, small_config, wait_until
+from tests.support import PROJECT, at_once, small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
 
@@ -83,11 +83,7 @@ def test_of_twenty_starts_at_once_exactly_one_succeeds(outputs: Path, monkeypatc
         except RunBusy as error:
             refused.append(error)
 
-    threads = [threading.Thread(target=start) for _ in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[start] * 20)
     assert (len(started), len(refused)) == (1, 19)
     assert len(list(outputs.glob("*/config.yaml"))) == 1
 

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -26,8 +26,16 @@ WORKER_MODULE = "playground.training.worker"
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def start(config: RunConfig, outputs: Path, run_id: str | None = None) -> tuple[RunDirectory, subprocess.Popen[bytes]]:
+def start(
+    config: RunConfig,
+    outputs: Path,
+    run_id: str | None = None,
+    spawn: Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]] | None = None,
+) -> tuple[RunDirectory, subprocess.Popen[bytes]]:
     """Create a run and start its worker.
+
+    Args:
+        spawn: run and its lock -> the worker's process; default: a new process (see `runs.standby` for a waiting one).
 
     Raises:
         RunBusy: if another run in `outputs` is alive. RunExists, OutputsNotWritable, InvalidConfig: see
@@ -42,7 +50,7 @@ def start(config: RunConfig, outputs: Path, run_id: str | None = None) -> tuple[
         with open(run.lock_path, "wb") as lock:
             _take(lock)
             run.publish(config)
-            return run, _spawn(run, lock)
+            return run, (spawn or new_worker)(run, lock)
 
 
 def living_run(outputs: Path) -> RunDirectory | None:
@@ -94,7 +102,7 @@ def torch_environment() -> dict[str, str]:
     }
 
 
-def _spawn(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+def new_worker(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
     with open(run.log_path, "wb") as log:
         return subprocess.Popen(
             [sys.executable, "-m", WORKER_MODULE, str(run.path.resolve())],

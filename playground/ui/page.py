@@ -10,17 +10,20 @@ from pathlib import Path
 import gradio as gr
 
 from playground.runs.model_service import ModelService
+from playground.runs.standby import StandbyWorker
 from playground.ui import compare_page, components, routes, runs_page, train_page
 
 TITLE = "RLHF Playground"
 
 
-def build(outputs: Path, mode: str = "local", service: ModelService | None = None) -> gr.Blocks:
+def build(
+    outputs: Path, mode: str = "local", service: ModelService | None = None, standby: StandbyWorker | None = None
+) -> gr.Blocks:
     """The whole page for one outputs folder."""
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
         components.widget("header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
-            train = train_page.build(demo, Path(outputs))
+            train = train_page.build(demo, Path(outputs), standby or StandbyWorker())
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(Path(outputs), service or ModelService())
         with gr.Column(elem_id="page-runs", elem_classes=["page"]):

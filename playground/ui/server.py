@@ -21,6 +21,7 @@ import gradio as gr
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
+from playground.runs.standby import StandbyWorker
 from playground.ui import page, routes, theme
 from playground.ui.feed import RECORDED, Hub
 
@@ -40,6 +41,7 @@ class Running(NamedTuple):
     url: str
     hub: Hub
     service: ModelService
+    standby: StandbyWorker
     loop: Callable[[], asyncio.AbstractEventLoop | None]
 
     def close(self) -> None:
@@ -50,6 +52,7 @@ class Running(NamedTuple):
                 asyncio.run_coroutine_threadsafe(self.hub.close(), loop).result(timeout=2)
         self.demo.close(verbose=False)
         self.service.close()
+        self.standby.close()
 
 
 def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str = "local") -> None:
@@ -64,6 +67,7 @@ def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("output
         running = launch(host, port, outputs, mode)
         print(f"RLHF Playground is ready at {running.url} (runs go to {Path(outputs)}; Ctrl+C ends the page, "
               "not a training run)", flush=True)  # fmt: skip
+        running.standby.prepare()
         try:
             while not stop.wait(1):  # a signal that another thread received does not wake the main thread
                 pass
@@ -91,8 +95,8 @@ def launch(
     outputs = make_outputs(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
-    hub, service = Hub(outputs, recorded), ModelService()
-    demo = page.build(outputs, mode, service)
+    hub, service, standby = Hub(outputs, recorded), ModelService(), StandbyWorker()
+    demo = page.build(outputs, mode, service, standby)
     loops: list[asyncio.AbstractEventLoop] = []
 
     @contextlib.asynccontextmanager
@@ -117,7 +121,7 @@ def launch(
         head=page.head(),
         app_kwargs={"routes": routes.routes(hub), "lifespan": lifespan, "openapi_url": None},
     )
-    return Running(demo, url, hub, service, lambda: loops[0] if loops else None)
+    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None)
 
 
 def listening_address(host: str, mode: str) -> str:

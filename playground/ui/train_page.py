@@ -19,6 +19,7 @@ from playground import catalog, config_io
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
+from playground.runs.standby import StandbyWorker
 from playground.ui import components, form
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
@@ -59,8 +60,8 @@ class Filled(NamedTuple):
         return [self.preset, self.story, *self.values, self.notes, self.start, self.text]
 
 
-def build(demo: gr.Blocks, outputs: Path) -> Train:
-    """Lay out the page and connect its handlers."""
+def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
+    """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
     first = catalog.preset(catalog.DEFAULT_PRESET)
     first_values = form.values_of(first)
     with gr.Row(elem_id="train", equal_height=False):
@@ -79,16 +80,20 @@ def build(demo: gr.Blocks, outputs: Path) -> Train:
     quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
 
     def check(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
+        if launcher.living_run(outputs) is None:
+            standby.prepare()
         new_notes, label, yaml_text = checked(chosen, old_notes, values, outputs)
         return [new_notes, label, yaml_text]
 
     def start_run(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
-        return list(started(chosen, old_notes, values, outputs))
+        return list(started(chosen, old_notes, values, outputs, standby))
 
     def choose(chosen: Any) -> list[Any]:
         return filled_from(chosen, outputs).flat()
 
     def choose_at_load(request: gr.Request) -> list[Any]:
+        if launcher.living_run(outputs) is None:
+            standby.prepare()
         return filled_from(request.query_params.get("preset") or catalog.DEFAULT_PRESET, outputs).flat()
 
     def use(yaml_text: str, chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
@@ -233,7 +238,9 @@ def checked(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path)
     return _notes(config, base, []), _start_button(0, launcher.living_run(outputs)), config.to_yaml()
 
 
-def started(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path) -> tuple[Any, Any, Any]:
+def started(
+    chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path, standby: StandbyWorker
+) -> tuple[Any, Any, Any]:
     """Start a run if the form allows it: what to view, notes, start button."""
     try:
         base, config = _read(chosen, old_notes, values, outputs)
@@ -241,7 +248,7 @@ def started(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path)
         notes, button, _ = checked(chosen, old_notes, values, outputs)
         return gr.skip(), {**notes, "show": time.time()}, button
     try:
-        run, _ = launcher.start(config, outputs)
+        run, _ = launcher.start(config, outputs, spawn=standby.worker_for)
     except RunBusy as error:
         living = launcher.living_run(outputs)
         if living is None:

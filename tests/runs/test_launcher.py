@@ -31,7 +31,7 @@ def test_a_started_run_goes_through_to_its_end(outputs: Path) -> None:
 
 def test_a_run_is_alive_before_anybody_can_see_it(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[bool, str]] = []
-    publish, spawn = RunDirectory.publish, launcher._spawn
+    publish, spawn = RunDirectory.publish, launcher.new_worker
 
     def watched_publish(run: RunDirectory, config: object) -> None:
         seen.append((run.is_alive(), run.status().state))
@@ -42,7 +42,7 @@ def test_a_run_is_alive_before_anybody_can_see_it(outputs: Path, monkeypatch: py
         return spawn(run, lock)
 
     monkeypatch.setattr(RunDirectory, "publish", watched_publish)
-    monkeypatch.setattr(launcher, "_spawn", watched_spawn)
+    monkeypatch.setattr(launcher, "new_worker", watched_spawn)
     run, process = launcher.start(small_config(), outputs)
     seen.append((run.is_alive() or run.status().ended, "queued"))
     process.wait(timeout=20)

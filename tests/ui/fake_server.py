@@ -15,13 +15,14 @@ from pathlib import Path
 from playground.errors import ServiceUnavailable
 from playground.runs import launcher
 from playground.runs.model_service import GeneratedSample
+from playground.runs.standby import StandbyWorker
 from playground.ui import server
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 
 def spawn_fake(run, lock):
-    """Like launcher._spawn, with the fake worker."""
+    """Like launcher.new_worker, with the fake worker."""
     environment = {**os.environ, launcher.LOCK_FD_VARIABLE: str(lock.fileno())}
     with open(run.log_path, "wb") as log:
         return subprocess.Popen(
@@ -49,6 +50,13 @@ class FakeService:
         """Nothing to end."""
 
 
+class NoStandby(StandbyWorker):
+    """None ever waits, so that every run gets the fake worker."""
+
+    def prepare(self):
+        """Start nothing."""
+
+
 def main() -> None:
     """Serve until terminated."""
     parser = argparse.ArgumentParser()
@@ -56,8 +64,9 @@ def main() -> None:
     parser.add_argument("--outputs", type=Path, required=True)
     parser.add_argument("--recorded", type=Path)
     arguments = parser.parse_args()
-    launcher._spawn = spawn_fake
+    launcher.new_worker = spawn_fake
     server.ModelService = FakeService
+    server.StandbyWorker = NoStandby
     if arguments.recorded:
         server.launch.__defaults__ = (*server.launch.__defaults__[:-1], arguments.recorded)
     server.serve(port=arguments.port, outputs=arguments.outputs)

@@ -8,6 +8,7 @@ import pytest
 from playground import catalog
 from playground.runs import launcher
 from playground.runs.directory import RunDirectory
+from playground.runs.standby import StandbyWorker
 from playground.ui import form, train_page
 from tests.ui import fake_run
 
@@ -27,7 +28,7 @@ def workers(monkeypatch):
         started.append(process)
         return process
 
-    monkeypatch.setattr(launcher, "_spawn", spawn)
+    monkeypatch.setattr(launcher, "new_worker", spawn)
     yield started
     for process in started:
         process.kill()
@@ -66,22 +67,22 @@ def test_an_unknown_preset_is_one_sentence(chosen, values, tmp_path):
 
 def test_start_starts_the_run_that_the_form_describes(values, tmp_path, workers):
     values["kl.coef"] = 0.25
-    view, notes, button = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path)
+    view, notes, button = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path, StandbyWorker())
     run = RunDirectory.open(tmp_path / view["run"])
     assert run.config().kl.coef == 0.25 and run.config().about.title == "Kinder reviews"
     assert label(button) == "A run is training: stop it first" and notes["problems"] == []
 
 
 def test_a_double_click_shows_the_run_that_the_first_click_started(values, tmp_path, workers):
-    first, _, _ = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path)
-    second, notes, _ = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path)
+    first, _, _ = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path, StandbyWorker())
+    second, notes, _ = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path, StandbyWorker())
     assert second["run"] == first["run"] and notes["problems"] == [] and len(workers) == 1
 
 
 def test_a_second_start_with_other_settings_is_refused_in_words(values, tmp_path, workers):
-    train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path)
+    train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path, StandbyWorker())
     values["seed"] = 5
-    _, notes, button = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path)
+    _, notes, button = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path, StandbyWorker())
     assert "still training" in notes["problems"][0]["message"] and len(workers) == 1
     assert label(button) == "A run is training: stop it first"
 
@@ -89,7 +90,7 @@ def test_a_second_start_with_other_settings_is_refused_in_words(values, tmp_path
 def test_an_outputs_folder_that_cannot_be_written_is_said(values, tmp_path, workers):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    _, notes, _ = train_page.started("kinder-reviews", {}, as_tuple(values), blocked)
+    _, notes, _ = train_page.started("kinder-reviews", {}, as_tuple(values), blocked, StandbyWorker())
     assert "Cannot write to the outputs folder" in notes["problems"][0]["message"] and not workers
 
 

@@ -1,0 +1,89 @@
+"""The client of the standby worker: a process that has imported PyTorch before anybody clicks on Start.
+
+Half of the time from the click to the first update is imports. So the web process keeps one worker waiting
+(`playground.training.standby`), gives it the next run, and holds no torch itself. Nothing depends on it: where none
+waits, a run starts in a new process as ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+from typing import IO
+
+from playground.runs import launcher
+from playground.runs.directory import RunDirectory
+
+STANDBY_MODULE = "playground.training.standby"
+CHANNEL_FD_VARIABLE = "PLAYGROUND_CHANNEL_FD"
+
+
+class StandbyWorker:
+    """At most one waiting process. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._closed = False
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that waits."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    def prepare(self) -> None:
+        """Have a process waiting. Returns at once; does nothing where one waits already or cannot be started."""
+        with self._lock:
+            if self._closed or self.pid is not None:
+                return
+            self._drop()
+            ours, theirs = socket.socketpair()
+            with theirs, contextlib.suppress(OSError):  # no standby is no loss: the launcher says what is wrong
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", STANDBY_MODULE],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                    cwd=launcher.PROJECT,
+                    env={**launcher.torch_environment(), CHANNEL_FD_VARIABLE: str(theirs.fileno())},
+                )
+            self._channel = ours
+
+    def worker_for(self, run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+        """The worker of `run`: the waiting process, or a new one. It gets the run's lock and log with the open files.
+
+        A process that is still importing finds the run when it is done; until then the lock lives in the channel.
+        """
+        with self._lock:
+            process, channel = self._process, self._channel
+            self._process = self._channel = None
+        if process is not None and channel is not None:
+            with channel, open(run.log_path, "wb") as log, contextlib.suppress(OSError):
+                if process.poll() is None:
+                    message = os.fsencode(run.path.resolve())
+                    socket.send_fds(channel, [message], [lock.fileno(), log.fileno()])
+                    return process
+        return launcher.new_worker(run, lock)
+
+    def close(self) -> None:
+        """End the waiting process, if there is one, and start no other. A worker that has a run goes on."""
+        with self._lock:
+            self._closed = True
+            self._drop()
+
+    def _drop(self) -> None:
+        process, channel = self._process, self._channel
+        self._process = self._channel = None
+        if channel is not None:
+            channel.close()  # what the process takes as its end, even if we are killed
+        if process is not None:
+            process.kill()
+            process.wait()

@@ -1,0 +1,85 @@
+"""The worker that waits for its run: as good as a new one, and never in the way."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from playground.runs import launcher
+from playground.runs.standby import StandbyWorker
+from tests.support import PROJECT, wait_until
+from tests.training.test_worker import DEADLINE_SECONDS, config
+
+
+@pytest.fixture
+def standby():
+    made = StandbyWorker()
+    yield made
+    made.close()
+
+
+def test_the_waiting_process_becomes_the_worker_of_the_run(standby, outputs):
+    standby.prepare()
+    waiting = standby.pid
+    standby.prepare()
+    assert standby.pid == waiting, "one at a time"
+    run, process = launcher.start(config(), outputs, "one", spawn=standby.worker_for)
+    assert process.pid == waiting and standby.pid is None
+    assert run.is_alive(), "also while it is still importing"
+    assert process.wait(DEADLINE_SECONDS) == 0, run.log_tail()
+    assert (run.status().state, run.status().pid, run.status().update) == ("finished", waiting, 3)
+    assert not run.is_alive() and launcher.living_run(outputs) is None
+
+
+def test_a_run_is_the_same_in_a_new_process_and_in_one_that_waited(standby, outputs):
+    standby.prepare()
+    scores = []
+    for name, spawn in (("waited", standby.worker_for), ("new", None)):
+        run, process = launcher.start(config(), outputs, name, spawn=spawn)
+        assert process.wait(DEADLINE_SECONDS) == 0, run.log_tail()
+        scores.append([(line.score_mean, line.kl_to_reference, line.grad_norm) for line in run.metrics()])
+    assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize("when", ["never prepared", "died while it waited"])
+def test_without_a_waiting_process_a_new_one_is_started(when, standby, outputs, fake_worker):
+    if when != "never prepared":
+        standby.prepare()
+        pid = standby.pid
+        os.kill(pid, 9)
+        wait_until(lambda: standby.pid is None)
+    run, process = launcher.start(config(name="finish"), outputs, "one", spawn=standby.worker_for)
+    assert process.wait(20) == 0 and run.status().state == "finished"
+
+
+def test_it_says_in_the_log_of_the_run_what_the_worker_prints(standby, outputs):
+    standby.prepare()
+    broken = config(prompts={"source": str(outputs / "no-such-file.txt")})
+    run, process = launcher.start(broken, outputs, "one", spawn=standby.worker_for)
+    assert process.wait(DEADLINE_SECONDS) == 1
+    assert run.status().reason == "invalid" and "no-such-file.txt" in run.log_tail()
+
+
+def test_the_waiting_process_does_not_outlive_the_web_process():
+    code = (
+        "import os; from playground.runs.standby import StandbyWorker; "
+        "standby = StandbyWorker(); standby.prepare(); print(standby.pid, flush=True); os._exit(1)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    pid = int(done.stdout)
+    wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie", DEADLINE_SECONDS)
+
+
+def test_closed_means_that_none_waits_and_a_started_run_goes_on(standby, outputs: Path):
+    standby.prepare()
+    run, process = launcher.start(config(), outputs, "one", spawn=standby.worker_for)
+    standby.prepare()
+    waiting = standby.pid
+    standby.close()
+    assert standby.pid is None and not psutil.pid_exists(waiting)
+    standby.prepare()
+    assert standby.pid is None
+    assert process.wait(DEADLINE_SECONDS) == 0 and run.status().state == "finished"

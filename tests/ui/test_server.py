@@ -70,9 +70,10 @@ def test_building_the_page_leaves_no_files_in_the_source():
 
 def test_a_thread_that_hangs_does_not_keep_the_process(tmp_path):
     code = (
-        "import os, signal, threading; from types import SimpleNamespace; from pathlib import Path; from playground.ui import server; "
-        "server.EXIT_SECONDS = 1; server.launch = lambda *_: server.Running(None, '', None, None, SimpleNamespace(prepare=lambda: None), None); "
-        "server.Running.close = lambda self: threading.Event().wait(); "
+        "import os, signal, threading; from pathlib import Path; from types import SimpleNamespace; "
+        "from playground.ui import server; server.EXIT_SECONDS = 1; "
+        "running = SimpleNamespace(url='', standby=SimpleNamespace(prepare=lambda: None), "
+        "close=lambda: threading.Event().wait()); server.launch = lambda *_: running; "
         "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start(); "
         f"server.serve(outputs=Path({str(tmp_path)!r}))"
     )

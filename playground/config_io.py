@@ -104,16 +104,27 @@ def load(path: Path, overrides: list[str] | None = None) -> RunConfig:
     return config
 
 
+def parse_override(override: str) -> tuple[str, Any]:
+    """`path=value` -> dotted path, and the value read as YAML.
+
+    Raises:
+        InvalidConfig: if it has no `=`, or no path.
+    """
+    path, equals, raw = override.partition("=")
+    path = path.strip()
+    if not equals or not all(path.split(".")):
+        raise InvalidConfig([Problem(override, "Write it as path=value, for example kl.coef=0.2.")])
+    return path, _yaml_value(raw)
+
+
 def set_path(data: dict[str, Any], override: str) -> None:
-    """Apply one `path=value` to plain configuration data, in place. The value is read as YAML.
+    """Apply one `path=value` to plain configuration data, in place.
 
     Raises:
         InvalidConfig: if it has no `=`, or a part of the path is not there.
     """
-    path, equals, raw = override.partition("=")
-    keys = path.strip().split(".")
-    if not equals or not all(keys):
-        raise InvalidConfig([Problem(override, "Write it as path=value, for example kl.coef=0.2.")])
+    path, value = parse_override(override)
+    keys = path.split(".")
     node: Any = data
     for position, key in enumerate(keys):
         last = position == len(keys) - 1
@@ -129,7 +140,7 @@ def set_path(data: dict[str, Any], override: str) -> None:
         else:
             raise InvalidConfig([Problem(here, f"`{'.'.join(keys[:position])}` is a single value, not a group.")])
         if last:
-            node[index] = _yaml_value(raw)
+            node[index] = value
         else:
             node = node[index]
 

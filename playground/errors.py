@@ -43,6 +43,10 @@ class RunBusy(PlaygroundError):
     """Another run is training in the same outputs folder."""
 
 
+class RunNotSteerable(PlaygroundError):
+    """A run that has ended, or whose engine cannot be paused or changed in mid-run."""
+
+
 class OutputsNotWritable(PlaygroundError):
     """The outputs folder cannot be made or written."""
 

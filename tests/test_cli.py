@@ -265,12 +265,37 @@ def test_stop_gives_up_at_its_deadline_with_exit_1(run: Run, outputs: Path) -> N
     process.wait(timeout=20)
 
 
-def test_resume_says_that_it_comes_later(run: Run, outputs: Path) -> None:
+def test_resuming_a_run_that_has_ended_says_that_it_comes_later(run: Run, outputs: Path) -> None:
+    _, process = launcher.start(small_config(), outputs, "one")
+    process.wait(timeout=20)
     result = run("resume", outputs / "one")
     assert result.code == 2 and "comes with a later version" in result.err
 
 
-@pytest.mark.parametrize("command", ["stop", "show"])
+def test_steering_commands_drop_their_requests(run: Run, outputs: Path) -> None:
+    started, process = launcher.start(small_config("wait"), outputs, "one")
+    wait_until(lambda: started.status().state == "running")
+    for command, word in (("pause", "pauses"), ("step", "one more update"), ("resume", "goes on")):
+        result = run(command, started.path)
+        assert result.code == 0 and word in result.out
+        assert [path.name for path in started.control_path.iterdir()] == [command]
+    result = run("set", "one", "kl.coef=0.2", "ppo.clip_range=3e-1", "--outputs", outputs)
+    assert result.code == 0
+    assert result.out == (
+        "one: kl.coef becomes 0.2 at the next update.\none: ppo.clip_range becomes 0.3 at the next update.\n"
+    )
+    result = run("set", "one", "kl.coef=-1", "seed=3", "kl.coef", "--outputs", outputs)
+    assert result.code == 2 and "path=value" in result.err
+    result = run("set", "one", "kl.coef=-1", "seed=3", "--outputs", outputs)
+    assert result.code == 2 and "seed: cannot be changed" in result.err and "kl.coef: must be at least 0" in result.err
+    assert len(list(started.control_path.glob("set-*.json"))) == 1
+    started.request_stop()
+    process.wait(timeout=20)
+    result = run("set", "one", "kl.coef=0.2", "--outputs", outputs)
+    assert result.code == 2 and "has already ended" in result.err
+
+
+@pytest.mark.parametrize("command", ["stop", "show", "pause", "step", "resume"])
 @pytest.mark.parametrize("name", ["nothing/here", "nothing", "Not An Id", "../x"])
 def test_a_folder_that_is_no_run_exits_2(run: Run, outputs: Path, command: str, name: str) -> None:
     result = run(command, name, "--outputs", outputs)
@@ -524,7 +549,20 @@ def test_pretrain_hands_over(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
 def test_help_names_every_command(run: Run) -> None:
     result = run("--help")
     assert result.code == 0
-    for command in ("app", "train", "resume", "stop", "runs", "show", "generate", "pretrain", "doctor"):
+    for command in (
+        "app",
+        "train",
+        "set",
+        "pause",
+        "step",
+        "resume",
+        "stop",
+        "runs",
+        "show",
+        "generate",
+        "pretrain",
+        "doctor",
+    ):
         assert f"\n  {command} " in result.out
     assert "kinder-reviews" in run("train", "--help").out
 

@@ -24,13 +24,14 @@ from playground.errors import (
     PromptsUnusable,
     RunExists,
     RunNotFound,
+    RunNotSteerable,
 )
-from playground.runs import history, launcher
+from playground.runs import control, history, launcher
 from playground.runs.directory import RunDirectory
 from playground.runs.model_service import GeneratedSample, ModelService
 
 FAILED, CANNOT = 1, 2
-CALLERS_MISTAKES = (InvalidConfig, ModelNotFound, PromptsUnusable, RunExists, RunNotFound)
+CALLERS_MISTAKES = (InvalidConfig, ModelNotFound, PromptsUnusable, RunExists, RunNotFound, RunNotSteerable)
 STOP_POLL_SECONDS = 0.05
 
 app = typer.Typer(
@@ -119,8 +120,13 @@ def train(
 
 
 @app.command()
-def resume(run_dir: RunArgument) -> None:
-    """Continue an interrupted run (not in this version yet)."""
+def resume(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
+    """Let a paused run go on. (Continuing an interrupted run is not in this version yet.)"""
+    run = _find(run_dir, outputs)
+    if not run.status().ended:
+        control.request_resume(run)
+        print(f"{run.id} goes on.")
+        return
     printing.complain("resume comes with a later version. Start the run again with `train RUN_DIR/config.yaml`.")
     raise typer.Exit(CANNOT)
 
@@ -149,6 +155,37 @@ def stop(
         time.sleep(STOP_POLL_SECONDS)
         status = run.status()
     print(f"{run.id} has ended: {status.state}, after update {status.update} of {status.num_updates}.")
+
+
+@app.command(name="set")
+def set_command(
+    run_dir: RunArgument,
+    edits: Annotated[
+        list[str], typer.Argument(metavar="path=value...", help=f"One or more of {', '.join(control.LIVE_FIELDS)}.")
+    ],
+    outputs: Outputs = DEFAULT_OUTPUTS,
+) -> None:
+    """Change settings of a run that is training, for example `set RUN_DIR kl.coef=0.2`. Applied at its next update."""
+    run = _find(run_dir, outputs)
+    asked = control.request_edits(run, [control.Edit(*config_io.parse_override(text)) for text in edits])
+    for field, value in asked:
+        print(f"{run.id}: {field} becomes {value:g} at the next update.")
+
+
+@app.command()
+def pause(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
+    """Let a run wait after the update it is in."""
+    run = _find(run_dir, outputs)
+    control.request_pause(run)
+    print(f"{run.id} pauses after the update it is in.")
+
+
+@app.command()
+def step(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
+    """Let a paused run do one more update."""
+    run = _find(run_dir, outputs)
+    control.request_step(run)
+    print(f"{run.id} does one more update and pauses again.")
 
 
 @app.command()

@@ -124,7 +124,7 @@ class RunDirectory:
         """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
         status = self._status_on_disk()
         if status.ended or self.is_alive():
-            return self._with_stop_request(status)
+            return self._with_requests(status)
         status = self._status_on_disk()  # it may have ended between the two looks
         if status.ended:
             return status
@@ -172,9 +172,12 @@ class RunDirectory:
         except (OSError, ValidationError):
             return Status(state="interrupted", reason="damaged", message="Its status.json is missing or damaged.")
 
-    def _with_stop_request(self, status: Status) -> Status:
+    def _with_requests(self, status: Status) -> Status:
+        """What was asked for shows at once, also while the worker is in the middle of an update."""
         if not status.ended and self.stop_requested:
             return status.model_copy(update={"state": "stopping"})
+        if status.state == "running" and (self.control_path / "pause").exists():
+            return status.model_copy(update={"phase": "pausing after this update"})
         return status
 
 

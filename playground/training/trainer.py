@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,6 +119,18 @@ class PPOTrainer:
         if metrics.kl_to_reference is not None:
             self.kl_controller.observe(metrics.kl_to_reference, len(rollout.episodes))
         return metrics
+
+    def change(self, config: RunConfig, fields: Collection[str]) -> None:
+        """Go on with other live settings from the next update.
+
+        Args:
+            fields: what was set, for example `kl.coef`: beta is set even where the controller has moved it meanwhile.
+        """
+        self.config = config
+        if "kl.coef" in fields:
+            self.kl_controller.coef = config.kl.coef
+        if isinstance(self.kl_controller, AdaptiveKL):
+            self.kl_controller.target = config.kl.target
 
     # -- collect ------------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from playground.config import RunConfig
 from playground.errors import PlaygroundError, TrainingDiverged
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import adopt_lock, take_lock
+from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
 
 
@@ -72,8 +73,10 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
     try:
         session.look("before")
         writer.set_status(state="running", phase="training")
+        steering = Steering(writer, config, session.trainer.change, between)
         for update in range(1, config.ppo.num_updates + 1):
             last = update == config.ppo.num_updates
+            steering.before_update()
             session.update()
             if last or update % config.evaluation.every == 0:
                 session.look("after" if last else "during")

@@ -20,6 +20,7 @@ from playground.rewards.rules import words
 from playground.runs import launcher
 from playground.runs.directory import RunDirectory
 from playground.runs.records import Sample, UpdateMetrics
+from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
 
 SECONDS_VARIABLE = "FAKE_SECONDS_PER_UPDATE"
@@ -102,15 +103,25 @@ def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.
         if seconds_per_update:
             time.sleep(seconds)
 
+    def stop_if_asked() -> None:
+        if writer.run.stop_requested:
+            raise InterruptedError
+
     writer.set_status(state="running", phase="loading the model")
     wait(min(1.0, seconds_per_update))
     writer.event("score_scale", "Score scale measured on the untrained model: mean -0.50, sd 1.90.", mean=-0.5, sd=1.9)
     writer.set_status(phase="answering the fixed prompts")
     writer.samples(samples(0, updates, config.evaluation.num_prompts, config.kl.coef))
+    current = [config]
+    steering = Steering(writer, config, lambda changed, _: current.__setitem__(0, changed), stop_if_asked)
     for update in range(1, updates + 1):
-        if writer.run.stop_requested:
+        try:
+            stop_if_asked()
+            steering.before_update()
+        except InterruptedError:
             writer.finish("stopped", "asked", "Stopped when asked to; what was learned so far is saved.")
             return
+        config = current[0]
         if fail_at == update:
             print("Traceback (most recent call last):\n  ...\nTrainingDiverged: The loss became infinite.")
             writer.finish("failed", "diverged", "The loss became infinite. Lower the learning rate and start again.")

@@ -1,0 +1,154 @@
+"""Steering a living run through its control folder: pause, resume, step, and new values for live settings.
+
+The page and the command line drop files (`pause`, `resume`, `step`, `set-*.json`); the worker takes them between two
+updates. Nobody waits for anybody. Stopping is `RunDirectory.request_stop`, because it is looked at more often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+import uuid
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from playground import config_io
+from playground.config import RunConfig, knobs
+from playground.errors import InvalidConfig, Problem, RunNotSteerable
+from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.records import Event
+
+EDIT = "edit"  # kind of the event that records an applied change
+LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
+COMMANDS = ("pause", "resume", "step")
+MAX_EDIT_BYTES = 10_000
+
+
+class Edit(NamedTuple):
+    """One applied or requested change of a live setting."""
+
+    field: str
+    value: Any
+
+
+def request_pause(run: RunDirectory) -> None:
+    """Ask the run to wait after the update it is in. Raises: RunNotSteerable."""
+    _command(run, "pause")
+
+
+def request_resume(run: RunDirectory) -> None:
+    """Let a paused run go on. Raises: RunNotSteerable."""
+    _command(run, "resume")
+
+
+def request_step(run: RunDirectory) -> None:
+    """Ask for one more update, and a pause after it. Raises: RunNotSteerable."""
+    _command(run, "step")
+
+
+def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
+    """Ask for new values of live settings, all of them applied together before the next update.
+
+    Returns:
+        the edits with their values as they will be applied (numbers, not text).
+
+    Raises:
+        InvalidConfig: if a field is not a live setting or a value is out of range; then none is requested.
+        RunNotSteerable.
+    """
+    edits = list(edits)
+    _check_steerable(run)
+    changed = edited(run.config(), edits)
+    edits = [Edit(edit.field, value_of(changed, edit.field)) for edit in edits]
+    name = f"set-{time.time_ns():020d}-{uuid.uuid4().hex[:6]}.json"
+    write_atomically(run.control_path / name, json.dumps(dict(edits)))
+    return edits
+
+
+def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
+    """The configuration with live settings changed.
+
+    Raises:
+        InvalidConfig: with every problem at once: fields that are not live, values that are out of range.
+    """
+    data = config.model_dump(mode="json")
+    problems = []
+    for field, value in edits:
+        if field not in LIVE_FIELDS:
+            live = ", ".join(LIVE_FIELDS)
+            problems.append(Problem(field, f"cannot be changed while a run goes. These can: {live}."))
+            continue
+        group, _, name = field.rpartition(".")
+        data[group][name] = value
+    changed = config
+    try:
+        changed = config_io.from_dict(data)
+    except InvalidConfig as error:
+        problems += error.problems
+    if problems:
+        raise InvalidConfig(problems)
+    return changed
+
+
+def current_config(run: RunDirectory) -> RunConfig:
+    """The configuration as it is now: config.yaml and every edit that was applied since."""
+    return edited(run.config(), edits_of(run.events()))
+
+
+def edits_of(events: Iterable[Event]) -> list[Edit]:
+    """What was changed in the course of a run, in order."""
+    return [Edit(str(event.data["field"]), event.data["value"]) for event in events if event.kind == EDIT]
+
+
+class Taken(NamedTuple):
+    """What the worker found in the control folder."""
+
+    commands: list[str]
+    edits: list[Edit]
+    refused: list[str]
+
+
+def take(run: RunDirectory) -> Taken:
+    """In the worker: the requests that wait, the oldest first, removed from the folder. Damaged ones are refused."""
+    found = Taken([], [], [])
+    for path in sorted(run.control_path.glob("set-*.json")):
+        try:
+            raw = path.read_bytes()[:MAX_EDIT_BYTES]
+            data = json.loads(raw)
+            found.edits.extend(Edit(str(field), value) for field, value in data.items())
+        except (OSError, ValueError, AttributeError, RecursionError):
+            found.refused.append(f"A request to change settings could not be read ({path.name}); it was ignored.")
+        path.unlink(missing_ok=True)
+    waiting = []
+    for name in COMMANDS:
+        path = run.control_path / name
+        with contextlib.suppress(OSError):
+            waiting.append((path.stat().st_mtime_ns, name))
+            path.unlink(missing_ok=True)
+    found.commands.extend(name for _, name in sorted(waiting))
+    return found
+
+
+def _command(run: RunDirectory, name: str) -> None:
+    _check_steerable(run)
+    for other in COMMANDS:
+        if other != name:
+            (run.control_path / other).unlink(missing_ok=True)  # the last word counts
+    write_atomically(run.control_path / name, json.dumps({"time": time.time()}))
+
+
+def _check_steerable(run: RunDirectory) -> None:
+    status = run.status()
+    if status.ended:
+        raise RunNotSteerable(f"{run.id} has already ended ({status.state}); there is nothing to steer.")
+    if run.config().engine != "playground":
+        raise RunNotSteerable(
+            f"{run.id} runs on TRL's own trainer, which cannot be paused or changed in mid-run; it can be stopped."
+        )
+
+
+def value_of(config: RunConfig, field: str) -> Any:
+    """The value of a dotted field, for example `kl.coef`."""
+    group, _, name = field.rpartition(".")
+    return getattr(getattr(config, group), name)

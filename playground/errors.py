@@ -63,6 +63,10 @@ class RewardFailed(PlaygroundError):
     """A reward function raised, or returned something other than one number or None for each completion."""
 
 
+class RewardNotFinite(RewardFailed):
+    """A reward function returned an infinite value or not a number."""
+
+
 class TrainingDiverged(PlaygroundError):
     """A loss, gradient or weight became infinite or not a number."""
 

@@ -111,7 +111,7 @@ def train(
     configuration (every error is listed), 3 stopped.
     """
     config = config_io.load(catalog.preset_path(preset), set_)
-    catalog.check(config)
+    catalog.check(config, outputs)
     run, process = launcher.start(config, outputs, run_id)
     display = following.display(json)
     status = following.follow(run, process, display)

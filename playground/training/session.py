@@ -11,6 +11,7 @@ import torch
 
 from playground import catalog
 from playground.config import RunConfig
+from playground.errors import ModelNotFound
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import available_cores
 from playground.runs.records import Stage
@@ -39,7 +40,7 @@ class Session:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.policy, self.tokens = models.load(catalog.model_folder(config.model.source), device)
         limit_threads(self.policy)
-        self.reference = self.policy.frozen_copy()
+        self.reference = self._load_reference(device)
         room = self.policy.context_length - config.sampling.max_new_tokens
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
         if not self.split.held_out:
@@ -49,21 +50,33 @@ class Session:
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
         )
 
+    def _load_reference(self, device: torch.device) -> models.LanguageModel:
+        source = self.config.reference.source
+        if source == catalog.START:
+            return self.policy.frozen_copy()
+        reference, tokens = models.load(catalog.reference_folder(source, self.run.path.parent), device)
+        if tokens.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
+            raise ModelNotFound(
+                f"reference.source: {source} has another tokenizer than {self.config.model.source}, so their "
+                "probabilities cannot be compared. Choose a model of the same family."
+            )
+        return reference.frozen()
+
     def fix_scale(self) -> None:
         """Fix the scale of the score on samples of the reference, and record it."""
         config, training = self.config, self.split.training
         asked = [training[number % len(training)] for number in range(SCALE_SAMPLES)]
         seeds = [derived_seed(config.seed, "scale", number) for number in range(SCALE_SAMPLES)]
         episodes, _ = evaluation.answer(
-            self.policy, None, self.tokens, asked, seeds, config.sampling.temperature, config.sampling.max_new_tokens,
-            config.ppo.micro_batch_size, self.between,
+            self.reference, None, self.tokens, asked, seeds, config.sampling, config.ppo.micro_batch_size, self.between,
         )  # fmt: skip
         scale = self.scorer.fit_scale([prompt.text for prompt in asked], episodes.texts(self.tokens))
         self.writer.event("score_scale", mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES)
 
     def look(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
-        reference = None if stage == "before" else self.reference
+        same = stage == "before" and self.config.reference.source == catalog.START
+        reference = None if same else self.reference
         samples = evaluation.evaluate(
             self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
             self.trainer.updates_done, self.between,
@@ -83,7 +96,7 @@ class Session:
         scale = self.scorer.scale
         facts = {"score_mean": scale.mean, "score_sd": scale.sd, "kl_coef": self.trainer.kl_controller.coef}
         folder = checkpoints.save(
-            self.run.checkpoints_path, self.trainer.updates_done, self.policy, self.trainer.value_head, self.tokens,
+            self.run.checkpoints_path, self.trainer.updates_done, self.policy, self.trainer.critic, self.tokens,
             facts,
         )  # fmt: skip
         checkpoints.prune(self.run.checkpoints_path, self.config.checkpoint.keep)

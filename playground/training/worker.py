@@ -57,7 +57,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
     Raises:
         StopRequested, PlaygroundError, and whatever the machine throws; `_reported` turns each into a terminal state.
     """
-    catalog.check(config)
+    catalog.check(config, run.path.parent)
     writer.set_status(phase="loading PyTorch")
     from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
 

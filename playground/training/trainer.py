@@ -92,7 +92,9 @@ class PPOTrainer:
         ]
         if self.critic.trunk is not None:
             groups.append({"params": list(self.critic.trunk.parameters()), "factor": 1.0})
-        self.optimizer = torch.optim.AdamW(groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0)
+        self.optimizer = torch.optim.AdamW(
+            groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
+        )
         self.kl_controller = (
             AdaptiveKL(config.kl.coef, config.kl.target, config.kl.horizon)
             if config.kl.controller == "adaptive"
@@ -187,7 +189,9 @@ class PPOTrainer:
         temperature = self.config.sampling.temperature
         log_probs, exact_kl = torch.zeros_like(episodes.log_probs), torch.zeros_like(episodes.log_probs)
         everything = torch.arange(len(episodes))
-        for rows in micro_batches(everything, packed.totals, self.config.ppo.micro_batch_size):
+        for rows in micro_batches(
+            everything, packed.totals, self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
+        ):
             self.between()
             ids, predicts = packed.rows(rows)
             mask = episodes.mask[rows]
@@ -273,7 +277,7 @@ class PPOTrainer:
         num_tokens = episodes.mask[rows].sum()
         self.optimizer.zero_grad(set_to_none=True)
         sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=advantages.device))
-        for micro in micro_batches(rows, rollout.packed.totals, ppo.micro_batch_size):
+        for micro in micro_batches(rows, rollout.packed.totals, ppo.micro_batch_size, self.policy.call_overhead_tokens):
             self.between()
             mask = episodes.mask[micro]
             log_probs, values, entropies = self.forward(rollout.packed, micro, episodes.completion_ids[micro][mask])
@@ -411,7 +415,8 @@ def score_tokens(
 ) -> Tensor:
     """log-probs [B, C] that `model` gives to the sampled tokens at the sampling temperature; 0 where masked."""
     log_probs = torch.zeros_like(episodes.log_probs)
-    for rows in micro_batches(torch.arange(len(episodes)), packed.totals, micro_batch_size):
+    everything = torch.arange(len(episodes))
+    for rows in micro_batches(everything, packed.totals, micro_batch_size, model.call_overhead_tokens):
         between()
         ids, predicts = packed.rows(rows)
         mask = episodes.mask[rows]
@@ -427,10 +432,27 @@ def put(whole: Tensor, rows: Tensor, mask: Tensor, values: Tensor) -> None:
     whole[rows] = part
 
 
-def micro_batches(rows: Tensor, lengths: Tensor, size: int) -> Iterator[Tensor]:
-    """Cut episodes into groups of similar length, so that little is padding."""
+def micro_batches(rows: Tensor, lengths: Tensor, size: int, overhead_tokens: float = math.inf) -> Iterator[Tensor]:
+    """Cut episodes into groups of similar length, so that little is padding.
+
+    Of all ways to cut the episodes, ordered by length, into groups of at most `size`, the one with the least padded
+    tokens plus `overhead_tokens` for each group; with infinite overhead the fewest groups.
+    """
     order = torch.argsort(lengths[rows].cpu(), stable=True)
-    yield from rows[order].split(size)
+    count = len(rows)
+    widths = lengths[rows].cpu()[order].numpy()
+    overhead = min(overhead_tokens, 2.0 * float(widths[-1]) * count)  # more than all tokens is as good as infinite
+    cost, first = np.zeros(count + 1), np.zeros(count + 1, dtype=int)  # of the best cut of the first n episodes
+    for end in range(1, count + 1):
+        starts = np.arange(max(0, end - size), end)
+        costs = cost[starts] + widths[end - 1] * (end - starts) + overhead
+        first[end] = starts[costs.argmin()]
+        cost[end] = costs.min()
+    sizes, end = [], count
+    while end:
+        sizes.append(int(end - first[end]))
+        end = first[end]
+    yield from rows[order].split(sizes[::-1])
 
 
 def _mean(values: list[float | None] | list[float]) -> float | None:

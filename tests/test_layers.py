@@ -13,11 +13,12 @@ import pytest
 
 from tests.support import PROJECT
 
-BASE = {"errors", "config", "config_io"}
+BASE = {"errors", "config", "config_io", "engines"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "config": {"errors"},
     "config_io": {"config", "errors"},
+    "engines": {"config", "errors"},
     "pocket": {"pocket", "errors"},
     "rewards": {"rewards", "pocket", *BASE},
     "catalog": {"pocket", *BASE},

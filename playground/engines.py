@@ -107,6 +107,11 @@ DIFFERENCES = (
         "learned.",
         "test_the_end_is_not_trained_where_padding_is_the_end",
     ),
+    Difference(
+        "A sampled padding token ends the text",
+        "TRL tells padding from text by the token's id; a policy that samples that token has, for TRL, stopped there.",
+        "test_a_sampled_padding_token_counts_as_the_end",
+    ),
 )
 
 

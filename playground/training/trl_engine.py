@@ -48,8 +48,8 @@ class SpecialTokens:
 class PromptFeed:
     """Dataset and collator in one: hands TRL the prompts of each update, in the order of our own engine.
 
-    TRL's sampler shuffles positions; which prompts make a batch does not depend on it. Long enough that TRL never reaches
-    its end, where it would take extra optimizer steps.
+    TRL's sampler shuffles positions; which prompts make a batch does not depend on it. Long enough that TRL never
+    reaches its end, where it would take extra optimizer steps.
     """
 
     def __init__(self, config: RunConfig, prompts: list[Prompt], tokens: Tokens) -> None:

@@ -96,7 +96,7 @@ def test_the_last_batch_of_a_dataset_takes_extra_optimizer_steps(tmp_path, batch
 
 
 def test_a_dataset_smaller_than_a_batch_gives_an_empty_loader(tmp_path):
-    """`train()` draws from `while True: yield from dataloader`; over an empty one that spins for ever, so: not called."""
+    """`train()` draws from `while True: yield from dataloader`; over an empty one that spins for ever: not run here."""
     assert len(PlainTRL(tmp_path, prompts=[[1, 3]] * 7).trainer.dataloader) == 0
     assert len(PlainTRL(tmp_path, prompts=[[1, 3]] * 8).trainer.dataloader) == 1
     assert "while True:\n                yield from dataloader" in inspect.getsource(PPOTrainer.train)

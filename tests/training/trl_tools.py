@@ -1,11 +1,12 @@
-"""For the tests of `engine: trl`: TRL's trainer on tiny models, with and without our adapter, and a look into its loop.
+"""For the tests of `engine: trl`: TRL's trainer on tiny models without our adapter, and a look into its loop.
 
-TRL's intermediate values live in the local variables of one long method. They are read from its frame while it waits for
-a callback: nothing in TRL is replaced.
+TRL's intermediate values live in the local variables of one long method. They are read from its frame while it waits
+for a callback: nothing in TRL is replaced.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import PrinterCallback, TrainerCallback
-from trl.experimental.ppo import PPOConfig, PPOTrainer
 
 from playground.training.models import LanguageModel
 from playground.training.sampling import left_pad
 from playground.training.trl_engine import BackboneOutput, SpecialTokens, ValueModel
 from tests.training import tiny
+
+os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+from trl.experimental.ppo import PPOConfig, PPOTrainer  # noqa: E402
 
 PROMPTS = [[1, 3, 4, 5], [1, 4], [1, 6, 6, 6, 6], [1, 8, 9]]
 

@@ -23,7 +23,7 @@ from playground.training.trl_engine import BackboneOutput, SpecialTokens, ValueM
 from tests.training import tiny
 
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
-from trl.experimental.ppo import PPOConfig, PPOTrainer  # noqa: E402
+from trl.experimental.ppo import PPOConfig, PPOTrainer
 
 PROMPTS = [[1, 3, 4, 5], [1, 4], [1, 6, 6, 6, 6], [1, 8, 9]]
 

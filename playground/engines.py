@@ -140,7 +140,10 @@ def unsupported(config: RunConfig) -> list[Problem]:
     say("ppo.entropy_coef", 0.0, "has no entropy bonus.")
     say("ppo.update_kl_stop", None, "does not end an update early.")
     say("sampling.top_k", None, "always samples from the full distribution.")
-    say("sampling.top_p", None, "always samples from the full distribution.")
+    if config.sampling.top_p != 1:
+        say("sampling.top_p", None, "always samples from the full distribution.")
+    if config.kl.estimator != "k3":
+        say("kl.estimator", "k1", "knows k1 and k3 only.")
     return found
 
 
@@ -158,6 +161,12 @@ def notes(config: RunConfig) -> list[str]:
             f"TRL's value clip is always on: an empty ppo.value_clip_range becomes {NO_VALUE_CLIP:g}, which no value "
             "ever reaches."
         )
+    if config.model.critic == "shared":
+        found.append("TRL trains a second full model as critic, whatever model.critic says: about twice the memory.")
+    if ppo.warmup_updates:
+        found.append(f"TRL's warm-up begins at 0: nothing is learned in update 1 of {ppo.warmup_updates}.")
+    if config.kl.estimator == "k3":
+        found.append("With kl.estimator k3 TRL does not tell the KL itself (k1); its chart stays empty.")
     return found
 
 
@@ -174,7 +183,8 @@ def trl_settings(config: RunConfig) -> dict[str, Any]:
         "local_rollout_forward_batch_size": min(ppo.batch_size, ROLLOUT_ROWS),
         # the algorithm
         "learning_rate": ppo.learning_rate,
-        "lr_scheduler_type": ppo.schedule,
+        "lr_scheduler_type": ppo.schedule + "_with_warmup" * (ppo.schedule == "constant" and ppo.warmup_updates > 0),
+        "warmup_steps": ppo.warmup_updates,
         "adam_epsilon": ADAM_EPSILON,
         "weight_decay": 0.0,
         "max_grad_norm": ppo.max_grad_norm,
@@ -185,7 +195,7 @@ def trl_settings(config: RunConfig) -> dict[str, Any]:
         "lam": ppo.gae_lambda,
         "whiten_rewards": False,
         "kl_coef": config.kl.coef,
-        "kl_estimator": "k1",
+        "kl_estimator": config.kl.estimator if config.kl.estimator == "k3" else "k1",
         # the completions
         "response_length": sampling.max_new_tokens,
         "temperature": sampling.temperature,

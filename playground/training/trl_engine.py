@@ -14,7 +14,7 @@ import os
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -205,13 +205,15 @@ class TRLTrainer:
         self.scorer, self.between = scorer, between
         self.feed = PromptFeed(config, prompts, tokens)
         self.reward_model = RewardModel(scorer, tokens, self.feed, between)
-        self.value_head = ValueModel(policy)  # what a checkpoint keeps beside the policy
+        self.critic = ValueModel(policy)  # what a checkpoint keeps beside the policy
         self.kl_controller = FixedKL(config.kl.coef)
         self.warnings = engines.notes(config)
         self.updates_done = 0
         self.tokens_done = 0
         self.optimizer_steps = 0
         self._grad_norms: list[float] = []
+        self._learning_rate = config.ppo.learning_rate  # of the latest optimizer step
+        self._running: Any = None  # TRL's trainer, while it trains
         self._started = self._update_started = time.perf_counter()
 
     def train(self, after_update: Callable[[UpdateMetrics], None] = lambda metrics: None) -> None:
@@ -230,19 +232,20 @@ class TRLTrainer:
         generation.pad_token_id = self.tokens.pad_id  # or else `generate` warns of it for each batch
         watch = self.policy.model.register_forward_pre_hook(lambda *_: self.between())
         with tempfile.TemporaryDirectory(prefix="playground-trl-") as folder:
-            trainer = build(self, folder, listener)
+            self._running = trainer = build(self, folder, listener)
             steps = trainer.optimizer.optimizer.register_step_pre_hook(self._before_step)
             np.random.seed(derived_seed(self.config.seed, "trl") % 2**32)  # the micro-batches' order, unseeded by TRL
             self._update_started = time.perf_counter()
             try:
                 trainer.train()
             finally:
+                self._running = None
                 watch.remove()
                 steps.remove()
                 generation.pad_token_id = pad_before
                 trainer.dataloader.end()  # accelerate would remember it as unfinished
                 trainer.accelerator.free_memory()
-                for model in (self.policy, self.value_head):
+                for model in (self.policy, self.critic):
                     model.zero_grad(set_to_none=True)
                     model.eval()
 
@@ -256,6 +259,27 @@ class TRLTrainer:
             )
         self.optimizer_steps += 1
         self._grad_norms.append(norm)
+        self._learning_rate = float(optimizer.param_groups[0]["lr"])
+
+    def change(self, config: RunConfig, fields: Collection[str]) -> None:
+        """Go on with other live settings from the next update, where TRL reads them anew in each.
+
+        Args:
+            fields: what was set, for example `kl.coef`.
+        """
+        before, self.config = self.config, config
+        self.kl_controller.coef = config.kl.coef
+        for name in set(fields) - {"kl.coef", "ppo.clip_range", "ppo.learning_rate"}:
+            self.warnings.append(f"TRL does not know {name}: the change has no effect.")
+        if self._running is None:
+            return
+        self._running.args.kl_coef = config.kl.coef
+        self._running.args.cliprange = config.ppo.clip_range
+        factor = config.ppo.learning_rate / before.ppo.learning_rate
+        schedule = self._running.lr_scheduler
+        schedule.base_lrs = [base * factor for base in schedule.base_lrs]
+        for group in schedule.optimizer.param_groups:
+            group["lr"] *= factor
 
     def measure(self, logs: dict[str, float]) -> UpdateMetrics:
         """TRL's log of one update, and what went through the reward module -> our metrics. Called once per update.
@@ -263,7 +287,7 @@ class TRLTrainer:
         TRL divides the statistics of the optimisation by the number of minibatches, and averages some of them over
         padding too; both are undone. What it does not tell is None.
         """
-        now = time.perf_counter()
+        now, estimator = time.perf_counter(), self.config.kl.estimator
         ppo, seen = self.config.ppo, self.reward_model.backbone.take()
         penalty = self.config.sampling.missing_eos_penalty
         score = np.array(seen.scores) - penalty * ~np.array(seen.ended)
@@ -294,10 +318,11 @@ class TRLTrainer:
             score_p90=float(np.quantile(score, 0.9)),
             raw_score_mean=_mean(seen.raw),
             terms={name: _mean(values) for name, values in seen.terms.items()},
-            kl_to_reference=logs["objective/kl"],
-            kl_per_token=_finite(kl_per_token),
+            kl_to_reference=logs["objective/kl"] if estimator == "k1" else None,
+            kl_per_token=_finite(kl_per_token) if estimator == "k1" else None,
+            kl_estimates={estimator: logs["objective/kl"]},
             penalised_reward=logs["objective/rlhf_reward"],
-            kl_coef=self.config.kl.coef,
+            kl_coef=self._running.args.kl_coef,
             entropy=_finite(negative_log_prob),  # in expectation the entropy of the policy that wrote the tokens
             update_kl=_finite(logs["policy/approxkl_avg"] * minibatches * over_cells),
             clip_fraction=logs["policy/clipfrac_avg"] * minibatches,
@@ -307,11 +332,11 @@ class TRLTrainer:
             value_loss=logs["loss/value_avg"] * minibatches,
             explained_variance=None,
             grad_norm=_mean(self._grad_norms),
-            learning_rate=logs["lr"],
+            learning_rate=self._learning_rate,
             completion_length=float(np.mean(seen.lengths)),
             eos_fraction=float(np.mean(seen.ended)),
             distinct_2=distinct_n(seen.completions, 2),
-            perplexity_reference=_finite(math.exp(min(negative_log_prob + kl_per_token, 700.0))),
+            perplexity_reference=_exp(negative_log_prob + kl_per_token) if estimator == "k1" else None,
             memory_gb=_memory_gb(self.policy.device),
         )
         self._grad_norms = []
@@ -352,7 +377,7 @@ def build(trainer: TRLTrainer, folder: str, *callbacks: TrainerCallback) -> Any:
         "model": trainer.policy.model,
         "ref_model": trainer.reference.model,
         "reward_model": trainer.reward_model,
-        "value_model": trainer.value_head,
+        "value_model": trainer.critic,
         "train_dataset": trainer.feed,
         "data_collator": trainer.feed.collate,
         "callbacks": list(callbacks),
@@ -369,6 +394,10 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def _exp(value: float) -> float | None:
+    return _finite(math.exp(min(value, 700.0)))
 
 
 def _memory_gb(device: torch.device) -> float:

@@ -256,6 +256,9 @@ def test_optimizer_steps_are_counted_and_the_dataset_never_ends():
         ({"kl__controller": "adaptive"}, "kl.controller", "Set it to fixed"),
         ({"ppo__entropy_coef": 0.01}, "ppo.entropy_coef", "Set it to 0"),
         ({"ppo__update_kl_stop": 0.1}, "ppo.update_kl_stop", "Set it to null"),
+        ({"sampling__top_k": 5}, "sampling.top_k", "Set it to null"),
+        ({"sampling__top_p": 0.9}, "sampling.top_p", "Set it to null"),
+        ({"kl__estimator": "abs"}, "kl.estimator", "Set it to k1"),
     ],
 )
 def test_what_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes, field, words):
@@ -273,7 +276,47 @@ def test_what_trl_does_otherwise_is_told():
     assert "ppo.max_grad_norm 1 has no effect" in told
     assert "one optimizer step for each PPO epoch (2 an update)" in told and "asks for 4" in told
     assert "value_clip_range" in told
-    assert len(trl(ppo__value_clip_range=0.2, ppo__minibatch_size=8).warnings) == 1
+    assert "second full model" in told
+    quiet = trl(ppo__value_clip_range=0.2, ppo__minibatch_size=8, model={"critic": "separate"})
+    assert len(quiet.warnings) == 1
+
+
+def test_the_warm_up_is_trls_own_and_begins_at_nothing():
+    trainer = trl(ppo__num_updates=4, ppo__warmup_updates=2)
+    assert "warm-up begins at 0" in trainer.warnings[-1]
+    rates = [metrics.learning_rate for metrics in run(trainer)]
+    assert rates == pytest.approx([0, 5e-4, 1e-3, 5e-4])
+    assert [m.learning_rate for m in run(trl(ppo__num_updates=3, ppo__warmup_updates=2, ppo__schedule="constant"))] == (
+        pytest.approx([0, 5e-4, 1e-3])
+    )
+
+
+def test_with_k3_in_the_reward_only_k3_is_told():
+    last = run(trl(ppo__num_updates=3, kl__estimator="k3"))[-1]
+    assert last.kl_to_reference is None and last.perplexity_reference is None
+    assert last.kl_estimates["k3"] > 0, "k3 is never negative"
+
+
+def test_what_trl_reads_anew_can_be_changed_while_it_trains():
+    trainer = trl(ppo__num_updates=4, ppo__schedule="constant")
+    heard = []
+
+    def after_update(metrics: UpdateMetrics) -> None:
+        heard.append((metrics, loop_values("non_score_reward", "kl", "optimizer")))
+        if metrics.update == 2:
+            changed = tiny.config(
+                engine="trl", ppo__num_updates=4, ppo__schedule="constant", kl__coef=0.7, ppo__learning_rate=3e-3,
+                ppo__clip_range=0.01,
+            )  # fmt: skip
+            trainer.change(changed, {"kl.coef", "ppo.learning_rate", "ppo.clip_range", "ppo.entropy_coef"})
+
+    trainer.train(after_update)
+    assert [metrics.kl_coef for metrics, _ in heard] == [0.1, 0.1, 0.7, 0.7]
+    assert [metrics.learning_rate for metrics, _ in heard] == pytest.approx([1e-3, 1e-3, 3e-3, 3e-3])
+    for metrics, values in heard:
+        torch.testing.assert_close(values["non_score_reward"], -metrics.kl_coef * values["kl"])
+    assert "ppo.entropy_coef" in trainer.warnings[-1]
+    assert trainer.config.kl.coef == 0.7
 
 
 def test_an_empty_value_clip_clips_nothing_and_a_given_one_is_passed_on():

@@ -79,7 +79,8 @@ class Update:
             entropies=torch.zeros_like(values["logprobs"]),
             ended=(values["responses"] == END).any(1),
         )
-        return Rollout([], [], episodes, episodes.packed(), values["ref_logprobs"] * self.mask, 0.0)
+        unused = torch.zeros_like(values["logprobs"])
+        return Rollout([], [], episodes, episodes.packed(), values["ref_logprobs"] * self.mask, unused, 0.0)
 
 
 def model(seed: int) -> LanguageModel:
@@ -104,9 +105,9 @@ def update() -> Update:
     trainer = TRLTrainer(
         config, policy, reference, tiny.tokens(), prompts, Scorer(config, tiny.count_letter())
     )  # fmt: skip
-    torch.nn.init.normal_(trainer.value_head.score.weight)  # values that are not all 0
+    torch.nn.init.normal_(trainer.critic.score.weight)  # values that are not all 0
     passes: list[Tensor] = []
-    trainer.value_head.score.register_forward_hook(lambda *call: passes.append(call[-1].detach().squeeze(-1)))
+    trainer.critic.score.register_forward_hook(lambda *call: passes.append(call[-1].detach().squeeze(-1)))
     caught: dict[str, Any] = {}
 
     def look(metrics: Any) -> None:

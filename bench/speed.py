@@ -153,6 +153,7 @@ def import_engine(engine: str) -> Any:
 
     if engine == "trl":
         import trl.experimental.ppo.ppo_trainer  # noqa: F401
+
         from playground.training.trl_engine import TRLTrainer as Engine
     else:
         from playground.training.trainer import PPOTrainer as Engine  # type: ignore[assignment]

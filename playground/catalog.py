@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import config_io
+from playground import config_io, engines
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem
 
@@ -179,6 +179,9 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
             )
         elif not os.path.isfile(path):  # unlike Path.is_file, False for a name that is too long
             problems.append(Problem("prompts.source", f"There is no file {source}."))
+    if config.engine == "trl":
+        reason = engines.availability()
+        problems += [Problem("engine", reason)] if reason else engines.unsupported(config)
     if problems:
         raise InvalidConfig(problems)
 

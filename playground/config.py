@@ -612,7 +612,12 @@ class RunConfig(Part):
         le=2**31 - 1,
         help="All random numbers come from it: the same seed and settings give the same run.",
     )
-    engine: Literal["playground"] = knob("playground", label="Engine", help="Which PPO trains.")
+    engine: Literal["playground", "trl"] = knob(
+        "playground",
+        label="Engine",
+        help="Which PPO trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, to "
+        "compare with.",
+    )
     model: ModelConfig = ModelConfig()
     reference: ReferenceConfig = ReferenceConfig()
     prompts: PromptsConfig = PromptsConfig()

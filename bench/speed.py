@@ -254,10 +254,7 @@ def share_of_looking() -> dict[str, float]:
         session.fix_scale()
         begin = time.perf_counter()
         session.look("before")
-        for update in range(1, config.ppo.num_updates + 1):
-            session.update()
-            if update % config.evaluation.every == 0:
-                session.look("after" if update == config.ppo.num_updates else "during")
+        session.train()
         whole = time.perf_counter() - begin
     return {"run_seconds": whole, **{name: value / whole for name, value in seconds.items()}}
 

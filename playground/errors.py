@@ -44,7 +44,7 @@ class RunBusy(PlaygroundError):
 
 
 class RunNotSteerable(PlaygroundError):
-    """A run that has ended, or whose engine cannot be paused or changed in mid-run."""
+    """A run that has ended: there is nothing to pause or to change."""
 
 
 class OutputsNotWritable(PlaygroundError):

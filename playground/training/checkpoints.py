@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from safetensors.torch import save_file
+from torch import nn
 
-from playground.training.models import Critic, LanguageModel, Tokens
+from playground.training.models import LanguageModel, Tokens
 
 MANIFEST = "MANIFEST.json"
 
 
 def save(
-    folder: Path, update: int, policy: LanguageModel, critic: Critic, tokens: Tokens, facts: dict[str, Any]
+    folder: Path, update: int, policy: LanguageModel, critic: nn.Module, tokens: Tokens, facts: dict[str, Any]
 ) -> Path:
     """Write `folder/update-000040` and return it. An existing one of the same update is replaced.
 

@@ -6,6 +6,7 @@ Imports torch. The worker drives it; what ends a run and how that is told is the
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -14,12 +15,16 @@ from playground.config import RunConfig
 from playground.errors import ModelNotFound
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import available_cores
-from playground.runs.records import Stage
+from playground.runs.records import Stage, UpdateMetrics
+from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
 from playground.training import checkpoints, evaluation, models, prompts
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
 from playground.training.trainer import PPOTrainer
+
+if TYPE_CHECKING:
+    from playground.training.trl_engine import TRLTrainer
 
 SMALL_MODEL = 10_000_000  # parameters
 SCALE_SAMPLES = 256  # completions of the reference that fix the scale of the score
@@ -46,7 +51,10 @@ class Session:
         if not self.split.held_out:
             writer.event("warning", "There are too few prompts to hold some out: the fixed prompts are trained on too.")
         self.scorer = Scorer(config)
-        self.trainer = PPOTrainer(
+        engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
+        if config.engine == "trl":
+            from playground.training.trl_engine import TRLTrainer as engine  # two seconds of imports
+        self.trainer = engine(
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
         )
 
@@ -83,13 +91,29 @@ class Session:
         )  # fmt: skip
         self.writer.samples(samples)
 
-    def update(self) -> None:
-        """One PPO update and its line of metrics."""
-        metrics = self.trainer.update()
+    def train(self) -> None:
+        """All updates; between two of them requests are taken (see `runs.control`), the fixed prompts answered, and
+        the weights saved, as the configuration asks."""
+        config = self.config
+
+        def after_update(metrics: UpdateMetrics) -> None:
+            self.record(metrics)
+            last = metrics.update == config.ppo.num_updates
+            if last or metrics.update % config.evaluation.every == 0:
+                self.look("after" if last else "during")
+            if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
+                self.save()
+
+        steering = Steering(self.writer, config, self.trainer.change, self.between)
+        self.trainer.train(after_update, steering.before_update)
+
+    def record(self, metrics: UpdateMetrics) -> None:
+        """The line of metrics of one update, and what the trainer has to say about it."""
         self.writer.metrics(metrics)
         self.writer.set_status(update=metrics.update)
         for warning in self.trainer.warnings:
             self.writer.event("warning", warning)
+        self.trainer.warnings = []
 
     def save(self) -> None:
         """Write the weights as they are now; keep the newest few."""

@@ -111,6 +111,14 @@ class PPOTrainer:
         """The last layer of the critic."""
         return self.critic.value_head
 
+    def train(
+        self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None] = lambda: None
+    ) -> None:
+        """All updates that are left. Raises: see `update`."""
+        while self.updates_done < self.config.ppo.num_updates:
+            before_update()
+            after_update(self.update())
+
     def update(self) -> UpdateMetrics:
         """One PPO update: collect, score, advantages, optimise.
 

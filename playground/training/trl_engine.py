@@ -216,8 +216,12 @@ class TRLTrainer:
         self._running: Any = None  # TRL's trainer, while it trains
         self._started = self._update_started = time.perf_counter()
 
-    def train(self, after_update: Callable[[UpdateMetrics], None] = lambda metrics: None) -> None:
-        """Run all updates; `after_update` is called at the end of each.
+    def train(
+        self,
+        after_update: Callable[[UpdateMetrics], None] = lambda metrics: None,
+        before_update: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Run all updates; `before_update` is called before each, `after_update` at its end.
 
         `between` is called before every pass of the policy (each sampled token, each micro-batch) and before every
         scoring. Both may raise; TRL's loop then ends there, with the weights of the last optimizer step.
@@ -226,7 +230,7 @@ class TRLTrainer:
             TrainingDiverged: before an optimizer step whose gradient is not finite. Whatever `between`,
             `after_update` or a reward raise.
         """
-        listener = _Listener(self, after_update)
+        listener = _Listener(self, before_update, after_update)
         generation = self.policy.model.generation_config
         pad_before = generation.pad_token_id
         generation.pad_token_id = self.tokens.pad_id  # or else `generate` warns of it for each batch
@@ -235,8 +239,9 @@ class TRLTrainer:
             self._running = trainer = build(self, folder, listener)
             steps = trainer.optimizer.optimizer.register_step_pre_hook(self._before_step)
             np.random.seed(derived_seed(self.config.seed, "trl") % 2**32)  # the micro-batches' order, unseeded by TRL
-            self._update_started = time.perf_counter()
             try:
+                before_update()
+                self.next_update()
                 trainer.train()
             finally:
                 self._running = None
@@ -350,8 +355,13 @@ class TRLTrainer:
 class _Listener(TrainerCallback):
     """Hears TRL's log of an update, and its end; TRL has no other place at which to look in."""
 
-    def __init__(self, trainer: TRLTrainer, after_update: Callable[[UpdateMetrics], None]) -> None:
-        self._trainer, self._after_update = trainer, after_update
+    def __init__(
+        self,
+        trainer: TRLTrainer,
+        before_update: Callable[[], None],
+        after_update: Callable[[UpdateMetrics], None],
+    ) -> None:
+        self._trainer, self._before_update, self._after_update = trainer, before_update, after_update
         self._metrics: UpdateMetrics | None = None
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
@@ -361,6 +371,8 @@ class _Listener(TrainerCallback):
         self._trainer.between()
         if self._metrics is not None:
             self._after_update(self._metrics)
+        if self._trainer.updates_done < self._trainer.config.ppo.num_updates:
+            self._before_update()
         self._trainer.next_update()
 
 

@@ -188,8 +188,10 @@ def test_the_service_says_what_is_wrong_and_stays_usable(finished, service, sour
     assert list(service.compare(finished.path, "Story: Ben lost his red ball.", num_samples=1))
 
 
-def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(tmp_path):
-    run, process = launcher.start(config(ppo__num_updates=10_000, evaluation__every=10_000), tmp_path, "steered")
+@pytest.mark.parametrize("engine", ["playground", "trl"])
+def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, tmp_path):
+    endless = config(engine=engine, ppo__num_updates=10_000, evaluation__every=10_000)
+    run, process = launcher.start(endless, tmp_path, "steered")
     wait_for(lambda: run.status().update >= 1, "the first update")
     control.request_pause(run)
     wait_for(lambda: run.status().state == "paused", "the pause")

@@ -232,6 +232,19 @@ def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
     assert [m.score_mean for m in fresh] == [m.score_mean for m in undisturbed], "a new run is not touched by the old"
 
 
+def test_an_update_that_is_counted_is_told_even_if_the_stop_comes_at_its_very_end():
+    heard: list[UpdateMetrics] = []
+
+    def between() -> None:
+        if trainer.updates_done:
+            raise Stop
+
+    trainer = trl(between=between)
+    with pytest.raises(Stop):
+        trainer.train(heard.append)
+    assert [metrics.update for metrics in heard] == [1] and trainer.updates_done == 1
+
+
 def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_taken():
     trainer = trl(ppo__num_updates=3)
 

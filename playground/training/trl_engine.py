@@ -368,9 +368,9 @@ class _Listener(TrainerCallback):
         self._metrics = self._trainer.measure(logs or {})
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._trainer.between()
         if self._metrics is not None:
             self._after_update(self._metrics)
+        self._trainer.between()  # not before: an update that is counted is told
         if self._trainer.updates_done < self._trainer.config.ppo.num_updates:
             self._before_update()
         self._trainer.next_update()

@@ -99,6 +99,12 @@ def test_every_policy_falls_short_of_the_best_objective_by_beta_times_its_kl_to_
         assert shortfall > 0
 
 
+def test_a_reward_that_depends_on_the_prompt_alone_moves_no_optimum():
+    reference = random_policy(WITH_EOS, 0)
+    rewards = np.random.default_rng(7).normal(size=reference.shape)
+    assert optimum(reference, rewards + 3.0, 0.5) == pytest.approx(optimum(reference, rewards, 0.5))
+
+
 def test_kl_of_a_completion_that_is_never_written_counts_nothing():
     with np.errstate(divide="ignore"):
         assert kl(np.log([1.0, 0.0]), np.log([0.5, 0.5])) == pytest.approx(math.log(2))

@@ -19,7 +19,8 @@ run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
 
 test: lint chromium
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest tests/ui
+	$(BIN)/python -m pytest --ignore=tests/ui --numprocesses=auto --dist=worksteal
 
 lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .

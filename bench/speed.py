@@ -132,7 +132,7 @@ def measure(case: str, engine: str) -> dict[str, Any]:
 
 
 def configuration(settings: dict[str, Any], engine: str) -> Any:
-    """The same settings for both engines: one optimizer step an epoch, since TRL cannot take more; two micro-batches."""
+    """The same for both engines: one optimizer step an epoch, since TRL cannot take more, in two micro-batches."""
     from playground.config_io import from_dict
 
     return from_dict(
@@ -372,9 +372,9 @@ round. All single figures are in `bench/results/speed.json`.
 
 ## Against TRL 1.12's `PPOTrainer`
 
-Same model, same prompts, {BATCH} episodes an update, at most {NEW_TOKENS} new tokens, one optimizer step an epoch in two
-micro-batches, rule reward, float32. TRL is spared most of the garbage collections that it asks for (`gc.freeze()` after
-the imports). The memory is what training adds at its peak to the loaded libraries.
+Same model, same prompts, {BATCH} episodes an update, at most {NEW_TOKENS} new tokens, one optimizer step an epoch in
+two micro-batches, rule reward, float32. TRL is spared most of the garbage collections that it asks for (`gc.freeze()`
+after the imports). The memory is what training adds at its peak to the loaded libraries.
 
 | | ours, episodes/s | TRL, episodes/s | ours is | ours, MB | TRL, MB | ours takes |
 |---|---|---|---|---|---|---|

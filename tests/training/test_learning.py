@@ -39,9 +39,7 @@ def trained(
     session = Session(run, config, RunWriter(run, updates), lambda: None)
     session.fix_scale()
     session.look("before")
-    for _ in range(updates):
-        session.update()
-    session.look("after")
+    session.train()
     samples = run.samples()
     return [s for s in samples if s.stage == "before"], [s for s in samples if s.stage == "after"], run
 

@@ -1,0 +1,85 @@
+"""The value head against the exact expected return of every prefix, under a policy that stands still."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from playground.insight.enumerable import CompletionSpace
+from playground.training.models import LanguageModel
+from playground.training.trainer import PPOTrainer
+from tests.training import toy
+
+SPACE = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)
+
+
+def problem(seed: int) -> toy.Problem:
+    return toy.Problem(SPACE, ["ab", "bcd"], toy.structured_rewards(SPACE, 2, seed, first=2.0), beta=0.5)
+
+
+def train_value_head(problem: toy.Problem, policy: LanguageModel, reference: LanguageModel, **changes) -> PPOTrainer:
+    """The policy has nothing to train, and it is not the reference, so that the returns hold KL and score."""
+    policy.requires_grad_(False)
+    trainer = toy.trainer(problem, policy, reference, **{
+        "ppo__num_updates": 60, "ppo__batch_size": 512, "ppo__minibatch_size": 256, "ppo__micro_batch_size": 256,
+        "ppo__num_epochs": 2, "ppo__learning_rate": 3e-3, **changes,
+    })  # fmt: skip
+    before = [parameter.clone() for parameter in policy.parameters()]
+    for _ in range(trainer.config.ppo.num_updates):
+        trainer.update()
+    assert all(torch.equal(a, b) for a, b in zip(before, policy.parameters(), strict=True))
+    return trainer
+
+
+@torch.no_grad()
+def says(trainer: PPOTrainer, problem: toy.Problem) -> np.ndarray:
+    """The value head at every prompt and unfinished prefix, [states], in the order of `exact`."""
+    return np.array([
+        float(trainer.value_head(trainer.policy.hidden(torch.tensor([prompt.ids + prefix]))[0, -1]))
+        for depth in range(SPACE.max_length) for prompt in problem.encoded
+        for prefix in SPACE.prefixes(depth).tolist()
+    ])  # fmt: skip
+
+
+def exact(trainer: PPOTrainer, problem: toy.Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Of the same states: the exact expected return, and how often the policy comes by."""
+    steps, gamma = problem.steps(trainer.policy), trainer.config.ppo.gamma
+    returns = SPACE.expected_returns(steps, problem.steps(trainer.reference), problem.rewards, problem.beta, gamma)
+    visits = [np.ones_like(returns[0])]
+    for step in steps[:-1]:
+        onward = visits[-1][..., None] * np.exp(step[..., SPACE.going_on])
+        visits.append(onward.reshape(len(onward), -1))
+    return np.concatenate([r.ravel() for r in returns]), np.concatenate([v.ravel() for v in visits])
+
+
+def explained(predicted: np.ndarray, actual: np.ndarray, weights: np.ndarray) -> float:
+    """1 - Var[actual - predicted] / Var[actual] over the states that the policy visits."""
+
+    def variance(values: np.ndarray) -> float:
+        return float(np.cov(values, aweights=weights))
+
+    return 1 - variance(actual - predicted) / variance(actual)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("gamma", [1.0, 0.9])
+def test_on_features_that_tell_prefixes_apart_it_finds_the_exact_expected_return(seed, gamma):
+    here = problem(seed)
+    trainer = train_value_head(here, toy.table(here, seed + 10), toy.table(here, seed), ppo__gamma=gamma)
+    returns, visits = exact(trainer, here)
+    values = says(trainer, here)
+    assert explained(values, returns, visits) > 0.98
+    often = visits > 0.05
+    assert often.sum() >= 8
+    assert values[often] == pytest.approx(returns[often], abs=0.2)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_on_the_features_of_a_transformer_it_explains_the_exact_expected_return(seed):
+    """Features of a random 2-layer transformer, wide enough (256) for a linear map to tell the 26 states apart."""
+    here = problem(seed)
+    policy, reference = (toy.transformer(SPACE, s, hidden_size=256, spread=1.5) for s in (seed + 10, seed))
+    trainer = train_value_head(here, policy, reference, ppo__learning_rate=1e-3)
+    returns, visits = exact(trainer, here)
+    assert explained(says(trainer, here), returns, visits) > 0.95

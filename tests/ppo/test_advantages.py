@@ -65,3 +65,19 @@ def test_more_padding_changes_nothing_even_if_it_is_not_a_number():
     )  # fmt: skip
     for a, b in zip(short, long, strict=True):
         assert torch.equal(a, b[:, :2]) and (b[:, 2:] == 0).all()
+
+
+def test_lambda_0_is_the_one_step_temporal_difference():
+    rewards = torch.tensor([[1.0, 2.0, 3.0]], dtype=F64)
+    values = torch.tensor([[0.5, -1.0, 4.0]], dtype=F64)
+    advantages, returns = generalised_advantages(rewards, values, torch.ones(1, 3, dtype=torch.bool), 0.5, 0.0)
+    assert advantages.tolist() == [[1 + 0.5 * -1 - 0.5, 2 + 0.5 * 4 + 1, 3 - 4]]
+    assert returns.tolist() == [[0.5, 4.0, 3.0]]
+
+
+def test_without_a_value_function_advantages_are_discounted_sums_of_rewards():
+    rewards = torch.tensor([[1.0, 2.0, 4.0], [3.0, 9.0, 9.0]], dtype=F64)
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    advantages, returns = generalised_advantages(rewards, torch.zeros(2, 3, dtype=F64), mask, 0.5, 0.5)
+    assert advantages.tolist() == [[1 + 2 / 4 + 4 / 16, 2 + 4 / 4, 4.0], [3.0, 0.0, 0.0]]
+    assert torch.equal(returns, advantages)

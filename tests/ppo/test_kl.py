@@ -21,6 +21,18 @@ def test_k1_and_k3_are_unbiased_and_full_is_exact():
     assert float(full_kl(POLICY.log(), REFERENCE.log())) == pytest.approx(EXACT, abs=1e-12)
 
 
+def test_the_bias_of_k2_near_the_reference_has_the_sign_of_the_third_moment():
+    """E[k2] - KL = E[d^3] / 6 - ... by the series of E[exp(-d)] = 1: it may be too high and too low."""
+    biases = []
+    for skewed in ([0.8, 0.1, 0.1], [0.1, 0.45, 0.45]):
+        reference = torch.tensor(skewed, dtype=torch.float64)
+        policy = torch.softmax(reference.log() + torch.tensor([0.2, 0.0, -0.1], dtype=torch.float64), 0)
+        d = (policy / reference).log()
+        biases.append(float((policy * (k2(d) - d)).sum()))
+        assert biases[-1] == pytest.approx(float((policy * d**3).sum()) / 6, rel=0.1)
+    assert min(biases) < 0 < max(biases)
+
+
 def test_k2_is_biased_and_k2_and_k3_are_never_negative_while_k1_can_be():
     assert abs(expectation(k2) - EXACT) > 1e-3
     ratios = torch.linspace(-3, 3, 61)

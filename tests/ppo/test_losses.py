@@ -43,3 +43,20 @@ def test_value_loss_by_hand():
     returns = torch.tensor([3.0], dtype=F64)
     assert float(value_loss(values, old, returns)) == 0.5
     assert float(value_loss(values, old, returns, 0.2)) == pytest.approx((0.7 - 3) ** 2 / 2)
+
+
+def test_at_ratio_1_the_gradient_of_the_logits_is_minus_the_advantage_times_that_of_the_log_probability():
+    logits = torch.tensor([[0.3, -1.0, 0.5]], dtype=F64, requires_grad=True)
+    log_prob = logits.log_softmax(-1)[0, 1]
+    policy_loss(log_prob - log_prob.detach(), torch.tensor(2.5, dtype=F64), 0.2).backward()
+    by_hand = -2.5 * (torch.tensor([0.0, 1.0, 0.0], dtype=F64) - logits.detach()[0].softmax(-1))
+    assert torch.allclose(logits.grad[0], by_hand)
+
+
+def test_the_value_loss_has_no_gradient_once_the_clipped_estimate_is_the_worse_one():
+    """V moved from 0 to 1 towards a return of 2; clipped at 0.2 it is still the further one, and pulls no more."""
+    value = torch.tensor(1.0, dtype=F64, requires_grad=True)
+    loss = value_loss(value, torch.tensor(0.0, dtype=F64), torch.tensor(2.0, dtype=F64), 0.2)
+    loss.backward()
+    assert float(loss.detach()) == pytest.approx((0.2 - 2) ** 2 / 2)
+    assert float(value.grad) == 0

@@ -14,7 +14,8 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.insight import before_after
-from playground.runs.records import Sample, Status, UpdateMetrics
+from playground.runs import control
+from playground.runs.records import Event, Sample, Status, UpdateMetrics
 from playground.ui import form
 
 COLUMNS = (
@@ -42,6 +43,8 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "recorded": recorded,
         "can_ask": can_ask,
         "unit": "sd" if config.score.normalise == "reference" else "points",
+        "engine": config.engine,
+        "can_steer": not recorded and config.engine == "playground",
         "adaptive": config.kl.controller == "adaptive",
         "target": config.kl.target,
         "beta": config.kl.coef,
@@ -55,24 +58,49 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
     }
 
 
-def status_data(status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "") -> dict[str, Any]:
-    """Where the run is. `elapsed` and `left` are seconds; the browser counts on from there by itself."""
+def live_values(config: RunConfig) -> dict[str, Any]:
+    """Value of each setting that can be changed now, for the panel "Change while it trains"."""
+    return {
+        field: control.value_of(config, field)
+        for field in control.LIVE_FIELDS
+        if field != "kl.target" or config.kl.controller == "adaptive"
+    }
+
+
+def event_data(event: Event) -> dict[str, Any] | None:
+    """An event as the page shows it; None for those that it does not show."""
+    shown = {"kind": event.kind, "update": event.update, "message": event.message}
+    if event.kind == control.EDIT:
+        return {**shown, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
+    if event.kind == "state":
+        return {**shown, "kind": "paused", "message": "Paused"} if event.data.get("state") == "paused" else None
+    return shown
+
+
+def status_data(
+    status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "", waited: float = 0.0
+) -> dict[str, Any]:
+    """Where the run is. `elapsed` and `left` are seconds; the browser counts on from there by itself.
+
+    Args:
+        waited: seconds between the first and the newest update in which the run was paused.
+    """
     end = status.updated_at if status.ended else max(time.time(), status.updated_at)
     return {
         **status.model_dump(include={"state", "phase", "reason", "message", "update", "num_updates"}),
         "ended": status.ended,
         "elapsed": round(max(0.0, end - status.started_at), 1) if status.started_at else 0.0,
-        "left": None if status.ended else seconds_left(metrics, status.num_updates),
+        "left": seconds_left(metrics, status.num_updates, waited) if status.state == "running" else None,
         "outcome": outcome,
     }
 
 
-def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int) -> float | None:
-    """Remaining updates times the time an update took so far; None until two points are known."""
+def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int, waited: float = 0.0) -> float | None:
+    """Remaining updates times the time an update took so far, pauses left out; None until two points are known."""
     updates, seconds = metrics.get("update", ()), metrics.get("seconds", ())
     if len(updates) < 2 or updates[-1] == updates[0]:
         return None
-    pace = (seconds[-1] - seconds[0]) / (updates[-1] - updates[0])
+    pace = max(0.0, seconds[-1] - seconds[0] - waited) / (updates[-1] - updates[0])
     return round(max(0.0, pace * (num_updates - updates[-1])), 1)
 
 

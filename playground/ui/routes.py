@@ -24,8 +24,8 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from playground.errors import InvalidConfig, PlaygroundError, RunNotFound
-from playground.runs import history, launcher
-from playground.runs.records import UpdateMetrics
+from playground.runs import control, history, launcher
+from playground.runs.records import Event, UpdateMetrics
 from playground.ui import machine, wire
 from playground.ui.feed import RECORDED_ID, Hub, RunFeed
 
@@ -123,7 +123,7 @@ class Views:
     async def metrics_csv(self, request: Request) -> Response:
         """All metrics as a table for a spreadsheet, at full length and precision."""
         run = self.hub.find(request.path_params["run_id"])
-        text = await asyncio.to_thread(lambda: _csv(run.metrics()))
+        text = await asyncio.to_thread(lambda: _csv(run.metrics(), run.events()))
         name = f"{run.id.strip('_')}-metrics.csv"
         return Response(text, media_type="text/csv", headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
@@ -222,14 +222,20 @@ def _polite(handler: Handler) -> Handler:
     return wrapped
 
 
-def _csv(metrics: list[UpdateMetrics]) -> str:
+def _csv(metrics: list[UpdateMetrics], events: list[Event]) -> str:
+    """One row for each update; the last column says which settings were changed between the row before it and it."""
     terms = list(dict.fromkeys(name for record in metrics for name in record.terms))
     columns = [name for name in UpdateMetrics.model_fields if name != "terms"]
+    edits = [event for event in events if event.kind == control.EDIT]
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow([*columns, *[f"terms.{_plain(name)}" for name in terms]])
+    writer.writerow([*columns, *[f"terms.{_plain(name)}" for name in terms], "changed_before"])
+    previous = -1
     for record in metrics:
-        writer.writerow([*[getattr(record, name) for name in columns], *[record.terms.get(name) for name in terms]])
+        changed = [event.message for event in edits if previous <= event.update < record.update]
+        figures = [*[getattr(record, name) for name in columns], *[record.terms.get(name) for name in terms]]
+        writer.writerow([*figures, _plain("; ".join(changed))])
+        previous = record.update
     return buffer.getvalue()
 
 

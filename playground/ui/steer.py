@@ -59,8 +59,9 @@ def functions(outputs: Path) -> list[Callable[[Any], dict[str, Any]]]:
 
 
 def knobs() -> list[dict[str, Any]]:
-    """The live settings as static/live_settings.js draws them."""
-    return [{"field": field, **form.knob_data(field)} for field in control.LIVE_FIELDS]
+    """The live settings as static/live_settings.js draws them, the leash first."""
+    fields = sorted(control.LIVE_FIELDS, key=lambda field: not field.startswith("kl."))
+    return [{"field": field, **form.knob_data(field)} for field in fields]
 
 
 def _answer(act: Callable[[], object]) -> dict[str, Any]:

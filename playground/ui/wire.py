@@ -51,7 +51,7 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "every": config.evaluation.every,
         "num_prompts": config.evaluation.num_prompts,
         "settings": [
-            {"label": form.LABELS[field], "value": form.in_words(field, value), "unit": _unit(field)}
+            {"field": field, "label": form.LABELS[field], "value": form.in_words(field, value), "unit": _unit(field)}
             for field, value in form.flatten(config).items()
             if field in ("model.source", "rewards", "prompts.source", "kl.coef", "ppo.learning_rate", "seed")
         ],

@@ -22,7 +22,7 @@ def shown(all_knobs: Mapping[str, dict[str, Any]], engines: Sequence[str]) -> di
 
 KNOBS = shown(knobs(), get_args(RunConfig.model_fields["engine"].annotation))
 FIELDS = ("name", "rewards", *KNOBS)
-LABELS = {"name": "Run name", "rewards": "Reward", **{field: knob["label"] for field, knob in KNOBS.items()}}
+LABELS = {"name": "Run name", "rewards": "Reward", **{field: knob["label"] for field, knob in knobs().items()}}
 
 
 class Difference(NamedTuple):

@@ -46,6 +46,7 @@ def routes(hub: Hub) -> list[BaseRoute]:
     table: list[tuple[str, Handler]] = [
         ("/live/_home", views.home),
         ("/live/_runs", views.runs),
+        ("/live/_overlay", views.overlay),
         ("/live/{run_id}", views.live),
         ("/live/{run_id}/poll", views.poll),
         ("/live/{run_id}/moment/{update:int}", views.moment),
@@ -84,6 +85,23 @@ class Views:
     async def runs(self, request: Request) -> Response:
         """The history, newest first, as the Runs page shows it."""
         return _json(wire.encode(await asyncio.to_thread(self._runs_data)))
+
+    async def overlay(self, request: Request) -> Response:
+        """The curves of several runs (`?runs=a,b`) in one answer; a run that is not there is one sentence."""
+        wanted = list(dict.fromkeys(filter(None, request.query_params.get("runs", "").split(","))))
+        problems: list[str] = []
+        if len(wanted) > wire.MAX_OVERLAY_RUNS:
+            problems.append(f"At most {wire.MAX_OVERLAY_RUNS} runs can be overlaid; the first of them are shown.")
+        found = []
+        for run_id in wanted[: wire.MAX_OVERLAY_RUNS]:
+            try:
+                feed = (await self.hub.channel(run_id)).feed
+            except PlaygroundError as error:
+                problems.append(str(error))
+                continue
+            edits = wire.edits_in_words(feed.events)
+            found.append(wire.Overlaid(run_id, feed.config, feed.status, feed.columns, edits))
+        return _json(wire.encode(wire.overlay(found, problems)))
 
     async def live(self, request: Request) -> Response:
         """Server-sent events of one run."""
@@ -151,6 +169,7 @@ class Views:
                 "id": run.id,
                 "title": run.title,
                 "model": run.model,
+                "engine": run.engine,
                 "seed": run.seed,
                 "state": run.status.state,
                 "message": run.status.message,

@@ -9,8 +9,8 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from playground.config import RunConfig
 from playground.insight import before_after
@@ -23,7 +23,10 @@ COLUMNS = (
     "kl_to_reference", "kl_per_token", "penalised_reward", "kl_coef", "entropy", "update_kl", "clip_fraction",
     "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2",
 )  # fmt: skip
+OVERLAY_COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
 MAX_POINTS = 2000
+MAX_OVERLAY_POINTS = 600
+MAX_OVERLAY_RUNS = 4
 MAX_LIVE_PROMPTS = 64
 MAX_PAIRS = 1000
 
@@ -42,7 +45,7 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "expect": config.about.expect,
         "recorded": recorded,
         "can_ask": can_ask,
-        "unit": "sd" if config.score.normalise == "reference" else "points",
+        "unit": _score_unit(config),
         "engine": config.engine,
         "can_steer": not recorded and config.engine == "playground",
         "adaptive": config.kl.controller == "adaptive",
@@ -219,6 +222,73 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict
     }
 
 
+class Overlaid(NamedTuple):
+    """One run of an overlay. `config` is as it started, `edits` what was changed in mid-run, in words."""
+
+    run_id: str
+    config: RunConfig
+    status: Mapping[str, Any]
+    columns: Mapping[str, Sequence[Any]]
+    edits: list[str]
+
+
+def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
+    """Several runs in one set of charts: curves, in which settings they differ, and how their engines do."""
+    return {
+        "runs": [
+            {
+                "id": run.run_id,
+                "title": run.config.about.title or run.config.name,
+                "model": form.in_words("model.source", run.config.model.source),
+                "engine": run.config.engine,
+                "seed": run.config.seed,
+                "unit": _score_unit(run.config),
+                **{key: run.status[key] for key in ("state", "update", "num_updates", "ended")},
+                "metrics": thinned({name: run.columns[name] for name in OVERLAY_COLUMNS}, MAX_OVERLAY_POINTS),
+            }
+            for run in runs
+        ],
+        "problems": list(problems),
+        "settings": differing_settings(runs),
+        "differences": engine_differences({run.config.engine for run in runs}),
+    }
+
+
+def differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
+    """The settings in which runs are not all alike, in words, one value for each run; changes in mid-run come last."""
+    flat = [form.flatten(run.config) for run in runs]
+    fields = dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
+    rows = [
+        {
+            "label": form.label_of(field),
+            "unit": _unit(field),
+            "values": [form.in_words(field, item[field]) for item in flat],
+        }
+        for field in fields
+    ]
+    if any(run.edits for run in runs):
+        changed = ["\n".join(run.edits) or "nothing" for run in runs]
+        rows.append({"label": "Changed while it trained", "unit": "", "values": changed})
+    return rows
+
+
+def engine_differences(engines: Collection[str]) -> list[dict[str, str]]:
+    """What differs between the engines of an overlay, as {title, sentence}; nothing where there is only one engine."""
+    return []
+
+
+def edits_in_words(events: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Applied changes with their time, one text for each update: "after update 12: Leash (beta) 0.25 \u2192 0.5"."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for event in events:
+        if event["kind"] == control.EDIT:
+            found[event["update"]].append(event["message"])
+    return [
+        f"{f'after update {update}' if update else 'before update 1'}: {', '.join(messages)}"
+        for update, messages in sorted(found.items())
+    ]
+
+
 def _side(item: Sample) -> dict[str, Any]:
     return {
         "text": item.completion,
@@ -227,6 +297,10 @@ def _side(item: Sample) -> dict[str, Any]:
         "tokens": item.tokens,
         "scores": {name: _rounded(value) for name, value in item.scores.items()},
     }
+
+
+def _score_unit(config: RunConfig) -> str:
+    return "sd" if config.score.normalise == "reference" else "points"
 
 
 def _unit(field: str) -> str:

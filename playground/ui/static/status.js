@@ -4,7 +4,6 @@
 import { el, setText, url } from "./dom.js";
 import { duration, stateOf } from "./format.js";
 import { onHome } from "./home.js";
-import { write } from "./knob.js";
 import { go } from "./nav.js";
 import { Steer } from "./steer.js";
 import { clock, live, onChange, open, replay } from "./store.js";
@@ -162,7 +161,7 @@ export class StatusPanel {
     if (this.settings.dataset.key === key && this.settings.childElementCount) return;
     this.settings.dataset.key = key;
     this.settings.replaceChildren(...run.settings.map(({ field, label, value, unit }) =>
-      el("div", {}, el("dt", {}, label), el("dd", { title: unit || null }, field in now ? `${value} \u2192 ${write(now[field])}` : value))));
+      el("div", {}, el("dt", {}, label), el("dd", { title: unit || null }, field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}` : value))));
   }
 
   async askStop() {

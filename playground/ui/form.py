@@ -21,6 +21,7 @@ def shown(all_knobs: Mapping[str, dict[str, Any]], engines: Sequence[str]) -> di
 
 
 KNOBS = shown(knobs(), get_args(RunConfig.model_fields["engine"].annotation))
+OPTION_LABELS = {"trl": "TRL"}
 FIELDS = ("name", "rewards", *KNOBS)
 LABELS = {"name": "Run name", "rewards": "Reward", **{field: knob["label"] for field, knob in knobs().items()}}
 
@@ -80,6 +81,8 @@ def in_words(field: str, value: Any) -> str:
         return ", ".join(reward_in_words(reward) for reward in value or []) or "none"
     if value is None or value == "":
         return "off" if field != "prompts.column" else "prompt"
+    if isinstance(value, bool):
+        return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:.3g}"
     names = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
@@ -112,6 +115,13 @@ def options_of(field: str) -> list[str]:
     annotation = _annotation(field)
     found = [item for part in (annotation, *get_args(annotation)) for item in get_args(part)]
     return [item for item in found if isinstance(item, str)]
+
+
+def option_label(option: str) -> str:
+    """An option for reading: a word gets a capital letter; short names such as `k1` and `bf16` stay as they are."""
+    if option in OPTION_LABELS:
+        return OPTION_LABELS[option]
+    return option.capitalize() if len(option) > 3 and option.isalpha() else option
 
 
 def is_text(field: str) -> bool:

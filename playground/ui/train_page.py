@@ -184,7 +184,7 @@ def _control(field: str, values: dict[str, Any]) -> Any:
     knob = form.KNOBS[field]
     options = form.options_of(field)
     if options:
-        choices = [(option.capitalize(), option) for option in options]
+        choices = [(form.option_label(option), option) for option in options]
         return gr.Radio(choices, value=values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
     if form.is_switch(field):
         return gr.Checkbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))

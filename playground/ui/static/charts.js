@@ -143,13 +143,15 @@ export class Charts {
     const titles = ["Update", ...CHARTS.map((spec) => spec.title)];
     const rows = live.metrics.update.map((_, index) => index).slice(-TABLE_ROWS).reverse();
     const changes = this.marks.length ? changesBefore(live.metrics.update, this.marks) : null;
-    if (changes) titles.push("Changed before it");
+    if (changes) titles.splice(1, 0, "Changed before it");
+    const cell = (name, index) => {
+      const value = live.metrics[name]?.[index];
+      return el("td", { title: value ?? "" }, name === "update" ? String(value) : number(value));
+    };
     this.table.replaceChildren(el("table", {},
-      el("thead", {}, el("tr", {}, titles.map((title) => el("th", { scope: "col" }, title)))),
-      el("tbody", {}, rows.map((index) => el("tr", {}, names.map((name) => {
-        const value = live.metrics[name]?.[index];
-        return el("td", { title: value ?? "" }, name === "update" ? String(value) : number(value));
-      }), changes ? el("td", { class: "words" }, changes[index].join(", ")) : null)))));
+      el("thead", {}, el("tr", {}, titles.map((title) => el("th", { scope: "col", class: title === titles[1] && changes ? "words" : null }, title)))),
+      el("tbody", {}, rows.map((index) => el("tr", {}, cell("update", index),
+        changes ? el("td", { class: "words" }, changes[index].join(", ")) : null, names.slice(1).map((name) => cell(name, index)))))));
   }
 }
 

@@ -144,7 +144,9 @@ export class LiveSettings {
       if (item.draft === changes[item.knob.field]) item.draft = undefined;
     }
     const wrong = answer.problems.length;
-    setText(this.note, answer.error || (wrong ? "Nothing was changed yet: mend what is marked, then apply again." : "Sent; it applies at the next update."));
+    if (answer.error) setText(this.note, answer.error);
+    else if (wrong) setText(this.note, "Nothing was changed yet: mend what is marked, then apply again.");
+    else if (this.waiting()) setText(this.note, "Sent; it applies at the next update.");
     this.note.classList.toggle("problem", Boolean(answer.error || wrong));
     this.refresh();
     if (wrong) this.fields.get(answer.problems[0].field)?.control.field.focus();

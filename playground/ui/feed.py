@@ -56,7 +56,7 @@ class RunFeed:
         self.edits: list[control.Edit] = []
         self.status: dict[str, Any] = {}
         self._ended_seen = False
-        self._waited = 0.0
+        self._waits: list[tuple[int, float]] = []  # (update after which it was paused, seconds)
         self._paused_since: float | None = None
         self._tails = {
             "metrics": JsonlTail(run.metrics_path),
@@ -69,6 +69,12 @@ class RunFeed:
     def unit(self) -> str:
         """Unit of the score."""
         return "sd" if self.config.score.normalise == "reference" else "points"
+
+    @property
+    def waited(self) -> float:
+        """Seconds of pauses between the first and the newest update that is written."""
+        updates = self.columns["update"]
+        return sum(seconds for update, seconds in self._waits if updates and updates[0] <= update < updates[-1])
 
     @property
     def ended(self) -> bool:
@@ -97,7 +103,7 @@ class RunFeed:
         if key != self._status_key or metrics:
             self._status_key = key
             outcome = wire.outcome_sentence(self.samples, self.unit) if status.ended else ""
-            self.status = wire.status_data(status, self.columns, outcome, self._waited)
+            self.status = wire.status_data(status, self.columns, outcome, self.waited)
             delta["status"] = self.status
         self._ended_seen = status.ended
         return delta or None
@@ -108,7 +114,7 @@ class RunFeed:
         wanted = list(grouped) if self.recorded else sorted({*list(grouped)[:1], *list(grouped)[-1:]})
         status = self.status
         if not status.get("ended"):
-            status = wire.status_data(self.run.status(), self.columns, waited=self._waited)
+            status = wire.status_data(self.run.status(), self.columns, waited=self.waited)
         return {
             "run": wire.run_summary(
                 RECORDED_ID if self.recorded else self.run.id,
@@ -151,12 +157,11 @@ class RunFeed:
         return found
 
     def _count_pause(self, event: Event) -> None:
-        """Pauses before the first update are no part of the time between updates."""
         if event.data.get("state") == "paused":
             self._paused_since = event.time
             return
-        if self._paused_since is not None and self.columns["update"] and event.update >= self.columns["update"][0]:
-            self._waited += event.time - self._paused_since
+        if self._paused_since is not None:
+            self._waits.append((event.update, event.time - self._paused_since))
         self._paused_since = None
 
     def _evaluations(self, since: int) -> dict[str, Any]:

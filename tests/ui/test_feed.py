@@ -185,8 +185,10 @@ def test_applied_changes_and_pauses_show_after_a_reload(started, monkeypatch):
     writer.event("edit", "Leash (beta) 0.25 \u2192 0.5", field="kl.coef", old=0.25, value=0.5)
     writer.set_status(state="paused")
     writer.set_status(state="running")
-    writer.metrics(fake_run.metrics(2, config, 3.0 + 2.0 + 60.0))  # two seconds of work and a pause of a minute
     live = feed.RunFeed(run)
+    live.poll()
+    assert live.waited == 0  # no update has ended since, so none has the pause in its time
+    writer.metrics(fake_run.metrics(2, config, 3.0 + 2.0 + 60.0))  # two seconds of work and a pause of a minute
     live.poll()
     snapshot = live.snapshot()
     assert snapshot["live"]["kl.coef"] == 0.5 and snapshot["run"]["can_steer"]

@@ -202,7 +202,7 @@ export class StatusPanel {
     const { elapsed, left } = clock();
     const parts = [`update ${status.update} of ${status.num_updates}`];
     if (!run.recorded || status.ended) parts.push(duration(elapsed));
-    if (left !== null && !status.ended && status.state === "running") parts.push(left < 1 ? "almost done" : `about ${duration(left)} left`);
+    if (left !== null && !status.ended && status.state === "running" && !this.steer.phase(status)) parts.push(left < 1 ? "almost done" : `about ${duration(left)} left`);
     setText(this.where, parts.join(" \u00b7 "));
   }
 

@@ -1,6 +1,6 @@
 # make run      open the page            make test     lint, then every test, browser tests included
 # make lint     style and types          make results  train every preset on three seeds, write docs/results.md
-# make clean    remove what make made (not outputs/)
+# make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
 #
 # PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`
 # TORCH_INDEX=       take PyTorch from PyPI; by default a Linux machine without nvidia-smi uses PyTorch's CPU index
@@ -13,13 +13,14 @@ CPU_INDEX := https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null 2>&1 && echo $(CPU_INDEX))
 CHROMIUM := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test lint results clean chromium
+.PHONY: run test lint results bench clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
 
 test: lint chromium
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest tests/ui
+	$(BIN)/python -m pytest --ignore=tests/ui --numprocesses=auto --dist=worksteal
 
 lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .
@@ -28,6 +29,9 @@ lint: $(VENV)/.test-ready
 
 results: $(VENV)/.run-ready
 	$(BIN)/python bench/results.py
+
+bench: $(VENV)/.run-ready
+	$(BIN)/python bench/speed.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -97,9 +97,7 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
     result: dict[str, Any] = {"prompts": len(asked)}
     for side, model, other in (("before", reference, None), ("after", policy, reference)):
-        episodes, kl = evaluation.answer(
-            model, other, tokens, asked, seeds, config.sampling.temperature, config.sampling.max_new_tokens, 100
-        )
+        episodes, kl = evaluation.answer(model, other, tokens, asked, seeds, config.sampling, 100)
         completions, ended = episodes.texts(tokens), episodes.ended.tolist()
         scores = scorer(texts, completions, ended).scores
         figures = {"score": statistics.fmean(scores), "kl": statistics.fmean(kl), **judged(texts, completions)}

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import config_io
+from playground import config_io, engines
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem
 
@@ -19,6 +20,8 @@ PROJECT = Path(__file__).resolve().parents[1]
 PRESETS = PROJECT / "presets"
 POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
+START = "start"  # the reference that is the model before training
+RUN_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 
 
 class Choice(NamedTuple):
@@ -124,8 +127,33 @@ def missing_files(folder: Path) -> list[str]:
     return missing if list(folder.glob("*.safetensors")) else [*missing, "model.safetensors"]
 
 
-def check(config: RunConfig) -> None:
-    """What only the catalog and the disk can tell: does the named model and prompt source exist?
+def reference_folder(source: str, outputs: Path | None) -> Path:
+    """The folder of a reference: a model, or a run's policy as `RUN` (its newest) or `RUN/update-000040`.
+
+    Raises:
+        ModelNotFound: with what to do instead.
+    """
+    run, _, checkpoint = source.partition("/")
+    saved = outputs / run / "checkpoints" if outputs and RUN_NAME.fullmatch(run) else None
+    if saved is None or not saved.is_dir():
+        try:
+            return model_folder(source)
+        except ModelNotFound as error:
+            hint = "`start` is the model before training; the name of a run in the outputs folder works too."
+            raise ModelNotFound(f"{error} {hint}") from None
+    complete = sorted(path.parent for path in saved.glob("update-*/MANIFEST.json"))
+    wanted = [folder for folder in complete if folder.name == checkpoint] if checkpoint else complete
+    if not wanted:
+        there = ", ".join(folder.name for folder in complete) or "none yet"
+        raise ModelNotFound(f"The run {run} has no checkpoint `{checkpoint[:60]}`. There are: {there}.")
+    return wanted[-1]
+
+
+def check(config: RunConfig, outputs: Path | None = None) -> None:
+    """What only the catalog and the disk can tell: do the named model, reference and prompt source exist?
+
+    Args:
+        outputs: where the runs are that a reference may name.
 
     Raises:
         InvalidConfig: with every problem, each naming its field.
@@ -135,6 +163,11 @@ def check(config: RunConfig) -> None:
         model_folder(config.model.source)
     except ModelNotFound as error:
         problems.append(Problem("model.source", str(error)))
+    if config.reference.source != START:
+        try:
+            reference_folder(config.reference.source, outputs)
+        except ModelNotFound as error:
+            problems.append(Problem("reference.source", str(error)))
     source, known = config.prompts.source, [item.name for item in PROMPT_SETS]
     if source not in known:
         path = Path(os.path.expanduser(source))
@@ -146,6 +179,9 @@ def check(config: RunConfig) -> None:
             )
         elif not os.path.isfile(path):  # unlike Path.is_file, False for a name that is too long
             problems.append(Problem("prompts.source", f"There is no file {source}."))
+    if config.engine == "trl":
+        reason = engines.availability()
+        problems += [Problem("engine", reason)] if reason else engines.unsupported(config)
     if problems:
         raise InvalidConfig(problems)
 

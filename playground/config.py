@@ -76,6 +76,28 @@ class ModelConfig(Part):
         min_length=1,
         max_length=300,
     )
+    critic: Literal["shared", "separate"] = knob(
+        "shared",
+        label="Critic",
+        help="Who estimates the return. `shared`: one linear layer on the policy's own features, which it does not "
+        "change. `separate`: a second copy of the model that learns to see what the return depends on; it foresees "
+        "more and costs about twice the time and memory of training.",
+    )
+
+
+class ReferenceConfig(Part):
+    """What the KL is measured from."""
+
+    source: str = knob(
+        "start",
+        label="Reference",
+        help="The model that the leash is tied to. `start`: the model as it was before training. Or another model "
+        "with the same tokenizer, or the policy of an earlier run as `RUN` or `RUN/update-000040`.",
+        low="A reference close to the policy keeps its style.",
+        high="A reference far from it pulls the policy there: KL starts above 0.",
+        min_length=1,
+        max_length=300,
+    )
 
 
 class PromptsConfig(Part):
@@ -220,6 +242,29 @@ class SamplingConfig(Part):
         low="Too low: all samples look alike, nothing new is discovered.",
         high="Too high: word salad, and the reward is mostly noise.",
     )
+    top_k: int | None = knob(
+        None,
+        label="Top k",
+        unit="tokens",
+        slider=(1, 200, 1),
+        ge=1,
+        le=1_000_000,
+        help="Draw only from the k likeliest next tokens. Empty means from all. Log-probs stay those of all tokens, so "
+        "with a cut the samples are not quite the policy's own and KL reads a little low.",
+        low="1: always the likeliest token; nothing new is discovered.",
+        high="Too high: it has no effect.",
+    )
+    top_p: float | None = knob(
+        None,
+        label="Top p",
+        slider=(0.05, 1, 0.05),
+        gt=0,
+        le=1,
+        help="Draw only from the likeliest tokens that together have this probability. Empty or 1 means from all. The "
+        "same caution as for top k.",
+        low="Too low: all samples look alike.",
+        high="1: it has no effect.",
+    )
     max_new_tokens: int = knob(
         32,
         label="Longest completion",
@@ -321,6 +366,17 @@ class PPOConfig(Part):
         "linear",
         label="Schedule",
         help="`linear` lets the learning rate fall to 0 at the last update; `constant` keeps it.",
+    )
+    warmup_updates: int = knob(
+        0,
+        label="Warm-up",
+        unit="updates",
+        slider=(0, 20, 1),
+        ge=0,
+        le=100_000,
+        help="The learning rate rises in equal steps to its full size over this many updates.",
+        low="0: full size at once.",
+        high="Too high: most of the run is spent warming up.",
     )
     clip_range: float = knob(
         0.2,
@@ -455,6 +511,13 @@ class KLConfig(Part):
         low="Too low: hardly any change is allowed.",
         high="Too high: as good as no leash.",
     )
+    estimator: Literal["k1", "k2", "k3", "abs", "full"] = knob(
+        "k1",
+        label="KL in the reward",
+        help="What each token pays for its drift d = log pi - log pi_ref. `k1` (d itself) is right: its average is the "
+        "KL. The others are experiments that show what goes wrong: `k2` (d squared / 2, TRL's mse), `k3` "
+        "(exp(-d) - 1 + d), `abs`, and `full` (the exact KL of each position) train for something else.",
+    )
     horizon: int = knob(
         640,
         label="Horizon",
@@ -466,6 +529,11 @@ class KLConfig(Part):
         low="Too low: beta swings.",
         high="Too high: beta hardly moves during a short run.",
     )
+
+    @field_validator("estimator", mode="before")
+    @classmethod
+    def _mse_is_k2(cls, estimator: Any) -> Any:
+        return "k2" if estimator == "mse" else estimator  # TRL's name for half the square
 
 
 class EvaluationConfig(Part):
@@ -544,8 +612,14 @@ class RunConfig(Part):
         le=2**31 - 1,
         help="All random numbers come from it: the same seed and settings give the same run.",
     )
-    engine: Literal["playground"] = knob("playground", label="Engine", help="Which PPO trains.")
+    engine: Literal["playground", "trl"] = knob(
+        "playground",
+        label="Engine",
+        help="Which PPO trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, to "
+        "compare with.",
+    )
     model: ModelConfig = ModelConfig()
+    reference: ReferenceConfig = ReferenceConfig()
     prompts: PromptsConfig = PromptsConfig()
     rewards: tuple[RewardConfig, ...] = Field(min_length=1, max_length=20)
     score: ScoreConfig = ScoreConfig()

@@ -44,7 +44,7 @@ class RunBusy(PlaygroundError):
 
 
 class RunNotSteerable(PlaygroundError):
-    """A run that has ended, or whose engine cannot be paused or changed in mid-run."""
+    """A run that has ended: there is nothing to pause or to change."""
 
 
 class OutputsNotWritable(PlaygroundError):
@@ -61,6 +61,10 @@ class PromptsUnusable(PlaygroundError):
 
 class RewardFailed(PlaygroundError):
     """A reward function raised, or returned something other than one number or None for each completion."""
+
+
+class RewardNotFinite(RewardFailed):
+    """A reward function returned an infinite value or not a number."""
 
 
 class TrainingDiverged(PlaygroundError):

@@ -17,6 +17,7 @@ os.environ.update(
     GRADIO_ANALYTICS_ENABLED="False",
     TOKENIZERS_PARALLELISM="false",
     OMP_WAIT_POLICY="PASSIVE",
+    OMP_NUM_THREADS="1",  # the tests run beside each other
 )
 os.environ.pop("PLAYGROUND_OUTPUTS", None)
 

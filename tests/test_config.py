@@ -34,7 +34,7 @@ def yaml_problems(text: str) -> list[Problem]:
         ({"seed": "one"}, "seed", "must be a whole number (got 'one')."),
         ({"seed": 1.5}, "seed", "must be a whole number (got 1.5)."),
         ({"format": 2}, "format", "must be 1 (got 2)."),
-        ({"engine": "trl"}, "engine", "must be 'playground' (got 'trl')."),
+        ({"engine": "verl"}, "engine", "must be 'playground' or 'trl' (got 'verl')."),
         ({"name": ""}, "name", "must not be empty (got '')."),
         ({"name": 7}, "name", "must be text (got 7)."),
         ({"name": "x" * 81}, "name", "must be at most 80 characters long."),

@@ -13,11 +13,13 @@ import pytest
 
 from tests.support import PROJECT
 
-BASE = {"errors", "config", "config_io"}
+BASE = {"errors", "config", "config_io", "engines"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "config": {"errors"},
     "config_io": {"config", "errors"},
+    "engines": {"config", "errors"},
+    "exports": {"catalog", *BASE},
     "pocket": {"pocket", "errors"},
     "rewards": {"rewards", "pocket", *BASE},
     "catalog": {"pocket", *BASE},
@@ -25,8 +27,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "insight": {"insight", "runs", "rewards", "catalog", *BASE},
     "ppo": {"ppo"},
     "training": {"training", "ppo", "rewards", "pocket", "runs", "catalog", *BASE},
-    "ui": {"ui", "insight", "rewards", "runs", "catalog", *BASE},
-    "cli": {"cli", "ui", "insight", "rewards", "runs", "catalog", "pocket", *BASE},
+    "ui": {"ui", "exports", "insight", "rewards", "runs", "catalog", *BASE},
+    "cli": {"cli", "ui", "exports", "insight", "rewards", "runs", "catalog", "pocket", *BASE},
     "__init__": set(),
     "__main__": {"cli"},
     "app": {"ui", "cli", *BASE},
@@ -138,7 +140,7 @@ def of(*components: str) -> list[str]:
 
 
 def test_the_light_half_loads_neither_models_nor_the_page() -> None:
-    names = of("errors", "config", "config_io", "catalog", "rewards", "runs", "insight", "cli")
+    names = of("errors", "config", "config_io", "engines", "exports", "catalog", "rewards", "runs", "insight", "cli")
     assert len(names) > 10
     loaded = loaded_after_importing(names)
     assert set(names) <= loaded

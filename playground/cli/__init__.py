@@ -8,6 +8,7 @@ Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as written, 3 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from playground import __version__, catalog, config_io
+from playground import __version__, catalog, config_io, exports
 from playground.cli import following, health, printing
 from playground.errors import (
     InvalidConfig,
@@ -111,7 +112,7 @@ def train(
     configuration (every error is listed), 3 stopped.
     """
     config = config_io.load(catalog.preset_path(preset), set_)
-    catalog.check(config)
+    catalog.check(config, outputs)
     run, process = launcher.start(config, outputs, run_id)
     display = following.display(json)
     status = following.follow(run, process, display)
@@ -198,6 +199,35 @@ def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
 def show(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """Show one run: state, settings, last numbers, warnings, before and after."""
     printing.print_run(_find(run_dir, outputs), as_json=json)
+
+
+@app.command()
+def export(
+    run_dir: RunArgument,
+    as_: Annotated[
+        Literal["trl", "yaml"],
+        typer.Option("--as", help="trl: a Python script for TRL 1.12. yaml: a file for `train`."),
+    ],
+    output: Annotated[
+        Path | None, typer.Option(help="Write it to this file instead of printing it.", metavar="FILE")
+    ] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+) -> None:
+    """Write a run down for use elsewhere: as a script for TRL, or as settings for `train`."""
+    run = _find(run_dir, outputs)
+    config = run.config()
+    if as_ == "yaml":
+        text, how = exports.yaml_text(config, str(output or "run.yaml")), exports.command(config, str(output))
+    else:
+        recorded = [event.data for event in run.events() if event.kind == "score_scale"]
+        scale = exports.ScoreScale(recorded[-1]["mean"], recorded[-1]["sd"]) if recorded else None
+        text, how = exports.trl_script(config, scale), f"python {shlex.quote(str(output))}"
+    if output is None:
+        print(text, end="")
+        return
+    output.write_text(text, encoding="utf-8")
+    print(f"Start it with: {how}", file=sys.stderr)
+    print(output)
 
 
 @app.command()

@@ -6,17 +6,17 @@ import torch
 from torch import Tensor
 
 
-def token_rewards(log_ratio: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
-    """-beta * (log pi - log pi_ref) on every token, plus the score on the last real one (Ziegler et al. 2019, eq. 2).
+def token_rewards(token_kl: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
+    """-beta * KL of every token, plus the score on the last real one (Ziegler et al. 2019, eq. 2).
 
     Args:
-        log_ratio: [B, C] log pi - log pi_ref of the sampled tokens. scores: [B]. mask: [B, C], left-aligned.
-        kl_coef: beta, in units of score per nat.
+        token_kl: [B, C], log pi - log pi_ref of the sampled tokens (k1), or another estimator as an experiment.
+        scores: [B]. mask: [B, C], left-aligned. kl_coef: beta, in units of score per nat.
 
     Returns:
         [B, C]; 0 where the mask is False. An episode without tokens has nowhere to put its score.
     """
-    rewards = torch.where(mask, -kl_coef * log_ratio, torch.zeros_like(log_ratio))
+    rewards = torch.where(mask, -kl_coef * token_kl, torch.zeros_like(token_kl))
     lengths = mask.sum(1)
     rows = torch.nonzero(lengths > 0).squeeze(1)
     rewards[rows, lengths[rows] - 1] += scores[rows].to(rewards.dtype)

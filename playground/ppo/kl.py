@@ -7,6 +7,7 @@ never negative. Inside the reward only k1 has the gradient of KL(pi || pi_ref).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -31,6 +32,9 @@ def k3(log_ratio: Tensor) -> Tensor:
 def full_kl(log_probs: Tensor, reference_log_probs: Tensor) -> Tensor:
     """Exact KL(pi || pi_ref) of each position from whole distributions, [..., V] log-probabilities -> [...]."""
     return (log_probs.exp() * (log_probs - reference_log_probs)).nan_to_num(0.0).sum(-1)
+
+
+SAMPLED_ESTIMATORS: dict[str, Callable[[Tensor], Tensor]] = {"k1": k1, "k2": k2, "k3": k3, "abs": torch.abs}
 
 
 @dataclass

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from playground import config
-from playground.errors import RewardFailed
+from playground.errors import RewardFailed, RewardNotFinite
 from playground.rewards import rules
 
 
@@ -44,7 +44,8 @@ class Mixture:
         """Score a batch.
 
         Raises:
-            RewardFailed: a function raised, returned the wrong number of values, or a value that is not finite.
+            RewardFailed: a function raised or returned the wrong number of values.
+            RewardNotFinite: it returned a value that is not finite.
         """
         terms = {name: _call(name, function, prompts, completions) for name, (_, function) in self._functions.items()}
         totals: list[float | None] = []
@@ -94,5 +95,5 @@ def _call(name: str, function: rules.Reward, prompts: Sequence[str], completions
         raise RewardFailed(f"The reward `{name}` returned {len(values)} values for {len(completions)} completions.")
     for value in values:
         if value is not None and not math.isfinite(value):
-            raise RewardFailed(f"The reward `{name}` returned {value}; a reward must be a finite number or None.")
+            raise RewardNotFinite(f"The reward `{name}` returned {value}; a reward must be a finite number or None.")
     return [None if value is None else float(value) for value in values]

@@ -142,10 +142,6 @@ def _check_steerable(run: RunDirectory) -> None:
     status = run.status()
     if status.ended:
         raise RunNotSteerable(f"{run.id} has already ended ({status.state}); there is nothing to steer.")
-    if run.config().engine != "playground":
-        raise RunNotSteerable(
-            f"{run.id} runs on TRL's own trainer, which cannot be paused or changed in mid-run; it can be stopped."
-        )
 
 
 def value_of(config: RunConfig, field: str) -> Any:

@@ -50,6 +50,7 @@ class UpdateMetrics(Record):
 
     Units: scores in standard deviations of the reference (unless not normalised); KL, entropy in nats;
     lengths in tokens; memory in GB of resident set (or of the device, where there is one).
+    `kl_estimates` holds the same KL by other estimators (k1, k2, k3, abs, full), nats per completion.
     None means: not defined here (for example no variance), or not finite.
     """
 
@@ -70,6 +71,7 @@ class UpdateMetrics(Record):
     terms: dict[str, float | None] = {}
     kl_to_reference: float | None
     kl_per_token: float | None
+    kl_estimates: dict[str, float | None] = {}
     penalised_reward: float | None
     kl_coef: float
     entropy: float | None

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from safetensors.torch import save_file
+from torch import nn
 
-from playground.training.models import LanguageModel, Tokens, ValueHead
+from playground.training.models import LanguageModel, Tokens
 
 MANIFEST = "MANIFEST.json"
 
 
 def save(
-    folder: Path, update: int, policy: LanguageModel, value_head: ValueHead, tokens: Tokens, facts: dict[str, Any]
+    folder: Path, update: int, policy: LanguageModel, critic: nn.Module, tokens: Tokens, facts: dict[str, Any]
 ) -> Path:
     """Write `folder/update-000040` and return it. An existing one of the same update is replaced.
 
@@ -34,8 +35,8 @@ def save(
     policy.model.save_pretrained(work, safe_serialization=True)
     tokens.tokenizer.save_pretrained(work)
     save_file(
-        {key: value.contiguous().cpu() for key, value in value_head.state_dict().items()},
-        work / "value_head.safetensors",
+        {key: value.contiguous().cpu() for key, value in critic.state_dict().items()},
+        work / "critic.safetensors",
     )
     (work / "trainer.json").write_text(json.dumps({"update": update, **facts}, indent=1), encoding="utf-8")
     files = {

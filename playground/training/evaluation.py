@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from playground.config import RunConfig
+from playground.config import RunConfig, SamplingConfig
 from playground.runs.records import Sample, Stage
 from playground.training.models import LanguageModel, Tokens
 from playground.training.prompts import Prompt
@@ -20,8 +20,7 @@ def answer(
     tokens: Tokens,
     prompts: list[Prompt],
     seeds: list[int],
-    temperature: float,
-    max_new_tokens: int,
+    sampling: SamplingConfig,
     micro_batch_size: int,
     between: Callable[[], None] = lambda: None,
 ) -> tuple[Episodes, list[float]]:
@@ -34,12 +33,15 @@ def answer(
     Returns:
         the episodes, and for each the log-ratio policy to reference summed over its tokens (k1), in nats.
     """
-    draws = uniforms(seeds, max_new_tokens)
-    episodes = sample(policy, None, tokens, [prompt.ids for prompt in prompts], draws, temperature, between)
+    draws = uniforms(seeds, sampling.max_new_tokens)
+    episodes = sample(
+        policy, None, tokens, [prompt.ids for prompt in prompts], draws, sampling.temperature, between,
+        top_k=sampling.top_k, top_p=sampling.top_p,
+    )  # fmt: skip
     if reference is None:
         return episodes, [0.0] * len(episodes)
     packed = episodes.packed()
-    reference_log_probs = score_tokens(reference, episodes, packed, temperature, micro_batch_size, between)
+    reference_log_probs = score_tokens(reference, episodes, packed, sampling.temperature, micro_batch_size, between)
     return episodes, (episodes.log_probs - reference_log_probs).sum(1).tolist()
 
 
@@ -66,8 +68,8 @@ def evaluate(
     each = config.evaluation.samples_per_prompt
     asked = [(number, prompt) for number, prompt in enumerate(prompts) for _ in range(each)]
     episodes, kls = answer(
-        policy, reference, tokens, [prompt for _, prompt in asked], seeds, config.sampling.temperature,
-        config.sampling.max_new_tokens, config.ppo.micro_batch_size, between,
+        policy, reference, tokens, [prompt for _, prompt in asked], seeds, config.sampling,
+        config.ppo.micro_batch_size, between,
     )  # fmt: skip
     completions, ended, lengths = episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist()
     scores = scorer([prompt.text for _, prompt in asked], completions, ended)

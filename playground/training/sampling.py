@@ -6,6 +6,7 @@ token, the value and the entropy come from the very forward pass that drew it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,7 +26,9 @@ class Episodes:
     Attributes:
         prompt_ids [B, P], prompt_mask [B, P]: True = a real prompt token.
         completion_ids [B, C], mask [B, C]: True = a sampled token, the end-of-sequence token included.
-        log_probs, values, entropies [B, C]: of the sampling policy at the sampling temperature; 0 where masked.
+        log_probs, values, entropies [B, C]: of the sampling policy at the sampling temperature, all tokens considered
+            (also where top k or top p let only some be drawn); 0 where masked.
+        hidden [B, C, H]: features from which each token was predicted; None unless asked for.
         ended [B]: True where the completion ended by itself.
     """
 
@@ -37,6 +40,7 @@ class Episodes:
     values: Tensor
     entropies: Tensor
     ended: Tensor
+    hidden: Tensor | None = None
 
     def __len__(self) -> int:
         return self.prompt_ids.shape[0]
@@ -100,12 +104,17 @@ def sample(
     uniforms: Tensor,
     temperature: float,
     between_tokens: Callable[[], None] = lambda: None,
+    *,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    keep_hidden: bool = False,
 ) -> Episodes:
     """Complete each prompt until its end-of-sequence token or until the uniform numbers run out.
 
     Args:
         prompts: B token lists. uniforms: [B, C] numbers in [0, 1); C is the longest completion.
         between_tokens: called before every token; may raise to break off.
+        top_k, top_p: draw from the likeliest tokens only.
     """
     device = model.device
     ids, prompt_mask = left_pad(prompts, tokens.pad_id, device)
@@ -114,6 +123,7 @@ def sample(
     completion = torch.full((batch, longest), tokens.pad_id, device=device)
     mask = torch.zeros(batch, longest, dtype=torch.bool, device=device)
     log_probs, values, entropies = (torch.zeros(batch, longest, device=device) for _ in range(3))
+    features: list[tuple[Tensor, Tensor]] = []
     rows = torch.arange(batch, device=device)  # the episode behind each row of the batch, which shrinks
     going = torch.ones(batch, dtype=torch.bool, device=device)  # rows that have not ended
     attention, position = prompt_mask, positions(prompt_mask)
@@ -126,13 +136,15 @@ def sample(
         )  # fmt: skip
         cache, hidden = output.past_key_values, output.last_hidden_state[:, -1]
         distribution = log_softmax_at(model.lm_head(hidden), temperature)
-        chosen = _inverse_cdf(distribution, uniforms[rows, t])
+        chosen = _inverse_cdf(likeliest(distribution, top_k, top_p), uniforms[rows, t])
         completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
         mask[rows, t] = going
         log_probs[rows, t] = distribution.gather(1, chosen.unsqueeze(1)).squeeze(1)
         entropies[rows, t] = entropy(distribution)
         if value_head is not None:
             values[rows, t] = value_head(hidden)
+        if keep_hidden:
+            features.append((rows, hidden))
         going = going & (chosen != tokens.eos_id)
         remaining = int(going.sum())
         if remaining == 0:
@@ -155,7 +167,35 @@ def sample(
         values=values[:, :length] * mask,
         entropies=entropies[:, :length] * mask,
         ended=((completion[:, :length] == tokens.eos_id) & mask).any(1),
+        hidden=_scattered(features[:length], batch) if keep_hidden else None,
     )
+
+
+def likeliest(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
+    """Log-probabilities [B, V] with all but the likeliest tokens at minus infinity; not normalised again.
+
+    Args:
+        top_k: this many stay. top_p: the fewest that together have at least this probability stay (nucleus sampling,
+            Holtzman et al. 2020). The likeliest token always stays.
+    """
+    if top_k is not None and top_k < log_probs.shape[1]:
+        smallest = log_probs.topk(top_k, dim=-1).values[:, -1:]
+        log_probs = log_probs.masked_fill(log_probs < smallest, -math.inf)
+    if top_p is not None and top_p < 1:
+        ordered, order = log_probs.sort(dim=-1, descending=True)
+        probability = ordered.softmax(-1)
+        before = probability.cumsum(-1) - probability  # of all tokens that are likelier
+        log_probs = log_probs.scatter(1, order, ordered.masked_fill(before >= top_p, -math.inf))
+    return log_probs
+
+
+def _scattered(features: list[tuple[Tensor, Tensor]], batch: int) -> Tensor:
+    """Features of the rows still in the batch at each step -> [B, C, H]."""
+    first = features[0][1]
+    whole = torch.zeros(batch, len(features), first.shape[1], device=first.device, dtype=first.dtype)
+    for step, (rows, hidden) in enumerate(features):
+        whole[rows, step] = hidden
+    return whole
 
 
 def _inverse_cdf(log_probs: Tensor, uniform: Tensor) -> Tensor:

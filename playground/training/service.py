@@ -60,8 +60,8 @@ class Service:
         prompt = _checked_prompt(question["prompt"], subject, question["max_new_tokens"])
         count = max(1, min(int(question["num_samples"]), MAX_SAMPLES))
         seeds = [derived_seed(int(question["seed"]), "question", number) for number in range(count)]
-        temperature = float(question["temperature"] or subject.sampling.temperature)
-        longest = int(question["max_new_tokens"] or subject.sampling.max_new_tokens)
+        asked = {key: question[key] for key in ("temperature", "max_new_tokens") if question[key]}
+        sampling = subject.sampling.model_copy(update=asked)
         sides = {"reference": subject.reference, "policy": subject.policy}
         for number in range(count):
             for side, model in sides.items():
@@ -69,7 +69,7 @@ class Service:
                     continue
                 reference = None if side == "reference" else subject.reference
                 episodes, kl = evaluation.answer(
-                    model, reference, subject.tokens, [prompt], [seeds[number]], temperature, longest, 1
+                    model, reference, subject.tokens, [prompt], [seeds[number]], sampling, 1
                 )
                 completions, ended = episodes.texts(subject.tokens), episodes.ended.tolist()
                 scores = subject.scorer([prompt.text], completions, ended) if subject.scorer else None

@@ -6,19 +6,25 @@ Imports torch. The worker drives it; what ends a run and how that is told is the
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 
 from playground import catalog
 from playground.config import RunConfig
+from playground.errors import ModelNotFound
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import available_cores
-from playground.runs.records import Stage
+from playground.runs.records import Stage, UpdateMetrics
+from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
 from playground.training import checkpoints, evaluation, models, prompts
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
 from playground.training.trainer import PPOTrainer
+
+if TYPE_CHECKING:
+    from playground.training.trl_engine import TRLTrainer
 
 SMALL_MODEL = 10_000_000  # parameters
 SCALE_SAMPLES = 256  # completions of the reference that fix the scale of the score
@@ -39,15 +45,30 @@ class Session:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.policy, self.tokens = models.load(catalog.model_folder(config.model.source), device)
         limit_threads(self.policy)
-        self.reference = self.policy.frozen_copy()
+        self.reference = self._load_reference(device)
         room = self.policy.context_length - config.sampling.max_new_tokens
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
         if not self.split.held_out:
             writer.event("warning", "There are too few prompts to hold some out: the fixed prompts are trained on too.")
         self.scorer = Scorer(config)
-        self.trainer = PPOTrainer(
+        engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
+        if config.engine == "trl":
+            from playground.training.trl_engine import TRLTrainer as engine  # two seconds of imports
+        self.trainer = engine(
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
         )
+
+    def _load_reference(self, device: torch.device) -> models.LanguageModel:
+        source = self.config.reference.source
+        if source == catalog.START:
+            return self.policy.frozen_copy()
+        reference, tokens = models.load(catalog.reference_folder(source, self.run.path.parent), device)
+        if tokens.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
+            raise ModelNotFound(
+                f"reference.source: {source} has another tokenizer than {self.config.model.source}, so their "
+                "probabilities cannot be compared. Choose a model of the same family."
+            )
+        return reference.frozen()
 
     def fix_scale(self) -> None:
         """Fix the scale of the score on samples of the reference, and record it."""
@@ -55,35 +76,51 @@ class Session:
         asked = [training[number % len(training)] for number in range(SCALE_SAMPLES)]
         seeds = [derived_seed(config.seed, "scale", number) for number in range(SCALE_SAMPLES)]
         episodes, _ = evaluation.answer(
-            self.policy, None, self.tokens, asked, seeds, config.sampling.temperature, config.sampling.max_new_tokens,
-            config.ppo.micro_batch_size, self.between,
+            self.reference, None, self.tokens, asked, seeds, config.sampling, config.ppo.micro_batch_size, self.between,
         )  # fmt: skip
         scale = self.scorer.fit_scale([prompt.text for prompt in asked], episodes.texts(self.tokens))
         self.writer.event("score_scale", mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES)
 
     def look(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
-        reference = None if stage == "before" else self.reference
+        same = stage == "before" and self.config.reference.source == catalog.START
+        reference = None if same else self.reference
         samples = evaluation.evaluate(
             self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
             self.trainer.updates_done, self.between,
         )  # fmt: skip
         self.writer.samples(samples)
 
-    def update(self) -> None:
-        """One PPO update and its line of metrics."""
-        metrics = self.trainer.update()
+    def train(self) -> None:
+        """All updates; between two of them requests are taken (see `runs.control`), the fixed prompts answered, and
+        the weights saved, as the configuration asks."""
+        config = self.config
+
+        def after_update(metrics: UpdateMetrics) -> None:
+            self.record(metrics)
+            last = metrics.update == config.ppo.num_updates
+            if last or metrics.update % config.evaluation.every == 0:
+                self.look("after" if last else "during")
+            if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
+                self.save()
+
+        steering = Steering(self.writer, config, self.trainer.change, self.between)
+        self.trainer.train(after_update, steering.before_update)
+
+    def record(self, metrics: UpdateMetrics) -> None:
+        """The line of metrics of one update, and what the trainer has to say about it."""
         self.writer.metrics(metrics)
         self.writer.set_status(update=metrics.update)
         for warning in self.trainer.warnings:
             self.writer.event("warning", warning)
+        self.trainer.warnings = []
 
     def save(self) -> None:
         """Write the weights as they are now; keep the newest few."""
         scale = self.scorer.scale
         facts = {"score_mean": scale.mean, "score_sd": scale.sd, "kl_coef": self.trainer.kl_controller.coef}
         folder = checkpoints.save(
-            self.run.checkpoints_path, self.trainer.updates_done, self.policy, self.trainer.value_head, self.tokens,
+            self.run.checkpoints_path, self.trainer.updates_done, self.policy, self.trainer.critic, self.tokens,
             facts,
         )  # fmt: skip
         checkpoints.prune(self.run.checkpoints_path, self.config.checkpoint.keep)

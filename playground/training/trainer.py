@@ -19,15 +19,15 @@ import torch
 from torch import Tensor
 
 from playground.config import RunConfig
-from playground.errors import TrainingDiverged
+from playground.errors import RewardNotFinite, TrainingDiverged
 from playground.pocket.text import distinct_n
 from playground.ppo.advantages import generalised_advantages, token_rewards
-from playground.ppo.kl import AdaptiveKL, FixedKL, k3
+from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, full_kl, k3
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, whiten
 from playground.runs.records import UpdateMetrics
-from playground.training.models import LanguageModel, Tokens, ValueHead
+from playground.training.models import Critic, LanguageModel, Tokens, ValueHead
 from playground.training.prompts import Prompt, prompt_batch
 from playground.training.sampling import Episodes, Packed, sample
 from playground.training.scoring import Scorer, Scores
@@ -35,19 +35,34 @@ from playground.training.streams import generator
 
 ADAM_EPSILON = 1e-5  # as in OpenAI's and Ziegler's PPO; PyTorch's 1e-8 makes the first steps too bold
 VALUE_LEARNING_RATE_FACTOR = 30.0  # the head is one linear map on features that change slowly; it must keep up
-MOST_SKIPPED_IN_A_ROW = 3
+MOST_SKIPPED_IN_A_ROW = 3  # updates
 
 
 @dataclass
 class Rollout:
-    """One batch of episodes with everything that PPO needs to know about it. All tensors [B, C] or [B]."""
+    """One batch of episodes with everything that PPO needs to know about it. All tensors [B, C].
+
+    `log_ratio` is log pi - log pi_ref of the sampled tokens, `full_kl` the exact KL of each position.
+    """
 
     prompts: list[Prompt]
     completions: list[str]
     episodes: Episodes
     packed: Packed
     reference_log_probs: Tensor
+    full_kl: Tensor
     seconds: float
+
+    @property
+    def log_ratio(self) -> Tensor:
+        """What k1 is the mean of, [B, C]."""
+        return self.episodes.log_probs - self.reference_log_probs
+
+    def token_kl(self, estimator: str) -> Tensor:
+        """The KL of each token by one of the estimators, [B, C]; 0 where masked."""
+        if estimator == "full":
+            return self.full_kl
+        return torch.where(self.episodes.mask, SAMPLED_ESTIMATORS[estimator](self.log_ratio), 0.0)
 
 
 class PPOTrainer:
@@ -70,16 +85,15 @@ class PPOTrainer:
         self.config = config
         self.policy, self.reference, self.tokens = policy, reference, tokens
         self.prompts, self.scorer, self.between = prompts, scorer, between
-        self.value_head = ValueHead(policy.hidden_size).to(policy.device)
-        policy_parameters = [parameter for parameter in policy.parameters() if parameter.requires_grad]
+        self.critic = Critic(policy, separate=config.model.critic == "separate")
+        groups = [
+            {"params": [parameter for parameter in policy.parameters() if parameter.requires_grad], "factor": 1.0},
+            {"params": list(self.value_head.parameters()), "factor": VALUE_LEARNING_RATE_FACTOR},
+        ]
+        if self.critic.trunk is not None:
+            groups.append({"params": list(self.critic.trunk.parameters()), "factor": 1.0})
         self.optimizer = torch.optim.AdamW(
-            [
-                {"params": policy_parameters, "factor": 1.0},
-                {"params": list(self.value_head.parameters()), "factor": VALUE_LEARNING_RATE_FACTOR},
-            ],
-            lr=config.ppo.learning_rate,
-            eps=ADAM_EPSILON,
-            weight_decay=0.0,
+            groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
         )
         self.kl_controller = (
             AdaptiveKL(config.kl.coef, config.kl.target, config.kl.horizon)
@@ -92,11 +106,24 @@ class PPOTrainer:
         self._skipped_in_a_row = 0
         self._started = time.perf_counter()
 
+    @property
+    def value_head(self) -> ValueHead:
+        """The last layer of the critic."""
+        return self.critic.value_head
+
+    def train(
+        self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None] = lambda: None
+    ) -> None:
+        """All updates that are left. Raises: see `update`."""
+        while self.updates_done < self.config.ppo.num_updates:
+            before_update()
+            after_update(self.update())
+
     def update(self) -> UpdateMetrics:
         """One PPO update: collect, score, advantages, optimise.
 
         Raises:
-            TrainingDiverged: after three optimizer steps in a row whose loss or gradient was not finite.
+            TrainingDiverged: after three updates in a row with a reward, loss or gradient that was not finite.
             RewardFailed: if a reward function misbehaves. Whatever `between` raises.
         """
         self.warnings = []
@@ -112,6 +139,7 @@ class PPOTrainer:
         learning_rate = self.learning_rate()
         steps = self.optimise(rollout, advantages, returns, learning_rate)
         seconds_update = time.perf_counter() - clock
+        self.count_skipped()
 
         self.updates_done += 1
         self.tokens_done += int(rollout.episodes.mask.sum())
@@ -146,47 +174,85 @@ class PPOTrainer:
             dtype=torch.float64,
         )
         episodes = sample(
-            self.policy, self.value_head, self.tokens, [prompt.ids for prompt in prompts], draws,
-            sampling.temperature, self.between,
+            self.policy, None if self.critic.separate else self.value_head, self.tokens,
+            [prompt.ids for prompt in prompts], draws, sampling.temperature, self.between,
+            top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=True,
         )  # fmt: skip
         packed = episodes.packed()
-        reference_log_probs = score_tokens(
-            self.reference, episodes, packed, sampling.temperature, self.config.ppo.micro_batch_size, self.between
-        )
+        reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
         completions = episodes.texts(self.tokens)
-        return Rollout(prompts, completions, episodes, packed, reference_log_probs, time.perf_counter() - clock)
+        seconds = time.perf_counter() - clock
+        return Rollout(prompts, completions, episodes, packed, reference_log_probs, exact_kl, seconds)
+
+    @torch.no_grad()
+    def compare_with_reference(self, episodes: Episodes, packed: Packed) -> tuple[Tensor, Tensor]:
+        """One pass of the reference (and of a separate critic, whose values it fills in) over the sampled tokens.
+
+        The policy's whole distributions come from the features that the sampler kept, for the price of an LM head.
+
+        Returns:
+            log-probs of the reference [B, C]; the exact KL(pi || pi_ref) of each position [B, C]; 0 where masked.
+        """
+        assert episodes.hidden is not None, "the sampler keeps them for this"
+        temperature = self.config.sampling.temperature
+        log_probs, exact_kl = torch.zeros_like(episodes.log_probs), torch.zeros_like(episodes.log_probs)
+        everything = torch.arange(len(episodes))
+        for rows in micro_batches(
+            everything, packed.totals, self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
+        ):
+            self.between()
+            ids, predicts = packed.rows(rows)
+            mask = episodes.mask[rows]
+            hidden = episodes.hidden[rows][mask]
+            distribution = log_softmax_at(self.reference.lm_head(self.reference.hidden(ids)[predicts]), temperature)
+            own = log_softmax_at(self.policy.lm_head(hidden), temperature)
+            put(log_probs, rows, mask, distribution.gather(1, episodes.completion_ids[rows][mask].unsqueeze(1))[:, 0])
+            put(exact_kl, rows, mask, full_kl(own, distribution))
+            if self.critic.separate:
+                put(episodes.values, rows, mask, self.critic(ids, predicts, hidden))
+        return log_probs, exact_kl
 
     # -- score --------------------------------------------------------------------------------------------------------
 
     def score(self, rollout: Rollout) -> Scores:
-        """One normalised number for each completion."""
+        """One normalised number for each completion; NaN for all if a reward is not finite, which skips the update."""
         prompts = [prompt.text for prompt in rollout.prompts]
-        return self.scorer(prompts, rollout.completions, rollout.episodes.ended.tolist())
+        try:
+            return self.scorer(prompts, rollout.completions, rollout.episodes.ended.tolist())
+        except RewardNotFinite as error:
+            self.warnings.append(f"Nothing was learned from update {self.updates_done + 1}. {error}")
+            return Scores([math.nan] * len(prompts), [None] * len(prompts), {})
 
     # -- advantages ---------------------------------------------------------------------------------------------------
 
     def advantages(self, rollout: Rollout, scores: Scores, kl_coef: float) -> tuple[Tensor, Tensor]:
         """Token rewards -> whitened advantages and value targets, both [B, C]."""
         episodes, ppo = rollout.episodes, self.config.ppo
-        log_ratio = episodes.log_probs - rollout.reference_log_probs
-        score = torch.tensor(scores.scores, device=log_ratio.device)
-        rewards = token_rewards(log_ratio, score, episodes.mask, kl_coef)
+        token_kl = rollout.token_kl(self.config.kl.estimator)
+        score = torch.tensor(scores.scores, device=token_kl.device)
+        rewards = token_rewards(token_kl, score, episodes.mask, kl_coef)
         advantages, returns = generalised_advantages(rewards, episodes.values, episodes.mask, ppo.gamma, ppo.gae_lambda)
         return whiten(advantages, episodes.mask), returns
 
     # -- optimise -----------------------------------------------------------------------------------------------------
 
     def learning_rate(self) -> float:
-        """Of this update: constant, or falling linearly to 0 after the last one."""
-        ppo = self.config.ppo
+        """Of this update: rising to its full size in the warm-up, then constant or falling linearly to 0."""
+        ppo, done = self.config.ppo, self.updates_done
+        if done < ppo.warmup_updates:
+            return ppo.learning_rate * (done + 1) / ppo.warmup_updates
         if ppo.schedule == "constant":
             return ppo.learning_rate
-        return ppo.learning_rate * max(0.0, 1 - self.updates_done / ppo.num_updates)
+        left, falling = ppo.num_updates - done, ppo.num_updates - ppo.warmup_updates
+        return ppo.learning_rate * max(0.0, left / falling)
 
     def optimise(
         self, rollout: Rollout, advantages: Tensor, returns: Tensor, learning_rate: float
     ) -> dict[str, list[float]]:
-        """The epochs of one update: exactly num_epochs x minibatches optimizer steps, unless stopped by the update KL.
+        """The epochs of one update: exactly num_epochs x minibatches optimizer steps.
+
+        Fewer if the update KL stops them, or if something is not finite: then the weights stay as they are, and the
+        rest of the update is skipped.
 
         Returns:
             For each statistic its value in every optimizer step; `update_kl` of the last epoch only.
@@ -195,12 +261,17 @@ class PPOTrainer:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate * group["factor"]
         steps: dict[str, list[float]] = defaultdict(list)
+        if not bool(torch.isfinite(advantages).all()):
+            self.warnings = self.warnings or ["An update was skipped: its advantages were not finite."]
+            return steps
         for epoch in range(ppo.num_epochs):
             steps["update_kl"].clear()
             shuffle = generator(self.config.seed, "minibatches", self.updates_done, epoch)
             for rows in torch.randperm(ppo.batch_size, generator=shuffle).split(ppo.minibatch_size):
                 for name, value in self.step(rollout, rows, advantages, returns).items():
                     steps[name].append(value)
+                if self.warnings:
+                    return steps
             if ppo.update_kl_stop and np.mean(steps["update_kl"]) > ppo.update_kl_stop:
                 break
         return steps
@@ -214,7 +285,7 @@ class PPOTrainer:
         num_tokens = episodes.mask[rows].sum()
         self.optimizer.zero_grad(set_to_none=True)
         sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=advantages.device))
-        for micro in micro_batches(rows, rollout.packed.totals, ppo.micro_batch_size):
+        for micro in micro_batches(rows, rollout.packed.totals, ppo.micro_batch_size, self.policy.call_overhead_tokens):
             self.between()
             mask = episodes.mask[micro]
             log_probs, values, entropies = self.forward(rollout.packed, micro, episodes.completion_ids[micro][mask])
@@ -251,24 +322,42 @@ class PPOTrainer:
         hidden = self.policy.hidden(ids)[predicts]
         logits = self.policy.lm_head(hidden)
         entropies = entropy(log_softmax_at(logits, temperature)) if self.config.ppo.entropy_coef else None
-        return token_log_probs(logits, tokens, temperature), self.value_head(hidden), entropies
+        return token_log_probs(logits, tokens, temperature), self.critic(ids, predicts, hidden), entropies
 
     def apply_gradient(self, loss: Tensor) -> float:
-        """Clip the gradient and step, unless loss or gradient is not finite. Returns the norm before clipping."""
-        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-        grad_norm = torch.nn.utils.clip_grad_norm_(parameters, self.config.ppo.max_grad_norm)
-        if bool(torch.isfinite(loss) & torch.isfinite(grad_norm)):
-            self.optimizer.step()
-            self._skipped_in_a_row = 0
+        """Clip the gradient and step, unless loss or gradient is not finite. Returns the norm before clipping.
+
+        A separate critic is clipped by itself: it shares no weight with the policy, so neither may shorten the other's
+        steps.
+        """
+        limit = self.config.ppo.max_grad_norm
+        policy, head, *critic = [group["params"] for group in self.optimizer.param_groups]
+        if critic:
+            grad_norm = torch.nn.utils.clip_grad_norm_(policy, limit)
+            finite = torch.isfinite(torch.nn.utils.clip_grad_norm_([*head, *critic[0]], limit))
         else:
-            self._skipped_in_a_row += 1
-            self.warnings.append("An optimizer step was skipped: its loss or gradient was not finite.")
-            if self._skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
-                raise TrainingDiverged(
-                    f"{MOST_SKIPPED_IN_A_ROW} optimizer steps in a row had a loss or gradient that is not finite. "
-                    "Lower the learning rate, or raise beta."
-                )
+            grad_norm = torch.nn.utils.clip_grad_norm_([*policy, *head], limit)
+            finite = torch.isfinite(grad_norm)
+        if bool(finite & torch.isfinite(loss) & torch.isfinite(grad_norm)):
+            self.optimizer.step()
+        else:
+            self.warnings.append(
+                f"The rest of update {self.updates_done + 1} was skipped: its loss or gradient was not finite."
+            )
         return float(grad_norm)
+
+    def count_skipped(self) -> None:
+        """Give up when several updates in a row had to be skipped.
+
+        Raises:
+            TrainingDiverged.
+        """
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self.warnings else 0
+        if self._skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
+            raise TrainingDiverged(
+                f"{MOST_SKIPPED_IN_A_ROW} updates in a row had a reward, loss or gradient that is not finite. "
+                f"The last: {self.warnings[-1]} Lower the learning rate, or raise beta."
+            )
 
     # -- measure ------------------------------------------------------------------------------------------------------
 
@@ -280,7 +369,7 @@ class PPOTrainer:
         episodes = rollout.episodes
         mask = episodes.mask
         score = np.array(scores.scores)
-        log_ratio = episodes.log_probs - rollout.reference_log_probs
+        log_ratio = rollout.log_ratio
         kl = float(masked_sum(log_ratio, mask)) / len(episodes)
         return UpdateMetrics(
             update=self.updates_done,
@@ -299,13 +388,17 @@ class PPOTrainer:
             terms={name: _mean(values) for name, values in scores.terms.items()},
             kl_to_reference=kl,
             kl_per_token=float(masked_mean(log_ratio, mask)),
+            kl_estimates={
+                name: float(masked_sum(rollout.token_kl(name), mask)) / len(episodes)
+                for name in (*SAMPLED_ESTIMATORS, "full")
+            },
             penalised_reward=float(score.mean()) - kl_coef * kl,
             kl_coef=kl_coef,
             entropy=float(masked_mean(episodes.entropies, mask)),
             update_kl=_mean(steps["update_kl"]),
             clip_fraction=_mean(steps["clip_fraction"]),
             ratio_mean=_mean(steps["ratio_mean"]),
-            ratio_max=max(steps["ratio_max"]),
+            ratio_max=max(steps["ratio_max"], default=None),
             policy_loss=_mean(steps["policy_loss"]),
             value_loss=_mean(steps["value_loss"]),
             explained_variance=float(explained_variance(episodes.values, returns, mask)),
@@ -330,21 +423,44 @@ def score_tokens(
 ) -> Tensor:
     """log-probs [B, C] that `model` gives to the sampled tokens at the sampling temperature; 0 where masked."""
     log_probs = torch.zeros_like(episodes.log_probs)
-    for rows in micro_batches(torch.arange(len(episodes)), packed.totals, micro_batch_size):
+    everything = torch.arange(len(episodes))
+    for rows in micro_batches(everything, packed.totals, micro_batch_size, model.call_overhead_tokens):
         between()
         ids, predicts = packed.rows(rows)
         mask = episodes.mask[rows]
         logits = model.lm_head(model.hidden(ids)[predicts])
-        row_log_probs = torch.zeros_like(log_probs[rows])
-        row_log_probs[mask] = token_log_probs(logits, episodes.completion_ids[rows][mask], temperature)
-        log_probs[rows] = row_log_probs
+        put(log_probs, rows, mask, token_log_probs(logits, episodes.completion_ids[rows][mask], temperature))
     return log_probs
 
 
-def micro_batches(rows: Tensor, lengths: Tensor, size: int) -> Iterator[Tensor]:
-    """Cut episodes into groups of similar length, so that little is padding."""
+def put(whole: Tensor, rows: Tensor, mask: Tensor, values: Tensor) -> None:
+    """Write the N values of some episodes' real tokens into their places of a [B, C] tensor."""
+    part = torch.zeros_like(whole[rows])
+    part[mask] = values
+    whole[rows] = part
+
+
+def micro_batches(rows: Tensor, lengths: Tensor, size: int, overhead_tokens: float = math.inf) -> Iterator[Tensor]:
+    """Cut episodes into groups of similar length, so that little is padding.
+
+    Of all ways to cut the episodes, ordered by length, into groups of at most `size`, the one with the least padded
+    tokens plus `overhead_tokens` for each group; with infinite overhead the fewest groups.
+    """
     order = torch.argsort(lengths[rows].cpu(), stable=True)
-    yield from rows[order].split(size)
+    count = len(rows)
+    widths = lengths[rows].cpu()[order].numpy()
+    overhead = min(overhead_tokens, 2.0 * float(widths[-1]) * count)  # more than all tokens is as good as infinite
+    cost, first = np.zeros(count + 1), np.zeros(count + 1, dtype=int)  # of the best cut of the first n episodes
+    for end in range(1, count + 1):
+        starts = np.arange(max(0, end - size), end)
+        costs = cost[starts] + widths[end - 1] * (end - starts) + overhead
+        first[end] = starts[costs.argmin()]
+        cost[end] = costs.min()
+    sizes, end = [], count
+    while end:
+        sizes.append(int(end - first[end]))
+        end = first[end]
+    yield from rows[order].split(sizes[::-1])
 
 
 def _mean(values: list[float | None] | list[float]) -> float | None:

@@ -21,7 +21,6 @@ from playground.config import RunConfig
 from playground.errors import PlaygroundError, TrainingDiverged
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import adopt_lock, take_lock
-from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
 
 
@@ -57,7 +56,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
     Raises:
         StopRequested, PlaygroundError, and whatever the machine throws; `_reported` turns each into a terminal state.
     """
-    catalog.check(config)
+    catalog.check(config, run.path.parent)
     writer.set_status(phase="loading PyTorch")
     from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
 
@@ -73,15 +72,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
     try:
         session.look("before")
         writer.set_status(state="running", phase="training")
-        steering = Steering(writer, config, session.trainer.change, between)
-        for update in range(1, config.ppo.num_updates + 1):
-            last = update == config.ppo.num_updates
-            steering.before_update()
-            session.update()
-            if last or update % config.evaluation.every == 0:
-                session.look("after" if last else "during")
-            if last or (config.checkpoint.every and update % config.checkpoint.every == 0):
-                session.save()
+        session.train()
     except StopRequested:
         writer.set_status(phase="saving")
         session.save()

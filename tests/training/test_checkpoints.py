@@ -5,12 +5,13 @@ import torch
 from safetensors.torch import load_file
 
 from playground.training import checkpoints
-from playground.training.models import ValueHead
+from playground.training.models import Critic
 from tests.training import tiny
 
 
 def save(folder, update: int):
-    return checkpoints.save(folder, update, tiny.model(), ValueHead(32), tiny.tokens(), {"kl_coef": 0.1})
+    model = tiny.model()
+    return checkpoints.save(folder, update, model, Critic(model), tiny.tokens(), {"kl_coef": 0.1})
 
 
 def test_a_checkpoint_holds_weights_facts_and_a_manifest_that_matches(tmp_path):
@@ -18,16 +19,12 @@ def test_a_checkpoint_holds_weights_facts_and_a_manifest_that_matches(tmp_path):
     assert folder.name == "update-000040"
     manifest = json.loads((folder / "MANIFEST.json").read_text())
     names = {path.name for path in folder.iterdir()} - {"MANIFEST.json"}
-    assert (
-        names
-        == set(manifest["files"])
-        >= {"model.safetensors", "value_head.safetensors", "trainer.json", "config.json"}
-    )
+    assert names == set(manifest["files"]) >= {"model.safetensors", "critic.safetensors", "trainer.json", "config.json"}
     for name, facts in manifest["files"].items():
         data = (folder / name).read_bytes()
         assert (len(data), hashlib.sha256(data).hexdigest()) == (facts["bytes"], facts["sha256"])
     assert json.loads((folder / "trainer.json").read_text()) == {"update": 40, "kl_coef": 0.1}
-    assert set(load_file(folder / "value_head.safetensors")) == {"linear.weight", "linear.bias"}
+    assert set(load_file(folder / "critic.safetensors")) == {"value_head.linear.weight", "value_head.linear.bias"}
 
 
 def test_plain_transformers_loads_it_and_finds_the_same_weights(tmp_path):

@@ -4,7 +4,7 @@ import torch
 from playground.training.models import ValueHead
 from playground.training.sampling import sample
 from playground.training.streams import uniforms
-from playground.training.trainer import score_tokens
+from playground.training.trainer import micro_batches, score_tokens
 from tests.training import tiny
 
 SEEDS = list(range(24))
@@ -94,3 +94,20 @@ def test_sampling_can_be_broken_off_between_two_tokens():
     with pytest.raises(KeyboardInterrupt):
         sample(tiny.model(), None, tiny.tokens(), PROMPTS, uniforms(SEEDS, 12), 1.0, between)
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("size", "overhead", "groups"),
+    [
+        (4, 1e9, [[1, 1, 2, 2], [9, 9, 10, 10]]),  # the fewest
+        (8, 1e9, [[1, 1, 2, 2, 9, 9, 10, 10]]),
+        (8, 10.0, [[1, 1, 2, 2], [9, 9, 10, 10]]),  # one more call is cheaper than padding the short ones
+        (8, 0.0, [[1, 1], [2, 2], [9, 9], [10, 10]]),  # no padding at all
+        (3, 1e9, [[1, 1, 2], [2, 9, 9], [10, 10]]),
+    ],
+)
+def test_micro_batches_are_cut_where_padding_would_cost_more_than_another_call(size, overhead, groups):
+    lengths = torch.tensor([9, 1, 10, 2, 2, 10, 1, 9, 99])
+    cut = list(micro_batches(torch.arange(8), lengths, size, overhead))
+    assert [lengths[rows].tolist() for rows in cut] == groups
+    assert sorted(torch.cat(cut).tolist()) == list(range(8))

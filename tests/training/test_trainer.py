@@ -1,10 +1,13 @@
 import copy
+import json
 
 import pytest
 import torch
 
 from playground.errors import RewardFailed, TrainingDiverged
 from playground.rewards.mixture import Mixture
+from playground.runs.records import to_json_line
+from playground.training.scoring import Scorer
 from tests.training import tiny
 
 
@@ -157,19 +160,61 @@ def test_the_gradient_norm_is_logged_before_clipping_and_the_step_is_clipped():
     assert max(seen) <= 1e-3 * 1.001
 
 
-def test_a_gradient_that_is_not_finite_is_skipped_and_three_in_a_row_end_the_run_with_finite_weights():
-    trainer = tiny.trainer()
+def poison_rewards(trainer) -> None:
+    nothing = Mixture({"mine": (1.0, lambda prompts, completions, **_: [float("nan")] * len(completions))})
+    trainer.scorer = Scorer(trainer.config, nothing)
+
+
+def poison_advantages(trainer) -> None:
     original = trainer.advantages
+    trainer.advantages = lambda *arguments: (original(*arguments)[0] * float("nan"), original(*arguments)[1])
 
-    def poisoned(*arguments):
-        advantages, returns = original(*arguments)
-        return advantages * float("nan"), returns
 
-    trainer.advantages = poisoned
-    with pytest.raises(TrainingDiverged, match="learning rate"):
+def poison_loss(trainer) -> None:
+    original = trainer.forward
+
+    def forward(*arguments):
+        log_probs, values, entropies = original(*arguments)
+        return log_probs, values * float("inf"), entropies
+
+    trainer.forward = forward
+
+
+def poison_gradient(trainer) -> None:
+    next(trainer.policy.parameters()).register_hook(lambda gradient: gradient * float("nan"))
+
+
+POISONS = [poison_rewards, poison_advantages, poison_loss, poison_gradient]
+
+
+@pytest.mark.parametrize("poison", POISONS)
+def test_what_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row_end_the_run(poison):
+    trainer = tiny.trainer()
+    poison(trainer)
+    before = weights(trainer.policy)
+    for update in (1, 2):
+        metrics = trainer.update()
+        assert metrics.update == update and len(trainer.warnings) == 1
+        assert "not finite" in trainer.warnings[0] or "finite number" in trainer.warnings[0]
+        json.loads(to_json_line(metrics), parse_constant=lambda word: pytest.fail(word))
+    with pytest.raises(TrainingDiverged, match=r"3 updates in a row.*Lower the learning rate"):
         trainer.update()
-    assert len(trainer.warnings) == 3
-    assert all(torch.isfinite(weight).all() for weight in weights(trainer.policy))
+    assert same(before, weights(trainer.policy))
+
+
+def test_one_bad_update_is_skipped_and_the_next_one_learns():
+    trainer = tiny.trainer()
+    good = trainer.scorer
+    poison_rewards(trainer)
+    for _ in range(2):
+        trainer.update()
+    trainer.scorer = good
+    before = weights(trainer.policy)
+    trainer.update()
+    assert trainer.warnings == [] and not same(before, weights(trainer.policy))
+    poison_rewards(trainer)
+    trainer.update()  # counted from 1 again
+    trainer.update()
 
 
 def test_the_value_head_reads_the_trunk_without_touching_it():
@@ -210,7 +255,6 @@ def test_entropy_bonus_keeps_entropy_higher():
     "bad",
     [
         lambda prompts, completions, **_: [1.0],
-        lambda prompts, completions, **_: [float("nan")] * len(completions),
         lambda prompts, completions, **_: 1 / 0,
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 
 from playground.config_io import from_dict
 from playground.errors import RunBusy, ServiceUnavailable
-from playground.runs import launcher
+from playground.runs import control, launcher
 from playground.runs.directory import RunDirectory
 from playground.runs.model_service import ModelService
 
@@ -186,3 +186,54 @@ def test_the_service_says_what_is_wrong_and_stays_usable(finished, service, sour
     with pytest.raises(ServiceUnavailable, match=words):
         list(service.compare(finished.path if source == "run" else source, prompt, num_samples=1))
     assert list(service.compare(finished.path, "Story: Ben lost his red ball.", num_samples=1))
+
+
+@pytest.mark.parametrize("engine", ["playground", "trl"])
+def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, tmp_path):
+    endless = config(engine=engine, ppo__num_updates=10_000, evaluation__every=10_000)
+    run, process = launcher.start(endless, tmp_path, "steered")
+    wait_for(lambda: run.status().update >= 1, "the first update")
+    control.request_pause(run)
+    wait_for(lambda: run.status().state == "paused", "the pause")
+    paused_at = run.status().update
+    control.request_edits(run, [control.Edit("kl.coef", 2.0), control.Edit("ppo.learning_rate", 1e-5)])
+    control.request_step(run)
+    wait_for(lambda: run.status().update == paused_at + 1 and run.status().state == "paused", "one more update")
+    before, after = run.metrics()[-2:]
+    assert (before.kl_coef, after.kl_coef) == (0.25, 2.0)
+    assert after.learning_rate < 0.1 * before.learning_rate
+    edits = [(event.data["field"], event.update) for event in run.events() if event.kind == "edit"]
+    assert edits == [("kl.coef", paused_at), ("ppo.learning_rate", paused_at)]
+    control.request_resume(run)
+    wait_for(lambda: run.status().update >= paused_at + 2, "going on")
+    control.request_pause(run)
+    wait_for(lambda: run.status().state == "paused", "the second pause")
+    run.request_stop()
+    assert process.wait(DEADLINE_SECONDS) == 3
+    assert run.status().state == "stopped" and run.latest_checkpoint() is not None
+
+
+def test_the_reference_may_be_another_model_or_an_earlier_run(finished):
+    outputs = finished.path.parent
+    for source, where in [("r/update-000003", "policy of a run"), ("r", "its newest"), ("pocket-1m", "another model")]:
+        run = train(outputs, config(reference={"source": source}), f"from-{source.replace('/', '-')}")
+        assert run.status().state == "finished", run.log_tail()
+        first = run.metrics()[0]
+        assert first.kl_estimates["full"] > 1e-3, where
+        before = [sample.kl for sample in run.samples() if sample.stage == "before"]
+        assert any(kl != 0 for kl in before), "the start is not the reference"
+
+
+@pytest.mark.parametrize("source", ["r/update-000099", "nothing-like-it", "../r"])
+def test_a_reference_that_is_not_there_is_refused(finished, source):
+    run = train(finished.path.parent, config(reference={"source": source}), f"refused-{abs(hash(source))}")
+    assert (run.status().state, run.status().reason) == ("failed", "invalid")
+    assert "reference.source" in run.status().message
+
+
+def test_a_run_with_a_separate_critic_saves_it(tmp_path):
+    made = config(model={"source": "pocket-2m", "critic": "separate"})
+    run = train(tmp_path, made)
+    assert run.status().state == "finished", run.log_tail()
+    saved = run.latest_checkpoint() / "critic.safetensors"
+    assert saved.stat().st_size > 1_000_000

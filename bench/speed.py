@@ -1,0 +1,406 @@
+"""Speed and memory, ours against TRL 1.12 and against the arithmetic floor: `make bench`.
+
+Every measurement is a process of its own; the engines take turns, round after round, so that a busy moment of the
+machine hits both; what is told is the median over the rounds. Writes bench/results/speed.json and docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import itertools
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+ENGINES = ("playground", "trl")
+BATCH, NEW_TOKENS = 64, 32
+CASES: dict[str, dict[str, Any]] = {
+    "pocket-2m, 1 epoch": {"model": "pocket-2m", "num_epochs": 1},
+    "pocket-2m, 4 epochs": {"model": "pocket-2m", "num_epochs": 4},
+    "20M Llama, 1 epoch": {"model": "llama-20m", "num_epochs": 1},
+    "20M Llama, 4 epochs": {"model": "llama-20m", "num_epochs": 4},
+}
+WARM_UPDATES, MEASURED_UPDATES = 1, 3
+
+
+def main() -> None:
+    """Measure all cases and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cases", nargs="*", default=list(CASES))
+    parser.add_argument("--json", type=Path, default=PROJECT / "bench" / "results" / "speed.json")
+    parser.add_argument("--page", type=Path, default=PROJECT / "docs" / "performance.md")
+    parser.add_argument("--one", nargs=2, metavar=("CASE", "ENGINE"), help="measure once in this process, print JSON")
+    parser.add_argument("--share", action="store_true", help="what a whole run spends on looking, in this process")
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(*arguments.one)))
+        return
+    if arguments.share:
+        print(json.dumps(share_of_looking()))
+        return
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for case in arguments.cases:
+        found[case] = {engine: [] for engine in ENGINES}
+        for number in range(arguments.rounds):
+            for engine in ENGINES if number % 2 == 0 else reversed(ENGINES):
+                found[case][engine].append(in_process("--one", case, engine))
+                print(case, engine, found[case][engine][-1]["seconds_per_update"], file=sys.stderr, flush=True)
+    shares = [in_process("--share") for _ in range(arguments.rounds)]
+    report = {
+        "machine": machine(),
+        "rounds": arguments.rounds,
+        "cases": {case: summary(rounds) for case, rounds in found.items()},
+        "looking": {name: statistics.median(item[name] for item in shares) for name in shares[0]},
+    }
+    arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    arguments.page.write_text(page(report), encoding="utf-8")
+    print(f"written: {arguments.json}, {arguments.page}", file=sys.stderr)
+
+
+# -- one measurement, in a process of its own -----------------------------------------------------------------------
+
+
+def measure(case: str, engine: str) -> dict[str, Any]:
+    """Seconds per update (whole and by phase), memory, and for our engine the arithmetic of one update."""
+    import torch
+
+    from playground.training import session
+
+    settings = CASES[case]
+    config = configuration(settings, engine)
+    make_trainer = import_engine(engine)
+    gc.collect()
+    gc.freeze()  # TRL collects garbage several times an update; this spares it going through all that was imported
+    baseline = resident_bytes()
+    torch.manual_seed(0)
+    policy, tokens = model(settings["model"])
+    session.limit_threads(policy)
+    trainer = make_trainer(config, policy, tokens)
+    lines: list[Any] = []
+    stamps = [time.perf_counter()]
+    tokens_of: list[tuple[int, int, int]] = []
+
+    def after_update(metrics: Any) -> None:
+        lines.append(metrics)
+        stamps.append(time.perf_counter())
+
+    if engine == "trl":
+        trainer.train(after_update)
+    else:
+        collect = trainer.collect
+
+        def counted() -> Any:
+            rollout = collect()
+            lengths, totals = rollout.episodes.lengths, rollout.packed.totals
+            tokens_of.append((int(lengths.sum()), int(totals.sum()), int(totals.pow(2).sum())))
+            return rollout
+
+        trainer.collect = counted
+        for _ in range(config.ppo.num_updates):
+            after_update(trainer.update())
+    seconds = [later - earlier for earlier, later in itertools.pairwise(stamps)][WARM_UPDATES:]
+    measured = lines[WARM_UPDATES:]
+    found = {
+        "seconds_per_update": statistics.median(seconds),
+        "phases": {
+            phase: statistics.median(getattr(line, f"seconds_{phase}") for line in measured)
+            for phase in ("rollout", "score", "update")
+        },
+        "completion_length": statistics.fmean(line.completion_length for line in measured),
+        "peak_bytes_added": peak_bytes() - baseline,
+        "imports_bytes": baseline,
+        "threads": torch.get_num_threads(),
+    }
+    if tokens_of:
+        rate = matrix_product_rate()
+        work = [arithmetic(policy, *counts, config.ppo.num_epochs) for counts in tokens_of[WARM_UPDATES:]]
+        floor = {phase: statistics.median(item[phase] for item in work) / rate for phase in work[0]}
+        found |= {"floor_seconds": floor, "flops_per_second": rate}
+    return found
+
+
+def configuration(settings: dict[str, Any], engine: str) -> Any:
+    """The same settings for both engines: one optimizer step an epoch, since TRL cannot take more; two micro-batches."""
+    from playground.config_io import from_dict
+
+    return from_dict(
+        {
+            "engine": engine,
+            "rewards": [{"kind": "sentiment"}],
+            "score": {"normalise": "none"},
+            "sampling": {"max_new_tokens": NEW_TOKENS},
+            "ppo": {
+                "num_updates": WARM_UPDATES + MEASURED_UPDATES, "batch_size": BATCH, "minibatch_size": BATCH,
+                "micro_batch_size": BATCH // 2, "num_epochs": settings["num_epochs"], "value_clip_range": 0.2,
+            },
+        }
+    )  # fmt: skip
+
+
+def import_engine(engine: str) -> Any:
+    """Everything that the engine imports, so that the memory of libraries is not taken for that of training."""
+    from playground.training.prompts import load
+    from playground.training.scoring import Scorer
+
+    if engine == "trl":
+        import trl.experimental.ppo.ppo_trainer  # noqa: F401
+
+        from playground.training.trl_engine import TRLTrainer as Engine
+    else:
+        from playground.training.trainer import PPOTrainer as Engine  # type: ignore[assignment]
+    model("pocket-2m")  # what `from_pretrained` imports when it is called
+
+    def make(config: Any, policy: Any, tokens: Any) -> Any:
+        prompts = load(config.prompts, 8, policy.context_length - NEW_TOKENS, tokens, config.seed).training
+        return Engine(config, policy, policy.frozen_copy(), tokens, prompts, Scorer(config))
+
+    return make
+
+
+def model(name: str) -> Any:
+    """A shipped model, or a Llama of 20 million random weights with the pocket tokenizer."""
+    import torch
+    from transformers import AutoModelForCausalLM, LlamaConfig
+
+    from playground import catalog
+    from playground.training import models
+
+    policy, tokens = models.load(catalog.model_folder("pocket-2m"), torch.device("cpu"))
+    if name == "llama-20m":
+        small = policy.model.config
+        large = LlamaConfig(
+            vocab_size=small.vocab_size, hidden_size=512, intermediate_size=1408, num_hidden_layers=6,
+            num_attention_heads=8, max_position_embeddings=128, tie_word_embeddings=True,
+            bos_token_id=small.bos_token_id, eos_token_id=small.eos_token_id, pad_token_id=small.pad_token_id,
+        )  # fmt: skip
+        policy = models.LanguageModel(AutoModelForCausalLM.from_config(large).eval())
+    return policy, tokens
+
+
+def arithmetic(policy: Any, sampled: int, total: int, squares: int, num_epochs: int) -> dict[str, float]:
+    """Floating-point operations that one update cannot do without, by phase.
+
+    Counted: two for each weight of a matrix and token that goes through it, and attention; three times that for forward
+    and backward. No padding, the LM head only where a completion token is predicted. Left out: everything that is not a
+    matrix product.
+
+    Args:
+        sampled: completion tokens. total: prompt and completion tokens. squares: sum of the squared episode lengths.
+    """
+    trunk = sum(weight.numel() for layer in policy.trunk.layers for weight in layer.parameters() if weight.ndim == 2)
+    head = policy.lm_head.weight.numel()
+    attention = 2 * squares * policy.hidden_size * len(policy.trunk.layers)  # causal: half of 4 T^2 H for each layer
+    forward = 2 * trunk * total + attention
+    return {"rollout": 2 * forward + 3 * 2 * head * sampled,  # policy and reference; their heads, and ours for the KL
+            "update": num_epochs * 3 * (forward + 2 * head * sampled)}  # fmt: skip
+
+
+def matrix_product_rate(size: int = 512, seconds: float = 0.5) -> float:
+    """Floating-point operations per second of a product of two float32 squares, with the threads of this process."""
+    import torch
+
+    a, b = torch.randn(size, size), torch.randn(size, size)
+    best = 0.0
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        begin = time.perf_counter()
+        for _ in range(10):
+            a @ b
+        best = max(best, 10 * 2 * size**3 / (time.perf_counter() - begin))
+    return best
+
+
+def share_of_looking() -> dict[str, float]:
+    """What part of a whole default run goes into evaluation, metrics and logging."""
+    import tempfile
+
+    import torch  # noqa: F401
+
+    from playground import catalog
+    from playground.runs.directory import RunDirectory
+    from playground.runs.writer import RunWriter
+    from playground.training.session import Session
+
+    seconds = {"evaluation": 0.0, "metrics": 0.0, "logging": 0.0}
+
+    def timed(name: str, function: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                seconds[name] += time.perf_counter() - begin
+
+        return call
+
+    config = catalog.preset(catalog.DEFAULT_PRESET)
+    with tempfile.TemporaryDirectory() as outputs:
+        run = RunDirectory.create(Path(outputs), config)
+        writer = RunWriter(run, config.ppo.num_updates)
+        for name in ("metrics", "event", "set_status"):
+            setattr(writer, name, timed("logging", getattr(writer, name)))
+        session = Session(run, config, writer, lambda: None)
+        session.look = timed("evaluation", session.look)  # type: ignore[method-assign]
+        session.trainer.measure = timed("metrics", session.trainer.measure)  # type: ignore[method-assign]
+        session.fix_scale()
+        begin = time.perf_counter()
+        session.look("before")
+        session.train()
+        whole = time.perf_counter() - begin
+    return {"run_seconds": whole, **{name: value / whole for name, value in seconds.items()}}
+
+
+def resident_bytes() -> int:
+    """Memory of this process now."""
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
+
+
+def peak_bytes() -> int:
+    """Most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+# -- the report ------------------------------------------------------------------------------------------------------
+
+
+def in_process(*arguments: str) -> dict[str, Any]:
+    """Run this file with other arguments; its last line of output is JSON."""
+    from playground.runs.launcher import torch_environment
+
+    environment = {**torch_environment(), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, __file__, *arguments], env=environment, cwd=PROJECT, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(arguments)} failed:\n{done.stderr[-3000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def summary(rounds: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Medians of both engines, all single figures, and the ratios, each taken within its round."""
+    report: dict[str, Any] = {}
+    for engine, items in rounds.items():
+        seconds = [item["seconds_per_update"] for item in items]
+        report[engine] = {
+            "seconds_per_update": statistics.median(seconds),
+            "all_seconds": [round(value, 4) for value in seconds],
+            "episodes_per_second": BATCH / statistics.median(seconds),
+            "phases": {name: statistics.median(item["phases"][name] for item in items) for name in items[0]["phases"]},
+            "peak_mb_added": statistics.median(item["peak_bytes_added"] for item in items) / 1e6,
+            "completion_length": statistics.median(item["completion_length"] for item in items),
+            "threads": items[0]["threads"],
+        }
+    ours, theirs = rounds["playground"], rounds["trl"]
+    pairs = list(zip(ours, theirs, strict=True))
+    report["speed_ratio"] = statistics.median(b["seconds_per_update"] / a["seconds_per_update"] for a, b in pairs)
+    report["memory_ratio"] = statistics.median(a["peak_bytes_added"] / b["peak_bytes_added"] for a, b in pairs)
+    report["times_floor"] = statistics.median(
+        item["seconds_per_update"] / sum(item["floor_seconds"].values()) for item in ours
+    )
+    report["times_floor_by_phase"] = {
+        phase: statistics.median(item["phases"][phase] / item["floor_seconds"][phase] for item in ours)
+        for phase in ours[0]["floor_seconds"]
+    }
+    report["gflops_per_second"] = statistics.median(item["flops_per_second"] for item in ours) / 1e9
+    return report
+
+
+def machine() -> dict[str, str]:
+    """Where and with what this was measured."""
+    import importlib.metadata
+
+    versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "trl")}
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=PROJECT, capture_output=True, text=True)
+    return {
+        "processor": processor_name(),
+        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "python": platform.python_version(),
+        **versions,
+        "commit": commit.stdout.strip() or "unknown",
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def processor_name() -> str:
+    """The processor's own name where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def page(report: dict[str, Any]) -> str:
+    """docs/performance.md."""
+    facts = report["machine"]
+    rows, floors = [], []
+    for case, item in report["cases"].items():
+        ours, theirs = item["playground"], item["trl"]
+        rows.append(
+            f"| {case} | {ours['episodes_per_second']:.1f} | {theirs['episodes_per_second']:.1f} | "
+            f"**{item['speed_ratio']:.2f}x** | {ours['peak_mb_added']:.0f} | {theirs['peak_mb_added']:.0f} | "
+            f"**{item['memory_ratio']:.2f}x** |"
+        )
+        by_phase = item["times_floor_by_phase"]
+        floors.append(
+            f"| {case} | {ours['phases']['rollout']:.2f} | {ours['phases']['score']:.3f} | "
+            f"{ours['phases']['update']:.2f} | {by_phase['rollout']:.1f}x | {by_phase['update']:.1f}x | "
+            f"**{item['times_floor']:.2f}x** | {item['gflops_per_second']:.0f} |"
+        )
+    looking = report["looking"]
+    together = looking["evaluation"] + looking["metrics"] + looking["logging"]
+    return f"""# Speed and memory
+
+Written by `make bench` ({facts["date"]}, commit {facts["commit"]}): {facts["processor"]}, {facts["cores"]} cores,
+Python {facts["python"]}, torch {facts["torch"]}, transformers {facts["transformers"]}, TRL {facts["trl"]}. Every
+measurement is a process of its own; the two engines take turns; medians of {report["rounds"]} rounds, ratios within a
+round. All single figures are in `bench/results/speed.json`.
+
+## Against TRL 1.12's `PPOTrainer`
+
+Same model, same prompts, {BATCH} episodes an update, at most {NEW_TOKENS} new tokens, one optimizer step an epoch in two
+micro-batches, rule reward, float32. TRL is spared most of the garbage collections that it asks for (`gc.freeze()` after
+the imports). The memory is what training adds at its peak to the loaded libraries.
+
+| | ours, episodes/s | TRL, episodes/s | ours is | ours, MB | TRL, MB | ours takes |
+|---|---|---|---|---|---|---|
+{chr(10).join(rows)}
+
+TRL trains a full value model beside the policy, computes the LM head on prompt tokens too, keeps the logits of a whole
+batch, and steps once an epoch whatever the number of minibatches (docs/trl.md). Ours shares the trunk and computes
+logits only where a completion token is predicted.
+
+## Against the arithmetic
+
+The floor is what the matrix products of one update take at the rate that this machine reaches on a product of two
+512 x 512 squares with the same threads (last column, GFLOP/s), without padding. Everything above 1x is padding, small
+shapes, memory traffic and Python.
+
+| | rollout, s | score, s | optimise, s | rollout, x floor | optimise, x floor | update, x floor | GFLOP/s |
+|---|---|---|---|---|---|---|---|
+{chr(10).join(floors)}
+
+## What looking costs
+
+In a run of the default preset ({looking["run_seconds"]:.0f} s after loading): evaluating the fixed prompts
+{looking["evaluation"]:.1%}, computing metrics {looking["metrics"]:.1%}, writing them {looking["logging"]:.1%}; together
+{together:.1%}.
+"""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""Problems small enough to list every completion, so that the best policy is known exactly and PPO can be held to it.
+
+For J(pi) = E_pi[r] - beta KL(pi || pi_ref) the optimum is pi*(y) = pi_ref(y) exp(r(y) / beta) / Z, its objective is
+J* = beta log Z, and every policy falls short of it by exactly beta KL(pi || pi*) (Ziegler et al. 2019, section 2; the
+identity is one line of algebra). So KL(pi || pi*) says how far from right a trained policy is, in nats.
+
+Pure numpy; knows nothing of models or trainers. Tests of the trainer call it, and a page may.
+
+Two ways to write a policy over the completions of one prompt (leading axes `...`, such as prompts, broadcast):
+
+    steps      a list over depth t = 0 .. T-1 of next-token log-probs [..., K^t, V], one row for each unfinished prefix
+    sequences  one array [..., N] of log-probs of whole completions
+
+V tokens, T most tokens of a completion, K tokens that do not end it (V without an end-of-sequence token, else V - 1).
+Rewards are in any unit of score, beta in that unit per nat, KL in nats per completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+NO_TOKEN = -1  # fills the rows of completions that ended early
+
+
+@dataclass(frozen=True)
+class CompletionSpace:
+    """Every completion of at most T tokens out of V, each ended by an end-of-sequence token or by its length.
+
+    Order, everywhere: prefixes of one depth as counted (first token slowest); completions by the depth of their last
+    token, then by prefix, then by last token.
+
+    Attributes:
+        num_tokens: V. max_length: T. eos_id: the token that ends a completion and is its last token; None = none does.
+    """
+
+    num_tokens: int
+    max_length: int
+    eos_id: int | None = None
+
+    @property
+    def going_on(self) -> NDArray[np.int64]:
+        """The K tokens that do not end a completion."""
+        return np.array([token for token in range(self.num_tokens) if token != self.eos_id])
+
+    def prefixes(self, depth: int) -> NDArray[np.int64]:
+        """Every unfinished prefix of `depth` tokens, [K^depth, depth]."""
+        count = len(self.going_on)
+        grid = np.indices((count,) * depth).reshape(depth, count**depth).T
+        return self.going_on[grid]
+
+    def ends(self, depth: int) -> NDArray[np.bool_]:
+        """For each token, [V]: does a completion end with it when it follows a prefix of `depth` tokens?"""
+        last = depth == self.max_length - 1
+        return np.array([last or token == self.eos_id for token in range(self.num_tokens)])
+
+    def completions(self) -> NDArray[np.int64]:
+        """Every completion, its end-of-sequence token included, [N, T]; `NO_TOKEN` behind the last token."""
+        blocks = []
+        for depth in range(self.max_length):
+            prefixes, last = self.prefixes(depth), np.flatnonzero(self.ends(depth))
+            block = np.full((len(prefixes), len(last), self.max_length), NO_TOKEN, dtype=np.int64)
+            block[:, :, :depth] = prefixes[:, None]
+            block[:, :, depth] = last
+            blocks.append(block.reshape(-1, self.max_length))
+        return np.concatenate(blocks)
+
+    def rewards(self, reward: Callable[[tuple[int, ...]], float]) -> Array:
+        """A function of token ids (end-of-sequence token included) as an array over all completions, [N]."""
+        rows = self.completions().tolist()
+        return np.array([reward(tuple(token for token in row if token != NO_TOKEN)) for row in rows], dtype=float)
+
+    def sequence_log_probs(self, steps: Sequence[Array]) -> Array:
+        """Next-token log-probs (see the module) -> log-probs of whole completions, [..., N]."""
+        prefix: Array = np.zeros(steps[0].shape[:-1])  # log-prob of each prefix, [..., K^t]
+        finished = []
+        for depth, step in enumerate(steps):
+            joint = prefix[..., None] + step
+            ended = joint[..., self.ends(depth)]
+            finished.append(ended.reshape(*ended.shape[:-2], -1))
+            prefix = joint[..., self.going_on]
+            prefix = prefix.reshape(*prefix.shape[:-2], -1)
+        return np.concatenate(finished, axis=-1)
+
+    def expected_returns(
+        self, steps: Sequence[Array], reference_steps: Sequence[Array], rewards: Array, beta: float, gamma: float = 1.0
+    ) -> list[Array]:
+        """What a perfect value head says: the expected return of a policy from each unfinished prefix on.
+
+        V(x) = sum_a pi(a | x) [-beta log pi(a | x) / pi_ref(a | x) + (r(xa) if xa is complete, else gamma V(xa))]
+
+        Args:
+            steps, reference_steps: next-token log-probs of policy and reference. rewards: [..., N].
+
+        Returns:
+            A list over depth t of [..., K^t].
+        """
+        parts = np.split(rewards, np.cumsum([self._num_ended(depth) for depth in range(self.max_length)])[:-1], axis=-1)
+        returns: list[Array] = []
+        for depth in reversed(range(self.max_length)):
+            step, ends = steps[depth], self.ends(depth)
+            following = np.zeros(np.broadcast_shapes(step.shape, (*rewards.shape[:-1], 1, 1)))
+            following[..., ends] = parts[depth].reshape(*rewards.shape[:-1], step.shape[-2], -1)
+            if not ends.all():
+                later = returns[0]
+                following[..., self.going_on] = gamma * later.reshape(*later.shape[:-1], step.shape[-2], -1)
+            following = following - beta * (step - reference_steps[depth])
+            returns.insert(0, (np.exp(step) * following).sum(-1))
+        return returns
+
+    def _num_ended(self, depth: int) -> int:
+        return len(self.going_on) ** depth * int(self.ends(depth).sum())
+
+
+def optimum(reference: Array, rewards: Array, beta: float) -> Array:
+    """log pi*(y) = log pi_ref(y) + r(y) / beta - log Z of every completion, [..., N].
+
+    Raises:
+        ValueError: unless beta is positive; without a price on drift there is no unique best policy.
+    """
+    return reference + rewards / _positive(beta) - _log_partition(reference, rewards, beta)[..., None]
+
+
+def best_objective(reference: Array, rewards: Array, beta: float) -> Array:
+    """J* = beta log sum_y pi_ref(y) exp(r(y) / beta), [...]: no policy gets more. Raises ValueError unless beta > 0."""
+    return _positive(beta) * _log_partition(reference, rewards, beta)
+
+
+def objective(log_probs: Array, reference: Array, rewards: Array, beta: float) -> Array:
+    """J(pi) = E_pi[r] - beta KL(pi || pi_ref), [...]."""
+    return expectation(log_probs, rewards) - beta * kl(log_probs, reference)
+
+
+def expectation(log_probs: Array, values: Array) -> Array:
+    """E_pi of a number for each completion, [..., N] and [..., N] -> [...]."""
+    return (np.exp(log_probs) * values).sum(-1)
+
+
+def kl(log_probs: Array, other: Array) -> Array:
+    """KL(pi || other) in nats per completion, [...]; a completion that pi never writes counts 0."""
+    probs = np.exp(log_probs)
+    with np.errstate(invalid="ignore"):
+        return np.where(probs > 0, probs * (log_probs - other), 0.0).sum(-1)
+
+
+class Frontier(NamedTuple):
+    """The best expected reward for each KL that one is ready to pay; arrays [number of betas]."""
+
+    betas: Array
+    rewards: Array
+    kl: Array
+
+
+def frontier(reference: Array, rewards: Array, betas: Sequence[float]) -> Frontier:
+    """E[r] and KL to the reference of the optimum for each beta, averaged over leading axes (prompts).
+
+    Raises:
+        ValueError: unless every beta is positive.
+    """
+    best = [optimum(reference, rewards, beta) for beta in betas]
+    return Frontier(
+        np.array(betas, dtype=float),
+        np.array([expectation(policy, rewards).mean() for policy in best]),
+        np.array([kl(policy, reference).mean() for policy in best]),
+    )
+
+
+def _log_partition(reference: Array, rewards: Array, beta: float) -> Array:
+    """log Z = log sum_y pi_ref(y) exp(r(y) / beta), [...]."""
+    return np.logaddexp.reduce(reference + rewards / beta, axis=-1)
+
+
+def _positive(beta: float) -> float:
+    if not beta > 0:
+        raise ValueError(f"beta must be positive, and it is {beta}.")
+    return beta

@@ -1,0 +1,145 @@
+"""Exports: complete, start as exported, and carry text from a configuration as data only."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground import cli, config_io, exports
+from playground.config import RunConfig
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from tests.support import PROJECT
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "rewards": [{"kind": "sentiment"}, {"kind": "length", "weight": 0.1, "target": 8}],
+    "ppo": {"num_updates": 2, "batch_size": 4, "minibatch_size": 4, "micro_batch_size": 2, "num_epochs": 1},
+    "prompts": {"limit": 3},
+    "sampling": {"max_new_tokens": 8, "missing_eos_penalty": 0.5},
+    "evaluation": {"num_prompts": 2, "every": 2},
+    "checkpoint": {"every": 0},
+}
+SECONDS = 120
+
+
+def small(**changes: Any) -> RunConfig:
+    return config_io.from_dict(SMALL | changes)
+
+
+def settings(script: str) -> dict[str, Any]:
+    """The arguments of `PPOConfig(...)` in a script that are literals."""
+    call = next(
+        node
+        for node in ast.walk(ast.parse(script))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "PPOConfig"
+    )
+    return {item.arg: item.value.value for item in call.keywords if isinstance(item.value, ast.Constant) and item.arg}
+
+
+def constants(script: str) -> dict[str, Any]:
+    """Upper-case names that a script sets to literals."""
+    found = {}
+    for node in ast.parse(script).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
+            try:
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+            except ValueError:
+                continue
+    return found
+
+
+@pytest.fixture
+def run(outputs: Path) -> RunDirectory:
+    """A run that has recorded the scale of its score."""
+    made = RunDirectory.create(outputs, small(), "one")
+    RunWriter(made, 2).event("score_scale", mean=0.25, sd=2.5, samples=256)
+    return made
+
+
+@pytest.mark.parametrize("scale", [None, exports.ScoreScale(0.25, 2.5)])
+def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scale):
+    script, folder = tmp_path / "run_trl.py", tmp_path / "model"
+    script.write_text(exports.trl_script(small(), scale), encoding="utf-8")
+    answer = subprocess.run(
+        [sys.executable, str(script), str(folder)], cwd=PROJECT, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert answer.returncode == 0, answer.stderr
+    logs = [ast.literal_eval(line) for line in answer.stdout.splitlines() if line.startswith("{")]
+    assert [log["episode"] for log in logs] == [4, 8]
+    assert all(float(log["loss/value_avg"]) > 0 for log in logs)
+    assert (folder / "model.safetensors").is_file() and (folder / "tokenizer.json").is_file()
+    if scale:
+        assert "Scale(mean=0.25, sd=2.5, clip=None)" in answer.stdout
+
+
+def test_the_yaml_starts_with_our_own_command(tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text(exports.yaml_text(small(), str(path)), encoding="utf-8")
+    assert config_io.load(path) == small()
+    line = path.read_text().splitlines()[0]
+    assert line.startswith("# ") and exports.command(small(), str(path)) in line
+    command = exports.command(small(), str(path)).split()
+    assert command[0] == "python"
+    answer = subprocess.run(
+        [sys.executable, *command[1:], "--outputs", str(tmp_path / "outputs"), "--run-id", "again"],
+        cwd=PROJECT, capture_output=True, text=True, timeout=SECONDS,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    assert len(RunDirectory.open(tmp_path / "outputs" / "again").metrics()) == 2
+
+
+def test_the_command_line_writes_both(run, tmp_path, capsys):
+    for kind, name in (("trl", "a script.py"), ("yaml", "run.yaml")):
+        output = tmp_path / name
+        with pytest.raises(SystemExit) as left:
+            cli.main(["export", str(run.path), "--as", kind, "--output", str(output)])
+        assert left.value.code == 0
+        shown = capsys.readouterr()
+        assert shown.out.strip() == str(output) and "Start it with: python" in shown.err
+        text = output.read_text(encoding="utf-8")
+        with pytest.raises(SystemExit):
+            cli.main(["export", str(run.path), "--as", kind])
+        assert capsys.readouterr().out.splitlines()[2:] == text.splitlines()[2:]
+    assert "mean=0.25, sd=2.5" in (tmp_path / "a script.py").read_text(encoding="utf-8")
+    assert config_io.load(tmp_path / "run.yaml") == small()
+
+
+def test_the_script_carries_the_settings_of_the_run():
+    ppo = {**SMALL["ppo"], "learning_rate": 3e-5, "clip_range": 0.1, "value_clip_range": 0.3, "gamma": 0.9,
+           "gae_lambda": 0.8, "value_coef": 0.7, "num_epochs": 3, "schedule": "constant"}  # fmt: skip
+    found = settings(exports.trl_script(small(ppo=ppo, kl={"coef": 0.5}, seed=7)))
+    expected = {
+        "total_episodes": 8, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "num_mini_batches": 1,
+        "learning_rate": 3e-5, "cliprange": 0.1, "cliprange_value": 0.3, "gamma": 0.9, "lam": 0.8, "vf_coef": 0.7,
+        "num_ppo_epochs": 3, "lr_scheduler_type": "constant", "kl_coef": 0.5, "kl_estimator": "k1", "seed": 7,
+        "response_length": 8, "temperature": 1.0, "stop_token": "eos", "missing_eos_penalty": 0.5,
+    }  # fmt: skip
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_the_script_says_what_trl_does_otherwise():
+    script = exports.trl_script(small(kl={"controller": "adaptive", "target": 3}))
+    assert "# - kl.controller: TRL's PPO has no adaptive KL" in script
+    assert "the run adapted it towards a KL of 3; TRL keeps it" in script
+    assert "# - TRL does not clip gradients" in script
+    assert "adaptive" not in exports.trl_script(small())
+
+
+def test_text_of_a_configuration_is_data_in_the_script_whatever_it_is():
+    name = 'it\'s """ {braces} \\ \n\nraise SystemExit(1)'
+    words = ['"""', "{x}", "\\", "'); raise SystemExit", "größer"]
+    config = small(
+        name=name, rewards=[{"kind": "keyword", "words": words}, {"kind": "pattern", "pattern": r"\d{2}\n#"}]
+    )
+    script = exports.trl_script(config)
+    found = constants(script)
+    assert [reward.get("words", reward.get("pattern")) for reward in found["REWARDS"]] == [words, r"\d{2}\n#"]
+    assert config_io.from_dict({"rewards": found["REWARDS"]}).rewards == config.rewards
+    assert not [node for node in ast.walk(ast.parse(script)) if isinstance(node, ast.Raise)]
+    assert "default" not in found and found["PROMPTS"] == config.prompts.model_dump(mode="json")

@@ -1,0 +1,188 @@
+"""Every field of `ppo`, `kl`, `sampling` and `score` has an effect, and the fields that choose a model have theirs."""
+
+import math
+
+import pytest
+import torch
+
+from playground.config import RunConfig
+from playground.ppo.logprobs import log_softmax_at
+from playground.runs.control import LIVE_FIELDS, Edit, edited
+from playground.training.sampling import likeliest, sample
+from playground.training.streams import uniforms
+from tests.training import tiny
+
+GROUPS = ("ppo", "kl", "sampling", "score")
+ADAPTIVE = {"kl__controller": "adaptive", "kl__horizon": 50}
+# field -> another value, and what else must be set for it to matter
+EFFECTS = {
+    "ppo.num_updates": (8, {"ppo__schedule": "linear"}),
+    "ppo.batch_size": (4, {}),
+    "ppo.minibatch_size": (8, {}),
+    "ppo.num_epochs": (1, {}),
+    "ppo.learning_rate": (2e-3, {}),
+    "ppo.schedule": ("constant", {}),
+    "ppo.warmup_updates": (2, {}),
+    "ppo.clip_range": (0.01, {}),
+    "ppo.value_clip_range": (0.001, {"ppo__num_epochs": 4, "ppo__max_grad_norm": 100.0}),
+    "ppo.value_coef": (0.0, {}),
+    "ppo.entropy_coef": (0.1, {}),
+    "ppo.gamma": (0.5, {}),
+    "ppo.gae_lambda": (0.5, {}),
+    "ppo.max_grad_norm": (0.01, {}),
+    "ppo.update_kl_stop": (1e-6, {"ppo__num_epochs": 4}),
+    "kl.coef": (1.0, {}),
+    "kl.controller": ("adaptive", {"kl__horizon": 50}),
+    "kl.target": (1e-4, {**ADAPTIVE, "ppo__learning_rate": 3e-3}),
+    "kl.horizon": (20, ADAPTIVE),
+    "kl.estimator": ("k3", {}),
+    "sampling.temperature": (0.7, {}),
+    "sampling.top_k": (2, {}),
+    "sampling.top_p": (0.5, {}),
+    "sampling.max_new_tokens": (4, {}),
+    "sampling.missing_eos_penalty": (1.0, {}),
+    "score.clip": (0.5, {}),
+}
+ELSEWHERE = {
+    "ppo.micro_batch_size",  # changes memory, not the result: test_trainer counts its micro-batches
+    "score.normalise",  # of the scorer: tests/training/test_worker.py, tests/rewards/test_mixture.py
+}
+
+
+def log(trainer, updates: int = 4) -> list[dict]:
+    """The metrics of some updates without what a clock or the machine decides."""
+    lines = [trainer.update().model_dump() for _ in range(updates)]
+    return [{key: line[key] for key in line if not key.startswith(("seconds", "memory"))} for line in lines]
+
+
+def test_the_table_is_complete():
+    fields = {f"{group}.{name}" for group in GROUPS for name in RunConfig.model_fields[group].annotation.model_fields}
+    assert set(EFFECTS) | ELSEWHERE == fields
+
+
+@pytest.mark.parametrize("field", EFFECTS)
+def test_each_setting_changes_the_run(field):
+    value, needed = EFFECTS[field]
+    assert log(tiny.trainer(**needed)) != log(tiny.trainer(**{**needed, field.replace(".", "__"): value}))
+
+
+def test_each_live_setting_changes_the_run_from_the_next_update_on():
+    for field in LIVE_FIELDS:
+        value, needed = EFFECTS[field]
+        plain, changed = tiny.trainer(**needed), tiny.trainer(**needed)
+        assert plain.update().score_mean == changed.update().score_mean
+        changed.change(edited(changed.config, [Edit(field, value)]), {field})
+        assert log(plain, 3) != log(changed, 3), field
+
+
+def test_a_live_beta_counts_from_the_next_update_and_the_adaptive_controller_goes_on_from_it():
+    trainer = tiny.trainer(**ADAPTIVE, kl__target=100.0)
+    first, second = trainer.update(), trainer.update()
+    assert second.kl_coef < first.kl_coef == 0.1
+    trainer.change(edited(trainer.config, [Edit("kl.coef", 0.5)]), {"kl.coef"})
+    third, fourth = trainer.update(), trainer.update()
+    assert third.kl_coef == 0.5 and fourth.kl_coef < 0.5
+    trainer.change(edited(trainer.config, [Edit("ppo.clip_range", 0.3)]), {"ppo.clip_range"})
+    assert trainer.update().kl_coef < 0.5, "another edit leaves the controller's beta alone"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "warmup", "expected"),
+    [
+        ("linear", 0, [1.0, 0.75, 0.5, 0.25]),
+        ("linear", 2, [0.5, 1.0, 1.0, 0.5]),
+        ("constant", 2, [0.5, 1.0, 1.0, 1.0]),
+        ("linear", 4, [0.25, 0.5, 0.75, 1.0]),
+        ("constant", 8, [0.125, 0.25, 0.375, 0.5]),
+    ],
+)
+def test_warm_up_rises_in_equal_steps_and_the_schedule_follows(schedule, warmup, expected):
+    trainer = tiny.trainer(ppo__schedule=schedule, ppo__warmup_updates=warmup)
+    rates = [trainer.update().learning_rate / 1e-3 for _ in range(4)]
+    assert rates == pytest.approx(expected)
+
+
+def test_top_k_and_top_p_keep_the_likeliest_tokens():
+    log_probs = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.1, 0.7]]).log()
+
+    def kept(**cut):
+        return (~torch.isinf(likeliest(log_probs, **cut))).tolist()
+
+    assert kept(top_k=2, top_p=None) == [[True, True, False, False], [True, True, True, True]]  # a tie is kept whole
+    assert kept(top_k=None, top_p=0.5) == [[True, True, False, False], [False, False, False, True]]
+    assert kept(top_k=None, top_p=1e-9) == [[True, False, False, False], [False, False, False, True]]
+    assert kept(top_k=None, top_p=1.0) == kept(top_k=99, top_p=None) == [[True] * 4] * 2
+    assert kept(top_k=1, top_p=0.9)[0] == [True, False, False, False]
+
+
+def test_a_sampler_with_top_k_1_always_says_the_likeliest_and_reports_its_full_probability():
+    model = tiny.model()
+    episodes = sample(model, None, tiny.tokens(), [[1, 3, 4]] * 3, uniforms([1, 2, 3], 6), 1.0, top_k=1)
+    assert len({tuple(row) for row in episodes.completion_ids.tolist()}) == 1
+    logits = model.lm_head(model.hidden(torch.tensor([[1, 3, 4]])))[0, -1]
+    best = log_softmax_at(logits).max().item()
+    assert float(episodes.log_probs[0, 0]) == pytest.approx(best, abs=1e-5)
+
+
+def test_kl_estimates_are_what_their_formulas_say():
+    trainer = tiny.trainer(ppo__learning_rate=3e-3)
+    for _ in range(3):
+        trainer.update()
+    rollout = trainer.collect()
+    mask, d = rollout.episodes.mask, rollout.log_ratio
+    by_hand = {"k1": d, "k2": d**2 / 2, "k3": torch.exp(-d) - 1 + d, "abs": d.abs()}
+    for name, values in by_hand.items():
+        assert torch.allclose(rollout.token_kl(name)[mask], values[mask], atol=1e-6)
+        assert rollout.token_kl(name)[~mask].abs().max() == 0
+    ids, predicts = rollout.packed.rows(torch.arange(8))
+    with torch.no_grad():
+        own = log_softmax_at(trainer.policy.lm_head(trainer.policy.hidden(ids)[predicts]))
+        other = log_softmax_at(trainer.reference.lm_head(trainer.reference.hidden(ids)[predicts]))
+    exact = (own.exp() * (own - other)).sum(-1)
+    assert exact.max() > 1e-3
+    assert torch.allclose(rollout.token_kl("full")[mask], exact, atol=1e-5)
+
+
+def test_mse_is_the_name_that_trl_gives_to_k2():
+    assert tiny.config(kl__estimator="mse").kl.estimator == "k2"
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_a_separate_critic_starts_at_0_learns_with_its_trunk_and_leaves_the_policy_alone(family):
+    made = tiny.config(model={"critic": "separate", "source": "pocket-2m"})
+    trainer = tiny.trainer(family, model=made.model.model_dump())
+    original = trainer.advantages
+    trainer.advantages = lambda *arguments: (original(*arguments)[0] * 0, original(*arguments)[1] + 1)
+    policy = [weight.detach().clone() for weight in trainer.policy.parameters()]
+    trunk = [weight.detach().clone() for weight in trainer.critic.trunk.parameters()]
+    assert trainer.collect().episodes.values.abs().max() == 0
+    trainer.update()
+    trainer.update()
+    assert all(torch.equal(a, b) for a, b in zip(policy, trainer.policy.parameters(), strict=True))
+    assert any(not torch.equal(a, b) for a, b in zip(trunk, trainer.critic.trunk.parameters(), strict=True))
+    values = trainer.collect().episodes.values
+    assert values.abs().max() > 0
+
+
+def test_a_separate_critic_foresees_what_a_head_on_frozen_features_cannot():
+    """The return depends on the prompt's first letter only: plain for a trunk that may learn."""
+
+    def reward(prompts, completions, **_):
+        return [1.0 if prompt.startswith("a") else -1.0 for prompt in prompts]
+
+    def explained(critic: str) -> float:
+        trainer = tiny.trainer(
+            mixture=tiny.Mixture({"first": (1.0, reward)}), model={"source": "pocket-2m", "critic": critic},
+            ppo__num_updates=25, ppo__batch_size=64, ppo__minibatch_size=32, ppo__micro_batch_size=32,
+            ppo__learning_rate=1e-3, kl__coef=0.0, ppo__schedule="constant",
+        )  # fmt: skip
+        return [trainer.update().explained_variance for _ in range(25)][-1]
+
+    assert explained("separate") > 0.9
+
+
+def test_a_reference_that_is_another_model_makes_the_kl_start_above_0():
+    trainer = tiny.trainer()
+    trainer.reference = tiny.model(seed=1).frozen()
+    first = trainer.update()
+    assert first.kl_estimates["full"] > 0.1 and math.isfinite(first.kl_to_reference)

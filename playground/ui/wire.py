@@ -47,7 +47,7 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "can_ask": can_ask,
         "unit": _score_unit(config),
         "engine": config.engine,
-        "can_steer": not recorded and config.engine == "playground",
+        "can_steer": not recorded,
         "adaptive": config.kl.controller == "adaptive",
         "target": config.kl.target,
         "beta": config.kl.coef,

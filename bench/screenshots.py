@@ -25,11 +25,13 @@ def main() -> None:
     parser.add_argument("--url", default="http://127.0.0.1:7860/")
     parser.add_argument("--out", type=Path, default=Path("screenshots"))
     parser.add_argument("--run", default="", help="run to show; by default what the page chooses")
+    parser.add_argument("--overlay", default="", help="runs to overlay on the Runs page, for example one,two")
     parser.add_argument("--only", default="", help="comma-separated names such as train-wide-light")
     parser.add_argument("--wait", type=float, default=1.5, help="seconds to let the page settle")
     parser.add_argument("--still", action="store_true", help="ask for reduced motion: a recorded run shows its end")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
+    pages = {**PAGES, **({"overlay": f"tab=runs&overlay={arguments.overlay}"} if arguments.overlay else {})}
     wanted = set(filter(None, arguments.only.split(",")))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
@@ -41,7 +43,7 @@ def main() -> None:
                     reduced_motion="reduce" if arguments.still else "no-preference",
                 )
                 page = context.new_page()
-                for name, query in PAGES.items():
+                for name, query in pages.items():
                     title = f"{name}-{size}-{look}"
                     if not wanted or title in wanted:
                         take(page, arguments, title, query)

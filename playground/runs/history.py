@@ -26,6 +26,7 @@ class RunSummary(NamedTuple):
     title: str
     name: str
     model: str
+    engine: str
     seed: int
     status: Status
     duration_seconds: float
@@ -99,6 +100,7 @@ def _summary(run: RunDirectory) -> RunSummary | None:
         title=config.about.title or config.name,
         name=config.name,
         model=config.model.source,
+        engine=config.engine,
         seed=config.seed,
         status=status,
         duration_seconds=max(0.0, status.updated_at - status.started_at),

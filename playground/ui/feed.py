@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from playground.errors import RunNotFound
-from playground.runs import history
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, RunNotFound
+from playground.runs import control, history
 from playground.runs.directory import JsonlTail, RunDirectory
 from playground.runs.records import Event, Sample, UpdateMetrics
 from playground.ui import wire
@@ -52,8 +53,11 @@ class RunFeed:
         self.columns = wire.new_columns()
         self.samples: list[Sample] = []
         self.events: list[dict[str, Any]] = []
+        self.edits: list[control.Edit] = []
         self.status: dict[str, Any] = {}
         self._ended_seen = False
+        self._waits: list[tuple[int, float]] = []  # (update after which it was paused, seconds)
+        self._paused_since: float | None = None
         self._tails = {
             "metrics": JsonlTail(run.metrics_path),
             "samples": JsonlTail(run.samples_path),
@@ -65,6 +69,12 @@ class RunFeed:
     def unit(self) -> str:
         """Unit of the score."""
         return "sd" if self.config.score.normalise == "reference" else "points"
+
+    @property
+    def waited(self) -> float:
+        """Seconds of pauses between the first and the newest update that is written."""
+        updates = self.columns["update"]
+        return sum(seconds for update, seconds in self._waits if updates and updates[0] <= update < updates[-1])
 
     @property
     def ended(self) -> bool:
@@ -86,15 +96,14 @@ class RunFeed:
         if samples:
             self.samples += samples
             delta.update(self._evaluations(min(item.update for item in samples)))
-        events = [_event(item) for item in _records(self._tails["events"], Event) if item.kind != "state"]
-        if events:
+        if events := self._events(_records(self._tails["events"], Event)):
             self.events = (self.events + events)[-MAX_EVENTS:]
             delta["events"] = events
         key = (status.state, status.phase, status.message, status.update, status.num_updates)
         if key != self._status_key or metrics:
             self._status_key = key
             outcome = wire.outcome_sentence(self.samples, self.unit) if status.ended else ""
-            self.status = wire.status_data(status, self.columns, outcome)
+            self.status = wire.status_data(status, self.columns, outcome, self.waited)
             delta["status"] = self.status
         self._ended_seen = status.ended
         return delta or None
@@ -105,7 +114,7 @@ class RunFeed:
         wanted = list(grouped) if self.recorded else sorted({*list(grouped)[:1], *list(grouped)[-1:]})
         status = self.status
         if not status.get("ended"):
-            status = wire.status_data(self.run.status(), self.columns)
+            status = wire.status_data(self.run.status(), self.columns, waited=self.waited)
         return {
             "run": wire.run_summary(
                 RECORDED_ID if self.recorded else self.run.id,
@@ -114,6 +123,7 @@ class RunFeed:
                 can_ask=not self.recorded and self.run.latest_checkpoint() is not None,
             ),
             "status": status,
+            "live": {} if self.recorded or status["ended"] else wire.live_values(self.current_config()),
             "metrics": wire.thinned(self.columns),
             "events": self.events,
             "prompts": wire.prompts(next(iter(grouped.values()), [])),
@@ -125,6 +135,34 @@ class RunFeed:
         """One evaluation by its update."""
         found = wire.moments(self.samples).get(update)
         return wire.moment(found) if found else None
+
+    def current_config(self) -> RunConfig:
+        """The configuration with every change that was applied in mid-run."""
+        try:
+            return control.edited(self.config, self.edits)
+        except InvalidConfig:  # events that somebody wrote by hand; the page can live with the first values
+            return self.config
+
+    def _events(self, events: list[Event]) -> list[dict[str, Any]]:
+        """What the page shows of new events; edits and the time spent in pauses are kept."""
+        found = []
+        for event in events:
+            if event.kind == control.EDIT and {"field", "value"} <= event.data.keys():
+                self.edits.append(control.Edit(str(event.data["field"]), event.data["value"]))
+            if event.kind == "state":
+                self._count_pause(event)
+            shown = wire.event_data(event)
+            if shown:
+                found.append(shown)
+        return found
+
+    def _count_pause(self, event: Event) -> None:
+        if event.data.get("state") == "paused":
+            self._paused_since = event.time
+            return
+        if self._paused_since is not None:
+            self._waits.append((event.update, event.time - self._paused_since))
+        self._paused_since = None
 
     def _evaluations(self, since: int) -> dict[str, Any]:
         grouped = wire.moments(item for item in self.samples if item.update >= since)
@@ -304,10 +342,6 @@ def _read_all(run: RunDirectory, recorded: bool) -> RunFeed:
     feed = RunFeed(run, recorded=recorded)
     feed.poll()
     return feed
-
-
-def _event(event: Event) -> dict[str, Any]:
-    return {"kind": event.kind, "update": event.update, "message": event.message}
 
 
 def _event_bytes(kind: str, cursor: str, body: bytes) -> bytes:

@@ -7,16 +7,23 @@ text stands for "no value". Knows the configuration and the catalog; nothing of 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
 from playground import catalog, config_io
 from playground.config import REWARD_CLASSES, RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
 
-KNOBS = {field: knob for field, knob in knobs().items() if field != "engine"}  # one engine, so nothing to choose
+
+def shown(all_knobs: Mapping[str, dict[str, Any]], engines: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The knobs that the form shows: all of them, but the engine only where there is a choice."""
+    return {field: knob for field, knob in all_knobs.items() if field != "engine" or len(engines) > 1}
+
+
+KNOBS = shown(knobs(), get_args(RunConfig.model_fields["engine"].annotation))
+OPTION_LABELS = {"trl": "TRL"}
 FIELDS = ("name", "rewards", *KNOBS)
-LABELS = {"name": "Run name", "rewards": "Reward", **{field: knob["label"] for field, knob in KNOBS.items()}}
+LABELS = {"name": "Run name", "rewards": "Reward", **{field: knob["label"] for field, knob in knobs().items()}}
 
 
 class Difference(NamedTuple):
@@ -74,6 +81,8 @@ def in_words(field: str, value: Any) -> str:
         return ", ".join(reward_in_words(reward) for reward in value or []) or "none"
     if value is None or value == "":
         return "off" if field != "prompts.column" else "prompt"
+    if isinstance(value, bool):
+        return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:.3g}"
     names = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
@@ -103,13 +112,26 @@ def label_of(field: str) -> str:
 
 def options_of(field: str) -> list[str]:
     """The values of a field that has a closed list of them."""
-    return [str(item) for item in get_args(_annotation(field)) if isinstance(item, str)]
+    annotation = _annotation(field)
+    found = [item for part in (annotation, *get_args(annotation)) for item in get_args(part)]
+    return [item for item in found if isinstance(item, str)]
+
+
+def option_label(option: str) -> str:
+    """An option for reading: a word gets a capital letter; short names such as `k1` and `bf16` stay as they are."""
+    if option in OPTION_LABELS:
+        return OPTION_LABELS[option]
+    return option.capitalize() if len(option) > 3 and option.isalpha() else option
 
 
 def is_text(field: str) -> bool:
     """True for fields that hold a text of the person's own."""
-    annotation = _annotation(field)
-    return annotation is str or str in get_args(annotation)
+    return str in (annotation := _annotation(field), *get_args(annotation))
+
+
+def is_switch(field: str) -> bool:
+    """True for fields that are on or off."""
+    return bool in (annotation := _annotation(field), *get_args(annotation))
 
 
 def knob_data(field: str) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from playground.errors import InvalidConfig, PlaygroundError, RunNotFound
-from playground.runs import history, launcher
-from playground.runs.records import UpdateMetrics
+from playground.runs import control, history, launcher
+from playground.runs.records import Event, UpdateMetrics
 from playground.ui import machine, wire
 from playground.ui.feed import RECORDED_ID, Hub, RunFeed
 
@@ -46,6 +46,7 @@ def routes(hub: Hub) -> list[BaseRoute]:
     table: list[tuple[str, Handler]] = [
         ("/live/_home", views.home),
         ("/live/_runs", views.runs),
+        ("/live/_overlay", views.overlay),
         ("/live/{run_id}", views.live),
         ("/live/{run_id}/poll", views.poll),
         ("/live/{run_id}/moment/{update:int}", views.moment),
@@ -85,6 +86,23 @@ class Views:
         """The history, newest first, as the Runs page shows it."""
         return _json(wire.encode(await asyncio.to_thread(self._runs_data)))
 
+    async def overlay(self, request: Request) -> Response:
+        """The curves of several runs (`?runs=a,b`) in one answer; a run that is not there is one sentence."""
+        wanted = list(dict.fromkeys(filter(None, request.query_params.get("runs", "").split(","))))
+        problems: list[str] = []
+        if len(wanted) > wire.MAX_OVERLAY_RUNS:
+            problems.append(f"At most {wire.MAX_OVERLAY_RUNS} runs can be overlaid; the first of them are shown.")
+        found = []
+        for run_id in wanted[: wire.MAX_OVERLAY_RUNS]:
+            try:
+                feed = (await self.hub.channel(run_id)).feed
+            except PlaygroundError as error:
+                problems.append(str(error))
+                continue
+            edits = wire.edits_in_words(feed.events)
+            found.append(wire.Overlaid(run_id, feed.config, feed.status, feed.columns, edits))
+        return _json(wire.encode(wire.overlay(found, problems)))
+
     async def live(self, request: Request) -> Response:
         """Server-sent events of one run."""
         run_id = request.path_params["run_id"]
@@ -123,7 +141,7 @@ class Views:
     async def metrics_csv(self, request: Request) -> Response:
         """All metrics as a table for a spreadsheet, at full length and precision."""
         run = self.hub.find(request.path_params["run_id"])
-        text = await asyncio.to_thread(lambda: _csv(run.metrics()))
+        text = await asyncio.to_thread(lambda: _csv(run.metrics(), run.events()))
         name = f"{run.id.strip('_')}-metrics.csv"
         return Response(text, media_type="text/csv", headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
@@ -151,6 +169,7 @@ class Views:
                 "id": run.id,
                 "title": run.title,
                 "model": run.model,
+                "engine": run.engine,
                 "seed": run.seed,
                 "state": run.status.state,
                 "message": run.status.message,
@@ -222,14 +241,20 @@ def _polite(handler: Handler) -> Handler:
     return wrapped
 
 
-def _csv(metrics: list[UpdateMetrics]) -> str:
+def _csv(metrics: list[UpdateMetrics], events: list[Event]) -> str:
+    """One row for each update; the last column says which settings were changed between the row before it and it."""
     terms = list(dict.fromkeys(name for record in metrics for name in record.terms))
     columns = [name for name in UpdateMetrics.model_fields if name != "terms"]
+    edits = [event for event in events if event.kind == control.EDIT]
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow([*columns, *[f"terms.{_plain(name)}" for name in terms]])
+    writer.writerow([*columns, *[f"terms.{_plain(name)}" for name in terms], "changed_before"])
+    previous = -1
     for record in metrics:
-        writer.writerow([*[getattr(record, name) for name in columns], *[record.terms.get(name) for name in terms]])
+        changed = [event.message for event in edits if previous <= event.update < record.update]
+        figures = [*[getattr(record, name) for name in columns], *[record.terms.get(name) for name in terms]]
+        writer.writerow([*figures, _plain("; ".join(changed))])
+        previous = record.update
     return buffer.getvalue()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,22 +20,34 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form
+from playground.ui import components, form, steer
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 DOUBLE_CLICK_SECONDS = 10.0
 START = "Start training"
-GROUPS = {
-    "More PPO settings": [field for field in form.KNOBS if field.startswith("ppo.") and not form.KNOBS[field]["basic"]],
-    "More leash (KL) settings": [field for field in form.KNOBS if field.startswith("kl.") and field != "kl.coef"],
-    "Sampling and score": [field for field in form.KNOBS if field.startswith(("sampling.", "score."))],
-    "Prompts, evaluation, checkpoints": [
-        field
-        for field in form.KNOBS
-        if field.startswith(("prompts.", "evaluation.", "checkpoint.")) and field != "prompts.source"
-    ],
-}
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
+PLACED = ("model.source", "prompts.source", *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
+GROUP_PREFIXES = {
+    "Models and reference": ("model.", "reference."),
+    "More PPO settings": ("engine", "ppo."),
+    "More leash (KL) settings": ("kl.",),
+    "Sampling and score": ("sampling.", "score."),
+    "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint."),
+}
+OTHER = "Other settings"
+
+
+def groups_of(fields: Iterable[str]) -> dict[str, list[str]]:
+    """Accordion title -> its fields, by their names alone, so that a field that config gains shows up by itself."""
+    groups: dict[str, list[str]] = {title: [] for title in (*GROUP_PREFIXES, OTHER)}
+    for field in fields:
+        if field not in PLACED:
+            found = (title for title, prefixes in GROUP_PREFIXES.items() if field.startswith(prefixes))
+            groups[next(found, OTHER)].append(field)
+    return {title: names for title, names in groups.items() if names}
+
+
+GROUPS = groups_of(form.KNOBS)
 
 
 class Train(NamedTuple):
@@ -72,7 +84,11 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
                 start = gr.Button(START, variant="primary", elem_id="start")
         with gr.Column(elem_id="view", min_width=320):
             view = components.widget(
-                "run_view", {"run": None}, elem_id="run-view", server_functions=[_stopper(outputs)]
+                "run_view",
+                {"run": None},
+                elem_id="run-view",
+                knobs=steer.knobs(),
+                server_functions=steer.functions(outputs),
             )
 
     form_inputs = [preset, notes, *fields.values()]
@@ -168,8 +184,10 @@ def _control(field: str, values: dict[str, Any]) -> Any:
     knob = form.KNOBS[field]
     options = form.options_of(field)
     if options:
-        choices = [(option.capitalize(), option) for option in options]
+        choices = [(form.option_label(option), option) for option in options]
         return gr.Radio(choices, value=values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
+    if form.is_switch(field):
+        return gr.Checkbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
     if form.is_text(field):
         return gr.Textbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
     return components.widget(
@@ -322,18 +340,6 @@ def _preset_choices(chosen: Any = None) -> list[tuple[str, str]]:
     if isinstance(chosen, str) and chosen.startswith(RUN_PREFIX):
         choices.append((f"Settings of {chosen.removeprefix(RUN_PREFIX)}", chosen))
     return choices
-
-
-def _stopper(outputs: Path) -> Any:
-    def stop_run(run_id: str) -> dict[str, str]:
-        """Ask a run to stop; called by static/status.js."""
-        try:
-            history.find_run(outputs, str(run_id)).request_stop()
-        except (PlaygroundError, OSError) as error:
-            return {"error": str(error)}
-        return {"error": ""}
-
-    return stop_run
 
 
 def _as_dict(value: Any) -> Mapping[str, Any]:

@@ -9,12 +9,13 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from playground.config import RunConfig
 from playground.insight import before_after
-from playground.runs.records import Sample, Status, UpdateMetrics
+from playground.runs import control
+from playground.runs.records import Event, Sample, Status, UpdateMetrics
 from playground.ui import form
 
 COLUMNS = (
@@ -22,7 +23,10 @@ COLUMNS = (
     "kl_to_reference", "kl_per_token", "penalised_reward", "kl_coef", "entropy", "update_kl", "clip_fraction",
     "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2",
 )  # fmt: skip
+OVERLAY_COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
 MAX_POINTS = 2000
+MAX_OVERLAY_POINTS = 600
+MAX_OVERLAY_RUNS = 4
 MAX_LIVE_PROMPTS = 64
 MAX_PAIRS = 1000
 
@@ -41,38 +45,65 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "expect": config.about.expect,
         "recorded": recorded,
         "can_ask": can_ask,
-        "unit": "sd" if config.score.normalise == "reference" else "points",
+        "unit": _score_unit(config),
+        "engine": config.engine,
+        "can_steer": not recorded,
         "adaptive": config.kl.controller == "adaptive",
         "target": config.kl.target,
         "beta": config.kl.coef,
         "every": config.evaluation.every,
         "num_prompts": config.evaluation.num_prompts,
         "settings": [
-            {"label": form.LABELS[field], "value": form.in_words(field, value), "unit": _unit(field)}
+            {"field": field, "label": form.LABELS[field], "value": form.in_words(field, value), "unit": _unit(field)}
             for field, value in form.flatten(config).items()
             if field in ("model.source", "rewards", "prompts.source", "kl.coef", "ppo.learning_rate", "seed")
         ],
     }
 
 
-def status_data(status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "") -> dict[str, Any]:
-    """Where the run is. `elapsed` and `left` are seconds; the browser counts on from there by itself."""
+def live_values(config: RunConfig) -> dict[str, Any]:
+    """Value of each setting that can be changed now, for the panel "Change while it trains"."""
+    return {
+        field: control.value_of(config, field)
+        for field in control.LIVE_FIELDS
+        if field != "kl.target" or config.kl.controller == "adaptive"
+    }
+
+
+def event_data(event: Event) -> dict[str, Any] | None:
+    """An event as the page shows it; None for those that it does not show."""
+    shown = {"kind": event.kind, "update": event.update, "message": event.message}
+    if event.kind == control.EDIT:
+        return {**shown, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
+    if event.kind == "state":
+        return {**shown, "kind": "paused", "message": "Paused"} if event.data.get("state") == "paused" else None
+    return shown
+
+
+def status_data(
+    status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "", waited: float = 0.0
+) -> dict[str, Any]:
+    """Where the run is. `elapsed` and `left` are seconds; the browser counts on from there by itself.
+
+    Args:
+        waited: seconds between the first and the newest update in which the run was paused.
+    """
     end = status.updated_at if status.ended else max(time.time(), status.updated_at)
     return {
         **status.model_dump(include={"state", "phase", "reason", "message", "update", "num_updates"}),
         "ended": status.ended,
         "elapsed": round(max(0.0, end - status.started_at), 1) if status.started_at else 0.0,
-        "left": None if status.ended else seconds_left(metrics, status.num_updates),
+        "left": seconds_left(metrics, status.num_updates, waited) if status.state == "running" else None,
         "outcome": outcome,
     }
 
 
-def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int) -> float | None:
-    """Remaining updates times the time an update took so far; None until two points are known."""
+def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int, waited: float = 0.0) -> float | None:
+    """Remaining updates times the time an update took so far, pauses left out; None until two points are known."""
     updates, seconds = metrics.get("update", ()), metrics.get("seconds", ())
     if len(updates) < 2 or updates[-1] == updates[0]:
         return None
-    pace = (seconds[-1] - seconds[0]) / (updates[-1] - updates[0])
+    pace = max(0.0, seconds[-1] - seconds[0] - waited) / (updates[-1] - updates[0])
     return round(max(0.0, pace * (num_updates - updates[-1])), 1)
 
 
@@ -191,6 +222,73 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict
     }
 
 
+class Overlaid(NamedTuple):
+    """One run of an overlay. `config` is as it started, `edits` what was changed in mid-run, in words."""
+
+    run_id: str
+    config: RunConfig
+    status: Mapping[str, Any]
+    columns: Mapping[str, Sequence[Any]]
+    edits: list[str]
+
+
+def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
+    """Several runs in one set of charts: curves, in which settings they differ, and how their engines do."""
+    return {
+        "runs": [
+            {
+                "id": run.run_id,
+                "title": run.config.about.title or run.config.name,
+                "model": form.in_words("model.source", run.config.model.source),
+                "engine": run.config.engine,
+                "seed": run.config.seed,
+                "unit": _score_unit(run.config),
+                **{key: run.status[key] for key in ("state", "update", "num_updates", "ended")},
+                "metrics": thinned({name: run.columns[name] for name in OVERLAY_COLUMNS}, MAX_OVERLAY_POINTS),
+            }
+            for run in runs
+        ],
+        "problems": list(problems),
+        "settings": differing_settings(runs),
+        "differences": engine_differences({run.config.engine for run in runs}),
+    }
+
+
+def differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
+    """The settings in which runs are not all alike, in words, one value for each run; changes in mid-run come last."""
+    flat = [form.flatten(run.config) for run in runs]
+    fields = dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
+    rows = [
+        {
+            "label": form.label_of(field),
+            "unit": _unit(field),
+            "values": [form.in_words(field, item[field]) for item in flat],
+        }
+        for field in fields
+    ]
+    if any(run.edits for run in runs):
+        changed = ["\n".join(run.edits) or "nothing" for run in runs]
+        rows.append({"label": "Changed while it trained", "unit": "", "values": changed})
+    return rows
+
+
+def engine_differences(engines: Collection[str]) -> list[dict[str, str]]:
+    """What differs between the engines of an overlay, as {title, sentence}; nothing where there is only one engine."""
+    return []
+
+
+def edits_in_words(events: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Applied changes with their time, one text for each update: "after update 12: Leash (beta) 0.25 \u2192 0.5"."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for event in events:
+        if event["kind"] == control.EDIT:
+            found[event["update"]].append(event["message"])
+    return [
+        f"{f'after update {update}' if update else 'before update 1'}: {', '.join(messages)}"
+        for update, messages in sorted(found.items())
+    ]
+
+
 def _side(item: Sample) -> dict[str, Any]:
     return {
         "text": item.completion,
@@ -199,6 +297,10 @@ def _side(item: Sample) -> dict[str, Any]:
         "tokens": item.tokens,
         "scores": {name: _rounded(value) for name, value in item.scores.items()},
     }
+
+
+def _score_unit(config: RunConfig) -> str:
+    return "sd" if config.score.normalise == "reference" else "points"
 
 
 def _unit(field: str) -> str:

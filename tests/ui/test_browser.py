@@ -19,7 +19,10 @@ SCORE = '[data-chart="score"] .stage'
 
 
 def visit(page, site, query=""):
-    page.goto(site.url + query)
+    with page.expect_response(
+        re.compile("/gradio_api/run/")
+    ):  # the form is filled; what is typed earlier would be lost
+        page.goto(site.url + query)
     expect(page.locator("#header a[aria-current]")).to_be_visible()
     return page
 
@@ -283,12 +286,13 @@ def test_hostile_text_stays_text_everywhere(site, make_page):
     history.delete_run(RunDirectory.open(run.path))
 
 
-@pytest.mark.parametrize("query", ["?run=wide", "?tab=compare&run=wide", "?tab=runs"])
+@pytest.mark.parametrize("query", ["?run=wide", "?tab=compare&run=wide", "?tab=runs", "?tab=runs&overlay=wide,wide-2"])
 def test_nothing_scrolls_sideways_on_a_phone(query, site, make_page):
     if not (site.outputs / "wide").exists():
         fake_run.write_run(site.outputs, "wide")
+        fake_run.write_run(site.outputs, "wide-2", catalog.preset("no-leash"))
     page = visit(make_page(390, 844), site, query)
-    body = {"?tab=runs": "table.runs tbody tr"}.get(query, "table.pairs tbody tr")
+    body = "table.runs tbody tr" if "tab=runs" in query else "table.pairs tbody tr"
     expect(page.locator(body).locator("visible=true").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     if query == "?run=wide":
@@ -315,3 +319,139 @@ def test_a_restart_of_the_web_process_in_mid_run_shows_the_run_as_it_is(site, ma
     assert f"run={run_id}" in page.url
     run.request_stop()
     wait_until(lambda: not run.is_alive())
+
+
+def change(page, field, value):
+    box = page.locator(f"#live-{field.replace('.', '-')}")
+    box.fill(value)
+    box.press("Tab")
+
+
+def test_settings_changed_in_mid_run_are_marked_in_the_charts_for_everybody(site, make_page):
+    page = visit(make_page(), site)
+    start(page)
+    wait_for_update(page, 2)
+    other = visit(make_page(), site)  # a second person
+    expect(page.locator(".live-settings")).not_to_have_attribute("open", "")
+    for viewer in (page, other):
+        viewer.locator(".live-settings summary").click()
+    expect(page.locator("#live-kl-target")).to_be_hidden()  # the leash of this preset is not adaptive
+    change(page, "kl.coef", "0.6")
+    change(page, "ppo.clip_range", "plenty")
+    page.get_by_role("button", name="Apply 2 changes").click()
+    expect(page.locator("[data-field='ppo.clip_range'] .live-problem")).to_contain_text("must be a number")
+    expect(page.locator("#live-kl-coef")).to_have_value("0.6")  # nothing is lost, and nothing was sent
+    expect(page.locator("#live-ppo-clip_range")).to_have_attribute("aria-invalid", "true")
+    change(page, "ppo.clip_range", "0.1")
+    change(page, "ppo.learning_rate", "1e-4")
+    page.get_by_role("button", name="Apply 3 changes").click()
+    expect(page.locator(".live-note")).to_contain_text("Applied: ")
+    expect(page.locator(".edits li")).to_contain_text(["Leash (beta) 0.25 \u2192 0.6"])
+    expect(page.locator(".edits li").first).to_contain_text(
+        re.compile(r"after update \d+: .*Clip range 0.2 \u2192 0.1")
+    )
+    for chart in ("score", "kl", "penalised", "beta", "entropy", "clip", "length", "fit"):
+        expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(1)
+        expect(page.locator(f'[data-chart="{chart}"] .edit-tag')).to_have_attribute(
+            "title", re.compile("Learning rate")
+        )
+    expect(other.locator("#live-kl-coef")).to_have_value("0.6")
+    change(other, "kl.coef", "0.1")  # the last one counts and both see it
+    other.get_by_role("button", name="Apply", exact=True).click()
+    expect(page.locator("#live-kl-coef")).to_have_value("0.1")
+    expect(page.locator(".edits li")).to_have_count(2)
+    expect(page.locator(".settings")).to_contain_text("0.25 \u2192 0.1")
+    page.reload()
+    expect(page.locator('[data-chart="score"] .edit-mark')).to_have_count(2)
+    page.get_by_role("button", name="Table").click()
+    expect(page.locator(".numbers td.words", has_text="0.6 \u2192 0.1")).to_have_count(1)
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.locator(".state strong")).to_have_text("stopped")
+    expect(page.locator(".live-settings")).to_be_hidden()
+    expect(page.locator(".edits li")).to_have_count(2)
+
+
+NOTE_PHASES = """() => {
+    const phase = document.querySelector(".status .phase");
+    window.phases = [];
+    new MutationObserver(() => window.phases.push(phase.textContent)).observe(phase, { childList: true });
+}"""
+
+
+def test_a_run_is_paused_stepped_and_resumed_also_after_a_reload(site, make_page):
+    page = visit(make_page(), site)
+    start(page)
+    wait_for_update(page, 2)
+    expect(page.get_by_role("button", name="One step")).to_be_hidden()
+    page.evaluate(NOTE_PHASES)
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.locator(".state strong")).to_have_text("paused")
+    assert "Now: pausing after this update" in page.evaluate("window.phases")
+    expect(page.locator(".state .icon")).to_have_text("\u2016")
+    expect(page.locator(".state .where")).not_to_contain_text("left")
+    page.reload()
+    expect(page.locator(".state strong")).to_have_text("paused")
+    expect(page).to_have_title(re.compile("\u2016 "))
+    before = updates_done(page)
+    page.get_by_role("button", name="One step").click()
+    wait_for_update(page, before + 1)
+    expect(page.locator(".state strong")).to_have_text("paused")
+    expect(page.get_by_role("button", name="One step")).to_have_attribute("aria-disabled", "false")
+    assert updates_done(page) == before + 1
+    page.get_by_role("button", name="Resume").click()
+    wait_for_update(page, before + 3)
+    expect(page.locator(".state strong")).to_have_text("running")
+    page.locator("h1").click()
+    page.keyboard.press("Space")
+    expect(page.locator(".state strong")).to_have_text("paused")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.locator(".state strong")).to_have_text("stopped")
+    expect(page.locator(".steer")).to_be_hidden()
+
+
+def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, make_page):
+    base = catalog.preset("kinder-reviews")
+    for name, seed in (("left", 501), ("right", 502)):
+        fake_run.write_run(site.outputs, name, base.model_copy(update={"seed": seed}))
+    page = visit(make_page(), site, "?tab=runs")
+    button = page.get_by_role("button", name="Overlay curves")
+    expect(button).to_be_disabled()
+    for seed in (501, 502):
+        page.locator("table.runs tr", has_text=f"seed {seed}").get_by_role("checkbox").check()
+    button.click()
+    expect(page.locator(".legend li")).to_contain_text(["seed 501", "seed 502"])
+    assert "overlay=left,right" in page.url
+    page.reload()
+    expect(page.locator(".overlay .stage")).to_have_count(3)
+    for chart in ("score", "kl", "penalised"):
+        stage = page.locator(f'[data-chart="overlay-{chart}"] .stage')
+        expect(stage).to_have_attribute("aria-label", re.compile("A, Kinder reviews: .* now .*; B, Kinder reviews"))
+        expect(stage.locator(".run-end", has_text="A")).to_have_count(1)
+        expect(stage.locator(".run-end", has_text="B")).to_have_count(1)
+    expect(page.locator(".overlay-settings tbody tr")).to_have_text(re.compile("Seed.*501.*502"))
+    expect(page.locator(".overlay-engines")).to_be_hidden()
+    expect(page.locator("table.runs .tick input:checked")).to_have_count(2)
+    page.get_by_label("Horizontal axis of the overlaid curves").select_option("seconds")
+    page.locator('[data-chart="overlay-score"] .stage').hover()
+    expect(page.locator(".overlay .chart-bar .where")).to_have_text(re.compile(r"at \d+ seconds"))
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(".overlay")).to_be_hidden()
+
+
+def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site, make_page):
+    fake_run.write_run(site.outputs, "here")
+    page = make_page()
+
+    def with_other_engine(route):
+        data = route.fetch().json()
+        data["runs"].append({**data["runs"][0], "id": "trl", "engine": "trl"})
+        data["differences"] = [{"title": "No gradient clipping", "sentence": HOSTILE}]
+        route.fulfill(json=data)
+
+    page.route("**/live/_overlay?*", with_other_engine)
+    visit(page, site, "?tab=runs&overlay=here,gone-run")
+    expect(page.locator(".overlay .problem")).to_contain_text("There is no run `gone-run` here.")
+    expect(page.locator(".overlay-engines")).to_contain_text("TRL's own PPOTrainer")
+    expect(page.locator(".overlay-engines dt")).to_have_text("No gradient clipping")
+    expect(page.locator(".overlay-engines dd")).to_have_text(HOSTILE)
+    assert page.evaluate("window.hacked") is None

@@ -101,5 +101,17 @@ def test_the_reward_picker_offers_every_kind_with_its_own_fields():
 
 def test_every_knob_has_a_control_that_can_hold_it():
     for field in form.KNOBS:
-        if not form.options_of(field) and not form.is_text(field):
+        if not form.options_of(field) and not form.is_text(field) and not form.is_switch(field):
             assert form.knob_data(field)["slider"] or field == "seed", field
+
+
+def test_the_engine_is_shown_where_there_is_a_choice():
+    knobs = {"seed": {}, "engine": {}}
+    assert list(form.shown(knobs, ("playground",))) == ["seed"]
+    assert list(form.shown(knobs, ("playground", "trl"))) == ["seed", "engine"]
+
+
+def test_options_are_told_as_words_and_short_names_stay():
+    options = ["playground", "trl", "k1", "abs", "bf16", "none"]
+    assert [form.option_label(option) for option in options] == ["Playground", "TRL", "k1", "abs", "bf16", "None"]
+    assert [form.in_words("ppo.whiten", value) for value in (True, False)] == ["on", "off"]

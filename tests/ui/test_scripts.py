@@ -77,3 +77,31 @@ def test_only_as_many_points_are_drawn_as_can_be_seen_and_peaks_are_kept(call):
     )
     assert len(drawn) <= 302 and drawn == sorted(set(drawn)) and {0, 777, 1333, 1999} <= set(drawn)
     assert call("chart_data", "m.drawnIndices(new Float64Array(5), 1, 4, 300)") == [1, 2, 3]
+
+
+def test_changes_become_numbered_marks_one_for_each_update(call):
+    events = (
+        "[{kind: 'edit', update: 9, message: 'c'}, {kind: 'edit', update: 4, message: 'a'}, "
+        "{kind: 'checkpoint', update: 5, message: 'x'}, {kind: 'edit', update: 4, message: 'b'}]"
+    )
+    assert call("chart_data", f"m.marksOf({events})") == [
+        {"number": 1, "update": 4, "label": "2 settings", "messages": ["a", "b"]},
+        {"number": 2, "update": 9, "label": "c", "messages": ["c"]},
+    ]
+    assert call("chart_data", f"m.changesBefore([3, 4, 5, 9], m.marksOf({events}))") == [[], [], ["a", "b"], []]
+    assert call("chart_data", "[m.whenChanged(0), m.whenChanged(12)]") == ["before update 1", "after update 12"]
+
+
+def test_a_mark_is_labelled_only_where_there_is_room(call):
+    sides = (
+        "m.labelSides([{at: 50, width: 80}, {at: 200, width: 80}, {at: 215, width: 80}, {at: 390, width: 80}], 40, 400)"
+    )
+    assert call("chart_data", sides) == ["right", "", "right", "left"]
+    assert call("chart_data", "m.labelSides([{at: 60, width: 80}, {at: 100, width: 330}], 40, 400)") == ["", ""]
+
+
+def test_the_address_keeps_what_is_overlaid_only_on_the_runs_page(call):
+    assert call("nav", "(m.go({page: 'runs', overlay: ['a', 'b']}), [location.search, m.place().overlay])") == [
+        "?tab=runs&overlay=a,b", ["a", "b"],
+    ]  # fmt: skip
+    assert call("nav", "(m.go({page: 'train'}), [location.search, m.place().overlay])") == ["", []]

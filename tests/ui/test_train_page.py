@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from typing import Literal
 
+import gradio as gr
 import pytest
 
 from playground import catalog
+from playground.config import Part, knob
 from playground.runs import launcher
 from playground.runs.directory import RunDirectory
 from playground.runs.standby import StandbyWorker
@@ -122,6 +125,35 @@ def test_bad_yaml_is_told_by_field_and_leaves_the_form_alone(text, field, values
 
 
 def test_every_field_of_the_form_is_laid_out_once():
-    placed = [*train_page.BASIC_NUMBERS, *(field for group in train_page.GROUPS.values() for field in group)]
-    placed += ["name", "seed", "rewards", "model.source", "prompts.source"]
-    assert sorted(placed) == sorted(form.FIELDS)
+    placed = [*train_page.PLACED, *(field for group in train_page.GROUPS.values() for field in group)]
+    assert sorted([*placed, "name", "rewards"]) == sorted(form.FIELDS)
+
+
+def test_a_field_that_the_configuration_gains_shows_up_by_itself():
+    gained = ["model.new", "reference.new", "sampling.new", "ppo.new", "kl.new"]
+    groups = train_page.groups_of([*form.KNOBS, *gained, "lora.rank", "budget"])
+    placed = [*train_page.PLACED, *(field for group in groups.values() for field in group)]
+    assert sorted([*placed, "name", "rewards"]) == sorted([*form.FIELDS, *gained, "lora.rank", "budget"])
+    assert {"model.new", "reference.new"} <= set(groups["Models and reference"])
+    assert groups[train_page.OTHER] == ["lora.rank", "budget"]
+    assert (
+        "ppo.new" in groups["More PPO settings"] and "engine" in train_page.groups_of(["engine"])["More PPO settings"]
+    )
+
+
+def test_every_kind_of_field_has_a_control(monkeypatch):
+    class Invented(Part):
+        critic: Literal["shared", "separate"] = knob("shared", label="Critic", help="Which network judges.")
+        source: str | None = knob(None, label="Reference", help="What the leash is tied to.")
+        kind: Literal["a", "b"] | None = knob("a", label="Kind", help="One of two, or none.")
+        whiten: bool = knob(True, label="Whiten", help="On or off.")
+        top_k: int | None = knob(None, label="Top k", help="A number or nothing.", slider=(0, 100, 1))
+
+    fields = Invented.model_fields
+    monkeypatch.setattr(form, "_annotation", lambda field: fields[field].annotation)
+    monkeypatch.setattr(
+        form, "KNOBS", {name: {**field.json_schema_extra, "help": ""} for name, field in fields.items()}
+    )
+    with gr.Blocks():
+        made = {name: type(train_page._control(name, dict.fromkeys(fields, ""))) for name in fields}
+    assert made == {"critic": gr.Radio, "source": gr.Textbox, "kind": gr.Radio, "whiten": gr.Checkbox, "top_k": gr.HTML}

@@ -3,8 +3,10 @@
 import json
 import math
 
+import pytest
+
 from playground import catalog
-from playground.runs.records import Sample
+from playground.runs.records import Event, Sample, Status
 from playground.ui import wire
 from tests.ui import fake_run
 
@@ -58,6 +60,34 @@ def test_time_left_is_the_pace_so_far_times_what_remains():
     assert wire.seconds_left({"update": [1, 2, 3], "seconds": [5.0, 7.0, 9.0]}, 40) == 2.0 * 37
     assert wire.seconds_left({"update": [1], "seconds": [5.0]}, 40) is None
     assert wire.seconds_left({"update": [39, 40], "seconds": [5.0, 7.0]}, 40) == 0.0
+
+
+def test_time_spent_in_a_pause_is_no_part_of_the_pace():
+    assert wire.seconds_left({"update": [1, 2, 3], "seconds": [5.0, 7.0, 69.0]}, 40, waited=60.0) == 2.0 * 37
+
+
+@pytest.mark.parametrize("state", ["starting", "paused", "finished"])
+def test_no_time_is_left_to_tell_unless_the_run_is_running(state):
+    metrics = {"update": [1, 2], "seconds": [5.0, 7.0]}
+    assert wire.status_data(Status(state=state, num_updates=40), metrics)["left"] is None
+    assert wire.status_data(Status(state="running", num_updates=40), metrics)["left"] == 2.0 * 38
+
+
+def test_an_edit_brings_what_the_charts_need_and_a_pause_its_own_mark():
+    edit = Event(seq=1, time=0.0, kind="edit", update=12, message="Leash (beta) 0.25 \u2192 0.5",
+                 data={"field": "kl.coef", "old": 0.25, "value": 0.5})  # fmt: skip
+    assert wire.event_data(edit) == {"kind": "edit", "update": 12, "message": "Leash (beta) 0.25 \u2192 0.5",
+                                     "field": "kl.coef", "value": 0.5}  # fmt: skip
+    paused = Event(seq=2, time=0.0, kind="state", update=12, data={"state": "paused"})
+    assert wire.event_data(paused) == {"kind": "paused", "update": 12, "message": "Paused"}
+    assert wire.event_data(paused.model_copy(update={"data": {"state": "running"}})) is None
+
+
+def test_a_target_can_be_changed_only_where_it_is_used():
+    config = catalog.preset("kinder-reviews")
+    fixed = config.model_copy(update={"kl": config.kl.model_copy(update={"controller": "fixed"})})
+    adaptive = config.model_copy(update={"kl": config.kl.model_copy(update={"controller": "adaptive"})})
+    assert "kl.target" not in wire.live_values(fixed) and wire.live_values(adaptive)["kl.target"] == config.kl.target
 
 
 def test_a_moment_shows_one_text_for_each_prompt_and_counts_all():

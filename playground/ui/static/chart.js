@@ -1,8 +1,9 @@
-// One chart: a card with title, current value, and a BokehJS canvas with our own crosshair, zoom and flags above it.
+// One chart: a card with title, current value, and a BokehJS canvas with our own crosshair, zoom and marks above it.
 //
-// Bokeh paints; pointer, crosshair and flags are plain elements, so moving the mouse repaints no canvas.
+// Bokeh paints; pointer, crosshair, flags and marks are plain elements, so moving the mouse repaints no canvas.
+// overlay_chart.js draws several runs in one chart: it replaces `glyphs`, `paint`, `visibleValues` and what shows numbers.
 
-import { column, drawnIndices, extent, nearest, niceRange, smooth } from "./chart_data.js";
+import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, whenChanged } from "./chart_data.js";
 import { cssValue, el, setAttribute, setText } from "./dom.js";
 import { number, rounded } from "./format.js";
 
@@ -24,9 +25,11 @@ export class Chart {
     this.cross = el("div", { class: "cross" });
     this.selection = el("div", { class: "selection" });
     this.flags = el("div", { class: "flags" });
+    this.marks = el("div", { class: "edit-marks" });
+    this.marked = [];
     this.canvas = el("div", { class: "canvas" });
     this.stage = el("div", { class: "stage", role: "img", "aria-label": spec.title }, this.canvas, this.selection,
-      this.cross, this.flags);
+      this.marks, this.cross, this.flags);
     this.expand = spec.large ? null : el("button", { type: "button", class: "icon-button expand", "aria-expanded": "false",
       "aria-label": `Enlarge ${spec.title}`, title: "Enlarge", onclick: () => this.toggle() }, "\u2922");
     this.card = el("section", { class: `chart ${spec.large ? "large" : "small"}`, "data-chart": spec.key },
@@ -41,7 +44,6 @@ export class Chart {
   async draw() {
     const { spec } = this;
     const B = window.Bokeh;
-    this.source = new B.ColumnDataSource({ data: { x: [], raw: [], line: [], low: [], high: [] } });
     this.xRange = new B.Range1d({ start: 0, end: 1 }); // each figure is a Bokeh document, and those share no models
     this.yRange = new B.Range1d({ start: 0, end: 1 });
     const figure = B.Plotting.figure({
@@ -50,22 +52,30 @@ export class Chart {
       min_border_top: 6, min_border_bottom: 18, background_fill_color: null, border_fill_color: null,
       outline_line_color: null,
     });
+    this.zero = new B.Span({ location: 0, dimension: "width", line_width: 1, visible: Boolean(spec.zero) });
+    figure.add_layout(this.zero);
+    this.glyphs(figure);
+    this.figure = figure;
+    this.ticks(spec.large);
+    this.look();
+    this.view = await B.Plotting.show(figure, this.canvas);
+  }
+
+  /** The lines of the figure. */
+  glyphs(figure) {
+    const { spec } = this;
+    const B = window.Bokeh;
+    this.source = new B.ColumnDataSource({ data: { x: [], raw: [], line: [], low: [], high: [] } });
     const data = { source: this.source };
     const x = { field: "x" };
     if (spec.band) {
       this.band = figure.varea({ x, y1: { field: "low" }, y2: { field: "high" }, fill_alpha: 0.16, ...data });
     }
-    this.zero = new B.Span({ location: 0, dimension: "width", line_width: 1, visible: Boolean(spec.zero) });
     this.guide = new B.Span({ location: 0, dimension: "width", line_dash: [5, 4], line_width: 1.5, visible: false });
-    figure.add_layout(this.zero);
     figure.add_layout(this.guide);
     this.rawLine = figure.line({ x, y: { field: "raw" }, line_width: 1, line_alpha: 0.28, ...data });
     this.dots = figure.scatter({ x, y: { field: "raw" }, size: spec.large ? 4 : 3, line_color: null, fill_alpha: 0.35, ...data });
     this.line = figure.line({ x, y: { field: "line" }, line_width: spec.large ? 2.25 : 1.75, line_join: "round", ...data });
-    this.figure = figure;
-    this.ticks(spec.large);
-    this.look();
-    this.view = await B.Plotting.show(figure, this.canvas);
   }
 
   ticks(large) {
@@ -81,13 +91,9 @@ export class Chart {
 
   /** Colours and text sizes from the page's style sheet: called at the start and when light/dark or projector changes. */
   look() {
-    const colour = cssValue(this.spec.colour);
     const projector = document.body.classList.contains("projector");
-    for (const renderer of [this.line, this.rawLine]) renderer.glyph.line_color = colour;
-    this.dots.glyph.fill_color = colour;
-    if (this.band) this.band.glyph.fill_color = colour;
+    this.paint();
     this.zero.line_color = cssValue("--pg-line-strong");
-    this.guide.line_color = colour;
     for (const axis of [...this.figure.xaxes, ...this.figure.yaxes]) {
       axis.major_label_text_color = cssValue("--pg-muted");
       axis.major_label_text_font_size = projector ? "15px" : "11px";
@@ -98,12 +104,21 @@ export class Chart {
     for (const grid of this.figure.xgrids) grid.grid_line_color = null;
   }
 
+  /** Colours of the lines. */
+  paint() {
+    const colour = cssValue(this.spec.colour);
+    for (const renderer of [this.line, this.rawLine]) renderer.glyph.line_color = colour;
+    this.dots.glyph.fill_color = colour;
+    if (this.band) this.band.glyph.fill_color = colour;
+    this.guide.line_color = colour;
+  }
+
   /** Draw columns: x by mode, values smoothed by weight. */
   update(columns, xColumn, weight, run) {
     const { spec } = this;
     this.x = column(columns, xColumn);
     this.raw = column(columns, spec.column);
-    this.smoothed = smooth(this.raw, weight);
+    this.smoothed = smooth(this.raw, spec.exact ? 0 : weight);
     this.low = spec.band ? smooth(column(columns, spec.band[0]), weight) : this.raw;
     this.high = spec.band ? smooth(column(columns, spec.band[1]), weight) : this.raw;
     this.run = run;
@@ -120,10 +135,20 @@ export class Chart {
     if (this.rawLine.visible === dots) this.rawLine.visible = !dots;
     this.guide.visible = Boolean(guide);
     if (guide) this.guide.location = guide.value;
+    this.fit(guide);
+    this.describe();
+  }
+
+  /** Both ranges. */
+  fit(guide = null) {
     const { start, end } = this.shared.range;
     if (this.xRange.start !== start || this.xRange.end !== end) this.xRange.setv({ start, end });
     this.fitY(guide);
-    this.describe();
+  }
+
+  /** Lowest and highest value in view, or null. */
+  visibleValues() {
+    return extent([this.raw, this.low, this.high], ...this.inView());
   }
 
   /** First index in view, and the one after the last. */
@@ -137,7 +162,7 @@ export class Chart {
 
   /** Fit the y range to what is in view; a range that still fits stays. */
   fitY(guide) {
-    const found = extent([this.raw, this.low, this.high], ...this.inView());
+    const found = this.visibleValues();
     if (!found) return;
     const lacking = this.spec.span - (found[1] - found[0]);
     if (lacking > 0) {
@@ -188,6 +213,22 @@ export class Chart {
       nodes.push(flag);
     }
     this.flags.replaceChildren(...nodes);
+  }
+
+  /** What was changed in mid-run: a dashed line with its number at the top, and in words where there is room. */
+  showMarks(marks, xOf) {
+    if (!this.frame()) return;
+    this.marked = marks.map((mark) => ({ ...mark, at: this.pixel(xOf(mark.update)) })).filter(({ at }) => at !== null);
+    const box = this.frame();
+    const width = ({ label }) => 30 + label.length * (document.body.classList.contains("projector") ? 8.2 : 6.1);
+    const sides = this.spec.large ? labelSides(this.marked.map((mark) => ({ at: mark.at, width: width(mark) })), box.left, box.left + box.width) : [];
+    this.marks.replaceChildren(...this.marked.map(({ at, number: index, update, label, messages }, place) => {
+      const title = `${whenChanged(update)}: ${messages.join(", ")}`;
+      const tag = el("span", { class: "edit-tag", title }, String(index), sides[place] ? el("span", { class: "edit-label" }, label) : null);
+      const node = el("div", { class: `edit-mark ${sides[place] ?? ""}` }, tag);
+      node.style.left = `${at}px`;
+      return node;
+    }));
   }
 
   /** Pixels from the left edge of the stage for an x value; null when outside. */

@@ -98,3 +98,44 @@ export function drawnIndices(values, from, to, limit) {
   if (found.at(-1) < to - 1) found.push(to - 1);
   return found;
 }
+
+/** Applied changes as marks, one for each update: [{number, update, label, messages}], numbered in order. */
+export function marksOf(events) {
+  const found = new Map();
+  for (const { kind, update, message } of events) {
+    if (kind !== "edit") continue;
+    if (!found.has(update)) found.set(update, []);
+    found.get(update).push(message);
+  }
+  return [...found].sort(([a], [b]) => a - b).map(([update, messages], index) => ({
+    number: index + 1, update, messages, label: messages.length === 1 ? messages[0] : `${messages.length} settings`,
+  }));
+}
+
+/** "after update 12", or what to say of a change before the first one. */
+export function whenChanged(update) {
+  return update > 0 ? `after update ${update}` : "before update 1";
+}
+
+/** For each row of a table of updates, the messages of what was changed between the row before it and it. */
+export function changesBefore(updates, marks) {
+  const rows = updates.map(() => []);
+  for (const mark of marks) {
+    const row = updates.findIndex((update) => update > mark.update);
+    if (row >= 0) rows[row].push(...mark.messages);
+  }
+  return rows;
+}
+
+/** Which labels fit beside their marks: [{at, width}] in rising order, within from..to -> "right", "left" or "" each. */
+export function labelSides(marks, from, to, gap = 6) {
+  let free = from; // up to where labels and lines have been placed
+  return marks.map(({ at, width }, index) => {
+    const next = marks[index + 1]?.at ?? to + gap;
+    let side = "";
+    if (at + gap + width <= next - gap) side = "right";
+    else if (at - gap - width >= free) side = "left";
+    free = side === "right" ? at + gap + width : at + gap;
+    return side;
+  });
+}

@@ -1,13 +1,14 @@
 // The charts as one PNG: each Bokeh canvas drawn under its title on a sheet in the page's own background.
 
+import { whenChanged } from "./chart_data.js";
 import { cssValue } from "./dom.js";
 import { live } from "./store.js";
 
 const GAP = 24;
 const HEAD = 44;
 
-/** Save what the charts show now, laid out as on the page. */
-export function savePng(charts) {
+/** Save what the charts show now, laid out as on the page, with the marks of what was changed in words below. */
+export function savePng(charts, marks) {
   const ratio = Math.max(window.devicePixelRatio || 1, 2);
   const cards = charts.map((chart) => ({
     chart, layer: chart.view.export("png"), card: chart.card.getBoundingClientRect(), stage: chart.stage.getBoundingClientRect(),
@@ -16,7 +17,7 @@ export function savePng(charts) {
   const top = Math.min(...cards.map(({ card }) => card.top)) - HEAD;
   const sheet = document.createElement("canvas");
   sheet.width = (Math.max(...cards.map(({ card }) => card.right)) - left + GAP) * ratio;
-  sheet.height = (Math.max(...cards.map(({ card }) => card.bottom)) - top + GAP) * ratio;
+  sheet.height = (Math.max(...cards.map(({ card }) => card.bottom)) - top + GAP + (marks.length ? 16 * marks.length + 8 : 0)) * ratio;
   const pen = sheet.getContext("2d");
   pen.scale(ratio, ratio);
   pen.fillStyle = cssValue("--pg-card");
@@ -36,7 +37,18 @@ export function savePng(charts) {
     pen.textAlign = "left";
     write(chart.note.textContent, x, stage.top - top - 4, "--pg-muted", "11px");
     pen.drawImage(layer.canvas, stage.left - left, stage.top - top, stage.width, stage.height);
+    for (const { at, number } of chart.marked) {
+      pen.strokeStyle = cssValue("--pg-reference");
+      pen.setLineDash([3, 3]);
+      pen.beginPath();
+      pen.moveTo(stage.left - left + at, stage.top - top + 8);
+      pen.lineTo(stage.left - left + at, stage.bottom - top - 18);
+      pen.stroke();
+      write(String(number), stage.left - left + at + 3, stage.top - top + 10, "--pg-text", "700 11px");
+    }
   }
+  const words = marks.map(({ number, update, messages }) => `${number} ${whenChanged(update)}: ${messages.join(", ")}`);
+  words.forEach((text, index) => write(text, GAP, sheet.height / ratio - GAP - 16 * (words.length - 1 - index), "--pg-text", "12px"));
   sheet.toBlob((blob) => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);

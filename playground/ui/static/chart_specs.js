@@ -1,5 +1,5 @@
 // What is drawn: one entry for each chart. `span` is the smallest range of the y axis, so that noise does not fill it
-// and about a hundredth of it is the finest number told. Colour means one thing everywhere: score teal, KL and leash amber.
+// and about a hundredth of it is the finest number told. `exact`: a setting, which smoothing would blur. Colour means one thing everywhere: score teal, KL and leash amber.
 
 export const CHARTS = [
   {
@@ -21,7 +21,7 @@ export const CHARTS = [
     gloss: "The score less what the drift costs. This is the number that PPO pushes up.", zero: true,
   },
   {
-    key: "beta", span: 0.1, title: "Leash (beta)", column: "kl_coef", colour: "--pg-kl", unit: () => "", note: () => "sd per nat",
+    key: "beta", span: 0.1, title: "Leash (beta)", column: "kl_coef", colour: "--pg-kl", unit: () => "", note: () => "sd per nat", exact: true,
     gloss: "Price of one nat of KL. Fixed, or moved by the controller towards the target.", floor: true,
   },
   {

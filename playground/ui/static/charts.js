@@ -1,14 +1,14 @@
 // The charts of a run: three large ones, small multiples, one shared x range, crosshair, smoothing, table, export.
 
 import { Chart } from "./chart.js";
-import { fullRange, nearest } from "./chart_data.js";
+import { changesBefore, fullRange, marksOf, nearest, whenChanged } from "./chart_data.js";
 import { CHARTS, X_MODES } from "./chart_specs.js";
 import { savePng } from "./chart_export.js";
 import { el, setText, url } from "./dom.js";
 import { number } from "./format.js";
 import { live, onChange } from "./store.js";
 
-const FLAGGED = new Set(["checkpoint", "warning", "knob", "paused", "resumed"]);
+const FLAGGED = new Set(["checkpoint", "warning", "paused"]);
 const TABLE_ROWS = 200;
 
 export class Charts {
@@ -17,12 +17,14 @@ export class Charts {
     this.weight = 0.5;
     this.zoom = null;
     this.hover = null;
+    this.marks = [];
     this.toolbar();
     this.large = el("div", { class: "charts-large" });
     this.small = el("div", { class: "charts-small" });
     this.table = el("div", { class: "numbers", hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
     this.body = el("div", { class: "charts-body" }, this.large, this.small);
-    element.append(el("div", { class: "charts" }, this.bar, this.body, this.table));
+    this.changes = el("div", { class: "edits", hidden: true });
+    element.append(el("div", { class: "charts" }, this.bar, this.body, this.table, this.changes));
     this.begin();
   }
 
@@ -47,7 +49,7 @@ export class Charts {
       el("label", { class: "inline", title: "Moving average; the raw points stay visible" }, "Smoothing", this.smoothing),
       el("label", { class: "inline" }, "Over", this.modes),
       this.tableButton,
-      el("button", { type: "button", class: "quiet-button", title: "The curves as a picture", onclick: () => savePng(this.charts) }, "PNG"),
+      el("button", { type: "button", class: "quiet-button", title: "The curves as a picture", onclick: () => savePng(this.charts, this.marks) }, "PNG"),
       this.csv);
   }
 
@@ -68,13 +70,24 @@ export class Charts {
         this.zoom = null;
         for (const chart of this.charts) chart.forget();
       }
+      if (what.snapshot || what.events) this.listChanges();
       if (what.metrics || what.snapshot || what.events) this.refresh();
     });
     document.addEventListener("playground-look", () => {
       for (const chart of this.charts) chart.look();
     });
     new ResizeObserver(() => this.placeFlags()).observe(this.large);
+    this.listChanges();
     this.refresh();
+  }
+
+  /** What was changed in mid-run, in words: the key to the numbered marks, and the marks for those who do not see them. */
+  listChanges() {
+    this.marks = marksOf(live.events);
+    this.changes.hidden = !this.marks.length;
+    this.changes.replaceChildren(el("h3", { id: "edits-title" }, "Changed while it trained"),
+      el("ol", { "aria-labelledby": "edits-title" }, this.marks.map(({ number: index, update, messages }) => el("li", {},
+        el("span", { class: "edit-tag", "aria-hidden": "true" }, String(index)), ` ${whenChanged(update)}: `, el("strong", {}, messages.join(", "))))));
   }
 
   refresh() {
@@ -95,7 +108,10 @@ export class Charts {
     const updates = live.metrics.update;
     const values = live.metrics[X_MODES[this.mode].column] ?? [];
     const xOf = (update) => (this.mode === "update" ? update : values[nearest(updates, update)] ?? 0);
-    for (const chart of this.charts) chart.showFlags(events, xOf);
+    for (const chart of this.charts) {
+      chart.showFlags(events, xOf);
+      chart.showMarks(this.marks, xOf);
+    }
   }
 
   setHover(x) {
@@ -126,12 +142,16 @@ export class Charts {
     const names = ["update", ...CHARTS.map((spec) => spec.column)];
     const titles = ["Update", ...CHARTS.map((spec) => spec.title)];
     const rows = live.metrics.update.map((_, index) => index).slice(-TABLE_ROWS).reverse();
+    const changes = this.marks.length ? changesBefore(live.metrics.update, this.marks) : null;
+    if (changes) titles.splice(1, 0, "Changed before it");
+    const cell = (name, index) => {
+      const value = live.metrics[name]?.[index];
+      return el("td", { title: value ?? "" }, name === "update" ? String(value) : number(value));
+    };
     this.table.replaceChildren(el("table", {},
-      el("thead", {}, el("tr", {}, titles.map((title) => el("th", { scope: "col" }, title)))),
-      el("tbody", {}, rows.map((index) => el("tr", {}, names.map((name) => {
-        const value = live.metrics[name]?.[index];
-        return el("td", { title: value ?? "" }, name === "update" ? String(value) : number(value));
-      }))))));
+      el("thead", {}, el("tr", {}, titles.map((title) => el("th", { scope: "col", class: title === titles[1] && changes ? "words" : null }, title)))),
+      el("tbody", {}, rows.map((index) => el("tr", {}, cell("update", index),
+        changes ? el("td", { class: "words" }, changes[index].join(", ")) : null, names.slice(1).map((name) => cell(name, index)))))));
   }
 }
 

@@ -10,70 +10,89 @@ const LOG_DECADES_FROM_ZERO = 3;
 
 export function mount(element, props, { trigger, watch }) {
   const { knob } = props;
-  const id = `knob-${knob.field.replaceAll(".", "-")}`;
+  const control = knobControl(knob, `knob-${knob.field.replaceAll(".", "-")}`, {
+    markWord: "preset",
+    onEdit: (value) => {
+      if (JSON.stringify(props.value) !== JSON.stringify(value)) {
+        props.value = value;
+        trigger("input");
+      }
+      control.show(props.value);
+    },
+  });
+  element.append(control.root);
+  watch("value", () => control.show(props.value));
+  onForm(({ marks }) => {
+    control.setMark(marks[knob.field]);
+    control.show(props.value);
+  });
+}
+
+/** The control by itself. `onEdit(value)` hears what a person sets; `show(value)` and `setMark(value)` are for the owner.
+    `markWord` says what the marked value is, for example "preset". */
+export function knobControl(knob, id, { markWord, onEdit }) {
   const scale = knob.slider ? makeScale(knob) : null;
   const field = el("input", { id, type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false",
     class: "knob-field", "aria-describedby": `${id}-help`, placeholder: knob.optional ? "off" : "",
-    onchange: () => edit(read(field.value)),
+    onchange: () => onEdit(read(field.value)),
     onkeydown: (event) => {
       if (event.key === "Enter") field.blur();
     } });
   const slider = scale && el("input", { type: "range", min: 0, max: scale.steps, step: 1, class: "knob-slider",
     "aria-label": knob.label, tabindex: "0",
     oninput: () => {
+      sliding = true;
       field.value = write(scale.toValue(Number(slider.value)));
       paint();
     },
-    onchange: () => edit(scale.toValue(Number(slider.value))) });
-  const mark = el("button", { type: "button", class: "mark", tabindex: "-1", title: "The preset's value; click to go back to it",
-    onclick: () => edit(markValue) });
-  const back = el("button", { type: "button", class: "back", hidden: true, onclick: () => edit(markValue) });
+    onchange: () => {
+      sliding = false;
+      onEdit(scale.toValue(Number(slider.value)));
+    } });
+  const mark = el("button", { type: "button", class: "mark", tabindex: "-1",
+    title: `Click to go back to this value (${markWord})`, onclick: () => onEdit(markValue) });
+  const back = el("button", { type: "button", class: "back", hidden: true, onclick: () => onEdit(markValue) });
   const unit = knob.unit.toLowerCase() === knob.label.toLowerCase() ? "" : knob.unit;
   let markValue;
+  let shown = "";
+  let sliding = false;
 
-  element.append(el("div", { class: "knob" },
+  const root = el("div", { class: "knob" },
     el("div", { class: "knob-head" },
       el("label", { for: id }, knob.label, unit ? el("span", { class: "unit" }, ` ${unit}`) : null), field),
     el("p", { class: "help", id: `${id}-help` }, knob.help, back),
     slider ? el("div", { class: "track" }, slider, mark) : null,
-    knob.low || knob.high ? el("div", { class: "ends" }, el("span", {}, knob.low), el("span", {}, knob.high)) : null));
+    knob.low || knob.high ? el("div", { class: "ends" }, el("span", {}, knob.low), el("span", {}, knob.high)) : null);
 
-  function edit(value) {
-    if (JSON.stringify(props.value) !== JSON.stringify(value)) {
-      props.value = value;
-      trigger("input");
+  function show(value) {
+    shown = value ?? "";
+    if (document.activeElement !== field) field.value = write(shown);
+    if (slider) {
+      if (!sliding) slider.value = scale.toStep(typeof shown === "number" ? shown : scale.low);
+      slider.classList.toggle("unset", typeof shown !== "number");
+      slider.setAttribute("aria-valuetext", shown === "" ? "off" : write(shown));
     }
-    show();
+    paint();
   }
 
-  function show() {
-    const value = props.value ?? "";
-    if (document.activeElement !== field) field.value = write(value);
+  function setMark(value) {
+    markValue = value;
     if (slider) {
-      slider.value = scale.toStep(typeof value === "number" ? value : scale.low);
-      slider.classList.toggle("unset", typeof value !== "number");
-      slider.setAttribute("aria-valuetext", value === "" ? "off" : write(value));
+      mark.hidden = typeof markValue !== "number";
+      if (!mark.hidden) mark.style.setProperty("--share", scale.toStep(markValue) / scale.steps);
     }
     paint();
   }
 
   function paint() {
     if (slider) slider.style.setProperty("--share", Number(slider.value) / scale.steps);
-    const differs = markValue !== undefined && JSON.stringify(markValue) !== JSON.stringify(props.value ?? "");
-    element.classList.toggle("differs", differs);
+    const differs = markValue !== undefined && JSON.stringify(markValue) !== JSON.stringify(shown);
+    root.classList.toggle("differs", differs);
     back.hidden = !differs;
-    if (differs) setText(back, `preset ${markValue === "" ? "off" : write(markValue)}`);
+    if (differs) setText(back, `${markWord} ${markValue === "" ? "off" : write(markValue)}`);
   }
 
-  watch("value", show);
-  onForm(({ marks }) => {
-    markValue = marks[knob.field];
-    if (slider) {
-      mark.hidden = typeof markValue !== "number";
-      if (!mark.hidden) mark.style.setProperty("--share", scale.toStep(markValue) / scale.steps);
-    }
-    show();
-  });
+  return { root, field, show, setMark };
 }
 
 /** What was typed: a number; "" for nothing or "off"; else the text, for the server to say what is wrong with it. */

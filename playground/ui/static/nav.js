@@ -1,4 +1,5 @@
-// Which of the three pages is in view and which run, kept in the address so that reload, back and a link work.
+// Which of the three pages is in view, which run, and which runs are overlaid on the Runs page (`overlay=a,b`); kept in
+// the address so that reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
 const PAGES = ["train", "compare", "runs"];
@@ -8,17 +9,20 @@ const listeners = new Set();
 export function place() {
   const query = new URLSearchParams(location.search);
   const page = query.get("tab");
-  return { page: PAGES.includes(page) ? page : "train", run: query.get("run") };
+  const overlay = page === "runs" ? (query.get("overlay") ?? "").split(",").filter(Boolean) : [];
+  return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), overlay };
 }
 
-/** Go to a page, with a run if one is named; `replace` leaves no step in the browser's history. */
-export function go({ page, run, replace = false }) {
+/** Go to a page, with a run if one is named and with runs to overlay; `replace` leaves no step in the browser's history. */
+export function go({ page, run, overlay, replace = false }) {
   const query = new URLSearchParams(location.search);
   const wanted = page ?? place().page;
   if (wanted === "train") query.delete("tab");
   else query.set("tab", wanted);
   if (run) query.set("run", run);
-  const text = query.toString();
+  if (overlay?.length) query.set("overlay", overlay.join(","));
+  else if (overlay || wanted !== "runs") query.delete("overlay");
+  const text = query.toString().replaceAll("%2C", ",");
   const address = location.pathname + (text ? `?${text}` : "");
   if (address !== location.pathname + location.search) {
     if (replace) history.replaceState(null, "", address);

@@ -4,6 +4,7 @@ import { Changed } from "./changed.js";
 import { Charts } from "./charts.js";
 import { el } from "./dom.js";
 import { onHome, refreshHome } from "./home.js";
+import { LiveSettings } from "./live_settings.js";
 import { go, onPlace, place } from "./nav.js";
 import { StatusPanel } from "./status.js";
 import { live, onChange, open } from "./store.js";
@@ -11,7 +12,11 @@ import { live, onChange, open } from "./store.js";
 export function mount(element, props, { trigger, watch, server }) {
   const root = el("div", { class: "run-view" });
   element.append(root);
-  new StatusPanel(root, { stop: (run) => server.stop_run(run) });
+  new StatusPanel(root, {
+    stop: (run) => server.stop_run(run),
+    steer: (run, command) => server.steer_run({ run, command }),
+  });
+  new LiveSettings(root, props.knobs, (run, changes) => server.change_settings({ run, changes }));
   new Charts(root);
   new Changed(root);
 

@@ -1,8 +1,10 @@
-// The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation.
+// The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
+// four runs to overlay their curves.
 
 import { el, getJson, setText } from "./dom.js";
 import { duration, rounded, signed, stateOf, when } from "./format.js";
 import { go, onPlace } from "./nav.js";
+import { MAX_RUNS, Overlay } from "./overlay.js";
 import { live, open } from "./store.js";
 
 const EVERY_MS = 3000;
@@ -11,12 +13,20 @@ export function mount(element, props, { trigger, server }) {
   const body = el("tbody", {});
   const empty = el("p", { class: "empty", hidden: true });
   const note = el("p", { class: "problem", role: "status" });
-  const heads = ["When", "Experiment", "State", "Score", "KL", "Duration", "", ""];
+  const heads = ["", "When", "Experiment", "State", "Score", "KL", "Duration", "", ""];
   const table = el("table", { class: "runs" },
-    el("thead", {}, el("tr", {}, heads.map((name, index) => el("th", { scope: "col", class: index > 2 && index < 6 ? "figure" : null }, name)))), body);
-  element.append(el("section", { class: "panel runs-panel" },
-    el("div", { class: "bar" }, el("h2", {}, "Runs"), el("span", { class: "muted" }, "all that were started here, newest first")),
-    note, table, empty));
+    el("thead", {}, el("tr", {}, heads.map((name, index) => el("th", { scope: "col", class: index > 3 && index < 7 ? "figure" : null },
+      name || (index ? "" : el("span", { class: "visually-hidden" }, "Overlay")))))), body);
+  const chosen = new Set(); // ids of the ticked runs, in the order of ticking
+  const overlayButton = el("button", { type: "button", class: "button", onclick: () => {
+    go({ page: "runs", overlay: [...chosen] });
+    overlay.root.scrollIntoView({ block: "start", behavior: "smooth" });
+  } }, "Overlay curves");
+  const hint = el("span", { class: "muted" });
+  const bar = el("div", { class: "bar" }, el("h2", {}, "Runs"), el("span", { class: "muted" }, "all that were started here, newest first"),
+    el("span", { class: "grow" }), hint, overlayButton);
+  const overlay = new Overlay(element);
+  element.append(el("section", { class: "panel runs-panel" }, bar, note, table, empty));
   let shown = "";
   let timer = 0;
 
@@ -35,7 +45,10 @@ export function mount(element, props, { trigger, server }) {
       const focus = document.activeElement?.dataset?.key;
       body.replaceChildren(...runs.map(row));
       if (focus) body.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+      for (const id of chosen) if (!runs.some((run) => run.id === id)) chosen.delete(id);
+      showChoice();
       table.hidden = !runs.length;
+      bar.classList.toggle("nothing", runs.length < 2);
       empty.hidden = runs.length > 0;
       setText(empty, "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here.");
     }
@@ -52,24 +65,47 @@ export function mount(element, props, { trigger, server }) {
       open(run.id);
     };
     const action = (name, key, run_, kind = "") => el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`, onclick: run_ }, name);
+    const tick = el("input", { type: "checkbox", value: run.id, checked: chosen.has(run.id), "data-key": `tick ${run.id}`,
+      "aria-label": `Overlay ${run.title}, ${when(run.started_at)}`, onchange: () => {
+        if (tick.checked) chosen.add(run.id);
+        else chosen.delete(run.id);
+        showChoice();
+      } });
+    const actions = [
+      action("Open", "show", show),
+      action("Compare", "compare", () => go({ page: "compare", run: run.id })),
+      action("Use settings", "settings", () => {
+        props.value = { run: run.id, at: Date.now() };
+        trigger("input");
+        go({ page: "train" });
+        document.body.classList.add("drawer-open");
+      }),
+      ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null,
+    ];
     return el("tr", {},
+      el("td", { class: "tick" }, el("label", {}, tick)),
       el("td", { "data-label": "When", class: "nowrap" }, when(run.started_at)),
       el("td", { "data-label": "Experiment" }, el("a", { href: `?run=${encodeURIComponent(run.id)}`, class: "run-name", "data-key": `open ${run.id}`, onclick: show }, run.title),
-        el("div", { class: "muted small" }, `${run.model}, seed ${run.seed}`)),
+        el("div", { class: "muted small" }, `${run.model}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
       el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, word)),
         el("div", { class: "muted small" }, `${run.update} of ${run.num_updates} updates`)),
       el("td", { "data-label": "Score", class: "figure" }, signed(run.score_last), el("div", { class: "muted small" }, gain === null ? "" : `${signed(gain)} since the start`)),
       el("td", { "data-label": "KL", class: "figure" }, rounded(run.kl), el("div", { class: "muted small" }, run.kl === null ? "" : "nats")),
       el("td", { "data-label": "Duration", class: "figure nowrap" }, duration(run.duration)),
       el("td", { class: "spark-cell" }, spark(run.spark)),
-      el("td", { class: "actions" }, action("Open", "show", show), action("Compare", "compare", () => go({ page: "compare", run: run.id })),
-        action("Use settings", "settings", () => {
-          props.value = { run: run.id, at: Date.now() };
-          trigger("input");
-          go({ page: "train" });
-          document.body.classList.add("drawer-open");
-        }),
-        ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null));
+      el("td", { class: "actions" }, actions));
+  }
+
+  /** The button counts what is ticked; beyond the limit no other run can be ticked. */
+  function showChoice() {
+    const count = chosen.size;
+    for (const tick of body.querySelectorAll(".tick input")) {
+      tick.checked = chosen.has(tick.value);
+      tick.disabled = count >= MAX_RUNS && !tick.checked;
+    }
+    overlayButton.disabled = count < 2;
+    setText(overlayButton, count > 1 ? `Overlay curves of ${count} runs` : "Overlay curves");
+    setText(hint, count === 0 ? "tick two to four runs" : count === 1 ? "tick one more" : "");
   }
 
   function confirmDelete(run) {
@@ -96,8 +132,12 @@ export function mount(element, props, { trigger, server }) {
     dialog.showModal();
   }
 
-  onPlace((place) => {
-    if (place.page === "runs") refresh();
+  onPlace(({ page, overlay: wanted }) => {
+    if (page !== "runs") return;
+    if (wanted.length) chosen.clear();
+    for (const id of wanted.slice(0, MAX_RUNS)) chosen.add(id);
+    showChoice();
+    refresh();
   });
   document.addEventListener("visibilitychange", refresh);
 }

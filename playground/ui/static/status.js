@@ -1,17 +1,25 @@
-// The status panel: title, state in words, progress, time left, Stop; what happened and what to do when a run has ended.
+// The status panel: title, state in words, progress, time left, Pause, One step, Stop; what happened and what to do when a
+// run has ended.
 
 import { el, setText, url } from "./dom.js";
 import { duration, stateOf } from "./format.js";
 import { onHome } from "./home.js";
 import { go } from "./nav.js";
+import { Steer } from "./steer.js";
 import { clock, live, onChange, open, replay } from "./store.js";
 
 const SPEAK_EVERY = 10; // updates between two announcements to a screen reader
 
 export class StatusPanel {
-  constructor(element, { stop }) {
+  /** `stop(run)` and `steer(run, command)` ask the server; each answers {error}. */
+  constructor(element, { stop, steer }) {
     this.stop = stop;
     this.stopping = null;
+    this.complaint = "";
+    this.steer = new Steer(steer, (sentence) => {
+      this.complaint = sentence;
+      this.refresh();
+    });
     this.spoken = "";
     this.living = null;
     this.build(element);
@@ -44,7 +52,7 @@ export class StatusPanel {
     element.append(el("section", { class: "status", "aria-label": "Run" },
       el("div", { class: "status-head" },
         el("div", { class: "status-names" }, this.title, this.badge, this.state),
-        this.buttons, drawer),
+        this.steer.root, this.buttons, drawer),
       this.bar, el("div", { class: "status-foot" }, this.line, this.phase), this.settings, this.log, this.speaker));
   }
 
@@ -66,9 +74,11 @@ export class StatusPanel {
     this.bar.setAttribute("aria-valuemax", status.num_updates);
     this.bar.setAttribute("aria-valuenow", status.update);
     const lost = live.connection === "lost";
-    setText(this.phase, lost ? "Connection lost. Trying again; the run goes on." : status.ended || !status.phase ? "" : `Now: ${status.phase}`);
+    const phase = this.steer.phase(status) || status.phase;
+    setText(this.phase, lost ? "Connection lost. Trying again; the run goes on." : status.ended || !phase ? "" : `Now: ${phase}`);
     this.phase.classList.toggle("problem", lost);
     this.refreshLine(run, status, state);
+    this.steer.refresh(run, status, state);
     this.refreshButtons(run, status, state);
     this.refreshSettings(run);
     this.speak(run, status, word);
@@ -84,6 +94,8 @@ export class StatusPanel {
     this.fill.style.transform = "scaleX(0)";
     this.settings.replaceChildren();
     this.buttons.replaceChildren();
+    delete this.buttons.dataset.key;
+    this.steer.refresh(null, null, "");
     this.log.hidden = true;
     if (live.connection === "failed") {
       setText(this.title, "Not found");
@@ -107,6 +119,8 @@ export class StatusPanel {
       text = [status.message || "Stopped.", status.outcome].filter(Boolean).join(" ");
     } else if (state === "finished") text = status.outcome || "Finished.";
     else if (state === "stopping") text = "Stopping after the current step; what was learned so far is kept.";
+    else if (state === "paused") text = "Paused. Nothing is lost: read the curves, change a setting, go on when you like.";
+    if (this.complaint && !status.ended) [text, tone] = [this.complaint, "problem"];
     setText(this.line, text);
     this.line.className = `line ${tone}`;
   }
@@ -133,22 +147,27 @@ export class StatusPanel {
       if (state === "failed" || state === "interrupted") nodes.push(button("Show log", (event) => this.toggleLog(event.target)));
     } else if (!run.recorded) {
       const stop = button(state === "stopping" ? "Stopping\u2026" : "Stop", () => this.askStop(), "danger");
+      stop.title = "Stop: end the run after the current step and keep what was learned";
       stop.disabled = state === "stopping";
       nodes.push(stop);
     }
     this.buttons.replaceChildren(...nodes);
   }
 
+  /** The settings that matter most; one that was changed in mid-run shows both values. */
   refreshSettings(run) {
-    if (this.settings.dataset.run === run.id && this.settings.childElementCount) return;
-    this.settings.dataset.run = run.id;
-    this.settings.replaceChildren(...run.settings.map(({ label, value, unit }) =>
-      el("div", {}, el("dt", {}, label), el("dd", { title: unit || null }, value))));
+    const now = Object.fromEntries(live.events.filter(({ kind }) => kind === "edit").map(({ field, value }) => [field, value]));
+    const key = JSON.stringify([run.id, now]);
+    if (this.settings.dataset.key === key && this.settings.childElementCount) return;
+    this.settings.dataset.key = key;
+    this.settings.replaceChildren(...run.settings.map(({ field, label, value, unit }) =>
+      el("div", {}, el("dt", {}, label), el("dd", { title: unit || null }, field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}` : value))));
   }
 
   async askStop() {
     const run = live.runId;
     this.stopping = run;
+    this.complaint = "";
     this.refresh();
     let answer;
     try {
@@ -158,9 +177,8 @@ export class StatusPanel {
     }
     if (answer?.error) {
       this.stopping = null;
+      this.complaint = answer.error;
       this.refresh();
-      setText(this.line, answer.error);
-      this.line.className = "line problem";
     }
   }
 
@@ -184,7 +202,7 @@ export class StatusPanel {
     const { elapsed, left } = clock();
     const parts = [`update ${status.update} of ${status.num_updates}`];
     if (!run.recorded || status.ended) parts.push(duration(elapsed));
-    if (left !== null && !status.ended && status.state === "running") parts.push(left < 1 ? "almost done" : `about ${duration(left)} left`);
+    if (left !== null && !status.ended && status.state === "running" && !this.steer.phase(status)) parts.push(left < 1 ? "almost done" : `about ${duration(left)} left`);
     setText(this.where, parts.join(" \u00b7 "));
   }
 
@@ -198,7 +216,7 @@ export class StatusPanel {
 
   tabTitle(run, status, state) {
     if (run.recorded) return "RLHF Playground";
-    if (!status.ended) return `${status.update}/${status.num_updates} ${run.title}`;
+    if (!status.ended) return `${state === "paused" ? `${stateOf(state).icon} ` : ""}${status.update}/${status.num_updates} ${run.title}`;
     const { icon } = stateOf(state);
     return `${icon} ${run.title}`;
   }

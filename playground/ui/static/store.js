@@ -1,6 +1,7 @@
 // The run in view, as data: one connection to `/live/<run>` for all parts of the page.
 //
 // Stream first (server-sent events); if that does not work, polling with back-off; nothing while the tab is hidden.
+// `live.settings` holds the values of what can be changed in mid-run, as they are now.
 // Parts listen with `onChange` and read `live`; they never talk to the server about the run themselves.
 
 import { getJson, url } from "./dom.js";
@@ -57,7 +58,7 @@ export function clock() {
 function empty(runId) {
   return {
     runId, run: null, status: null, statusAt: 0, metrics: { update: [] }, events: [], prompts: [], updates: [],
-    moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
+    settings: {}, moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
   };
 }
 
@@ -153,7 +154,7 @@ function setConnection(state) {
 function takeSnapshot(data) {
   Object.assign(live, {
     run: data.run, status: data.status, statusAt: performance.now(), metrics: data.metrics, events: data.events,
-    prompts: data.prompts, updates: data.updates, moments: new Map(data.moments.map((item) => [item.update, item])),
+    prompts: data.prompts, updates: data.updates, settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
   });
   changed({ snapshot: true, metrics: true, moments: true, events: true, status: true });
 }
@@ -173,6 +174,7 @@ function takeDelta(data) {
   }
   if (data.events) {
     live.events = [...live.events, ...data.events];
+    for (const event of data.events) if (event.kind === "edit" && event.field in live.settings) live.settings[event.field] = event.value;
     what.events = true;
   }
   if (data.status) {

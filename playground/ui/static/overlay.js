@@ -1,0 +1,221 @@
+// Curves of two to four runs in one set of charts, on the Runs page: which run is which line, where they stand at the
+// cursor, the settings in which they differ, and what differs between two engines. The address names the runs.
+
+import { X_MODES, CHARTS } from "./chart_specs.js";
+import { fullRange } from "./chart_data.js";
+import { bokehReady } from "./charts.js";
+import { el, getJson, setText } from "./dom.js";
+import { stateOf } from "./format.js";
+import { go, onPlace, place } from "./nav.js";
+import { COLOURS, DASHES, LETTERS, OverlayChart } from "./overlay_chart.js";
+import { open } from "./store.js";
+
+export const MAX_RUNS = LETTERS.length;
+const EVERY_MS = 3000;
+
+export class Overlay {
+  constructor(element) {
+    this.wanted = [];
+    this.data = null;
+    this.shown = "";
+    this.mode = "update";
+    this.weight = 0.5;
+    this.zoom = null;
+    this.hover = null;
+    this.build();
+    element.append(this.root);
+    onPlace(({ overlay }) => this.want(overlay));
+    document.addEventListener("visibilitychange", () => this.refresh());
+    document.addEventListener("playground-look", () => {
+      for (const chart of this.charts ?? []) chart.look();
+    });
+  }
+
+  build() {
+    this.smoothing = el("input", { type: "range", min: 0, max: 0.95, step: 0.05, value: this.weight, "aria-label": "Smoothing of the overlaid curves",
+      oninput: () => {
+        this.weight = Number(this.smoothing.value);
+        this.draw();
+      } });
+    this.modes = el("select", { "aria-label": "Horizontal axis of the overlaid curves", onchange: () => {
+      this.mode = this.modes.value;
+      this.setZoom(null);
+    } }, Object.entries(X_MODES).map(([value, mode]) => el("option", { value }, mode.label)));
+    this.reset = el("button", { type: "button", class: "quiet-button", hidden: true, onclick: () => this.setZoom(null) }, "Whole run");
+    this.where = el("span", { class: "where", "aria-hidden": "true" });
+    this.legend = el("ul", { class: "legend", "aria-label": "Which line is which run" });
+    this.problem = el("p", { class: "problem", role: "status" });
+    this.note = el("p", { class: "muted small-text" });
+    this.grid = el("div", { class: "charts-large" });
+    this.settings = el("div", { class: "overlay-settings" });
+    this.engines = el("div", { class: "overlay-engines", hidden: true });
+    this.root = el("section", { class: "panel overlay", "aria-label": "Overlaid curves", hidden: true },
+      el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), this.where, el("span", { class: "grow" }), this.reset,
+        el("label", { class: "inline", title: "Moving average; the raw values stay visible" }, "Smoothing", this.smoothing),
+        el("label", { class: "inline" }, "Over", this.modes),
+        el("button", { type: "button", class: "quiet-button", onclick: () => go({ page: "runs", overlay: [] }) }, "Close")),
+      this.problem, this.legend, this.grid, this.note, this.settings, this.engines);
+  }
+
+  want(ids) {
+    const same = ids.join() === this.wanted.join();
+    this.wanted = ids;
+    this.root.hidden = !ids.length;
+    if (!same) {
+      this.data = null;
+      this.shown = "";
+      this.zoom = null;
+      this.legend.replaceChildren();
+      this.settings.replaceChildren();
+      this.engines.hidden = true;
+      setText(this.note, "");
+      setText(this.problem, "");
+      for (const chart of this.charts ?? []) chart.forget();
+    }
+    if (ids.length) this.refresh();
+  }
+
+  /** Ask for the curves; again and again while one of the runs is alive and somebody looks. */
+  async refresh() {
+    clearTimeout(this.timer);
+    const ids = this.wanted;
+    if (!ids.length || document.hidden || place().page !== "runs") return;
+    let again = true;
+    try {
+      const data = await getJson(`live/_overlay?runs=${ids.map(encodeURIComponent).join(",")}`);
+      if (ids !== this.wanted) return;
+      again = data.runs.some((run) => !run.ended);
+      const text = JSON.stringify(data);
+      if (text !== this.shown) {
+        this.shown = text;
+        this.data = data;
+        await this.show();
+      }
+    } catch (error) {
+      setText(this.problem, error.message);
+    }
+    clearTimeout(this.timer);
+    if (again) this.timer = setTimeout(() => this.refresh(), EVERY_MS);
+  }
+
+  async show() {
+    const { runs, problems } = this.data;
+    const few = runs.length < 2 && !problems.length ? ["Tick a second run below to see two sets of curves."] : [];
+    setText(this.problem, [...problems, ...few].join(" "));
+    this.showLegend(runs);
+    this.grid.hidden = !runs.length;
+    const units = new Set(runs.map((run) => run.unit));
+    setText(this.note, units.size > 1 ? "Their scores are in different units (standard deviations and raw points), so their heights cannot be compared." : "");
+    this.showSettings();
+    this.showEngines();
+    if (!runs.length) return;
+    await this.prepare();
+    this.draw();
+  }
+
+  async prepare() {
+    this.preparing ??= (async () => {
+      await bokehReady();
+      this.range = { start: 0, end: 1 };
+      const shared = {
+        range: this.range,
+        onHover: (x) => this.setHover(x),
+        onZoom: (from, to) => this.setZoom([from, to]),
+        onReset: () => this.setZoom(null),
+      };
+      const charts = CHARTS.filter((spec) => spec.large).map((spec) => new OverlayChart({ ...spec, key: `overlay-${spec.key}` }, shared));
+      for (const chart of charts) this.grid.append(chart.card);
+      for (const chart of charts) await chart.draw();
+      this.charts = charts;
+      new ResizeObserver(() => this.placeEnds()).observe(this.grid);
+    })();
+    await this.preparing;
+  }
+
+  draw() {
+    if (!this.charts || !this.data?.runs.length) return;
+    const { runs } = this.data;
+    const x = X_MODES[this.mode].column;
+    const whole = runs.map((run) => fullRange(run.metrics[x] ?? [], this.mode, run.ended ? run.update : run.num_updates));
+    [this.range.start, this.range.end] = this.zoom ?? [0, Math.max(...whole.map(([, end]) => end))];
+    for (const chart of this.charts) chart.update(runs, x, this.weight);
+    this.reset.hidden = !this.zoom;
+    this.setHover(this.hover);
+    requestAnimationFrame(() => this.placeEnds());
+  }
+
+  placeEnds() {
+    for (const chart of this.charts ?? []) chart.placeEnds();
+  }
+
+  setHover(x) {
+    this.hover = x;
+    const digits = this.mode === "update" ? Math.round(x ?? 0) : Math.round(x ?? 0).toLocaleString("en-US");
+    setText(this.where, x === null ? "at the newest update of each" : this.mode === "update" ? `at update ${digits}` : `at ${digits} ${X_MODES[this.mode].label}`);
+    for (const chart of this.charts ?? []) chart.readOut(x);
+  }
+
+  setZoom(range) {
+    this.zoom = range;
+    for (const chart of this.charts ?? []) chart.forget();
+    this.draw();
+  }
+
+  showLegend(runs) {
+    this.legend.replaceChildren(...runs.map((run, index) => {
+      const { icon, word, tone } = stateOf(run.state);
+      return el("li", {}, sample(index),
+        el("span", { class: "letter" }, LETTERS[index]),
+        el("a", { href: `?run=${encodeURIComponent(run.id)}`, class: "run-name", title: run.id, onclick: (event) => {
+          event.preventDefault();
+          go({ page: "train", run: run.id });
+          open(run.id);
+        } }, run.title),
+        el("span", { class: "muted" }, `${run.model}, engine ${run.engine}, seed ${run.seed}`),
+        el("span", { class: "state", "data-tone": tone }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, word),
+          el("span", { class: "where" }, run.ended ? `after ${run.update} updates` : `update ${run.update} of ${run.num_updates}`)));
+    }));
+  }
+
+  showSettings() {
+    const { runs, settings } = this.data;
+    if (runs.length < 2) return this.settings.replaceChildren();
+    if (!settings.length) {
+      this.settings.replaceChildren(el("p", { class: "muted" }, "They have the same settings and seed."));
+      return;
+    }
+    this.settings.replaceChildren(
+      el("h3", {}, "Settings in which they differ"),
+      el("div", { class: "numbers", tabindex: "0", role: "region", "aria-label": "Settings in which they differ" }, el("table", {},
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Setting"), runs.map((run, index) => el("th", { scope: "col", title: run.title }, LETTERS[index])))),
+        el("tbody", {}, settings.map(({ label, unit, values }) => el("tr", {},
+          el("th", { scope: "row", title: unit || null }, label), values.map((value) => el("td", {}, value))))))));
+  }
+
+  showEngines() {
+    const { runs, differences } = this.data;
+    const names = [...new Set(runs.map((run) => run.engine))];
+    this.engines.hidden = !names.includes("trl");
+    if (this.engines.hidden) return;
+    const sentence = names.length > 1
+      ? "One side was trained by TRL's own PPOTrainer, the other by the playground's PPO, from settings of the same names. Where their curves part, look here first."
+      : "These runs were trained by TRL's own PPOTrainer, which differs from the playground's PPO.";
+    this.engines.replaceChildren(el("h3", {}, "What differs between the engines"), el("p", { class: "muted" }, sentence),
+      differences.length ? el("dl", {}, differences.map((item) => [el("dt", {}, item.title), el("dd", {}, item.sentence)]).flat()) : "");
+  }
+}
+
+/** A short piece of a run's line, as in the charts. */
+function sample(index) {
+  const names = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(names, "svg");
+  svg.setAttribute("class", "line-sample");
+  svg.setAttribute("viewBox", "0 0 34 10");
+  svg.setAttribute("aria-hidden", "true");
+  const line = document.createElementNS(names, "line");
+  for (const [name, value] of Object.entries({ x1: 1, x2: 33, y1: 5, y2: 5, "stroke-width": 2.5 })) line.setAttribute(name, value);
+  line.setAttribute("stroke-dasharray", DASHES[index].join(" "));
+  line.style.stroke = `var(${COLOURS[index]})`;
+  svg.append(line);
+  return svg;
+}

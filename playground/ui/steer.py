@@ -1,0 +1,79 @@
+"""What the page may ask of a living run: stop, pause, resume, one step, new values for live settings.
+
+Each function is called by static/run_view.js through Gradio's server functions, with one argument that anybody could
+have made up: run ids go through `history.find_run`, values through the configuration's own checks. Answers are one
+sentence, empty when all is well. The requests themselves are files (`runs.control`). `train_page` calls `functions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from playground.errors import InvalidConfig, PlaygroundError
+from playground.runs import control, history
+from playground.runs.control import Edit
+from playground.ui import form
+
+COMMANDS = {"pause": control.request_pause, "resume": control.request_resume, "step": control.request_step}
+MAX_TEXT = 60  # of a value that is not a number, when it is told back
+
+
+def functions(outputs: Path) -> list[Callable[[Any], dict[str, Any]]]:
+    """The server functions of the run view for one outputs folder."""
+
+    def stop_run(run_id: Any) -> dict[str, Any]:
+        """Ask a run to stop."""
+        return _answer(lambda: history.find_run(outputs, str(run_id)).request_stop())
+
+    def steer_run(asked: Any) -> dict[str, Any]:
+        """Pause, resume or step a run: {run, command}."""
+        asked = asked if isinstance(asked, Mapping) else {}
+        command = COMMANDS.get(str(asked.get("command")))
+        if command is None:
+            return {"error": "A run can be paused, resumed, or told to make one step."}
+        return _answer(lambda: command(history.find_run(outputs, str(asked.get("run")))))
+
+    def change_settings(asked: Any) -> dict[str, Any]:
+        """Ask for new values of live settings: {run, changes: {field: value}}. All of them are taken, or none."""
+        asked = asked if isinstance(asked, Mapping) else {}
+        changes = asked.get("changes")
+        if not isinstance(changes, Mapping) or not 0 < len(changes) <= len(control.LIVE_FIELDS):
+            return {"error": "Change a setting first, then apply it.", "problems": [], "edits": {}}
+        edits = [Edit(str(field), _plain(value)) for field, value in changes.items()]
+        problems: list[dict[str, str]] = []
+        taken: list[Edit] = []
+        try:
+            taken = control.request_edits(history.find_run(outputs, str(asked.get("run"))), edits)
+        except InvalidConfig as error:
+            problems = [
+                {"field": item.field, "label": form.label_of(item.field), "message": item.message}
+                for item in error.problems
+            ]
+        except (PlaygroundError, OSError) as error:
+            return {"error": str(error), "problems": [], "edits": {}}
+        return {"error": "", "problems": problems, "edits": dict(taken)}
+
+    return [stop_run, steer_run, change_settings]
+
+
+def knobs() -> list[dict[str, Any]]:
+    """The live settings as static/live_settings.js draws them, the leash first."""
+    fields = sorted(control.LIVE_FIELDS, key=lambda field: not field.startswith("kl."))
+    return [{"field": field, **form.knob_data(field)} for field in fields]
+
+
+def _answer(act: Callable[[], object]) -> dict[str, Any]:
+    try:
+        act()
+    except (PlaygroundError, OSError) as error:
+        return {"error": str(error)}
+    return {"error": ""}
+
+
+def _plain(value: Any) -> Any:
+    """A number as it is; anything else as a short text, for the configuration to say what is wrong with it."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    return "" if value is None else str(value)[:MAX_TEXT]

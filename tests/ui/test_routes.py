@@ -1,0 +1,92 @@
+"""Our own HTTP routes: several runs in one answer, and the table for a spreadsheet."""
+
+import csv
+import io
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from playground import catalog
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from playground.ui import feed, routes, wire
+from tests.ui import fake_run
+
+
+@pytest.fixture
+def client(tmp_path):
+    """An outputs folder with two finished runs that differ in leash and seed, and a client."""
+    first = catalog.preset("kinder-reviews")
+    fake_run.write_run(tmp_path, "one", first)
+    second = first.model_copy(update={"seed": 7, "kl": first.kl.model_copy(update={"coef": 0.0})})
+    fake_run.write_run(tmp_path, "two", second)
+    hub = feed.Hub(tmp_path)
+    with TestClient(Starlette(routes=routes.routes(hub))) as made:
+        yield made
+        made.portal.call(hub.close)
+
+
+def test_an_overlay_brings_the_curves_of_all_runs_and_only_the_settings_that_differ(client):
+    data = client.get("/live/_overlay?runs=two,one").json()
+    assert [(run["id"], run["seed"], run["engine"], run["state"]) for run in data["runs"]] == [
+        ("two", 7, "playground", "finished"), ("one", 0, "playground", "finished"),
+    ]  # fmt: skip
+    assert all(set(run["metrics"]) == set(wire.OVERLAY_COLUMNS) for run in data["runs"])
+    assert [len(run["metrics"]["update"]) for run in data["runs"]] == [40, 40]
+    assert {row["label"]: row["values"] for row in data["settings"]} == {
+        "Seed": ["7", "0"],
+        "Leash (beta)": ["0", "0.25"],
+    }
+    assert data["problems"] == [] and data["differences"] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown", "words"),
+    [
+        ("one,nobody", ["one"], "no run `nobody`"),
+        ("../one,two", ["two"], "no run `../one`"),
+        ("one,one", ["one"], ""),
+        ("", [], ""),
+        (",".join(["one", "two", *"abc"]), ["one", "two"], "At most 4 runs"),
+    ],
+)
+def test_a_run_that_is_not_there_is_one_sentence_and_the_others_are_shown(asked, shown, words, client):
+    data = client.get("/live/_overlay", params={"runs": asked}).json()
+    assert [run["id"] for run in data["runs"]] == shown
+    assert words in " ".join(data["problems"])
+
+
+def test_a_damaged_run_is_one_sentence(client, tmp_path):
+    (tmp_path / "two" / "config.yaml").write_text("kl: [")
+    data = client.get("/live/_overlay?runs=one,two").json()
+    assert [run["id"] for run in data["runs"]] == ["one"] and len(data["problems"]) == 1
+
+
+def test_a_long_run_is_thinned(client, tmp_path):
+    config = catalog.preset("kinder-reviews")
+    run = RunDirectory.create(tmp_path, config, "long")
+    writer = RunWriter(run, 3000)
+    for update in range(1, 3001):
+        writer.metrics(fake_run.metrics(update, config, float(update)))
+    writer.finish("finished")
+    columns = client.get("/live/_overlay?runs=long").json()["runs"][0]["metrics"]
+    assert len(columns["update"]) <= wire.MAX_OVERLAY_POINTS and columns["update"][-1] == 3000
+
+
+def test_changes_in_mid_run_are_in_the_overlay_and_in_the_table_for_a_spreadsheet(client, tmp_path):
+    config = catalog.preset("kinder-reviews")
+    run = RunDirectory.create(tmp_path, config, "edited")
+    writer = RunWriter(run, 3)
+    for update in (1, 2, 3):
+        writer.metrics(fake_run.metrics(update, config, float(update)))
+        writer.set_status(update=update)
+        if update == 2:
+            writer.event("edit", "Leash (beta) 0.25 → 0.5", field="kl.coef", old=0.25, value=0.5)
+            writer.event("edit", "Clip range 0.2 → 0.1", field="ppo.clip_range", old=0.2, value=0.1)
+    writer.finish("finished")
+    row = client.get("/live/_overlay?runs=edited,one").json()["settings"][-1]
+    assert row["label"] == "Changed while it trained"
+    assert row["values"] == ["after update 2: Leash (beta) 0.25 → 0.5, Clip range 0.2 → 0.1", "nothing"]
+    rows = list(csv.DictReader(io.StringIO(client.get("/live/edited/metrics.csv").text)))
+    assert [item["changed_before"] for item in rows] == ["", "", "Leash (beta) 0.25 → 0.5; Clip range 0.2 → 0.1"]

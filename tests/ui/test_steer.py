@@ -1,0 +1,93 @@
+"""What a browser may ask of a living run, and what it is told when it asks for nonsense."""
+
+import json
+
+import pytest
+
+from playground import catalog
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from playground.ui import steer
+from tests.ui import fake_run
+
+
+@pytest.fixture
+def living(tmp_path, monkeypatch):
+    """A run that counts as alive."""
+    run = RunDirectory.create(tmp_path, catalog.preset("kinder-reviews"), "one")
+    RunWriter(run, 40).set_status(state="running")
+    monkeypatch.setattr(RunDirectory, "is_alive", lambda self: True)
+    return run
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """The server functions by name."""
+    return {function.__name__: function for function in steer.functions(tmp_path)}
+
+
+def waiting(run):
+    return sorted(path.name.partition("-")[0] for path in run.control_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "step"])
+def test_a_command_is_left_for_the_worker(command, living, ask):
+    assert ask["steer_run"]({"run": "one", "command": command}) == {"error": ""}
+    assert waiting(living) == [command]
+
+
+@pytest.mark.parametrize(
+    "asked", [None, [], "one", {}, {"run": "one"}, {"run": "one", "command": "stop; rm"}, {"command": ["pause"]}]
+)
+def test_a_made_up_command_is_one_sentence(asked, living, ask):
+    assert ask["steer_run"](asked)["error"].endswith(".")
+    assert waiting(living) == []
+
+
+@pytest.mark.parametrize("run_id", ["../one", "nobody", None, {"a": 1}, ""])
+def test_a_made_up_run_is_one_sentence(run_id, living, ask):
+    assert ask["steer_run"]({"run": run_id, "command": "pause"})["error"]
+    assert ask["change_settings"]({"run": run_id, "changes": {"kl.coef": 0.5}})["error"]
+    assert ask["stop_run"](run_id)["error"]
+    assert waiting(living) == []
+
+
+def test_changes_are_asked_for_together_as_numbers(living, ask):
+    answer = ask["change_settings"]({"run": "one", "changes": {"kl.coef": "0.5", "ppo.clip_range": 0.1}})
+    assert answer == {"error": "", "problems": [], "edits": {"kl.coef": 0.5, "ppo.clip_range": 0.1}}
+    (path,) = living.control_path.glob("set-*.json")
+    assert json.loads(path.read_text()) == {"kl.coef": 0.5, "ppo.clip_range": 0.1}
+
+
+def test_wrong_values_are_told_by_field_and_nothing_is_asked_for(living, ask):
+    changes = {"kl.coef": "plenty", "ppo.clip_range": -1, "seed": 3, "ppo.learning_rate": "", "ppo.entropy_coef": 0.01}
+    answer = ask["change_settings"]({"run": "one", "changes": changes})
+    told = {item["field"]: item["message"] for item in answer["problems"]}
+    assert told.keys() == {"kl.coef", "ppo.clip_range", "seed", "ppo.learning_rate"}
+    assert told["kl.coef"] == "must be a number (got 'plenty')."
+    assert waiting(living) == []
+
+
+@pytest.mark.parametrize("changes", [None, {}, [["kl.coef", 1]], {f"field{n}": 1 for n in range(20)}])
+def test_made_up_changes_are_one_sentence(changes, living, ask):
+    assert ask["change_settings"]({"run": "one", "changes": changes})["error"].endswith(".")
+    assert waiting(living) == []
+
+
+@pytest.mark.parametrize("value", [True, None, [1], {"a": 1}, "x" * 10_000, float("nan")])
+def test_values_that_are_no_numbers_are_refused_briefly(value, living, ask):
+    (problem,) = ask["change_settings"]({"run": "one", "changes": {"kl.coef": value}})["problems"]
+    assert problem["field"] == "kl.coef" and len(problem["message"]) < 120
+    assert waiting(living) == []
+
+
+def test_an_ended_run_cannot_be_steered(tmp_path, ask):
+    fake_run.write_run(tmp_path, "done")
+    assert "already ended" in ask["steer_run"]({"run": "done", "command": "pause"})["error"]
+    assert "already ended" in ask["change_settings"]({"run": "done", "changes": {"kl.coef": 1}})["error"]
+
+
+def test_the_panel_knows_every_live_setting_in_words():
+    knobs = {knob["field"]: knob for knob in steer.knobs()}
+    assert {"kl.coef", "kl.target", "ppo.learning_rate", "ppo.clip_range", "ppo.entropy_coef"} <= knobs.keys()
+    assert all(knob["label"] and knob["help"] and knob["low"] and knob["high"] for knob in knobs.values())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import itertools
 import json
 import os
 import platform
@@ -89,12 +88,17 @@ def measure(case: str, engine: str) -> dict[str, Any]:
     session.limit_threads(policy)
     trainer = make_trainer(config, policy, tokens)
     lines: list[Any] = []
-    stamps = [time.perf_counter()]
+    seconds: list[float] = []
+    rates: list[float] = []
     tokens_of: list[tuple[int, int, int]] = []
+    begin = time.perf_counter()
 
     def after_update(metrics: Any) -> None:
+        nonlocal begin
+        seconds.append(time.perf_counter() - begin)
         lines.append(metrics)
-        stamps.append(time.perf_counter())
+        rates.extend(matrix_product_rates())
+        begin = time.perf_counter()
 
     if engine == "trl":
         trainer.train(after_update)
@@ -110,10 +114,9 @@ def measure(case: str, engine: str) -> dict[str, Any]:
         trainer.collect = counted
         for _ in range(config.ppo.num_updates):
             after_update(trainer.update())
-    seconds = [later - earlier for earlier, later in itertools.pairwise(stamps)][WARM_UPDATES:]
     measured = lines[WARM_UPDATES:]
     found = {
-        "seconds_per_update": statistics.median(seconds),
+        "seconds_per_update": statistics.median(seconds[WARM_UPDATES:]),
         "phases": {
             phase: statistics.median(getattr(line, f"seconds_{phase}") for line in measured)
             for phase in ("rollout", "score", "update")
@@ -124,7 +127,7 @@ def measure(case: str, engine: str) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
     }
     if tokens_of:
-        rate = matrix_product_rate()
+        rate = statistics.median(rates)
         work = [arithmetic(policy, *counts, config.ppo.num_epochs) for counts in tokens_of[WARM_UPDATES:]]
         floor = {phase: statistics.median(item[phase] for item in work) / rate for phase in work[0]}
         found |= {"floor_seconds": floor, "flops_per_second": rate}
@@ -207,19 +210,22 @@ def arithmetic(policy: Any, sampled: int, total: int, squares: int, num_epochs: 
             "update": num_epochs * 3 * (forward + 2 * head * sampled)}  # fmt: skip
 
 
-def matrix_product_rate(size: int = 512, seconds: float = 0.5) -> float:
-    """Floating-point operations per second of a product of two float32 squares, with the threads of this process."""
+def matrix_product_rates(size: int = 512, seconds: float = 0.3) -> list[float]:
+    """Operations per second of products of two float32 squares, many short measurements, with this process's threads.
+
+    Taken between the updates: the speed of a shared machine changes within minutes.
+    """
     import torch
 
     a, b = torch.randn(size, size), torch.randn(size, size)
-    best = 0.0
+    rates = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         begin = time.perf_counter()
         for _ in range(10):
             a @ b
-        best = max(best, 10 * 2 * size**3 / (time.perf_counter() - begin))
-    return best
+        rates.append(10 * 2 * size**3 / (time.perf_counter() - begin))
+    return rates
 
 
 def share_of_looking() -> dict[str, float]:
@@ -386,9 +392,9 @@ logits only where a completion token is predicted.
 
 ## Against the arithmetic
 
-The floor is what the matrix products of one update take at the rate that this machine reaches on a product of two
-512 x 512 squares with the same threads (last column, GFLOP/s), without padding. Everything above 1x is padding, small
-shapes, memory traffic and Python.
+The floor is what the matrix products of one update take, without padding, at the rate that this machine reaches on a
+product of two 512 x 512 squares with the same threads (last column, GFLOP/s; measured between the updates). Everything
+above 1x is padding, small shapes, memory traffic and Python.
 
 | | rollout, s | score, s | optimise, s | rollout, x floor | optimise, x floor | update, x floor | GFLOP/s |
 |---|---|---|---|---|---|---|---|

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import pprint
 import shlex
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from playground import engines
 from playground.config import RunConfig
+from playground.runs.records import Event
 
 WIDTH = 110
 
@@ -20,6 +22,12 @@ class ScoreScale(NamedTuple):
 
     mean: float
     sd: float
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> ScoreScale | None:
+        """As the events of a run tell it; None if it has not been measured yet."""
+        recorded = [event.data for event in events if event.kind == "score_scale"]
+        return cls(recorded[-1]["mean"], recorded[-1]["sd"]) if recorded else None
 
 
 def command(config: RunConfig, path: str) -> str:

@@ -219,8 +219,7 @@ def export(
     if as_ == "yaml":
         text, how = exports.yaml_text(config, str(output or "run.yaml")), exports.command(config, str(output))
     else:
-        recorded = [event.data for event in run.events() if event.kind == "score_scale"]
-        scale = exports.ScoreScale(recorded[-1]["mean"], recorded[-1]["sd"]) if recorded else None
+        scale = exports.ScoreScale.of(run.events())
         text, how = exports.trl_script(config, scale), f"python {shlex.quote(str(output))}"
     if output is None:
         print(text, end="")

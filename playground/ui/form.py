@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from playground import catalog, config_io
+from playground import catalog, config_io, engines
 from playground.config import REWARD_CLASSES, RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
 
 
-def shown(all_knobs: Mapping[str, dict[str, Any]], engines: Sequence[str]) -> dict[str, dict[str, Any]]:
+def shown(all_knobs: Mapping[str, dict[str, Any]], choices: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The knobs that the form shows: all of them, but the engine only where there is a choice."""
-    return {field: knob for field, knob in all_knobs.items() if field != "engine" or len(engines) > 1}
+    return {field: knob for field, knob in all_knobs.items() if field != "engine" or len(choices) > 1}
 
 
-KNOBS = shown(knobs(), get_args(RunConfig.model_fields["engine"].annotation))
+ENGINES = [name for name in get_args(RunConfig.model_fields["engine"].annotation)
+           if name != "trl" or not engines.availability()]  # fmt: skip
+KNOBS = shown(knobs(), ENGINES)
 OPTION_LABELS = {"trl": "TRL"}
 FIELDS = ("name", "rewards", *KNOBS)
 LABELS = {"name": "Run name", "rewards": "Reward", **{field: knob["label"] for field, knob in knobs().items()}}
@@ -43,8 +46,11 @@ def values_of(config: RunConfig) -> dict[str, Any]:
     return values
 
 
-def config_of(values: Mapping[str, Any], base: RunConfig) -> RunConfig:
-    """Form values -> a valid configuration. What the form does not show (the story, the engine) comes from `base`.
+def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None = None) -> RunConfig:
+    """Form values -> a valid configuration. What the form does not show (the story) comes from `base`.
+
+    Args:
+        outputs: where the runs are that a reference may name.
 
     Raises:
         InvalidConfig: with every problem at once, each naming its field.
@@ -61,7 +67,7 @@ def config_of(values: Mapping[str, Any], base: RunConfig) -> RunConfig:
         config = config_io.from_dict(data)
     except InvalidConfig as error:
         problems += error.problems
-    problems += _missing_sources(data, base, {problem.field for problem in problems})
+    problems += _missing_sources(data, config, base, {problem.field for problem in problems}, outputs)
     if problems or config is None:
         raise InvalidConfig(problems)
     return config
@@ -214,16 +220,18 @@ def _set(data: dict[str, Any], field: str, value: Any) -> None:
     data[name] = value
 
 
-def _missing_sources(data: dict[str, Any], base: RunConfig, known: set[str]) -> list[Problem]:
+def _missing_sources(
+    data: dict[str, Any], config: RunConfig | None, base: RunConfig, known: set[str], outputs: Path | None
+) -> list[Problem]:
     """What only the catalog can tell, also when other fields are wrong; so that all problems show at once."""
     try:
-        sources = base.model_copy(
+        sources = config or base.model_copy(
             update={
-                "model": base.model.model_copy(update={"source": str(data["model"]["source"] or "")}),
-                "prompts": base.prompts.model_copy(update={"source": str(data["prompts"]["source"] or "")}),
+                part: getattr(base, part).model_copy(update={"source": str(data[part]["source"] or "")})
+                for part in ("model", "reference", "prompts")
             }
         )
-        catalog.check(sources)
+        catalog.check(sources, outputs)
     except InvalidConfig as error:
         return [problem for problem in error.problems if problem.field not in known]
     return []

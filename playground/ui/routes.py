@@ -23,8 +23,10 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from playground import exports
 from playground.errors import InvalidConfig, PlaygroundError, RunNotFound
 from playground.runs import control, history, launcher
+from playground.runs.directory import RunDirectory
 from playground.runs.records import Event, UpdateMetrics
 from playground.ui import machine, wire
 from playground.ui.feed import RECORDED_ID, Hub, RunFeed
@@ -32,6 +34,7 @@ from playground.ui.feed import RECORDED_ID, Hub, RunFeed
 STATIC = Path(__file__).parent / "static"
 BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
 HOME_SECONDS = 0.5
+EXPORTS = {"yaml": "yaml", "trl": "py"}  # kind -> file ending
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -53,6 +56,7 @@ def routes(hub: Hub) -> list[BaseRoute]:
         ("/live/{run_id}/compare", views.compare),
         ("/live/{run_id}/metrics.csv", views.metrics_csv),
         ("/live/{run_id}/log", views.log),
+        ("/live/{run_id}/export/{kind}", views.export),
         ("/playground/bokeh/{version}/{name}", bokeh_file),
     ]
     found: list[BaseRoute] = [Route(path, _polite(handler)) for path, handler in table]
@@ -145,6 +149,16 @@ class Views:
         name = f"{run.id.strip('_')}-metrics.csv"
         return Response(text, media_type="text/csv", headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
+    async def export(self, request: Request) -> Response:
+        """A run written down for use elsewhere: `yaml` for our own command, `trl` as a script for TRL."""
+        run, kind = self.hub.find(request.path_params["run_id"]), request.path_params["kind"]
+        if kind not in EXPORTS:
+            raise RunNotFound(f"A run can be exported as {' or '.join(EXPORTS)}, not as `{kind[:20]}`.")
+        name = f"{run.id.strip('_')}.{EXPORTS[kind]}"
+        text = await asyncio.to_thread(_export, run, kind, name)
+        headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
+        return PlainTextResponse(text, headers=headers)
+
     async def log(self, request: Request) -> Response:
         """The end of what the worker printed, as text and never as markup."""
         run = self.hub.find(request.path_params["run_id"])
@@ -199,6 +213,12 @@ class Views:
                 **wire.comparison(run.samples(), feed.unit, update),
             }
         )
+
+
+def _export(run: RunDirectory, kind: str, name: str) -> str:
+    if kind == "yaml":
+        return exports.yaml_text(run.config(), name)
+    return exports.trl_script(run.config(), exports.ScoreScale.of(run.events()))
 
 
 async def bokeh_file(request: Request) -> Response:

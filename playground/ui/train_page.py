@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from pydantic import ValidationError
 
-from playground import catalog, config_io
+from playground import catalog, config_io, engines
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
@@ -48,6 +48,7 @@ def groups_of(fields: Iterable[str]) -> dict[str, list[str]]:
 
 
 GROUPS = groups_of(form.KNOBS)
+ENGINE_HELP_AFTER = "engine" if "engine" in form.KNOBS else GROUPS["More PPO settings"][0]
 
 
 class Train(NamedTuple):
@@ -148,6 +149,8 @@ def _controls(
         with gr.Accordion(title, open=False, elem_classes=["group"]):
             for field in names:
                 made[field] = _control(field, values)
+                if field == ENGINE_HELP_AFTER:
+                    components.widget("engine_help", _about_trl(), elem_id="engine-help")
     with gr.Accordion("Name, seed, and all of it as text", open=False, elem_classes=["group"]):
         made["name"] = gr.Textbox(
             values["name"], label="Run name", info="The run's folder is named after it.", elem_id=dom_id("name")
@@ -163,6 +166,14 @@ def _controls(
         )
         use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
     return preset, story, {field: made[field] for field in form.FIELDS}, text, use_text
+
+
+def _about_trl() -> dict[str, Any]:
+    """What static/engine_help.js tells of TRL's engine: how it differs, or why it cannot be chosen here."""
+    return {
+        "absent": engines.availability(),
+        "differences": [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES],
+    }
 
 
 def _picker(field: str, choices: tuple[catalog.Choice, ...], values: dict[str, Any], extra: str) -> gr.Dropdown:
@@ -225,7 +236,7 @@ def from_text(yaml_text: str, chosen: Any, old_notes: Any, values: tuple[Any, ..
     """The form filled from YAML; with problems the form stays as it is and they are listed."""
     try:
         config = config_io.from_dict(config_io.parse_yaml(yaml_text))
-        catalog.check(config)
+        catalog.check(config, outputs)
         base = base_of(chosen, outputs)
     except PlaygroundError as error:
         problems = error.problems if isinstance(error, InvalidConfig) else [Problem("", str(error))]
@@ -299,7 +310,7 @@ def _read(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path) -
     told = base
     with contextlib.suppress(ValidationError):  # it comes back from a browser, so it may be anything
         told = base.model_copy(update={"about": type(base.about).model_validate(about)})
-    return base, form.config_of(dict(zip(form.FIELDS, values, strict=True)), told)
+    return base, form.config_of(dict(zip(form.FIELDS, values, strict=True)), told, outputs)
 
 
 def _notes(config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from playground import engines
 from playground.config import RunConfig
 from playground.insight import before_after
 from playground.runs import control
@@ -272,9 +273,9 @@ def differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
     return rows
 
 
-def engine_differences(engines: Collection[str]) -> list[dict[str, str]]:
-    """What differs between the engines of an overlay, as {title, sentence}; nothing where there is only one engine."""
-    return []
+def engine_differences(names: Collection[str]) -> list[dict[str, str]]:
+    """How TRL's PPO differs from ours, as {title, sentence}, if it is among the engines."""
+    return [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES if "trl" in names]
 
 
 def edits_in_words(events: Iterable[Mapping[str, Any]]) -> list[str]:

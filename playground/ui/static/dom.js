@@ -50,3 +50,8 @@ export async function getJson(path) {
 export function cssValue(name, node = document.body) {
   return getComputedStyle(node).getPropertyValue(name).trim();
 }
+
+/** A sentence of ours as nodes: what stands between backticks is code. */
+export function withCode(sentence) {
+  return sentence.split("`").map((part, index) => (index % 2 ? el("code", {}, part) : part));
+}

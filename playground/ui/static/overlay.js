@@ -4,7 +4,7 @@
 import { X_MODES, CHARTS } from "./chart_specs.js";
 import { fullRange } from "./chart_data.js";
 import { bokehReady } from "./charts.js";
-import { el, getJson, setText } from "./dom.js";
+import { el, getJson, setText, withCode } from "./dom.js";
 import { stateOf } from "./format.js";
 import { go, onPlace, place } from "./nav.js";
 import { COLOURS, DASHES, LETTERS, OverlayChart } from "./overlay_chart.js";
@@ -201,7 +201,7 @@ export class Overlay {
       ? "One side was trained by TRL's own PPOTrainer, the other by the playground's PPO, from settings of the same names. Where their curves part, look here first."
       : "These runs were trained by TRL's own PPOTrainer, which differs from the playground's PPO.";
     this.engines.replaceChildren(el("h3", {}, "What differs between the engines"), el("p", { class: "muted" }, sentence),
-      differences.length ? el("dl", {}, differences.map((item) => [el("dt", {}, item.title), el("dd", {}, item.sentence)]).flat()) : "");
+      differences.length ? el("dl", {}, differences.map((item) => [el("dt", {}, item.title), el("dd", {}, withCode(item.sentence))]).flat()) : "");
   }
 }
 

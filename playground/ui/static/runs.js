@@ -1,7 +1,7 @@
 // The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
 // four runs to overlay their curves.
 
-import { el, getJson, setText } from "./dom.js";
+import { el, getJson, setText, url } from "./dom.js";
 import { duration, rounded, signed, stateOf, when } from "./format.js";
 import { go, onPlace } from "./nav.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
@@ -80,6 +80,8 @@ export function mount(element, props, { trigger, server }) {
         go({ page: "train" });
         document.body.classList.add("drawer-open");
       }),
+      download("YAML", "yaml", "Settings for `python -m playground train`", run),
+      download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
       ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null,
     ];
     return el("tr", {},
@@ -140,6 +142,11 @@ export function mount(element, props, { trigger, server }) {
     refresh();
   });
   document.addEventListener("visibilitychange", refresh);
+}
+
+/** A link that saves a run for use elsewhere. */
+function download(text, kind, title, run) {
+  return el("a", { class: "quiet-button", href: url(`live/${encodeURIComponent(run.id)}/export/${kind}`), download: "", title, "data-key": `${kind} ${run.id}` }, text);
 }
 
 /** A small line of the score. */

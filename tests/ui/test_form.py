@@ -14,6 +14,20 @@ def test_a_preset_survives_the_form(name):
     assert form.config_of(form.values_of(preset), preset) == preset
 
 
+def test_what_only_the_disk_and_the_other_engine_can_tell_is_told_beside_its_field(tmp_path):
+    base = catalog.preset("kinder-reviews")
+    values = {**form.values_of(base), "reference.source": "earlier-run"}
+    with pytest.raises(InvalidConfig, match=r"reference\.source"):
+        form.config_of(values, base, tmp_path)
+    saved = tmp_path / "earlier-run" / "checkpoints" / "update-000040"
+    saved.mkdir(parents=True)
+    (saved / "MANIFEST.json").touch()
+    assert form.config_of(values, base, tmp_path).reference.source == "earlier-run"
+    with pytest.raises(InvalidConfig) as caught:
+        form.config_of({**form.values_of(base), "engine": "trl", "kl.controller": "adaptive"}, base)
+    assert [problem.field for problem in caught.value.problems] == ["kl.controller"]
+
+
 def test_every_field_but_name_and_rewards_survives_with_unusual_values():
     base = catalog.preset("kinder-reviews")
     config = RunConfig.model_validate(

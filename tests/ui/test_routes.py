@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from playground import catalog
+from playground import catalog, config_io, engines
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.ui import feed, routes, wire
@@ -39,6 +39,26 @@ def test_an_overlay_brings_the_curves_of_all_runs_and_only_the_settings_that_dif
         "Leash (beta)": ["0", "0.25"],
     }
     assert data["problems"] == [] and data["differences"] == []
+
+
+def test_an_overlay_of_both_engines_says_how_they_differ(client, tmp_path):
+    config = catalog.preset("kinder-reviews").model_copy(update={"engine": "trl"})
+    fake_run.write_run(tmp_path, "three", config)
+    data = client.get("/live/_overlay?runs=one,three").json()
+    assert [run["engine"] for run in data["runs"]] == ["playground", "trl"]
+    assert [item["title"] for item in data["differences"]] == [item.title for item in engines.DIFFERENCES]
+
+
+def test_a_run_is_handed_out_as_yaml_and_as_a_script_for_trl(client):
+    answer = client.get("/live/two/export/yaml")
+    assert answer.headers["content-disposition"] == 'attachment; filename="two.yaml"'
+    assert config_io.from_dict(config_io.parse_yaml(answer.text)).seed == 7
+    answer = client.get("/live/two/export/trl")
+    assert answer.headers["content-disposition"] == 'attachment; filename="two.py"'
+    compile(answer.text, "two.py", "exec")
+    assert "PPOTrainer" in answer.text and "Scale(mean=-0.5, sd=1.9" in answer.text
+    assert client.get("/live/two/export/pickle").status_code == 404
+    assert client.get("/live/nobody/export/yaml").status_code == 404
 
 
 @pytest.mark.parametrize(

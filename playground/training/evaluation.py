@@ -7,11 +7,11 @@ from collections.abc import Callable
 from playground.config import RunConfig, SamplingConfig
 from playground.runs.records import Sample, Stage
 from playground.training.models import LanguageModel, Tokens
+from playground.training.passes import score_tokens
 from playground.training.prompts import Prompt
 from playground.training.sampling import Episodes, sample
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed, uniforms
-from playground.training.trainer import score_tokens
 
 
 def answer(

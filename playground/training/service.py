@@ -34,10 +34,14 @@ MAX_PROMPT_CHARACTERS = 4000
 
 
 class Subject(NamedTuple):
-    """What can be asked: a reference, and the policy of a run with its scorer (None for a plain model)."""
+    """What can be asked: the model before training, and the policy of a run with its scorer (None for a plain model).
+
+    `anchor` is what the KL is measured from: the same as `reference`, unless the run named another one.
+    """
 
     tokens: Tokens
     reference: LanguageModel
+    anchor: LanguageModel
     policy: LanguageModel | None
     scorer: Scorer | None
     sampling: SamplingConfig
@@ -67,10 +71,8 @@ class Service:
             for side, model in sides.items():
                 if model is None:
                     continue
-                reference = None if side == "reference" else subject.reference
-                episodes, kl = evaluation.answer(
-                    model, reference, subject.tokens, [prompt], [seeds[number]], sampling, 1
-                )
+                anchor = None if model is subject.anchor else subject.anchor
+                episodes, kl = evaluation.answer(model, anchor, subject.tokens, [prompt], [seeds[number]], sampling, 1)
                 completions, ended = episodes.texts(subject.tokens), episodes.ended.tolist()
                 scores = subject.scorer([prompt.text], completions, ended) if subject.scorer else None
                 sample = {
@@ -108,14 +110,17 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
     device = _device()
     reference, tokens = models.load(catalog.model_folder(config.model.source), device)
     policy, _ = models.load(checkpoint, device)
+    anchor = reference
+    if config.reference.source != catalog.START:
+        anchor, _ = models.load(catalog.reference_folder(config.reference.source, run.path.parent), device)
     facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
     scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
-    return Subject(tokens, reference, policy, Scorer(config, scale=scale), config.sampling)
+    return Subject(tokens, reference, anchor, policy, Scorer(config, scale=scale), config.sampling)
 
 
 def _load_model(source: str) -> Subject:
     model, tokens = models.load(catalog.model_folder(source), _device())
-    return Subject(tokens, model, None, None, SamplingConfig())
+    return Subject(tokens, model, model, None, None, SamplingConfig())
 
 
 def _device() -> torch.device:

@@ -116,7 +116,12 @@ class Session:
         self.trainer.warnings = []
 
     def save(self) -> None:
-        """Write the weights as they are now; keep the newest few."""
+        """Write the weights as they are now, if all are finite; keep the newest few."""
+        if not all(bool(torch.isfinite(weight).all()) for weight in self.policy.parameters()):
+            self.writer.event(
+                "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
+            )
+            return
         scale = self.scorer.scale
         facts = {"score_mean": scale.mean, "score_sd": scale.sd, "kl_coef": self.trainer.kl_controller.coef}
         folder = checkpoints.save(

@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
-import psutil
 import torch
 from torch import Tensor
 
@@ -27,7 +26,9 @@ from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, whiten
 from playground.runs.records import UpdateMetrics
+from playground.training.measures import capped_exp, mean_known, memory_gb
 from playground.training.models import Critic, LanguageModel, Tokens, ValueHead
+from playground.training.passes import micro_batches, put
 from playground.training.prompts import Prompt, prompt_batch
 from playground.training.sampling import Episodes, Packed, sample
 from playground.training.scoring import Scorer, Scores
@@ -384,8 +385,8 @@ class PPOTrainer:
             score_p10=float(np.quantile(score, 0.1)),
             score_p50=float(np.quantile(score, 0.5)),
             score_p90=float(np.quantile(score, 0.9)),
-            raw_score_mean=_mean(scores.raw),
-            terms={name: _mean(values) for name, values in scores.terms.items()},
+            raw_score_mean=mean_known(scores.raw),
+            terms={name: mean_known(values) for name, values in scores.terms.items()},
             kl_to_reference=kl,
             kl_per_token=float(masked_mean(log_ratio, mask)),
             kl_estimates={
@@ -395,84 +396,18 @@ class PPOTrainer:
             penalised_reward=float(score.mean()) - kl_coef * kl,
             kl_coef=kl_coef,
             entropy=float(masked_mean(episodes.entropies, mask)),
-            update_kl=_mean(steps["update_kl"]),
-            clip_fraction=_mean(steps["clip_fraction"]),
-            ratio_mean=_mean(steps["ratio_mean"]),
+            update_kl=mean_known(steps["update_kl"]),
+            clip_fraction=mean_known(steps["clip_fraction"]),
+            ratio_mean=mean_known(steps["ratio_mean"]),
             ratio_max=max(steps["ratio_max"], default=None),
-            policy_loss=_mean(steps["policy_loss"]),
-            value_loss=_mean(steps["value_loss"]),
+            policy_loss=mean_known(steps["policy_loss"]),
+            value_loss=mean_known(steps["value_loss"]),
             explained_variance=float(explained_variance(episodes.values, returns, mask)),
-            grad_norm=_mean(steps["grad_norm"]),
+            grad_norm=mean_known(steps["grad_norm"]),
             learning_rate=learning_rate,
             completion_length=float(episodes.lengths.float().mean()),
             eos_fraction=float(episodes.ended.float().mean()),
             distinct_2=distinct_n(rollout.completions, 2),
-            perplexity_reference=_exp(-float(masked_mean(rollout.reference_log_probs, mask))),
-            memory_gb=_memory_gb(self.policy.device),
+            perplexity_reference=capped_exp(-float(masked_mean(rollout.reference_log_probs, mask))),
+            memory_gb=memory_gb(self.policy.device),
         )
-
-
-@torch.no_grad()
-def score_tokens(
-    model: LanguageModel,
-    episodes: Episodes,
-    packed: Packed,
-    temperature: float,
-    micro_batch_size: int,
-    between: Callable[[], None] = lambda: None,
-) -> Tensor:
-    """log-probs [B, C] that `model` gives to the sampled tokens at the sampling temperature; 0 where masked."""
-    log_probs = torch.zeros_like(episodes.log_probs)
-    everything = torch.arange(len(episodes))
-    for rows in micro_batches(everything, packed.totals, micro_batch_size, model.call_overhead_tokens):
-        between()
-        ids, predicts = packed.rows(rows)
-        mask = episodes.mask[rows]
-        logits = model.lm_head(model.hidden(ids)[predicts])
-        put(log_probs, rows, mask, token_log_probs(logits, episodes.completion_ids[rows][mask], temperature))
-    return log_probs
-
-
-def put(whole: Tensor, rows: Tensor, mask: Tensor, values: Tensor) -> None:
-    """Write the N values of some episodes' real tokens into their places of a [B, C] tensor."""
-    part = torch.zeros_like(whole[rows])
-    part[mask] = values
-    whole[rows] = part
-
-
-def micro_batches(rows: Tensor, lengths: Tensor, size: int, overhead_tokens: float = math.inf) -> Iterator[Tensor]:
-    """Cut episodes into groups of similar length, so that little is padding.
-
-    Of all ways to cut the episodes, ordered by length, into groups of at most `size`, the one with the least padded
-    tokens plus `overhead_tokens` for each group; with infinite overhead the fewest groups.
-    """
-    order = torch.argsort(lengths[rows].cpu(), stable=True)
-    count = len(rows)
-    widths = lengths[rows].cpu()[order].numpy()
-    overhead = min(overhead_tokens, 2.0 * float(widths[-1]) * count)  # more than all tokens is as good as infinite
-    cost, first = np.zeros(count + 1), np.zeros(count + 1, dtype=int)  # of the best cut of the first n episodes
-    for end in range(1, count + 1):
-        starts = np.arange(max(0, end - size), end)
-        costs = cost[starts] + widths[end - 1] * (end - starts) + overhead
-        first[end] = starts[costs.argmin()]
-        cost[end] = costs.min()
-    sizes, end = [], count
-    while end:
-        sizes.append(int(end - first[end]))
-        end = first[end]
-    yield from rows[order].split(sizes[::-1])
-
-
-def _mean(values: list[float | None] | list[float]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
-
-
-def _exp(value: float) -> float:
-    return math.exp(min(value, 700.0))
-
-
-def _memory_gb(device: torch.device) -> float:
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 1e9
-    return psutil.Process().memory_info().rss / 1e9

@@ -14,12 +14,11 @@ import os
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import psutil
 import torch
 from torch import Tensor, nn
 from transformers import PrinterCallback, TrainerCallback
@@ -30,6 +29,7 @@ from playground.errors import InvalidConfig, Problem, TrainingDiverged
 from playground.pocket.text import distinct_n
 from playground.ppo.kl import FixedKL
 from playground.runs.records import UpdateMetrics
+from playground.training.measures import capped_exp, mean_known, memory_gb
 from playground.training.models import LanguageModel, Tokens
 from playground.training.prompts import Prompt, prompt_batch
 from playground.training.sampling import left_pad
@@ -321,8 +321,8 @@ class TRLTrainer:
             score_p10=float(np.quantile(score, 0.1)),
             score_p50=float(np.quantile(score, 0.5)),
             score_p90=float(np.quantile(score, 0.9)),
-            raw_score_mean=_mean(seen.raw),
-            terms={name: _mean(values) for name, values in seen.terms.items()},
+            raw_score_mean=mean_known(seen.raw),
+            terms={name: mean_known(values) for name, values in seen.terms.items()},
             kl_to_reference=logs["objective/kl"] if estimator == "k1" else None,
             kl_per_token=_finite(kl_per_token) if estimator == "k1" else None,
             kl_estimates={estimator: logs["objective/kl"]},
@@ -336,13 +336,13 @@ class TRLTrainer:
             policy_loss=logs["loss/policy_avg"] * minibatches,
             value_loss=logs["loss/value_avg"] * minibatches,
             explained_variance=None,
-            grad_norm=_mean(self._grad_norms),
+            grad_norm=mean_known(self._grad_norms),
             learning_rate=self._learning_rate,
             completion_length=float(np.mean(seen.lengths)),
             eos_fraction=float(np.mean(seen.ended)),
             distinct_2=distinct_n(seen.completions, 2),
-            perplexity_reference=_exp(negative_log_prob + kl_per_token) if estimator == "k1" else None,
-            memory_gb=_memory_gb(self.policy.device),
+            perplexity_reference=_finite(capped_exp(negative_log_prob + kl_per_token)) if estimator == "k1" else None,
+            memory_gb=memory_gb(self.policy.device),
         )
         self._grad_norms = []
         return metrics
@@ -399,20 +399,5 @@ def build(trainer: TRLTrainer, folder: str, *callbacks: TrainerCallback) -> Any:
     return made
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
-
-
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _exp(value: float) -> float | None:
-    return _finite(math.exp(min(value, 700.0)))
-
-
-def _memory_gb(device: torch.device) -> float:
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 1e9
-    return psutil.Process().memory_info().rss / 1e9

@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from playground.training.models import ValueHead
+from playground.training.passes import micro_batches, score_tokens
 from playground.training.sampling import sample
 from playground.training.streams import uniforms
-from playground.training.trainer import micro_batches, score_tokens
 from tests.training import tiny
 
 SEEDS = list(range(24))

@@ -24,10 +24,11 @@ from playground.ppo.advantages import generalised_advantages, token_rewards
 from playground.ppo.losses import value_loss
 from playground.ppo.masked import masked_mean, whiten
 from playground.training.models import LanguageModel
+from playground.training.passes import score_tokens
 from playground.training.sampling import Episodes
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
-from playground.training.trainer import PPOTrainer, Rollout, score_tokens
+from playground.training.trainer import PPOTrainer, Rollout
 from playground.training.trl_engine import TRLTrainer
 from tests.training import tiny
 from tests.training.trl_tools import loop_values

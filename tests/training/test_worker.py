@@ -9,12 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from playground.config_io import from_dict
 from playground.errors import RunBusy, ServiceUnavailable
 from playground.runs import control, launcher
 from playground.runs.directory import RunDirectory
 from playground.runs.model_service import ModelService
+from playground.runs.writer import RunWriter
+from playground.training.session import Session
 
 DEADLINE_SECONDS = 120
 
@@ -222,6 +225,12 @@ def test_the_reference_may_be_another_model_or_an_earlier_run(finished):
         assert first.kl_estimates["full"] > 1e-3, where
         before = [sample.kl for sample in run.samples() if sample.stage == "before"]
         assert any(kl != 0 for kl in before), "the start is not the reference"
+    service = ModelService()
+    try:
+        answers = list(service.compare(run.path, "Review of the film: The", num_samples=2))
+    finally:
+        service.close()
+    assert all(answer.kl != 0 for answer in answers), "also of typed prompts, on both sides"
 
 
 @pytest.mark.parametrize("source", ["r/update-000099", "nothing-like-it", "../r"])
@@ -237,3 +246,16 @@ def test_a_run_with_a_separate_critic_saves_it(tmp_path):
     assert run.status().state == "finished", run.log_tail()
     saved = run.latest_checkpoint() / "critic.safetensors"
     assert saved.stat().st_size > 1_000_000
+
+
+def test_weights_that_are_not_finite_never_reach_the_disk(tmp_path):
+    made = config()
+    run = RunDirectory.create(tmp_path, made, "broken")
+    session = Session(run, made, RunWriter(run, 3), lambda: None)
+    session.save()
+    with torch.no_grad():
+        next(session.policy.parameters())[0] = float("nan")
+    session.trainer.updates_done = 1
+    session.save()
+    assert [folder.name for folder in run.checkpoints_path.iterdir()] == ["update-000000"]
+    assert "not finite" in run.events()[-1].message

@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": {"errors"},
     "config_io": {"config", "errors"},
     "engines": {"config", "errors"},
-    "exports": {"catalog", *BASE},
+    "exports": {"runs", "catalog", *BASE},
     "pocket": {"pocket", "errors"},
     "rewards": {"rewards", "pocket", *BASE},
     "catalog": {"pocket", *BASE},

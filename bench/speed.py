@@ -15,6 +15,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -408,7 +409,12 @@ def page(report: dict[str, Any]) -> str:
         )
     looking = report["looking"]
     together = looking["evaluation"] + looking["metrics"] + looking["logging"]
-    profile = "; ".join(f"{kind} {share:.0%}" for kind, share in report["profile"].items())
+    shares = "; ".join(f"{kind} {share:.0%}" for kind, share in report["profile"].items())
+    profile = (
+        f"Where the time of an update of pocket-2m at 4 epochs goes: {shares}. With 192 features a product is soon done, "
+        "and the work between two products, which moves as many numbers and multiplies few, weighs as much; products of "
+        "so few rows run below the rate of a large one; a model ten times as large is nearer to its floor."
+    )
     return f"""# Speed and memory
 
 Written by `make bench` ({facts["date"]}, commit {facts["commit"]}): {facts["processor"]}, {facts["cores"]} cores,
@@ -440,9 +446,7 @@ above 1x is padding, small shapes, memory traffic and Python.
 |---|---|---|---|---|---|---|---|
 {chr(10).join(floors)}
 
-Where the time of an update of pocket-2m at 4 epochs goes: {profile}. With 192 features a product is soon done, and the
-work between two products, which moves as many numbers and multiplies few, weighs as much; a model ten times as large is
-nearer to its floor.
+{textwrap.fill(profile, 120)}
 
 ## What looking costs
 

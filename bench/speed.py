@@ -411,9 +411,9 @@ def page(report: dict[str, Any]) -> str:
     together = looking["evaluation"] + looking["metrics"] + looking["logging"]
     shares = "; ".join(f"{kind} {share:.0%}" for kind, share in report["profile"].items())
     profile = (
-        f"Where the time of an update of pocket-2m at 4 epochs goes: {shares}. With 192 features a product is soon done, "
-        "and the work between two products, which moves as many numbers and multiplies few, weighs as much; products of "
-        "so few rows run below the rate of a large one; a model ten times as large is nearer to its floor."
+        f"Where the time of an update of pocket-2m at 4 epochs goes: {shares}. With 192 features a product is soon "
+        "done, and the work between two products, which moves as many numbers and multiplies few, weighs as much; "
+        "products of so few rows run below the rate of a large one; a model ten times as large is nearer to its floor."
     )
     return f"""# Speed and memory
 

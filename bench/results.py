@@ -25,6 +25,7 @@ sys.path.insert(0, str(PROJECT))
 
 import torch  # noqa: E402
 
+from bench.machine import processor_name  # noqa: E402
 from playground import catalog  # noqa: E402
 from playground.pocket import judges, prompts  # noqa: E402
 from playground.pocket.text import distinct_n  # noqa: E402
@@ -173,12 +174,7 @@ def _cell(before: float | None, after: float | None, key: str) -> str:
 
 def machine() -> str:
     """Processor, cores and versions, in one line."""
-    name = platform.processor() or platform.machine()
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
-        if line.startswith("model name"):
-            name = line.split(":", 1)[1].strip()
-            break
-    return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}"
+    return f"{processor_name()}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import platform
 import resource
 import statistics
@@ -22,6 +21,8 @@ from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
+
+from bench.machine import processor_name  # noqa: E402
 
 ENGINES = ("playground", "trl")
 BATCH, NEW_TOKENS = 64, 32
@@ -369,25 +370,18 @@ def machine() -> dict[str, str]:
     """Where and with what this was measured."""
     import importlib.metadata
 
+    from playground.runs.launcher import available_cores
+
     versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "trl")}
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=PROJECT, capture_output=True, text=True)
     return {
         "processor": processor_name(),
-        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "cores": str(available_cores()),
         "python": platform.python_version(),
         **versions,
         "commit": commit.stdout.strip() or "unknown",
         "date": time.strftime("%Y-%m-%d"),
     }
-
-
-def processor_name() -> str:
-    """The processor's own name where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def page(report: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { changesBefore, fullRange, marksOf, nearest, whenChanged } from "./chart_data.js";
+import { curveControls } from "./chart_controls.js";
 import { CHARTS, X_MODES } from "./chart_specs.js";
 import { savePng } from "./chart_export.js";
 import { el, setText, url } from "./dom.js";
@@ -29,25 +30,27 @@ export class Charts {
   }
 
   toolbar() {
-    this.smoothing = el("input", { type: "range", min: 0, max: 0.95, step: 0.05, value: this.weight, "aria-label": "Smoothing",
-      oninput: () => {
-        this.weight = Number(this.smoothing.value);
+    const { reset, smoothing, over } = curveControls({
+      weight: this.weight, raw: "points",
+      onWeight: (weight) => {
+        this.weight = weight;
         this.refresh();
-      } });
-    this.modes = el("select", { "aria-label": "Horizontal axis", onchange: () => {
-      this.mode = this.modes.value;
-      this.zoom = null;
-      this.refresh();
-    } }, Object.entries(X_MODES).map(([value, mode]) => el("option", { value }, mode.label)));
+      },
+      onMode: (mode) => {
+        this.mode = mode;
+        this.zoom = null;
+        this.refresh();
+      },
+      onReset: () => this.setZoom(null),
+    });
+    this.reset = reset;
     this.where = el("span", { class: "where", "aria-hidden": "true" });
-    this.reset = el("button", { type: "button", class: "quiet-button", hidden: true, onclick: () => this.setZoom(null) }, "Whole run");
     this.tableButton = el("button", { type: "button", class: "quiet-button", "aria-pressed": "false",
       onclick: () => this.toggleTable() }, "Table");
     this.csv = el("a", { class: "quiet-button", download: "", title: "All numbers, for a spreadsheet" }, "CSV");
     this.bar = el("div", { class: "chart-bar" },
       el("h2", {}, "Curves"), this.where, el("span", { class: "grow" }), this.reset,
-      el("label", { class: "inline", title: "Moving average; the raw points stay visible" }, "Smoothing", this.smoothing),
-      el("label", { class: "inline" }, "Over", this.modes),
+      smoothing, over,
       this.tableButton,
       el("button", { type: "button", class: "quiet-button", title: "The curves as a picture", onclick: () => savePng(this.charts, this.marks) }, "PNG"),
       this.csv);

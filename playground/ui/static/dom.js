@@ -51,6 +51,23 @@ export function cssValue(name, node = document.body) {
   return getComputedStyle(node).getPropertyValue(name).trim();
 }
 
+/** A drawing with what is in it; attributes as given. */
+export function svg(attributes, ...shapes) {
+  return drawn("svg", attributes, shapes);
+}
+
+/** One shape of a drawing, for example a line. */
+export function shape(name, attributes) {
+  return drawn(name, attributes, []);
+}
+
+function drawn(name, attributes, children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
 /** A sentence of ours as nodes: what stands between backticks is code. */
 export function withCode(sentence) {
   return sentence.split("`").map((part, index) => (index % 2 ? el("code", {}, part) : part));

@@ -1,10 +1,11 @@
 // Curves of two to four runs in one set of charts, on the Runs page: which run is which line, where they stand at the
 // cursor, the settings in which they differ, and what differs between two engines. The address names the runs.
 
+import { curveControls } from "./chart_controls.js";
 import { X_MODES, CHARTS } from "./chart_specs.js";
 import { fullRange } from "./chart_data.js";
 import { bokehReady } from "./charts.js";
-import { el, getJson, setText, withCode } from "./dom.js";
+import { el, getJson, setText, shape, svg, withCode } from "./dom.js";
 import { stateOf } from "./format.js";
 import { go, onPlace, place } from "./nav.js";
 import { COLOURS, DASHES, LETTERS, OverlayChart } from "./overlay_chart.js";
@@ -32,16 +33,19 @@ export class Overlay {
   }
 
   build() {
-    this.smoothing = el("input", { type: "range", min: 0, max: 0.95, step: 0.05, value: this.weight, "aria-label": "Smoothing of the overlaid curves",
-      oninput: () => {
-        this.weight = Number(this.smoothing.value);
+    const { reset, smoothing, over } = curveControls({
+      weight: this.weight, of: " of the overlaid curves", raw: "values",
+      onWeight: (weight) => {
+        this.weight = weight;
         this.draw();
-      } });
-    this.modes = el("select", { "aria-label": "Horizontal axis of the overlaid curves", onchange: () => {
-      this.mode = this.modes.value;
-      this.setZoom(null);
-    } }, Object.entries(X_MODES).map(([value, mode]) => el("option", { value }, mode.label)));
-    this.reset = el("button", { type: "button", class: "quiet-button", hidden: true, onclick: () => this.setZoom(null) }, "Whole run");
+      },
+      onMode: (mode) => {
+        this.mode = mode;
+        this.setZoom(null);
+      },
+      onReset: () => this.setZoom(null),
+    });
+    this.reset = reset;
     this.where = el("span", { class: "where", "aria-hidden": "true" });
     this.legend = el("ul", { class: "legend", "aria-label": "Which line is which run" });
     this.problem = el("p", { class: "problem", role: "status" });
@@ -51,8 +55,7 @@ export class Overlay {
     this.engines = el("div", { class: "overlay-engines", hidden: true });
     this.root = el("section", { class: "panel overlay", "aria-label": "Overlaid curves", hidden: true },
       el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), this.where, el("span", { class: "grow" }), this.reset,
-        el("label", { class: "inline", title: "Moving average; the raw values stay visible" }, "Smoothing", this.smoothing),
-        el("label", { class: "inline" }, "Over", this.modes),
+        smoothing, over,
         el("button", { type: "button", class: "quiet-button", onclick: () => go({ page: "runs", overlay: [] }) }, "Close")),
       this.problem, this.legend, this.grid, this.note, this.settings, this.engines);
   }
@@ -207,15 +210,7 @@ export class Overlay {
 
 /** A short piece of a run's line, as in the charts. */
 function sample(index) {
-  const names = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(names, "svg");
-  svg.setAttribute("class", "line-sample");
-  svg.setAttribute("viewBox", "0 0 34 10");
-  svg.setAttribute("aria-hidden", "true");
-  const line = document.createElementNS(names, "line");
-  for (const [name, value] of Object.entries({ x1: 1, x2: 33, y1: 5, y2: 5, "stroke-width": 2.5 })) line.setAttribute(name, value);
-  line.setAttribute("stroke-dasharray", DASHES[index].join(" "));
+  const line = shape("line", { x1: 1, x2: 33, y1: 5, y2: 5, "stroke-width": 2.5, "stroke-dasharray": DASHES[index].join(" ") });
   line.style.stroke = `var(${COLOURS[index]})`;
-  svg.append(line);
-  return svg;
+  return svg({ class: "line-sample", viewBox: "0 0 34 10", "aria-hidden": "true" }, line);
 }

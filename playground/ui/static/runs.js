@@ -1,7 +1,7 @@
 // The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
 // four runs to overlay their curves.
 
-import { el, getJson, setText, url } from "./dom.js";
+import { el, getJson, setText, shape, svg, url } from "./dom.js";
 import { duration, rounded, signed, stateOf, when } from "./format.js";
 import { go, onPlace } from "./nav.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
@@ -151,19 +151,13 @@ function download(text, kind, title, run) {
 
 /** A small line of the score. */
 function spark(values) {
-  const names = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(names, "svg");
-  svg.setAttribute("class", "spark");
-  svg.setAttribute("viewBox", "0 0 96 28");
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", values.length ? `score from ${signed(values[0])} to ${signed(values.at(-1))}` : "no score yet");
+  const label = values.length ? `score from ${signed(values[0])} to ${signed(values.at(-1))}` : "no score yet";
+  const shapes = [];
   if (values.length > 1) {
     const low = Math.min(...values);
     const span = Math.max(...values) - low || 1;
-    const line = document.createElementNS(names, "polyline");
-    line.setAttribute("points", values.map((value, index) =>
-      `${(2 + (index / (values.length - 1)) * 92).toFixed(1)},${(25 - ((value - low) / span) * 22).toFixed(1)}`).join(" "));
-    svg.append(line);
+    shapes.push(shape("polyline", { points: values.map((value, index) =>
+      `${(2 + (index / (values.length - 1)) * 92).toFixed(1)},${(25 - ((value - low) / span) * 22).toFixed(1)}`).join(" ") }));
   }
-  return svg;
+  return svg({ class: "spark", viewBox: "0 0 96 28", role: "img", "aria-label": label }, ...shapes);
 }

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from playground import config_io, engines
-from playground.config import RunConfig
+from playground.config import RUN_ID, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -21,7 +20,6 @@ PRESETS = PROJECT / "presets"
 POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
 START = "start"  # the reference that is the model before training
-RUN_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 
 
 class Choice(NamedTuple):
@@ -134,7 +132,7 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
         ModelNotFound: with what to do instead.
     """
     run, _, checkpoint = source.partition("/")
-    saved = outputs / run / "checkpoints" if outputs and RUN_NAME.fullmatch(run) else None
+    saved = outputs / run / "checkpoints" if outputs and RUN_ID.fullmatch(run) else None
     if saved is None or not saved.is_dir():
         try:
             return model_folder(source)

@@ -91,14 +91,13 @@ def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
     return changed
 
 
-def current_config(run: RunDirectory) -> RunConfig:
-    """The configuration as it is now: config.yaml and every edit that was applied since."""
-    return edited(run.config(), edits_of(run.events()))
-
-
 def edits_of(events: Iterable[Event]) -> list[Edit]:
     """What was changed in the course of a run, in order."""
-    return [Edit(str(event.data["field"]), event.data["value"]) for event in events if event.kind == EDIT]
+    return [
+        Edit(str(event.data["field"]), event.data["value"])
+        for event in events
+        if event.kind == EDIT and {"field", "value"} <= event.data.keys()
+    ]
 
 
 class Taken(NamedTuple):

@@ -23,11 +23,10 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from playground import config_io
-from playground.config import RunConfig
+from playground.config import RUN_ID, RunConfig
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
 from playground.runs.records import Event, Record, Sample, Status, UpdateMetrics
 
-RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 R = TypeVar("R", bound=Record)
 
 

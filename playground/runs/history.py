@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from playground.config import RUN_ID
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
-from playground.runs.directory import RUN_ID, RunDirectory
+from playground.runs.directory import RunDirectory
 from playground.runs.records import Status
 
 BIN = ".bin"

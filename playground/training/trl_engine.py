@@ -30,7 +30,7 @@ from playground.pocket.text import distinct_n
 from playground.ppo.kl import FixedKL
 from playground.runs.records import UpdateMetrics
 from playground.training.measures import capped_exp, mean_known, memory_gb
-from playground.training.models import LanguageModel, Tokens
+from playground.training.models import LanguageModel, Tokens, ValueHead
 from playground.training.prompts import Prompt, prompt_batch
 from playground.training.sampling import left_pad
 from playground.training.scoring import Scorer, Scores
@@ -171,9 +171,7 @@ class ValueModel(nn.Module):
     def __init__(self, policy: LanguageModel) -> None:
         super().__init__()
         self.trunk = copy.deepcopy(policy.trunk)
-        self.score = nn.Linear(policy.hidden_size, 1, device=policy.device)
-        nn.init.zeros_(self.score.weight)
-        nn.init.zeros_(self.score.bias)
+        self.score = ValueHead(policy.hidden_size).linear.to(policy.device)
 
 
 class TRLTrainer:

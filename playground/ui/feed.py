@@ -145,10 +145,9 @@ class RunFeed:
 
     def _events(self, events: list[Event]) -> list[dict[str, Any]]:
         """What the page shows of new events; edits and the time spent in pauses are kept."""
+        self.edits += control.edits_of(events)
         found = []
         for event in events:
-            if event.kind == control.EDIT and {"field", "value"} <= event.data.keys():
-                self.edits.append(control.Edit(str(event.data["field"]), event.data["value"]))
             if event.kind == "state":
                 self._count_pause(event)
             shown = wire.event_data(event)

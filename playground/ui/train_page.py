@@ -96,9 +96,12 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
     filled = [preset, story, *fields.values(), notes, start, text]
     quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
 
-    def check(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
-        if launcher.living_run(outputs) is None:
+    def get_ready() -> None:
+        if standby.pid is None and launcher.living_run(outputs) is None:
             standby.prepare()
+
+    def check(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
+        get_ready()
         new_notes, label, yaml_text = checked(chosen, old_notes, values, outputs)
         return [new_notes, label, yaml_text]
 
@@ -109,8 +112,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
         return filled_from(chosen, outputs).flat()
 
     def choose_at_load(request: gr.Request) -> list[Any]:
-        if launcher.living_run(outputs) is None:
-            standby.prepare()
+        get_ready()
         return filled_from(request.query_params.get("preset") or catalog.DEFAULT_PRESET, outputs).flat()
 
     def use(yaml_text: str, chosen: Any, old_notes: Any, *values: Any) -> list[Any]:

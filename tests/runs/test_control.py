@@ -74,7 +74,8 @@ def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
         ("kl.coef", 0.25, 0.5), ("ppo.learning_rate", 2e-4, 1e-3),
     ]  # fmt: skip
     assert edits[0].message == "Leash (beta) 0.25 \u2192 0.5"
-    assert control.current_config(living.run).kl.coef == 0.5 and living.run.config().kl.coef == 0.25
+    now = control.edited(living.run.config(), control.edits_of(living.run.events()))
+    assert now.kl.coef == 0.5 and living.run.config().kl.coef == 0.25
     assert list(living.run.control_path.iterdir()) == []
 
 

@@ -169,7 +169,7 @@ def _yaml_value(raw: str) -> Any:
 def _problem(item: Any) -> Problem:
     """One pydantic error -> the field's dotted name and a sentence that says what to do."""
     location = [str(part) for part in item["loc"]]
-    if location[0] == "rewards" and len(location) > 2:  # pydantic puts the kind between the index and the field
+    if location[0] in ("rewards", "judges") and len(location) > 2:  # pydantic puts the kind behind the index
         location.pop(2)
     field, kind, context, given = ".".join(location), item["type"], item.get("ctx", {}), item.get("input")
     if kind == "extra_forbidden":
@@ -222,7 +222,7 @@ def _got(value: Any) -> str:
 
 def _did_you_mean(location: tuple[int | str, ...]) -> str:
     part: Any = RunConfig
-    if location[0] == "rewards" and len(location) > 2:
+    if location[0] in ("rewards", "judges") and len(location) > 2:
         part = REWARD_CLASSES.get(str(location[2]))
     else:
         for key in location[:-1]:

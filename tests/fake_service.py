@@ -45,9 +45,9 @@ def main() -> None:
             continue
         if order == "noise":
             print("a library talks\n[1, 2]\n7", flush=True)
-            say(id=-1, event="sample", sample=completion(question, 99))
+            say(id=-1, event="answer", answer=completion(question, 99))
         for index in range(question["num_samples"]):
-            say(id=question["id"], event="sample", sample=completion(question, index))
+            say(id=question["id"], event="answer", answer=completion(question, index))
             if order == "gate":
                 wait_for(Path(argument).exists)
         say(id=question["id"], event="done")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -62,12 +63,12 @@ def yaml_problems(text: str) -> list[Problem]:
         (
             {"rewards": [{"kind": "lenght"}]},
             "rewards.0.kind",
-            "must be one of sentiment, length, keyword, pattern, repetition, agreement, truth (got 'lenght').",
+            "must be one of sentiment, length, keyword, pattern, repetition, agreement, truth, model (got 'lenght').",
         ),
         (
             {"rewards": [{"weight": 1}]},
             "rewards.0.kind",
-            "must be one of sentiment, length, keyword, pattern, repetition, agreement, truth (got nothing).",
+            "must be one of sentiment, length, keyword, pattern, repetition, agreement, truth, model (got nothing).",
         ),
         ({"rewards": [{"kind": "keyword"}]}, "rewards.0.words", "This setting is missing; give it a value."),
         ({"rewards": [{"kind": "keyword", "words": []}]}, "rewards.0.words", "must have at least one entry."),
@@ -238,8 +239,8 @@ def test_differences_are_the_settings_that_differ_and_not_the_words() -> None:
         "seed": (0, 5),
         "kl.coef": (0.25, 0.3),
         "rewards": (
-            [{"kind": "length", "weight": 1.0, "target": None}],
-            [{"kind": "truth", "weight": 1.0}],
+            [{"kind": "length", "weight": 1.0, "normalise": False, "cap": None, "target": None}],
+            [{"kind": "truth", "weight": 1.0, "normalise": False, "cap": None}],
         ),
     }
     assert differences(base, base) == {}
@@ -271,5 +272,5 @@ def test_every_knob_has_words_and_a_default_within_its_limits() -> None:
 def test_every_knob_can_be_set_by_its_name() -> None:
     for name, knob in knobs().items():
         data: dict[str, Any] = {"rewards": [{"kind": "length"}]}
-        config_io.set_path(data, f"{name}={'null' if knob['default'] is None else knob['default']}")
+        config_io.set_path(data, f"{name}={json.dumps(knob['default'])}")
         assert config_io.from_dict(data) == RunConfig.model_validate(GOOD), name

@@ -13,11 +13,12 @@ import pytest
 
 from tests.support import PROJECT
 
-BASE = {"errors", "config", "config_io", "engines"}
+BASE = {"errors", "config", "config_io", "engines", "dialogues"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "config": {"errors"},
+    "config": {"config", "errors"},
     "config_io": {"config", "errors"},
+    "dialogues": set(),
     "engines": {"config", "errors"},
     "exports": {"runs", "catalog", *BASE},
     "pocket": {"pocket", "errors"},

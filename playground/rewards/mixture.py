@@ -6,7 +6,7 @@ Knows only functions of text (see rules.py). The trainer, the model service and 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,15 +29,23 @@ class Mixture:
         self._functions = functions
 
     @classmethod
-    def from_config(cls, specs: Sequence[config.RewardConfig]) -> Mixture:
-        """The mixture a configuration names. Terms are named by kind, numbered when a kind occurs twice."""
+    def from_config(
+        cls,
+        specs: Sequence[config.RewardConfig],
+        build: Callable[[config.RewardConfig], rules.Reward] = rules.build,
+    ) -> Mixture:
+        """The mixture a configuration names. Terms are named by kind, numbered when a kind occurs twice.
+
+        Args:
+            build: what makes a function of an entry; training passes one that can load models.
+        """
         functions: dict[str, tuple[float, rules.Reward]] = {}
         for spec in specs:
             name: str = spec.kind
             number = 2
             while name in functions:
                 name, number = f"{spec.kind} {number}", number + 1
-            functions[name] = (spec.weight, rules.build(spec))
+            functions[name] = (spec.weight, build(spec))
         return cls(functions)
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str]) -> Scored:

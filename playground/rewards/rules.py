@@ -1,4 +1,4 @@
-"""Rule rewards: one function for each kind in `config.REWARD_CLASSES`.
+"""Rule rewards: one function for each kind in `config.REWARD_CLASSES` that needs no model.
 
 Calling convention (TRL's): `reward(prompts, completions, **columns) -> list[float | None]`, one entry for each
 completion; None means "no opinion". Knows the pocket world's judges and a sentiment lexicon library; no torch.

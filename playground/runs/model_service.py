@@ -67,20 +67,30 @@ class ModelService:
             ServiceUnavailable: if the process cannot be started, dies or does not answer; or with the service's own
                 sentence if the question cannot be answered (for example a prompt longer than the context).
         """
+        question = {
+            "source": str(source),
+            "prompt": prompt,
+            "num_samples": num_samples,
+            "seed": seed,
+            "temperature": temperature,
+            "max_new_tokens": max_new_tokens,
+        }
+        for answer in self.ask("compare", question):
+            yield GeneratedSample(**answer)
+
+    def ask(self, kind: str, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Put one question to the service and pass on its answers as they come.
+
+        Args:
+            kind: one of `training.service.QUESTIONS`. question: plain data, as that kind wants it.
+
+        Raises:
+            ServiceUnavailable: see `compare`.
+        """
         with self._lock:
             self._ensure_started()
             self._last_id += 1
-            self._send(
-                {
-                    "id": self._last_id,
-                    "source": str(source),
-                    "prompt": prompt,
-                    "num_samples": num_samples,
-                    "seed": seed,
-                    "temperature": temperature,
-                    "max_new_tokens": max_new_tokens,
-                }
-            )
+            self._send({**question, "id": self._last_id, "kind": kind})
             yield from self._read_answer(self._last_id)
 
     def close(self) -> None:
@@ -94,7 +104,7 @@ class ModelService:
                 process.kill()
                 process.wait()
 
-    def _read_answer(self, question: int) -> Iterator[GeneratedSample]:
+    def _read_answer(self, question: int) -> Iterator[dict[str, Any]]:
         deadline = time.monotonic() + START_TIMEOUT_SECONDS + ANSWER_TIMEOUT_SECONDS
         while True:
             try:
@@ -107,8 +117,8 @@ class ModelService:
                 raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.")
             if answer.get("id") != question:
                 continue
-            if answer["event"] == "sample":
-                yield GeneratedSample(**answer["sample"])
+            if answer["event"] == "answer":
+                yield answer["answer"]
             elif answer["event"] == "error":
                 raise ServiceUnavailable(answer["message"])
             elif answer["event"] == "done":

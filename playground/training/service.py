@@ -1,7 +1,8 @@
 """The model service: answers prompts that a person types, from the reference and from the policy, with the same luck.
 
-`python -m playground.training.service` reads one JSON question a line on stdin and writes JSON lines on stdout: one
-for each completion as it comes, then `done`, or `error` with a sentence. It leaves when idle, or when stdin closes.
+`python -m playground.training.service` reads one JSON question a line on stdin, of one of the kinds in QUESTIONS, and
+writes JSON lines on stdout: one for each answer as it comes (of `compare`: each completion), then `done`, or `error`
+with a sentence. It leaves when idle, or when stdin closes.
 The client is `playground.runs.model_service`.
 """
 
@@ -13,6 +14,7 @@ import queue
 import sys
 import threading
 import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -54,8 +56,8 @@ class Service:
         self._key: tuple[str, ...] = ()
         self._subject: Subject | None = None
 
-    def answer(self, question: dict[str, Any], out: IO[str]) -> None:
-        """Write the samples of one question, then `done`.
+    def compare(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Completions of one prompt by reference and policy, in turns.
 
         Raises:
             PlaygroundError: with a sentence for the person.
@@ -75,7 +77,7 @@ class Service:
                 episodes, kl = evaluation.answer(model, anchor, subject.tokens, [prompt], [seeds[number]], sampling, 1)
                 completions, ended = episodes.texts(subject.tokens), episodes.ended.tolist()
                 scores = subject.scorer([prompt.text], completions, ended) if subject.scorer else None
-                sample = {
+                yield {
                     "side": side,
                     "index": number,
                     "completion": completions[0],
@@ -85,8 +87,6 @@ class Service:
                     "tokens": int(episodes.lengths[0]),
                     "ended": ended[0],
                 }
-                _write(out, {"id": question["id"], "event": "sample", "sample": sample})
-        _write(out, {"id": question["id"], "event": "done"})
 
     def _load(self, path: Path, source: str) -> Subject:
         run = RunDirectory(path)
@@ -98,6 +98,9 @@ class Service:
             self._subject = _load_run(run, checkpoint) if is_run else _load_model(source)
             self._key = key
         return self._subject
+
+
+QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {"compare": Service.compare}
 
 
 def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
@@ -163,7 +166,9 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         question = json.loads(line)
         try:
-            service.answer(question, out)
+            for answer in QUESTIONS[question["kind"]](service, question):
+                _write(out, {"id": question["id"], "event": "answer", "answer": answer})
+            _write(out, {"id": question["id"], "event": "done"})
         except PlaygroundError as error:
             _write(out, {"id": question["id"], "event": "error", "message": str(error)})
         except Exception as error:

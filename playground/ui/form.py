@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args, get_origin
 
 from playground import catalog, config_io, engines
-from playground.config import REWARD_CLASSES, RunConfig, differences, flatten, knobs
+from playground.config import REWARD_CLASSES, RewardPart, RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
 
 
@@ -41,7 +41,7 @@ class Difference(NamedTuple):
 def values_of(config: RunConfig) -> dict[str, Any]:
     """A configuration as form values, one for each of FIELDS."""
     flat = flatten(config)
-    values = {field: "" if flat[field] is None else flat[field] for field in FIELDS if field != "rewards"}
+    values = {field: _as_text(field, flat[field]) for field in FIELDS if field != "rewards"}
     values["rewards"] = [_reward_values(reward) for reward in flat["rewards"]]
     return values
 
@@ -60,7 +60,7 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
         if field == "rewards":
             data["rewards"] = [_reward_data(reward) for reward in value or []]
         else:
-            _set(data, field, None if isinstance(value, str) and not value.strip() else value)
+            _set(data, field, _from_text(field, value))
     problems: list[Problem] = []
     config = None
     try:
@@ -100,7 +100,7 @@ def reward_in_words(reward: Mapping[str, Any]) -> str:
     names = {choice.name: choice.label for choice in catalog.REWARDS}
     details = []
     for key, value in reward.items():
-        if key in ("kind", "weight") or value in (None, "", "pocket-lexicon"):
+        if key in ("kind", "weight") or value in (None, "", False, "pocket-lexicon"):
             continue
         details.append(f"{key} {', '.join(value) if isinstance(value, (list, tuple)) else value}")
     weight = reward.get("weight", 1.0)
@@ -181,7 +181,7 @@ def _own_fields(kind: str) -> list[dict[str, Any]]:
     }
     fields = []
     for name, field in REWARD_CLASSES[kind].model_fields.items():
-        if name in ("kind", "weight"):
+        if name in RewardPart.model_fields:
             continue
         label, hint = labels.get(name, (name, ""))
         options = [str(item) for item in get_args(field.annotation) if isinstance(item, str)]
@@ -209,8 +209,28 @@ def _reward_data(values: Any) -> Any:
         if key == "words" and isinstance(value, str):
             data[key] = [word.strip() for word in re.split(r"[,\n]", value) if word.strip()]
         else:
-            data[key] = None if value == "" and key in ("target", "weight") else value
+            optional = known and type(None) in get_args(known.model_fields[key].annotation)
+            data[key] = None if value == "" and (optional or key == "weight") else value
     return data
+
+
+def is_list(field: str) -> bool:
+    """True for fields that hold several texts: one a line in the form."""
+    annotation = _annotation(field)
+    return any(get_origin(part) is tuple for part in (annotation, *get_args(annotation)))
+
+
+def _as_text(field: str, value: Any) -> Any:
+    if is_list(field):
+        return "\n".join(value or ())
+    return "" if value is None else value
+
+
+def _from_text(field: str, value: Any) -> Any:
+    if is_list(field) and isinstance(value, str):
+        lines = [line.strip() for line in value.splitlines() if line.strip()]
+        return lines or ([] if type(None) not in get_args(_annotation(field)) else None)
+    return None if isinstance(value, str) and not value.strip() else value
 
 
 def _set(data: dict[str, Any], field: str, value: Any) -> None:

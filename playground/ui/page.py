@@ -1,6 +1,6 @@
-"""The page: header, Train, Compare, Runs, all in one document; static/header.js shows one of the three at a time.
+"""The page: header, Train, Compare, Rewards, Runs, all in one document; static/header.js shows one of them at a time.
 
-Knows gradio and the three page modules. `server` calls `build`.
+Knows gradio and the page modules. `server` calls `build`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import gradio as gr
 
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import compare_page, components, routes, runs_page, train_page
+from playground.ui import compare_page, components, rewards_page, routes, runs_page, train_page
 
 TITLE = "RLHF Playground"
 
@@ -20,12 +20,15 @@ def build(
     outputs: Path, mode: str = "local", service: ModelService | None = None, standby: StandbyWorker | None = None
 ) -> gr.Blocks:
     """The whole page for one outputs folder."""
+    service = service or ModelService()
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
         components.widget("header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
             train = train_page.build(demo, Path(outputs), standby or StandbyWorker())
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
-            compare_page.build(Path(outputs), service or ModelService())
+            compare_page.build(Path(outputs), service)
+        with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
+            rewards_page.build(Path(outputs), service)
         with gr.Column(elem_id="page-runs", elem_classes=["page"]):
             runs_page.build(Path(outputs), train)
     return demo  # no demo.queue(): only one handler is queued, it names its own limit, and the call builds the app anew

@@ -28,7 +28,7 @@ START = "Start training"
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
 PLACED = ("model.source", "prompts.source", *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
 GROUP_PREFIXES = {
-    "Models and reference": ("model.", "reference."),
+    "Models and reference": ("device", "model.", "reference."),
     "More PPO settings": ("engine", "ppo."),
     "More leash (KL) settings": ("kl.",),
     "Sampling and score": ("sampling.", "score."),
@@ -201,6 +201,11 @@ def _control(field: str, values: dict[str, Any]) -> Any:
         return gr.Radio(choices, value=values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
     if form.is_switch(field):
         return gr.Checkbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
+    if form.is_list(field):
+        return gr.Textbox(
+            values[field], label=knob["label"], info=knob["help"], placeholder="one a line", lines=2, max_lines=12,
+            elem_id=dom_id(field),
+        )  # fmt: skip
     if form.is_text(field):
         return gr.Textbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
     return components.widget(

@@ -76,8 +76,9 @@ def test_agreement_and_truth_are_judged_on_the_stated_value():
     [
         cls(**({"words": ("x",)} if kind == "keyword" else {"pattern": "x"} if kind == "pattern" else {}))
         for kind, cls in config.REWARD_CLASSES.items()
+        if kind != "model"
     ],
-    ids=list(config.REWARD_CLASSES),
+    ids=[kind for kind in config.REWARD_CLASSES if kind != "model"],
 )
 @pytest.mark.parametrize(
     "text", ["", " ", "\x00\ufffd", "é" * 50, "<img src=x onerror=alert(1)>", "{{x}} ${y}", "a " * 3000]

@@ -4,7 +4,7 @@ import { el, setText } from "./dom.js";
 import { onHome } from "./home.js";
 import { go, onPlace } from "./nav.js";
 
-const NAMES = { train: "Train", compare: "Compare", runs: "Runs" };
+const NAMES = { train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
 
 export function mount(element) {
   const machine = el("span", { class: "machine", title: "What this machine has: device, processor cores, memory in use" });

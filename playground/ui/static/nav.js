@@ -1,8 +1,8 @@
-// Which of the three pages is in view, which run, and which runs are overlaid on the Runs page (`overlay=a,b`); kept in
+// Which of the pages is in view, which run, and which runs are overlaid on the Runs page (`overlay=a,b`); kept in
 // the address so that reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
-const PAGES = ["train", "compare", "runs"];
+const PAGES = ["train", "compare", "rewards", "runs"];
 const listeners = new Set();
 
 /** Page and run named by the address. */

@@ -1,0 +1,143 @@
+"""RunConfig: everything that defines a run, as one frozen, validated value, in YAML and back.
+
+The names here are public: presets, `--set path=value`, the form on the page and exports all use them. Each field also
+carries what a person needs to set it (`knob`): label, unit, what it does, what too low and too high do. The page and
+the command line read their help from here and from nowhere else.
+
+The parts are in sources.py (models, prompts, sampling), rewards.py and training.py (PPO, KL, evaluation). Knows
+pydantic and YAML; nothing of torch, files of a run, or the page. Everybody else imports it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, Field
+
+from playground.config.parts import Part, knob
+from playground.config.rewards import (
+    REWARD_CLASSES,
+    AgreementReward,
+    KeywordReward,
+    LengthReward,
+    ModelReward,
+    PatternReward,
+    RepetitionReward,
+    RewardConfig,
+    RewardPart,
+    ScoreConfig,
+    SentimentReward,
+    TruthReward,
+)
+from playground.config.sources import AdapterConfig, ModelConfig, PromptsConfig, ReferenceConfig, SamplingConfig
+from playground.config.training import CheckpointConfig, EvaluationConfig, KLConfig, PPOConfig
+
+__all__ = [
+    "REWARD_CLASSES", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig", "KLConfig",
+    "KeywordReward", "LengthReward", "ModelConfig", "ModelReward", "PPOConfig", "Part", "PatternReward",
+    "PromptsConfig", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart", "RunConfig",
+    "SamplingConfig", "ScoreConfig", "SentimentReward", "TruthReward", "differences", "flatten", "knob", "knobs",
+]  # fmt: skip
+
+
+FORMAT: Literal[1] = 1
+RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")  # what the folder of a run may be called
+
+
+class About(Part):
+    """What a preset is for, in words. It travels with the run, so a run can be read years later."""
+
+    title: str = Field("", max_length=80)
+    story: str = Field("", max_length=300)
+    expect: str = Field("", max_length=500)
+
+
+class RunConfig(Part):
+    """One run, complete. `RunConfig()` is the default experiment except for its reward, which must be named."""
+
+    format: Literal[1] = FORMAT
+    name: str = Field("run", min_length=1, max_length=80)
+    about: About = About()
+    seed: int = knob(
+        0,
+        label="Seed",
+        ge=0,
+        le=2**31 - 1,
+        help="All random numbers come from it: the same seed and settings give the same run.",
+    )
+    engine: Literal["playground", "trl"] = knob(
+        "playground",
+        label="Engine",
+        help="Which PPO trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, to "
+        "compare with.",
+    )
+    device: str = knob(
+        "auto",
+        label="Device",
+        help="Where it is computed: `cpu`, `cuda:0` (the first GPU), `mps` (Apple). `auto` takes the first GPU if "
+        "there is one.",
+        pattern=r"^(auto|cpu|mps|cuda(:\d{1,2})?)$",
+    )
+    model: ModelConfig = ModelConfig()
+    reference: ReferenceConfig = ReferenceConfig()
+    prompts: PromptsConfig = PromptsConfig()
+    rewards: tuple[RewardConfig, ...] = Field(min_length=1, max_length=20)
+    judges: tuple[RewardConfig, ...] = Field((), max_length=10)  # held out: score the fixed prompts, never trained on
+    score: ScoreConfig = ScoreConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    ppo: PPOConfig = PPOConfig()
+    kl: KLConfig = KLConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+
+    @property
+    def num_episodes(self) -> int:
+        """Episodes of the whole run."""
+        return self.ppo.num_updates * self.ppo.batch_size
+
+    def to_yaml(self) -> str:
+        """The whole configuration as YAML; `config_io.load` reads it back to an equal value."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
+
+
+def differences(config: RunConfig, base: RunConfig) -> dict[str, tuple[Any, Any]]:
+    """Dotted field -> (value in base, value in config) for every field that differs; names and words are left out."""
+    mine, theirs = flatten(config), flatten(base)
+    keys = [key for key in {**theirs, **mine} if key != "name" and not key.startswith("about.")]
+    return {key: (theirs.get(key), mine.get(key)) for key in keys if theirs.get(key) != mine.get(key)}
+
+
+def flatten(config: RunConfig) -> dict[str, Any]:
+    """The configuration as one dictionary with dotted names; each reward stays one value."""
+    flat: dict[str, Any] = {}
+
+    def add(prefix: str, part: dict[str, Any]) -> None:
+        for key, value in part.items():
+            if isinstance(value, dict):
+                add(f"{prefix}{key}.", value)
+            else:
+                flat[prefix + key] = value
+
+    add("", config.model_dump(mode="json"))
+    return flat
+
+
+def knobs() -> dict[str, dict[str, Any]]:
+    """Dotted field -> {label, help, low, high, unit, basic, live, slider, log, default, minimum, maximum}."""
+    found: dict[str, dict[str, Any]] = {}
+
+    def add(prefix: str, part: type[BaseModel]) -> None:
+        for name, field in part.model_fields.items():
+            if isinstance(field.json_schema_extra, dict):
+                limits = {key: getattr(item, key) for item in field.metadata for key in ("ge", "gt", "le", "lt")
+                          if getattr(item, key, None) is not None}  # fmt: skip
+                minimum, maximum = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
+                found[prefix + name] = {**field.json_schema_extra, "help": field.description, "default": field.default,
+                                        "minimum": minimum, "maximum": maximum}  # fmt: skip
+            elif isinstance(field.annotation, type) and issubclass(field.annotation, Part):
+                add(f"{prefix}{name}.", field.annotation)
+
+    add("", RunConfig)
+    return found

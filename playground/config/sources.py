@@ -1,0 +1,238 @@
+"""What a run is made from: models, the reference, prompts, and how completions are drawn."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from playground.config.parts import Part, knob
+
+
+class AdapterConfig(Part):
+    """Which weights are trained: all of them, or small matrices beside them (LoRA, Hu et al. 2021)."""
+
+    kind: Literal["none", "lora"] = knob(
+        "none",
+        label="Adapter",
+        help="`none` trains every weight. `lora` freezes the model and trains small matrices beside its own; the "
+        "reference is then the same model with them switched off, so it costs no memory.",
+    )
+    r: int = knob(
+        16,
+        label="LoRA rank",
+        slider=(1, 128, 1),
+        ge=1,
+        le=1024,
+        help="Rank of LoRA's matrices: how much they can express.",
+        low="Too low: the model cannot learn what is asked.",
+        high="Too high: more memory for little gain.",
+    )
+    alpha: float = knob(
+        32.0,
+        label="LoRA alpha",
+        slider=(1, 256, 1),
+        gt=0,
+        le=10_000,
+        help="LoRA's output is scaled by alpha / rank. Twice the rank is usual.",
+        low="Too low: like a small learning rate.",
+        high="Too high: like a large learning rate.",
+    )
+    target_modules: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] | None = knob(
+        None,
+        label="LoRA targets",
+        help="Names of the layers that get an adapter, for example q_proj, v_proj. Empty means all linear layers of "
+        "attention and feed-forward.",
+        max_length=100,
+    )
+
+
+class ModelConfig(Part):
+    """Which language model is trained, and in which form it is held."""
+
+    source: str = knob(
+        "pocket-2m",
+        label="Model",
+        basic=True,
+        help="The language model to train: one that ships with the playground, the id of a model on the Hugging Face "
+        "hub such as `openai-community/gpt2`, or a local folder with config.json, tokenizer and safetensors.",
+        low="A smaller model is faster and knows less.",
+        high="A larger model writes better and needs more time and memory.",
+        min_length=1,
+        max_length=300,
+    )
+    revision: str | None = knob(
+        None,
+        label="Revision",
+        help="For a model of the hub: its branch, tag or commit. Empty means the newest.",
+        max_length=100,
+    )
+    precision: Literal["auto", "fp32", "bf16"] = knob(
+        "auto",
+        label="Precision",
+        help="Numbers the model computes with. `auto`: bf16 on a GPU that has it, fp32 otherwise. Weights that are "
+        "trained are kept in fp32 in any case.",
+    )
+    quantization: Literal["none", "int8", "nf4"] = knob(
+        "none",
+        label="Quantization",
+        help="Keeps the frozen weights in 8 bits (int8) or 4 bits (nf4): less memory, a little slower and less exact. "
+        "Needs LoRA, because weights in so few bits cannot be trained.",
+    )
+    adapter: AdapterConfig = AdapterConfig()
+    critic: Literal["shared", "separate"] = knob(
+        "shared",
+        label="Critic",
+        help="Who estimates the return. `shared`: one linear layer on the policy's own features, which it does not "
+        "change. `separate`: a second copy of the model that learns to see what the return depends on; it foresees "
+        "more and costs about twice the time and memory of training.",
+    )
+
+    @model_validator(mode="after")
+    def _quantized_weights_are_frozen(self) -> ModelConfig:
+        if self.quantization != "none" and self.adapter.kind == "none":
+            raise ValueError(
+                f"quantization|{self.quantization} weights cannot be trained themselves: set model.adapter.kind to lora"
+            )
+        if self.quantization != "none" and self.critic == "separate":
+            raise ValueError("critic|a separate critic trains every weight of its copy: set model.quantization to none")
+        return self
+
+
+class ReferenceConfig(Part):
+    """What the KL is measured from."""
+
+    source: str = knob(
+        "start",
+        label="Reference",
+        help="The model that the leash is tied to. `start`: the model as it was before training. Or another model "
+        "with the same tokenizer, or the policy of an earlier run as `RUN` or `RUN/update-000040`.",
+        low="A reference close to the policy keeps its style.",
+        high="A reference far from it pulls the policy there: KL starts above 0.",
+        min_length=1,
+        max_length=300,
+    )
+
+
+class PromptsConfig(Part):
+    """Which prompts the policy is trained and evaluated on."""
+
+    source: str = knob(
+        "pocket/reviews",
+        label="Prompts",
+        basic=True,
+        help="What the model is asked to continue: a prompt set of the pocket world, `typed` (the prompts below), a "
+        ".txt (one prompt a line), .jsonl or .csv file, or the id of a dataset on the Hugging Face hub.",
+        min_length=1,
+        max_length=300,
+    )
+    typed: tuple[Annotated[str, Field(max_length=4000)], ...] = knob(
+        (),
+        label="Typed prompts",
+        help="Prompts of your own, for the source `typed`.",
+        max_length=1000,
+    )
+    subset: str | None = knob(
+        None,
+        label="Subset",
+        help="For a dataset of the hub: its configuration, or the folder of its files. Empty means the default one.",
+        max_length=200,
+    )
+    split: str = knob(
+        "train",
+        label="Split",
+        help="For a dataset of the hub: which part of it.",
+        min_length=1,
+        max_length=100,
+    )
+    column: str | None = knob(
+        None,
+        label="Column",
+        help="For files and datasets with columns: the one that holds the prompt. Empty means the first of `prompt`, "
+        "`text`, `question`, `instruction`, or `chosen` (a dialogue, of which all but the last answer is the prompt).",
+        max_length=100,
+    )
+    template: Literal["auto", "plain", "chat"] = knob(
+        "auto",
+        label="Prompt form",
+        help="`chat` puts a prompt into the model's own chat template, as instruct models expect; `plain` lets the "
+        "model continue the text as it is. `auto`: chat where the model has a template.",
+    )
+    system: str | None = knob(
+        None,
+        label="System prompt",
+        help="Said before every prompt, in the chat template only.",
+        max_length=4000,
+    )
+    limit: int = knob(
+        2048,
+        label="Number of prompts",
+        unit="prompts",
+        slider=(16, 4096, 16),
+        ge=1,
+        le=100_000,
+        help="How many different prompts to train on. They are reused in a new order when all have been seen.",
+        low="Too low: the model learns these few prompts by heart.",
+        high="Higher is fine; it only makes repeats rarer.",
+    )
+
+
+class SamplingConfig(Part):
+    """How completions are drawn during training and evaluation."""
+
+    temperature: float = knob(
+        1.0,
+        label="Temperature",
+        slider=(0.3, 1.5, 0.05),
+        ge=0.05,
+        le=5,
+        help="Randomness of sampling. Log-probs of policy and reference are taken at the same temperature.",
+        low="Too low: all samples look alike, nothing new is discovered.",
+        high="Too high: word salad, and the reward is mostly noise.",
+    )
+    top_k: int | None = knob(
+        None,
+        label="Top k",
+        unit="tokens",
+        slider=(1, 200, 1),
+        ge=1,
+        le=1_000_000,
+        help="Draw only from the k likeliest next tokens. Empty means from all. Log-probs stay those of all tokens, so "
+        "with a cut the samples are not quite the policy's own and KL reads a little low.",
+        low="1: always the likeliest token; nothing new is discovered.",
+        high="Too high: it has no effect.",
+    )
+    top_p: float | None = knob(
+        None,
+        label="Top p",
+        slider=(0.05, 1, 0.05),
+        gt=0,
+        le=1,
+        help="Draw only from the likeliest tokens that together have this probability. Empty or 1 means from all. The "
+        "same caution as for top k.",
+        low="Too low: all samples look alike.",
+        high="1: it has no effect.",
+    )
+    max_new_tokens: int = knob(
+        32,
+        label="Longest completion",
+        unit="tokens",
+        basic=False,
+        slider=(8, 96, 4),
+        ge=1,
+        le=4096,
+        help="A completion is cut after this many tokens.",
+        low="Too low: most texts are cut before their end.",
+        high="Too high: every update takes longer, and a length reward has more room to run away.",
+    )
+    missing_eos_penalty: float = knob(
+        0.0,
+        label="Penalty for not ending",
+        unit="sd",
+        slider=(0, 3, 0.25),
+        ge=0,
+        le=100,
+        help="Taken off the score of a completion that was cut instead of ending by itself.",
+        low="0: running on costs nothing.",
+        high="Too high: the model learns to stop at once.",
+    )

@@ -1,0 +1,60 @@
+"""Text <-> turns of a dialogue, in the form of Anthropic's HH-RLHF data: "\\n\\nHuman: ...\\n\\nAssistant: ...".
+
+A prompt is one text everywhere in the playground (in files, samples and on the page). Where a chat template or a reward
+model wants turns, they are read out of that text here; a text in no such form is one turn of the user. Knows nothing
+else; prompts, rewards and reward models call it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+SPEAKERS = {"Human": "user", "Assistant": "assistant"}
+_TURN = re.compile(r"(?:^|\n\n)(Human|Assistant):[ \t]?")
+
+
+class Turn(NamedTuple):
+    """Who says what. `role` is `user` or `assistant`, as chat templates call them."""
+
+    role: str
+    content: str
+
+
+def is_dialogue(text: str) -> bool:
+    """True if the text begins with a turn of the human."""
+    return text.lstrip("\n").startswith("Human:")
+
+
+def turns(text: str) -> list[Turn]:
+    """The turns of a text; without a last turn of the assistant that has not been said yet.
+
+    A text that is no dialogue is one turn of the user, exactly as it is.
+    """
+    if not is_dialogue(text):
+        return [Turn("user", text)]
+    _, *pieces = _TURN.split(text.lstrip("\n"))
+    found = [
+        Turn(SPEAKERS[speaker], content.strip()) for speaker, content in zip(pieces[::2], pieces[1::2], strict=True)
+    ]
+    return found[:-1] if found[-1] == Turn("assistant", "") else found
+
+
+def text_of(said: Sequence[Turn]) -> str:
+    """The turns as one text that ends where the assistant is to speak."""
+    names = {role: speaker for speaker, role in SPEAKERS.items()}
+    return "".join(f"\n\n{names[turn.role]}: {turn.content}" for turn in said) + "\n\nAssistant:"
+
+
+def split_last_answer(dialogue: str) -> tuple[str, str]:
+    """A whole dialogue -> the prompt (up to and with the last "Assistant:") and the answer behind it.
+
+    Raises:
+        ValueError: if it is no dialogue, or does not end with a turn of the assistant.
+    """
+    start = dialogue.rfind("\n\nAssistant:")
+    if not is_dialogue(dialogue) or start < 0 or "\n\nHuman:" in dialogue[start + 1 :]:
+        raise ValueError("is not a dialogue that ends with an answer of the assistant")
+    border = start + len("\n\nAssistant:")
+    return dialogue[:border], dialogue[border:]

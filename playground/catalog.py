@@ -179,6 +179,21 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
         raise InvalidConfig(problems)
 
 
+def located(config: RunConfig) -> RunConfig:
+    """The same configuration with whole paths where it names files here: a worker runs in a folder of its own."""
+    paths = {
+        source: os.path.abspath(os.path.expanduser(source)) for source in (config.model.source, config.prompts.source)
+    }
+    known = [item.name for item in (*MODELS, *PROMPT_SETS)]
+    here = {source: path for source, path in paths.items() if source not in known and os.path.exists(path)}
+    changes = {
+        name: part.model_copy(update={"source": here[part.source]})
+        for name, part in (("model", config.model), ("prompts", config.prompts))
+        if part.source in here
+    }
+    return config.model_copy(update=changes) if changes else config
+
+
 def prompts_problem(prompts: PromptsConfig) -> Problem | None:
     """Why a prompt source cannot be there, as far as names and the disk tell; nothing is read. None if it may be."""
     source, known = prompts.source, [item.name for item in PROMPT_SETS]

@@ -102,7 +102,7 @@ def preset_path(name: str) -> Path:
     raise InvalidConfig([Problem("preset", unknown("preset", name, known))])
 
 
-def model_folder(source: str) -> Path:
+def model_folder(source: str, revision: str | None = None) -> Path:
     """The folder that holds a model: a shipped one by name, or a local path with config.json and safetensors.
 
     Raises:

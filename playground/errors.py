@@ -71,6 +71,10 @@ class RewardNotFinite(RewardFailed):
     """A reward function returned an infinite value or not a number."""
 
 
+class RewardModelUnusable(PlaygroundError):
+    """A learned reward that cannot score: no score head, or a tokenizer or template that does not fit."""
+
+
 class TrainingDiverged(PlaygroundError):
     """A loss, gradient or weight became infinite or not a number."""
 

@@ -59,6 +59,10 @@ class PromptsUnusable(PlaygroundError):
     """A prompt source that cannot be read, is empty, or does not fit the model's context."""
 
 
+class PairsUnusable(PlaygroundError):
+    """Preference pairs that cannot be read, lack a text, or are too few to learn from."""
+
+
 class RewardFailed(PlaygroundError):
     """A reward function raised, or returned something other than one number or None for each completion."""
 

@@ -25,7 +25,7 @@ from playground.config import RunConfig, SamplingConfig
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.rewards.mixture import Scale
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, models
+from playground.training import evaluation, models, reward_models
 from playground.training.models import LanguageModel, Tokens
 from playground.training.prompts import Prompt
 from playground.training.scoring import Scorer
@@ -118,7 +118,8 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         anchor, _ = models.load(catalog.reference_folder(config.reference.source, run.path.parent), device)
     facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
     scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
-    return Subject(tokens, reference, anchor, policy, Scorer(config, scale=scale), config.sampling)
+    scorer = Scorer(config, scale=scale, build=reward_models.builder(device, run.path.parent))
+    return Subject(tokens, reference, anchor, policy, scorer, config.sampling)
 
 
 def _load_model(source: str) -> Subject:

@@ -23,7 +23,7 @@ from playground.config import RunConfig, SamplingConfig
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.rewards.mixture import Scale
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, loading
+from playground.training import evaluation, loading, reward_models
 from playground.training.models import LanguageModel, Tokens
 from playground.training.prompts import Prompt
 from playground.training.scoring import Scorer
@@ -121,7 +121,8 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         anchor, _ = loading.load(folder, device, config.model)
     facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
     scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
-    return Subject(tokens, reference, anchor, policy, Scorer(config, scale=scale), config.sampling)
+    scorer = Scorer(config, scale=scale, build=reward_models.builder(device, run.path.parent))
+    return Subject(tokens, reference, anchor, policy, scorer, config.sampling)
 
 
 def _load_model(source: str) -> Subject:

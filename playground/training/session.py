@@ -18,7 +18,7 @@ from playground.runs.launcher import available_cores
 from playground.runs.records import Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
-from playground.training import checkpoints, evaluation, loading, models, prompts
+from playground.training import checkpoints, evaluation, loading, models, prompts, reward_models
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
 from playground.training.trainer import PPOTrainer
@@ -51,7 +51,7 @@ class Session:
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
         if not self.split.held_out:
             writer.event("warning", "There are too few prompts to hold some out: the fixed prompts are trained on too.")
-        self.scorer = Scorer(config)
+        self.scorer = Scorer(config, build=reward_models.builder(device, run.path.parent))
         engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
         if config.engine == "trl":
             from playground.training.trl_engine import TRLTrainer as engine  # two seconds of imports

@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import config_io, engines
-from playground.config import RUN_ID, ModelReward, RunConfig
-from playground.errors import InvalidConfig, ModelNotFound, Problem
+from playground import config_io, engines, preferences
+from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig
+from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, Problem
+from playground.pocket import annotators
 
 PROJECT = Path(__file__).resolve().parents[1]
 PRESETS = PROJECT / "presets"
@@ -73,6 +74,8 @@ REWARDS = (
     Choice("truth", "Truth", "+1 for stating the true value, -1 for a false one."),
     Choice("model", "Reward model", "A model that was trained to score text: from the hub, a folder, or trained here."),
 )
+
+ANNOTATORS = tuple(Choice(name, name.capitalize(), community.help) for name, community in annotators.ANNOTATORS.items())
 
 PRESET_ORDER = ("kinder-reviews", "no-leash", "short-leash", "chatterbox", "yes-man", "honest-friend")
 
@@ -224,6 +227,35 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
     if config.engine == "trl":
         reason = engines.availability()
         problems += [Problem("engine", reason)] if reason else engines.unsupported(config)
+    if problems:
+        raise InvalidConfig(problems)
+
+
+def check_reward_training(config: RewardTrainingConfig) -> None:
+    """What can be seen before a reward model is trained: is the base there, do the pairs exist and begin as pairs?
+
+    Raises:
+        InvalidConfig: with every problem, each naming its field.
+    """
+    problems = []
+    for field, name in (("base", config.base), ("pairs.writer", config.pairs.writer)):
+        try:
+            if name is not None:
+                model_folder(name, config.revision if field == "base" else None)
+        except ModelNotFound as error:
+            problems.append(Problem(field, str(error)))
+    source, known = config.pairs.source, [item.name for item in ANNOTATORS]
+    if preferences.is_file_name(source):
+        try:
+            preferences.check_file(source)
+        except PairsUnusable as error:
+            problems.append(Problem("pairs.source", str(error).removeprefix("pairs.source: ")))
+    elif source not in known and not HUB_ID.fullmatch(source) and not os.path.isdir(os.path.expanduser(source)):
+        ways = "A .jsonl, .jsonl.gz or .csv file or the id of a dataset (owner/name) works too."
+        problems.append(Problem("pairs.source", f"{unknown('annotator', source, known)} {ways}"))
+    prompts, sets = config.pairs.prompts, [item.name for item in PROMPT_SETS]
+    if prompts and prompts not in sets:
+        problems.append(Problem("pairs.prompts", unknown("prompt set", prompts, sets)))
     if problems:
         raise InvalidConfig(problems)
 

@@ -201,7 +201,9 @@ def _as_text(value: Any, number: int, column: str, name: str) -> str:
 def _checked_path(source: str) -> Path:
     path = Path(os.path.expanduser(source))
     if not path.name.lower().endswith(SUFFIXES):
-        raise PairsUnusable(f"pairs.source: {path.name} is no file of pairs; use one that ends in {', '.join(SUFFIXES)}.")
+        raise PairsUnusable(
+            f"pairs.source: {path.name} is no file of pairs; use one that ends in {', '.join(SUFFIXES)}."
+        )
     if not os.path.isfile(path):
         raise PairsUnusable(f"pairs.source: there is no file {source[:200]}.")
     size = path.stat().st_size
@@ -248,7 +250,9 @@ def _json_rows(file: io.TextIOWrapper, path: Path) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
-            raise PairsUnusable(f"pairs.source: line {number} of {path.name} is not a JSON object. A line holds one pair.")
+            raise PairsUnusable(
+                f"pairs.source: line {number} of {path.name} is not a JSON object. A line holds one pair."
+            )
         yield row
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import PROJECT
 
-BASE = {"errors", "config", "config_io", "engines", "dialogues", "tables", "prompt_texts"}
+BASE = {"errors", "config", "config_io", "engines", "dialogues", "preferences", "tables", "prompt_texts"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "config": {"config", "errors"},
@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dialogues": set(),
     "tables": {"errors"},
     "prompt_texts": {"tables", "dialogues", "errors"},
+    "preferences": {"dialogues", "errors"},
     "engines": {"config", "errors"},
     "exports": {"runs", "catalog", *BASE},
     "pocket": {"pocket", "errors"},

@@ -107,8 +107,8 @@ def taken(path: str, outputs: Path) -> list[Any]:
     except PlaygroundError as error:
         return [gr.skip(), gr.skip(), {"problem": uploads.problem_of(error), "at": time.time()}]
     return [
-        gr.Dropdown(choices=choices(outputs), value=str(kept.path)),
-        gr.Dropdown(choices=list(kept.columns), value=kept.column or ""),
+        gr.Dropdown(choices=choices(outputs), value=str(kept.path), allow_custom_value=True),
+        gr.Dropdown(choices=list(kept.columns), value=kept.column or "", allow_custom_value=True),
         {"sentence": kept.sentence, "at": time.time()},
     ]
 

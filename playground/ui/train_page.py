@@ -124,6 +124,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         return from_text(yaml_text, chosen, old_notes, values, outputs)
 
     edits = [component.input for component in fields.values()]
+    # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
+    edits += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
     gr.on([*edits, view.input], check, form_inputs, [notes, start, text], trigger_mode="always_last", **quiet)
     uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service)
     uploaded.then(check, form_inputs, [notes, start, text], **quiet)

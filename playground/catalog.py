@@ -178,6 +178,14 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
             )
         elif not os.path.isfile(path):  # unlike Path.is_file, False for a name that is too long
             problems.append(Problem("prompts.source", f"There is no file {source}."))
+    if config.evaluation.text not in (None, "pocket") and not os.path.isfile(os.path.expanduser(config.evaluation.text)):
+        problems.append(
+            Problem(
+                "evaluation.text",
+                f"There is no file {config.evaluation.text}. Give `pocket`, a .txt file with one document a line, or "
+                "nothing.",
+            )
+        )
     if config.engine == "trl":
         reason = engines.availability()
         problems += [Problem("engine", reason)] if reason else engines.unsupported(config)

@@ -5,6 +5,7 @@ Imports torch. The worker drives it; what ends a run and how that is told is the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,10 @@ from playground.config import RunConfig
 from playground.errors import ModelNotFound
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import available_cores
-from playground.runs.records import Stage, UpdateMetrics
+from playground.runs.records import Evaluation, Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
-from playground.training import checkpoints, evaluation, models, prompts
+from playground.training import checkpoints, evaluation, held_out, models, prompts
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
 from playground.training.trainer import PPOTrainer
@@ -50,6 +51,7 @@ class Session:
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
         if not self.split.held_out:
             writer.event("warning", "There are too few prompts to hold some out: the fixed prompts are trained on too.")
+        self.texts = held_out.encode(held_out.read(config.evaluation), self.tokens, self.policy.context_length)
         self.scorer = Scorer(config)
         engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
         if config.engine == "trl":
@@ -57,6 +59,8 @@ class Session:
         self.trainer = engine(
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
         )
+        prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
+        writer.event("model", **models.sizes(self.policy), prompt_tokens=prompt_tokens)
 
     def _load_reference(self, device: torch.device) -> models.LanguageModel:
         source = self.config.reference.source
@@ -90,6 +94,18 @@ class Session:
             self.trainer.updates_done, self.between,
         )  # fmt: skip
         self.writer.samples(samples)
+        if self.texts:
+            self.writer.evaluation(self._read_texts(stage))
+
+    def _read_texts(self, stage: Stage) -> Evaluation:
+        clock = time.perf_counter()
+        found = held_out.perplexity(
+            self.policy, self.texts, self.tokens.pad_id, self.config.ppo.micro_batch_size, self.between
+        )
+        return Evaluation(
+            update=self.trainer.updates_done, stage=stage, perplexity_text=found.perplexity,
+            text_documents=found.documents, text_tokens=found.tokens, seconds=time.perf_counter() - clock,
+        )  # fmt: skip
 
     def train(self) -> None:
         """All updates; between two of them requests are taken (see `runs.control`), the fixed prompts answered, and

@@ -120,6 +120,11 @@ def model_folder(source: str) -> Path:
     return folder
 
 
+def is_hub_id(source: str) -> bool:
+    """True for the id of a model on the hub: neither shipped nor a folder of this machine."""
+    return source not in [model.name for model in MODELS] and not os.path.isdir(os.path.expanduser(source))
+
+
 def missing_files(folder: Path) -> list[str]:
     """Names of the files that a model folder needs and this one does not have."""
     missing = [name for name in ("config.json", "tokenizer.json") if not (folder / name).is_file()]
@@ -178,7 +183,9 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
             )
         elif not os.path.isfile(path):  # unlike Path.is_file, False for a name that is too long
             problems.append(Problem("prompts.source", f"There is no file {source}."))
-    if config.evaluation.text not in (None, "pocket") and not os.path.isfile(os.path.expanduser(config.evaluation.text)):
+    if config.evaluation.text not in (None, "pocket") and not os.path.isfile(
+        os.path.expanduser(config.evaluation.text)
+    ):
         problems.append(
             Problem(
                 "evaluation.text",

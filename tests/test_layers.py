@@ -20,7 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config_io": {"config", "errors"},
     "dialogues": set(),
     "engines": {"config", "errors"},
-    "exports": {"runs", "catalog", *BASE},
+    "exports": {"exports", "insight", "runs", "catalog", "__init__", *BASE},
     "pocket": {"pocket", "errors"},
     "rewards": {"rewards", "pocket", *BASE},
     "catalog": {"pocket", *BASE},

@@ -1,8 +1,10 @@
 """The knee: from which update on training no longer pays, and how sure one can be of it. Numbers and words only.
 
 Measured on the fixed prompts, whose random numbers are the same at every look, so that the curve is far smoother than
-that of the training batches. The knee is the first look from which on the smoothed curve rises less than a tenth as
-fast as at its fastest, and does so until the end. The page, the command line and the model card call it.
+that of the training batches. The knee is the first look from which on the score, over the whole rest of the run (least
+squares), rises less than a tenth as fast as at its fastest (of a curve smoothed over three looks). A slope between two
+neighbouring looks is mostly noise, so it is the rest as a whole that must be flat. The page, the command line and the
+model card call it.
 """
 
 from __future__ import annotations
@@ -109,10 +111,11 @@ def _position(updates: NDArray[np.float64], mean: NDArray[np.float64]) -> int | 
     slopes = np.diff(smoothed(mean)) / np.diff(updates)
     if slopes.max() <= 0:
         return None
-    flat = slopes < SLOPE_SHARE * slopes.max()
-    steep = np.flatnonzero(~flat)
-    position = int(steep[-1]) + 1  # the look at the end of the last steep stretch
-    return position if len(slopes) - position >= FEWEST_AFTER else None
+    after_steepest = int(slopes.argmax()) + 1
+    for position in range(after_steepest, len(updates) - FEWEST_AFTER):
+        if np.polyfit(updates[position:], mean[position:], 1)[0] < SLOPE_SHARE * slopes.max():
+            return position
+    return None
 
 
 def _percent(share: float) -> str:

@@ -76,7 +76,11 @@ def encode(documents: list[str], tokens: Tokens, context_length: int) -> list[li
 
 @torch.no_grad()
 def perplexity(
-    model: LanguageModel, rows: list[list[int]], pad_id: int, batch_size: int, between: Callable[[], None] = lambda: None
+    model: LanguageModel,
+    rows: list[list[int]],
+    pad_id: int,
+    batch_size: int,
+    between: Callable[[], None] = lambda: None,
 ) -> TextPerplexity:
     """Of the policy on encoded documents, in batches of documents of similar length.
 

@@ -25,7 +25,7 @@ from playground.config import RunConfig, SamplingConfig
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.rewards.mixture import Scale
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, models
+from playground.training import evaluation, models, saving
 from playground.training.models import LanguageModel, Tokens
 from playground.training.prompts import Prompt
 from playground.training.scoring import Scorer
@@ -100,7 +100,14 @@ class Service:
         return self._subject
 
 
-QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {"compare": Service.compare}
+def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from saving.answer(question)
+
+
+QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
+    "compare": Service.compare,
+    "save": _save,
+}
 
 
 def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:

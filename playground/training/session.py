@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -60,7 +60,8 @@ class Session:
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
         )
         prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
-        writer.event("model", **models.sizes(self.policy), prompt_tokens=prompt_tokens)
+        sizes: dict[str, Any] = {**models.sizes(self.policy), "prompt_tokens": prompt_tokens}
+        writer.event("model", **sizes)
 
     def _load_reference(self, device: torch.device) -> models.LanguageModel:
         source = self.config.reference.source

@@ -158,8 +158,6 @@ def _save(
 
 
 def _confirmed() -> bool:
-    """Asked on stderr, so that stdout stays the address alone; no answer is a no."""
-    try:
-        return typer.confirm("Push it?", default=False, err=True)
-    except typer.Abort:
-        return False
+    """Asked on stderr, so that stdout stays the address alone; anything but yes is a no."""
+    print("Push it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

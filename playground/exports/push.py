@@ -156,6 +156,11 @@ def _told(call: Callable[[], T], repository: str) -> T:
         else:
             sentence = f"The hub answered with error {code}. Nothing is known to be wrong here; try again later."
         raise PushRefused(sentence) from None
+    except ValueError as error:  # an answer that is no JSON; a card that the hub does not take
+        raise PushRefused(
+            f"The hub's answer to {repository} was not what its client expects ({type(error).__name__}). Try again later, "
+            "or upload the folder with `hf upload`."
+        ) from None
     except (HTTPError, OSError) as error:  # the client's own, for anything between here and the hub
         raise PushRefused(
             f"The hub cannot be reached ({type(error).__name__}). Check the network and try again."

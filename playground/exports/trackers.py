@@ -60,7 +60,7 @@ def to_tensorboard(report: Report, folder: Path) -> Handed:
 def to_trackio(report: Report, folder: Path) -> Handed:
     """A run in trackio's local store."""
     trackio = _package("trackio")
-    trackio.init(project=PROJECT, name=report.run_id, config=flatten(report.config), embed=False)
+    trackio.init(project=PROJECT, name=report.run_id, config=flatten(report.config))
     _log(report, lambda figures, update: trackio.log(figures, step=update))
     last = report.metrics[-1].update if report.metrics else 0
     trackio.log(_numbers(report.summary(), "summary/"), step=last)

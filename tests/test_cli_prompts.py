@@ -71,7 +71,7 @@ def test_json_is_the_answer_as_it_is(run):
     [
         ("prompts.source=gone.csv", "prompts.source: There is no file gone.csv.", 2),
         ("prompts.source=typed", "prompts.typed: Type at least two different prompts", 2),
-        ("prompts.column=gone", "prompts.column: mine.csv has no column `gone`", 1),
+        ("prompts.column=gone", "prompts.column: mine.csv has no column `gone`", 2),
     ],
 )
 def test_what_is_wrong_is_one_sentence_on_stderr(run, override, message, exit_code):

@@ -24,7 +24,7 @@ from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.rewards.mixture import Scale
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, loading, reward_models
+from playground.training import evaluation, loading, reward_models, saving
 from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
 from playground.training.preview import preview
@@ -111,9 +111,14 @@ class Service:
         return self._subject
 
 
+def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from saving.answer(question)
+
+
 QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
     "compare": Service.compare,
     "prompts": Service.prompts,
+    "save": _save,
 }
 
 

@@ -298,7 +298,8 @@ def started(
         living = launcher.living_run(outputs)
         if living is None:
             return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(0, None)
-        same = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS and living.config() == catalog.located(config)
+        just_now = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS
+        same = just_now and living.config() == catalog.located(config)
         problems = [] if same else [Problem("", str(error))]  # a double click gets the run it has just started
         return _view(living.id), _notes(config, base, problems), _start_button(0, living)
     except PlaygroundError as error:

@@ -20,6 +20,7 @@ from playground.config.parts import Part, knob
 from playground.config.rewards import (
     REWARD_CLASSES,
     AgreementReward,
+    GrammarReward,
     KeywordReward,
     LengthReward,
     ModelReward,
@@ -35,9 +36,9 @@ from playground.config.sources import AdapterConfig, ModelConfig, PromptsConfig,
 from playground.config.training import CheckpointConfig, EvaluationConfig, KLConfig, PPOConfig
 
 __all__ = [
-    "REWARD_CLASSES", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig", "KLConfig",
-    "KeywordReward", "LengthReward", "ModelConfig", "ModelReward", "PPOConfig", "Part", "PatternReward",
-    "PromptsConfig", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart", "RunConfig",
+    "REWARD_CLASSES", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig",
+    "GrammarReward", "KLConfig", "KeywordReward", "LengthReward", "ModelConfig", "ModelReward", "PPOConfig", "Part",
+    "PatternReward", "PromptsConfig", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart", "RunConfig",
     "SamplingConfig", "ScoreConfig", "SentimentReward", "TruthReward", "differences", "flatten", "knob", "knobs",
 ]  # fmt: skip
 

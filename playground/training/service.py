@@ -23,7 +23,6 @@ import torch
 from playground import catalog
 from playground.config import RunConfig, SamplingConfig
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
-from playground.rewards.mixture import Scale
 from playground.runs.directory import RunDirectory
 from playground.training import evaluation, models
 from playground.training.models import LanguageModel, Tokens
@@ -117,8 +116,7 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
     if config.reference.source != catalog.START:
         anchor, _ = models.load(catalog.reference_folder(config.reference.source, run.path.parent), device)
     facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
-    scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
-    return Subject(tokens, reference, anchor, policy, Scorer(config, scale=scale), config.sampling)
+    return Subject(tokens, reference, anchor, policy, Scorer(config).restore(facts), config.sampling)
 
 
 def _load_model(source: str) -> Subject:

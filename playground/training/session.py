@@ -5,14 +5,15 @@ Imports torch. The worker drives it; what ends a run and how that is told is the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
 from playground import catalog
 from playground.config import RunConfig
-from playground.errors import ModelNotFound
+from playground.errors import ModelNotFound, RewardFailed
+from playground.rewards.mixture import Mixture
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import available_cores
 from playground.runs.records import Stage, UpdateMetrics
@@ -20,7 +21,6 @@ from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
 from playground.training import checkpoints, evaluation, models, prompts
 from playground.training.scoring import Scorer
-from playground.training.streams import derived_seed
 from playground.training.trainer import PPOTrainer
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Session:
         if not self.split.held_out:
             writer.event("warning", "There are too few prompts to hold some out: the fixed prompts are trained on too.")
         self.scorer = Scorer(config)
+        self.judges = Mixture.from_config(config.judges, what="judge")
         engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
         if config.engine == "trl":
             from playground.training.trl_engine import TRLTrainer as engine  # two seconds of imports
@@ -72,14 +73,14 @@ class Session:
 
     def fix_scale(self) -> None:
         """Fix the scale of the score on samples of the reference, and record it."""
-        config, training = self.config, self.split.training
-        asked = [training[number % len(training)] for number in range(SCALE_SAMPLES)]
-        seeds = [derived_seed(config.seed, "scale", number) for number in range(SCALE_SAMPLES)]
+        config = self.config
+        asked, seeds = evaluation.reference_questions(self.split.training, config.seed, SCALE_SAMPLES)
         episodes, _ = evaluation.answer(
             self.reference, None, self.tokens, asked, seeds, config.sampling, config.ppo.micro_batch_size, self.between,
         )  # fmt: skip
         scale = self.scorer.fit_scale([prompt.text for prompt in asked], episodes.texts(self.tokens))
-        self.writer.event("score_scale", mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES)
+        terms = self.scorer.facts()["terms"]
+        self.writer.event("score_scale", mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES, terms=terms)
 
     def look(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
@@ -87,9 +88,23 @@ class Session:
         reference = None if same else self.reference
         samples = evaluation.evaluate(
             self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
-            self.trainer.updates_done, self.between,
+            self.trainer.updates_done, self.between, self.judge,
         )  # fmt: skip
         self.writer.samples(samples)
+
+    def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> dict[str, list[float | None]]:
+        """What the held-out judges say. One that fails once training has begun is a warning and no reason to stop.
+
+        Raises:
+            RewardFailed: before the first update.
+        """
+        try:
+            return self.judges.measure(prompts, completions)
+        except RewardFailed as error:
+            if not self.trainer.updates_done:
+                raise
+            self.writer.event("warning", f"The judges were not heard after update {self.trainer.updates_done}. {error}")
+            return {}
 
     def train(self) -> None:
         """All updates; between two of them requests are taken (see `runs.control`), the fixed prompts answered, and
@@ -122,8 +137,7 @@ class Session:
                 "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
             )
             return
-        scale = self.scorer.scale
-        facts = {"score_mean": scale.mean, "score_sd": scale.sd, "kl_coef": self.trainer.kl_controller.coef}
+        facts = {**self.scorer.facts(), "kl_coef": self.trainer.kl_controller.coef}
         folder = checkpoints.save(
             self.run.checkpoints_path, self.trainer.updates_done, self.policy, self.trainer.critic, self.tokens,
             facts,

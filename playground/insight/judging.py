@@ -35,10 +35,19 @@ class Change(NamedTuple):
 
 
 class Line(NamedTuple):
-    """The trained score or one judge over the moments: the change since before training; None where it is unknown."""
+    """The trained score or one judge over the moments: the change since before training; None where it is unknown.
+
+    `in_sd` is False where the values did not vary before training: there is no sd, and they stay in their own units.
+    """
 
     name: str
     changes: list[Change | None]
+    in_sd: bool = True
+
+    @property
+    def unit(self) -> str:
+        """What the changes are in."""
+        return "sd" if self.in_sd else "points"
 
 
 class Turn(NamedTuple):
@@ -88,7 +97,11 @@ def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool
             for update in updates
         ]
         judge_z[name] = _in_sd(values, list(values[0].values()) if values else [], sign)
-    lines = {name: Line(name, [_change(z[0], later) for later in z]) for name, z in judge_z.items() if z}
+    lines = {
+        name: Line(name, [_change(z[0], later) for later in z], _varies(_known(moments[updates[0]].values(), name)))
+        for name, z in judge_z.items()
+        if z
+    }
     trained = Line(TRAINED, [_change(trained_z[0], later) for later in trained_z])
     turns = [turn for name, line in lines.items() if (turn := _turn(line, judge_z[name], trained_z, updates))]
     return Judged(updates, trained, list(lines.values()), turns)
@@ -127,17 +140,17 @@ def verdict(found: Judged, name: str, label: str) -> str:
     if turn is not None:
         since = f"after update {turn.update}" if turn.update else "from the start"
         return (
-            f"{label} turned down {since}: it fell by {_with_error(turn.fall, -1)} while the trained score rose by "
-            f"{_with_error(turn.rise)}. More score is no longer better by this judge (Goodhart's law)."
+            f"{label} turned down {since}: it fell by {_told(turn.fall, line.unit, -1)} while the trained score rose by "
+            f"{_told(turn.rise, 'sd')}. More score is no longer better by this judge (Goodhart's law)."
         )
     change = line.changes[-1]
     if np.isnan(change.error):
-        return f"{label} has heard a single prompt, which cannot tell change from chance: {change.mean:+.2f} sd."
+        return f"{label} has heard a single prompt, which cannot tell change from chance."
     if abs(change.mean) <= change.half:
-        return f"{label} has not moved by more than chance: {change.mean:+.2f} \u00b1 {change.half:.2f} sd."
+        return f"{label} has not moved by more than chance: {_told(change, line.unit, signed=True)}."
     if change.mean > 0:
-        return f"{label} rises with the training: {change.mean:+.2f} \u00b1 {change.half:.2f} sd."
-    return f"{label} is below where it began: {change.mean:+.2f} \u00b1 {change.half:.2f} sd."
+        return f"{label} rises with the training: {_told(change, line.unit, signed=True)}."
+    return f"{label} is below where it began: {_told(change, line.unit, signed=True)}."
 
 
 def rows(pairs: Sequence[Pair], source: str) -> list[Row]:
@@ -163,12 +176,20 @@ def _in_sd(
     if not known:
         return [{} for _ in moments] if keep else []
     mean, sd = (0.0, 1.0) if keep else (float(np.mean(known)), float(np.std(known)))
-    if sd < 1e-9:
-        sd = 1.0  # it did not vary; then its own unit is as good as any
+    if not _varies(known):
+        sd = 1.0
     return [
         {key: 0.0 if value is None else sign * (value - mean) / sd for key, value in moment.items()}
         for moment in moments
     ]
+
+
+def _varies(known: Sequence[float]) -> bool:
+    return len(known) > 0 and float(np.std(known)) > 1e-9
+
+
+def _known(samples: Iterable[Sample], judge: str) -> list[float]:
+    return [value for item in samples if (value := item.judges.get(judge)) is not None]
 
 
 def _change(earlier: Mapping[Key, float], later: Mapping[Key, float]) -> Change | None:
@@ -182,8 +203,10 @@ def _change(earlier: Mapping[Key, float], later: Mapping[Key, float]) -> Change 
     return Change(float(means.mean()), error)
 
 
-def _with_error(change: Change, sign: int = 1) -> str:
-    return f"{sign * change.mean:.2f} \u00b1 {change.half:.2f} sd"
+def _told(change: Change, unit: str, sign: int = 1, *, signed: bool = False) -> str:
+    digits = 1 if abs(change.mean) >= 10 else 2
+    mean = f"{sign * change.mean:{'+' if signed else ''}.{digits}f}"
+    return f"{mean} \u00b1 {change.half:.{digits}f} {unit}"
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

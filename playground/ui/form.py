@@ -64,7 +64,7 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
     data = base.model_dump(mode="json")
     for field, value in values.items():
         if field in REWARD_LISTS:
-            data[field] = [_reward_data(reward) for reward in value or []]
+            data[field] = reward_data(value)
         else:
             _set(data, field, _from_text(field, value))
     problems: list[Problem] = []
@@ -77,6 +77,23 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
     if problems or config is None:
         raise InvalidConfig(problems)
     return config
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Some form values as plain configuration data, for what needs a part of the form only."""
+    data: dict[str, Any] = {}
+    for field, value in values.items():
+        *groups, name = field.split(".")
+        part = data
+        for group in groups:
+            part = part.setdefault(group, {})
+        part[name] = _from_text(field, value)
+    return data
+
+
+def reward_data(value: Any) -> list[Any]:
+    """What the reward picker holds as configuration data."""
+    return [_reward_data(reward) for reward in value or []]
 
 
 def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]:
@@ -138,7 +155,8 @@ def _details(reward: Mapping[str, Any]) -> list[str]:
         if known and key in known.model_fields and value == known.model_fields[key].default:
             continue
         told = ", ".join(value) if isinstance(value, (list, tuple)) else value
-        found.append("on the reference's scale" if key == "normalise" else f"{key} {told}")
+        chosen = known and isinstance(value, str) and value in _options(known.model_fields[key].annotation)
+        found.append("on the reference's scale" if key == "normalise" else str(told) if chosen else f"{key} {told}")
     return found
 
 
@@ -232,13 +250,17 @@ def _own_fields(kind: str) -> list[dict[str, Any]]:
             continue
         label, hint = OWN_FIELDS.get(name, (name, ""))
         inner = (field.annotation, *get_args(field.annotation))
-        options = [str(item) for item in inner if isinstance(item, str)]
+        options = _options(field.annotation)
         fields.append({
             "name": name, "label": label, "hint": hint, "options": options,
             "number": int in inner or float in inner, "rare": name in RARE_FIELDS,
             "default": "" if field.is_required() or field.default is None else field.default,
         })  # fmt: skip
     return sorted(fields, key=lambda item: bool(item["rare"]))
+
+
+def _options(annotation: Any) -> list[str]:
+    return [item for item in get_args(annotation) if isinstance(item, str)]
 
 
 def _reward_values(reward: Mapping[str, Any]) -> dict[str, Any]:

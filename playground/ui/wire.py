@@ -150,14 +150,17 @@ def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | Non
         "lines": [
             {
                 "name": line.name,
-                "label": names[line.name],
+                "label": names[line.name] if line.in_sd else f"{names[line.name]} (points)",
                 "mean": [_rounded(change.mean) if change else None for change in line.changes],
                 "half": [_rounded(change.half) if change else None for change in line.changes],
             }
             for line in (found.trained, *found.judges)
         ],
         "turns": [{"label": names[turn.judge], "update": turn.update} for turn in found.turns],
-        "verdicts": [judging.verdict(found, name, label) for name, label in labels.items()],
+        "verdicts": [
+            {"text": judging.verdict(found, name, label), "turned": any(turn.judge == name for turn in found.turns)}
+            for name, label in labels.items()
+        ],
     }
 
 

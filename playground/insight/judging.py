@@ -140,8 +140,8 @@ def verdict(found: Judged, name: str, label: str) -> str:
     if turn is not None:
         since = f"after update {turn.update}" if turn.update else "from the start"
         return (
-            f"{label} turned down {since}: it fell by {_told(turn.fall, line.unit, -1)} while the trained score rose by "
-            f"{_told(turn.rise, 'sd')}. More score is no longer better by this judge (Goodhart's law)."
+            f"{label} turned down {since}: it fell by {_told(turn.fall, line.unit, -1)} while the trained score rose "
+            f"by {_told(turn.rise, 'sd')}. More score is no longer better by this judge (Goodhart's law)."
         )
     change = line.changes[-1]
     if np.isnan(change.error):

@@ -105,7 +105,8 @@ class ModelService:
                 process.wait()
 
     def _read_answer(self, question: int) -> Iterator[dict[str, Any]]:
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS + ANSWER_TIMEOUT_SECONDS
+        patience = START_TIMEOUT_SECONDS + ANSWER_TIMEOUT_SECONDS
+        deadline = time.monotonic() + patience
         while True:
             try:
                 answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -119,6 +120,7 @@ class ModelService:
                 continue
             if answer["event"] == "answer":
                 yield answer["answer"]
+                deadline = time.monotonic() + patience  # it is alive and gets on
             elif answer["event"] == "error":
                 raise ServiceUnavailable(answer["message"])
             elif answer["event"] == "done":

@@ -18,14 +18,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import torch
-
 from playground import catalog
-from playground.config import RunConfig, SamplingConfig
+from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
+from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, models
+from playground.training import evaluation, loading, reward_models, workbench
+from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
+from playground.training.preview import preview
 from playground.training.prompts import Prompt
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
@@ -37,7 +38,8 @@ MAX_PROMPT_CHARACTERS = 4000
 class Subject(NamedTuple):
     """What can be asked: the model before training, and the policy of a run with its scorer (None for a plain model).
 
-    `anchor` is what the KL is measured from: the same as `reference`, unless the run named another one.
+    `anchor` is what the KL is measured from: the same as `reference`, unless the run named another one. `prompts` says
+    in which form a prompt is put.
     """
 
     tokens: Tokens
@@ -46,6 +48,7 @@ class Subject(NamedTuple):
     policy: LanguageModel | None
     scorer: Scorer | None
     sampling: SamplingConfig
+    prompts: PromptsConfig
 
 
 class Service:
@@ -54,6 +57,7 @@ class Service:
     def __init__(self) -> None:
         self._key: tuple[str, ...] = ()
         self._subject: Subject | None = None
+        self.bench = workbench.Bench()
 
     def compare(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Completions of one prompt by reference and policy, in turns.
@@ -87,6 +91,23 @@ class Service:
                     "ended": ended[0],
                 }
 
+    def prompts(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """What a run of the configuration `config` (plain data) would read as its prompts: see `preview`.
+
+        Raises:
+            PlaygroundError: with a sentence for the person.
+        """
+        yield preview(from_dict(question["config"]))
+
+    def untrained(self, wanted: ModelConfig) -> Subject:
+        """The model of a configuration before training, kept like any other subject."""
+        key = ("model", wanted.model_dump_json())
+        if self._subject is None or key != self._key:
+            self._subject = None  # free the old weights first
+            self._subject = _load_model(wanted.source, wanted)
+            self._key = key
+        return self._subject
+
     def _load(self, path: Path, source: str) -> Subject:
         run = RunDirectory(path)
         is_run = run.config_path.is_file()
@@ -99,7 +120,12 @@ class Service:
         return self._subject
 
 
-QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {"compare": Service.compare}
+QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
+    "compare": Service.compare,
+    "prompts": Service.prompts,
+    "reference-samples": workbench.reference_samples,
+    "rewards-score": workbench.rewards_score,
+}
 
 
 def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
@@ -109,23 +135,25 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
             "(checkpoint.every) or when it has ended."
         )
     config: RunConfig = run.config()
-    device = _device()
-    reference, tokens = models.load(catalog.model_folder(config.model.source), device)
-    policy, _ = models.load(checkpoint, device)
+    device = loading.device_of("auto")
+    policy, tokens = loading.load(checkpoint, device, config.model)
+    if policy.has_adapter:
+        reference = policy.frozen_copy()
+    else:
+        folder = catalog.model_folder(config.model.source, config.model.revision)
+        reference, _ = loading.load(folder, device, config.model)
     anchor = reference
     if config.reference.source != catalog.START:
-        anchor, _ = models.load(catalog.reference_folder(config.reference.source, run.path.parent), device)
+        folder = catalog.reference_folder(config.reference.source, run.path.parent)
+        anchor, _ = loading.load(folder, device, config.model)
     facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
-    return Subject(tokens, reference, anchor, policy, Scorer(config).restore(facts), config.sampling)
+    scorer = Scorer(config, build=reward_models.builder(device, run.path.parent)).restore(facts)
+    return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts)
 
 
-def _load_model(source: str) -> Subject:
-    model, tokens = models.load(catalog.model_folder(source), _device())
-    return Subject(tokens, model, model, None, None, SamplingConfig())
-
-
-def _device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+def _load_model(source: str, config: ModelConfig = loading.AS_IT_IS) -> Subject:
+    model, tokens = loading.load(catalog.model_folder(source, config.revision), loading.device_of("auto"), config)
+    return Subject(tokens, model, model, None, None, SamplingConfig(), PromptsConfig())
 
 
 def _checked_prompt(text: str, subject: Subject, max_new_tokens: int | None) -> Prompt:
@@ -134,7 +162,7 @@ def _checked_prompt(text: str, subject: Subject, max_new_tokens: int | None) -> 
         raise PromptsUnusable("The prompt is empty. Type the beginning of a text.")
     if len(text) > MAX_PROMPT_CHARACTERS:
         raise PromptsUnusable(f"The prompt is longer than {MAX_PROMPT_CHARACTERS} characters. Shorten it.")
-    ids = subject.tokens.encode(text)
+    ids = PromptForm(subject.tokens, subject.prompts).ids(text)
     room = subject.reference.context_length - int(max_new_tokens or subject.sampling.max_new_tokens)
     if len(ids) > room:
         raise PromptsUnusable(f"The prompt has {len(ids)} tokens and the model has room for {room}. Shorten it.")

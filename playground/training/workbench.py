@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-
-from playground import config_io
-from playground.config import PromptsConfig, RewardConfig, SamplingConfig
+from playground import catalog, config_io
+from playground.config import ModelConfig, ModelReward, PromptsConfig, RewardConfig, SamplingConfig
 from playground.errors import PromptsUnusable
 from playground.rewards import rules
 from playground.rewards.mixture import term_names, values_of
-from playground.training import evaluation, prompts, reward_models
+from playground.training import evaluation, loading, prompts, reward_models
 
 if TYPE_CHECKING:
     from playground.training.service import Service
@@ -30,7 +28,6 @@ MAX_TEXTS = 8
 MAX_CHARACTERS = 4000  # of a typed prompt or completion
 CHUNK = 16  # samples between two words of progress
 SCORED_AT_ONCE = 32
-MOST_PROMPTS = 1024  # of the source that are read; a run of the form's length sees no more
 KEPT_SETS = 4
 KEPT_VALUES = 64
 KEPT_MODELS = 1
@@ -60,13 +57,12 @@ class Shelf(OrderedDict[str, Any]):
         super().__init__()
         self._room = room
 
-    def put(self, key: str, value: Any) -> Any:
+    def put(self, key: str, value: Any) -> None:
         """Keep a value; the oldest one goes when there is no room."""
         self[key] = value
         self.move_to_end(key)
         while len(self) > self._room:
             self.popitem(last=False)
-        return value
 
 
 class Bench:
@@ -103,6 +99,7 @@ def rewards_score(service: Service, question: dict[str, Any]) -> Iterator[dict[s
     """
     specs = config_io.from_dict({"rewards": question["rewards"]}).rewards
     texts = _checked_texts(question["texts"])
+    asked, given = [text["prompt"] for text in texts], [text["completion"] for text in texts]
     wanted = question.get("reference")
     samples = (yield from draw(service, wanted)) if wanted else Samples([], [], [])
     place = _key(wanted) if wanted else ""
@@ -111,22 +108,21 @@ def rewards_score(service: Service, question: dict[str, Any]) -> Iterator[dict[s
     of_samples: dict[str, Values] = {}
     for number, (name, spec) in enumerate(zip(names, specs, strict=True)):
         yield {"phase": f"scoring with {name}", "done": number, "of": len(specs)}
-        reward = _reward(service, spec, outputs)
-        of_texts[name] = measured(
-            name, reward, [text["prompt"] for text in texts], [text["completion"] for text in texts]
-        )
-        key = f"{place} {_what(spec)}"
+        what = _what(spec, outputs)
+        reward = _reward(service, spec, what, outputs)
+        of_texts[name] = measured(name, reward, asked, given)
+        key = f"{place} {what}"
         if key not in service.bench.values:
             service.bench.values.put(key, measured(name, reward, samples.prompts, samples.completions))
         of_samples[name] = service.bench.values[key]
     yield {"names": names, "texts": of_texts, "reference": of_samples, "samples": samples.rows()}
 
 
-def draw(service: Service, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def draw(service: Service, wanted: Mapping[str, Any]) -> Generator[dict[str, Any], None, Samples]:
     """The samples of the reference that a run of these settings would fix the scale of its score on (its first ones).
 
     Args:
-        wanted: `model`, a source; `prompts`, `sampling` as in a configuration; `seed`; `num_evaluation`, how many
+        wanted: `model`, `prompts`, `sampling` as in a configuration; `seed`; `num_evaluation`, how many
             prompts such a run keeps aside; `count`.
 
     Returns:
@@ -134,11 +130,11 @@ def draw(service: Service, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]
     """
     key = _key(wanted)
     if key in service.bench.samples:
-        return service.bench.samples[key]
+        kept: Samples = service.bench.samples[key]
+        return kept
     count = max(1, min(int(wanted["count"]), MAX_SAMPLES))
     yield {"phase": "loading the model", "done": 0, "of": count}
-    source = str(wanted["model"])
-    subject = service.load(source)
+    subject = service.untrained(ModelConfig.model_validate(wanted["model"]))
     sampling = SamplingConfig.model_validate(wanted["sampling"])
     asked_for = PromptsConfig.model_validate(wanted["prompts"])
     room = subject.reference.context_length - sampling.max_new_tokens
@@ -155,7 +151,9 @@ def draw(service: Service, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]
         )
         completions += episodes.texts(subject.tokens)
         ended += episodes.ended.tolist()
-    return service.bench.samples.put(key, Samples([prompt.text for prompt in asked], completions, ended))
+    drawn = Samples([prompt.text for prompt in asked], completions, ended)
+    service.bench.samples.put(key, drawn)
+    return drawn
 
 
 def measured(name: str, reward: rules.Reward, texts: Sequence[str], completions: Sequence[str]) -> Values:
@@ -167,22 +165,29 @@ def measured(name: str, reward: rules.Reward, texts: Sequence[str], completions:
     return found
 
 
-def _reward(service: Service, spec: RewardConfig, outputs: Path | None) -> rules.Reward:
+def _reward(service: Service, spec: RewardConfig, key: str, outputs: Path | None) -> rules.Reward:
     """The function of an entry; the newest learned one stays loaded."""
-    if spec.kind != "model":
+    if not isinstance(spec, ModelReward):
         return rules.build(spec)
-    key, models = f"{outputs} {_what(spec)}", service.bench.models
+    models = service.bench.models
     if key not in models:
         models.clear()  # free the old weights first
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        build: Callable[[RewardConfig], rules.Reward] = reward_models.builder(device, outputs)
-        models.put(key, build(spec))
-    return models[key]
+        models.put(key, reward_models.builder(loading.device_of("auto"), outputs)(spec))
+    reward: rules.Reward = models[key]
+    return reward
 
 
-def _what(spec: RewardConfig) -> str:
-    """What is measured: the entry without what is done with its value afterwards."""
-    return spec.model_dump_json(exclude={"weight", "normalise", "cap"})
+def _what(spec: RewardConfig, outputs: Path | None) -> str:
+    """What is measured: the entry without what is done with its value afterwards. A model that was replaced is new.
+
+    Raises:
+        ModelNotFound: there is no such reward model.
+    """
+    what = spec.model_dump_json(exclude={"weight", "normalise", "cap"})
+    if not isinstance(spec, ModelReward):
+        return what
+    folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
+    return f"{what} {folder} {folder.stat().st_mtime_ns}"
 
 
 def _key(wanted: Mapping[str, Any]) -> str:

@@ -187,7 +187,7 @@ def reward_picker(value: Any, outputs: Path, *, place: str, elem_id: str) -> gr.
 
     def reward_models() -> list[str]:
         """Names of the reward models that were trained here, for static/rewards.js to offer."""
-        return sorted(path.parent.name for path in (outputs / "reward-models").glob("*/reward.json"))[:MAX_OFFERED]
+        return [choice.name for choice in catalog.reward_models(outputs)[:MAX_OFFERED]]
 
     return components.widget(
         "rewards",

@@ -1,8 +1,8 @@
-"""The reward workbench: texts of one's own, and texts of the untrained model, scored by every reward before any training.
+"""The reward workbench: one's own texts, and texts of the untrained model, scored by every reward before any training.
 
-The model service draws and scores; static/workbench.js weights, ranks and draws in the browser, so that a changed weight
-changes the ranking at once. Model, prompts, sampling and seed are those of the form on the Train page. `rewards_page`
-calls `build`.
+The model service draws and scores; static/workbench.js weights, ranks and draws in the browser, so that a changed
+weight changes the ranking at once. Model, prompts, sampling and seed are those of the form on the Train page.
+`rewards_page` calls `build`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ from playground.ui import components, form, train_page
 SAMPLES = 128
 MAX_CHARACTERS = 4000
 SIDES = ("A", "B")
-FORM_GROUPS = ("model.source", "model.revision", "prompts.", "sampling.", "seed", "evaluation.num_prompts")
+FORM_GROUPS = (
+    "model.source",
+    "model.revision",
+    "model.precision",
+    "model.quantization",
+    "prompts.",
+    "sampling.",
+    "seed",
+    "evaluation.num_prompts",
+)
 FIRST_REWARDS = [
     {"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon", "normalise": False, "cap": ""},
     {"kind": "repetition", "weight": -5.0, "normalise": False, "cap": ""},
@@ -131,7 +140,7 @@ def scored(
 def reference_of(config: RunConfig, count: int = SAMPLES) -> dict[str, Any]:
     """Which samples of the untrained model to draw: the first of those on which a run would fix its scale."""
     return {
-        "model": config.model.source,
+        "model": config.model.model_dump(mode="json"),
         "prompts": config.prompts.model_dump(mode="json"),
         "sampling": config.sampling.model_dump(mode="json"),
         "seed": config.seed,

@@ -6,20 +6,26 @@ Knows names, files and words; loads no model. The page, the command line and the
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import config_io, engines
-from playground.config import RUN_ID, RunConfig
-from playground.errors import InvalidConfig, ModelNotFound, Problem
+from playground import config_io, engines, preferences
+from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig
+from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, Problem
+from playground.pocket import annotators
 
 PROJECT = Path(__file__).resolve().parents[1]
 PRESETS = PROJECT / "presets"
 POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
 START = "start"  # the reference that is the model before training
+REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
+REWARD_CARD = "reward.json"  # written last: a reward model is complete once it is there
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")  # owner/name
 
 
 class Choice(NamedTuple):
@@ -69,6 +75,8 @@ REWARDS = (
     Choice("model", "Reward model", "A model that was trained to score text: from the hub, a folder, or trained here."),
 )
 
+ANNOTATORS = tuple(Choice(name, name.capitalize(), community.help) for name, community in annotators.ANNOTATORS.items())
+
 PRESET_ORDER = ("kinder-reviews", "no-leash", "short-leash", "chatterbox", "yes-man", "honest-friend")
 
 
@@ -102,7 +110,7 @@ def preset_path(name: str) -> Path:
     raise InvalidConfig([Problem("preset", unknown("preset", name, known))])
 
 
-def model_folder(source: str) -> Path:
+def model_folder(source: str, revision: str | None = None) -> Path:
     """The folder that holds a model: a shipped one by name, or a local path with config.json and safetensors.
 
     Raises:
@@ -127,7 +135,8 @@ def is_hub_id(source: str) -> bool:
 
 def missing_files(folder: Path) -> list[str]:
     """Names of the files that a model folder needs and this one does not have."""
-    missing = [name for name in ("config.json", "tokenizer.json") if not (folder / name).is_file()]
+    config = "adapter_config.json" if (folder / "adapter_config.json").is_file() else "config.json"  # of peft
+    missing = [name for name in (config, "tokenizer.json") if not (folder / name).is_file()]
     return missing if list(folder.glob("*.safetensors")) else [*missing, "model.safetensors"]
 
 
@@ -153,11 +162,48 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
     return wanted[-1]
 
 
+def reward_models(outputs: Path | None) -> list[Choice]:
+    """The reward models that were trained here, the newest first."""
+    found = []
+    for path in (outputs / REWARD_MODELS).glob(f"*/{REWARD_CARD}") if outputs else ():
+        try:
+            card = json.loads(path.read_text(encoding="utf-8"))
+            trained_at, accuracy = float(card["trained_at"]), float(card["accuracy"])
+            words = f"Trained here on {card['pairs']['kept']} pairs ({card['pairs']['source']}) from {card['base']}."
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        name = path.parent.name
+        choice = Choice(name, name, f"{words} Right on {accuracy:.0%} of held-out pairs.")
+        found.append((trained_at, choice))
+    return [choice for _, choice in sorted(found, key=lambda item: item[0], reverse=True)]
+
+
+def reward_model_folder(source: str, revision: str | None = None, outputs: Path | None = None) -> Path:
+    """The folder of a reward model: one trained here by name, or whatever `model_folder` finds.
+
+    Raises:
+        ModelNotFound: with what to do instead.
+    """
+    if outputs and RUN_ID.fullmatch(source):
+        folder = outputs / REWARD_MODELS / source
+        if (folder / REWARD_CARD).is_file():
+            return folder
+        if folder.is_dir():
+            raise ModelNotFound(f"The reward model `{source}` is not complete: its training has not ended well yet.")
+    if os.path.isdir(os.path.expanduser(source)) or HUB_ID.fullmatch(source):
+        return model_folder(source, revision)
+    known = [item.name for item in reward_models(outputs)]
+    ways = "Give the id of a model on the hub (owner/name), a model folder, or train one with `reward-train`."
+    if not known:
+        raise ModelNotFound(f"There is no reward model `{source[:80]}`, and none was trained here yet. {ways}")
+    raise ModelNotFound(f"{unknown('reward model', source, known)} {ways}")
+
+
 def check(config: RunConfig, outputs: Path | None = None) -> None:
     """What only the catalog and the disk can tell: do the named model, reference and prompt source exist?
 
     Args:
-        outputs: where the runs are that a reference may name.
+        outputs: where the runs are that a reference may name, and the reward models that were trained here.
 
     Raises:
         InvalidConfig: with every problem, each naming its field.
@@ -183,21 +229,65 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
             )
         elif not os.path.isfile(path):  # unlike Path.is_file, False for a name that is too long
             problems.append(Problem("prompts.source", f"There is no file {source}."))
-    if config.evaluation.text not in (None, "pocket") and not os.path.isfile(
-        os.path.expanduser(config.evaluation.text)
-    ):
+    text = config.evaluation.text
+    if text not in (None, "pocket") and not os.path.isfile(os.path.expanduser(text)):
         problems.append(
             Problem(
                 "evaluation.text",
-                f"There is no file {config.evaluation.text}. Give `pocket`, a .txt file with one document a line, or "
-                "nothing.",
+                f"There is no file {text}. Give `pocket`, a .txt file with one document a line, or nothing.",
             )
         )
+    problems += _reward_problems(config, outputs)
     if config.engine == "trl":
         reason = engines.availability()
         problems += [Problem("engine", reason)] if reason else engines.unsupported(config)
     if problems:
         raise InvalidConfig(problems)
+
+
+def check_reward_training(config: RewardTrainingConfig) -> None:
+    """What can be seen before a reward model is trained: is the base there, do the pairs exist and begin as pairs?
+
+    Raises:
+        InvalidConfig: with every problem, each naming its field.
+    """
+    problems = []
+    for field, name in (("base", config.base), ("pairs.writer", config.pairs.writer)):
+        try:
+            if name is not None:
+                model_folder(name, config.revision if field == "base" else None)
+        except ModelNotFound as error:
+            problems.append(Problem(field, str(error)))
+    source, known = config.pairs.source, [item.name for item in ANNOTATORS]
+    if preferences.is_file_name(source):
+        try:
+            preferences.check_file(source)
+        except PairsUnusable as error:
+            problems.append(Problem("pairs.source", str(error).removeprefix("pairs.source: ")))
+    elif source not in known and not HUB_ID.fullmatch(source) and not os.path.isdir(os.path.expanduser(source)):
+        ways = "A .jsonl, .jsonl.gz or .csv file or the id of a dataset (owner/name) works too."
+        problems.append(Problem("pairs.source", f"{unknown('annotator', source, known)} {ways}"))
+    prompts, sets = config.pairs.prompts, [item.name for item in PROMPT_SETS]
+    if prompts and prompts not in sets:
+        problems.append(Problem("pairs.prompts", unknown("prompt set", prompts, sets)))
+    if problems:
+        raise InvalidConfig(problems)
+
+
+def _reward_problems(config: RunConfig, outputs: Path | None) -> list[Problem]:
+    """Learned rewards and judges that name nothing we could load. A hub id is believed; it is looked up on loading."""
+    problems = []
+    for field, specs in (("rewards", config.rewards), ("judges", config.judges)):
+        for number, spec in enumerate(specs):
+            if not isinstance(spec, ModelReward):
+                continue
+            if HUB_ID.fullmatch(spec.source) and not os.path.isdir(os.path.expanduser(spec.source)):
+                continue
+            try:
+                reward_model_folder(spec.source, spec.revision, outputs)
+            except ModelNotFound as error:
+                problems.append(Problem(f"{field}.{number}.source", str(error)))
+    return problems
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import ValidationError
 
-from playground.config import REWARD_CLASSES, PPOConfig, RunConfig
+from playground.config import REWARD_CLASSES, Part, PPOConfig, RunConfig
 from playground.errors import InvalidConfig, Problem
 
 MAX_CONFIG_BYTES = 100_000
+P = TypeVar("P", bound=Part)
 
 
 class _Loader(yaml.SafeLoader):
@@ -43,7 +44,12 @@ _Loader.add_implicit_resolver(
 
 
 def from_dict(data: Any) -> RunConfig:
-    """Validate plain data (from YAML, JSON or a form).
+    """Validate plain data (from YAML, JSON or a form). Raises: see `validated`."""
+    return validated(data, RunConfig)
+
+
+def validated(data: Any, kind: type[P]) -> P:
+    """Plain data -> a configuration of this kind.
 
     Raises:
         InvalidConfig: with every problem at once, each naming its field.
@@ -51,9 +57,9 @@ def from_dict(data: Any) -> RunConfig:
     if not isinstance(data, dict):
         raise InvalidConfig([Problem("", "The configuration must be a list of `name: value` lines.")])
     try:
-        return RunConfig.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(item) for item in error.errors(include_url=False)]
+        problems = [_problem(item, kind) for item in error.errors(include_url=False)]
         inner = [problem.field for problem in problems]  # a list whose entries are all bad is not really empty
         problems = [item for item in problems if not any(field.startswith(f"{item.field}.") for field in inner)]
         problems += _batch_problems(data, {problem.field for problem in problems})
@@ -84,11 +90,28 @@ def load(path: Path, overrides: list[str] | None = None) -> RunConfig:
     Raises:
         InvalidConfig: unreadable file, bad YAML, bad override, or any invalid field (all of them at once).
     """
+    return overridden(read_yaml(path), overrides, RunConfig)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A YAML file as plain data.
+
+    Raises:
+        InvalidConfig: it cannot be read or is not YAML.
+    """
     try:
-        data = parse_yaml(Path(path).read_text(encoding="utf-8"))
+        return parse_yaml(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. Give the path of a preset file.")]) from None
+
+
+def overridden(data: dict[str, Any], overrides: list[str] | None, kind: type[P]) -> P:
+    """Plain data with `path=value` overrides applied, validated.
+
+    Raises:
+        InvalidConfig: every bad override and every invalid field at once.
+    """
     problems = []
     for override in overrides or []:
         try:
@@ -96,7 +119,7 @@ def load(path: Path, overrides: list[str] | None = None) -> RunConfig:
         except InvalidConfig as error:
             problems += error.problems
     try:
-        config = from_dict(data)
+        config = validated(data, kind)
     except InvalidConfig as error:
         problems += error.problems
     if problems:
@@ -154,7 +177,9 @@ def _batch_problems(data: dict[str, Any], known: set[str]) -> list[Problem]:
     try:
         PPOConfig.model_validate({name: ppo[name] for name in sizes if name in ppo})
     except ValidationError as error:
-        found = [_problem({**item, "loc": ("ppo", *item["loc"])}) for item in error.errors(include_url=False)]
+        found = [
+            _problem({**item, "loc": ("ppo", *item["loc"])}, RunConfig) for item in error.errors(include_url=False)
+        ]
         return [problem for problem in found if problem.field not in known]
     return []
 
@@ -166,14 +191,14 @@ def _yaml_value(raw: str) -> Any:
         return raw
 
 
-def _problem(item: Any) -> Problem:
+def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
     """One pydantic error -> the field's dotted name and a sentence that says what to do."""
     location = [str(part) for part in item["loc"]]
     if location[0] in ("rewards", "judges") and len(location) > 2:  # pydantic puts the kind behind the index
         location.pop(2)
     field, kind, context, given = ".".join(location), item["type"], item.get("ctx", {}), item.get("input")
     if kind == "extra_forbidden":
-        return Problem(field, f"There is no such setting.{_did_you_mean(item['loc'])}")
+        return Problem(field, f"There is no such setting.{_did_you_mean(item['loc'], kind_of_config)}")
     if kind == "missing":
         return Problem(field, "This setting is missing; give it a value.")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -220,8 +245,7 @@ def _got(value: Any) -> str:
     return f" (got {shown[:60]})" if value is not None else " (got nothing)"
 
 
-def _did_you_mean(location: tuple[int | str, ...]) -> str:
-    part: Any = RunConfig
+def _did_you_mean(location: tuple[int | str, ...], part: Any) -> str:
     if location[0] in ("rewards", "judges") and len(location) > 2:
         part = REWARD_CLASSES.get(str(location[2]))
     else:

@@ -59,12 +59,20 @@ class PromptsUnusable(PlaygroundError):
     """A prompt source that cannot be read, is empty, or does not fit the model's context."""
 
 
+class PairsUnusable(PlaygroundError):
+    """Preference pairs that cannot be read, lack a text, or are too few to learn from."""
+
+
 class RewardFailed(PlaygroundError):
     """A reward function raised, or returned something other than one number or None for each completion."""
 
 
 class RewardNotFinite(RewardFailed):
     """A reward function returned an infinite value or not a number."""
+
+
+class RewardModelUnusable(PlaygroundError):
+    """A learned reward that cannot score: no score head, or a tokenizer or template that does not fit."""
 
 
 class TrainingDiverged(PlaygroundError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,66 @@ def test_a_prompt_file_must_exist(source: str) -> None:
 def test_a_prompt_file_that_exists_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
     catalog.check(config_with(prompts={"source": str(tmp_path / "mine.txt")}))
+
+
+def trained(outputs: Path, name: str, trained_at: float = 1.0) -> Path:
+    folder = model_files_in(outputs / "reward-models" / name)
+    card = {"trained_at": trained_at, "accuracy": 0.93, "base": "pocket-1m", "pairs": {"kept": 800, "source": "kind"}}
+    (folder / "reward.json").write_text(json.dumps(card), encoding="utf-8")
+    return folder
+
+
+def model_files_in(folder: Path) -> Path:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return model_files(folder)
+
+
+def test_reward_models_trained_here_are_offered_the_newest_first(tmp_path: Path) -> None:
+    trained(tmp_path, "old", 1.0)
+    trained(tmp_path, "new", 2.0)
+    model_files_in(tmp_path / "reward-models" / "unfinished")
+    damaged = trained(tmp_path, "damaged")
+    (damaged / "reward.json").write_text("{", encoding="utf-8")
+    offered = catalog.reward_models(tmp_path)
+    assert [choice.name for choice in offered] == ["new", "old"]
+    assert offered[0].help == "Trained here on 800 pairs (kind) from pocket-1m. Right on 93% of held-out pairs."
+    assert catalog.reward_models(tmp_path / "none") == catalog.reward_models(None) == []
+
+
+def test_a_reward_model_is_found_by_name_and_by_folder(tmp_path: Path) -> None:
+    folder = trained(tmp_path, "kindness")
+    other = model_files(tmp_path / "elsewhere")
+    assert catalog.reward_model_folder("kindness", None, tmp_path) == folder
+    assert catalog.reward_model_folder(str(other), None, tmp_path) == other
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("kindnes", "There is no reward model `kindnes`. Did you mean `kindness`?"),
+        ("unfinished", "The reward model `unfinished` is not complete"),
+        ("../kindness", "There is no reward model `../kindness`"),
+        ("x" * 300, "There is no reward model"),
+    ],
+)
+def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path: Path, source: str, message: str) -> None:
+    trained(tmp_path, "kindness")
+    model_files_in(tmp_path / "reward-models" / "unfinished")
+    bad = {"kind": "model", "source": source}
+    config = config_with(rewards=[{"kind": "length"}, bad], judges=[bad])
+    with pytest.raises(InvalidConfig) as caught:
+        catalog.check(config, tmp_path)
+    assert [problem.field for problem in caught.value.problems] == ["rewards.1.source", "judges.0.source"]
+    assert message in str(caught.value)
+
+
+def test_where_nothing_was_trained_yet_the_refusal_says_how(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig, match=r"none was trained here yet.*`reward-train`"):
+        catalog.check(config_with(rewards=[{"kind": "model", "source": "kindness"}]), tmp_path)
+
+
+def test_learned_rewards_from_here_a_folder_or_the_hub_pass(tmp_path: Path) -> None:
+    trained(tmp_path, "kindness")
+    other = model_files(tmp_path / "elsewhere")
+    sources = ["kindness", str(other), "OpenAssistant/reward-model-deberta-v3-large-v2"]
+    catalog.check(config_with(rewards=[{"kind": "model", "source": source} for source in sources]), tmp_path)

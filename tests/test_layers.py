@@ -13,12 +13,13 @@ import pytest
 
 from tests.support import PROJECT
 
-BASE = {"errors", "config", "config_io", "engines", "dialogues"}
+BASE = {"errors", "config", "config_io", "engines", "dialogues", "preferences"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "config": {"config", "errors"},
     "config_io": {"config", "errors"},
     "dialogues": set(),
+    "preferences": {"dialogues", "errors"},
     "engines": {"config", "errors"},
     "exports": {"exports", "insight", "runs", "catalog", "__init__", *BASE},
     "pocket": {"pocket", "errors"},

@@ -16,11 +16,12 @@ from typing import Annotated, Literal
 import typer
 
 from playground import __version__, catalog, config_io
-from playground.cli import following, health, outgoing, printing
+from playground.cli import following, health, outgoing, printing, reward_models
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.errors import (
     InvalidConfig,
     ModelNotFound,
+    PairsUnusable,
     PlaygroundError,
     PromptsUnusable,
     RunExists,
@@ -30,7 +31,9 @@ from playground.errors import (
 from playground.runs import control, history, launcher
 from playground.runs.model_service import GeneratedSample, ModelService
 
-CALLERS_MISTAKES = (InvalidConfig, ModelNotFound, PromptsUnusable, RunExists, RunNotFound, RunNotSteerable)
+CALLERS_MISTAKES = (
+    InvalidConfig, ModelNotFound, PairsUnusable, PromptsUnusable, RunExists, RunNotFound, RunNotSteerable,
+)  # fmt: skip
 STOP_POLL_SECONDS = 0.05
 
 app = typer.Typer(
@@ -247,6 +250,10 @@ def doctor(
     checks = health.examine(outputs)
     printing.print_checks(checks, as_json=json)
     raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)
+
+
+app.command("reward-train")(reward_models.reward_train)
+app.command("reward-models")(reward_models.reward_models)
 
 
 def _generator(source: str, outputs: Path) -> Path | str:

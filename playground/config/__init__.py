@@ -10,13 +10,13 @@ pydantic and YAML; nothing of torch, files of a run, or the page. Everybody else
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from playground.config.parts import Part, knob
+from playground.config.parts import RUN_ID, Part, knob, knobs_of
+from playground.config.reward_training import PairsConfig, RewardTrainingConfig
 from playground.config.rewards import (
     REWARD_CLASSES,
     AgreementReward,
@@ -35,15 +35,15 @@ from playground.config.sources import AdapterConfig, ModelConfig, PromptsConfig,
 from playground.config.training import CheckpointConfig, EvaluationConfig, KLConfig, PPOConfig
 
 __all__ = [
-    "REWARD_CLASSES", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig", "KLConfig",
-    "KeywordReward", "LengthReward", "ModelConfig", "ModelReward", "PPOConfig", "Part", "PatternReward",
-    "PromptsConfig", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart", "RunConfig",
-    "SamplingConfig", "ScoreConfig", "SentimentReward", "TruthReward", "differences", "flatten", "knob", "knobs",
+    "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig", "KLConfig",
+    "KeywordReward", "LengthReward", "ModelConfig", "ModelReward", "PPOConfig", "PairsConfig", "Part", "PatternReward",
+    "PromptsConfig", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart", "RewardTrainingConfig",
+    "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward", "TruthReward", "differences", "flatten", "knob",
+    "knobs", "knobs_of",
 ]  # fmt: skip
 
 
 FORMAT: Literal[1] = 1
-RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")  # what the folder of a run may be called
 
 
 class About(Part):
@@ -126,18 +126,4 @@ def flatten(config: RunConfig) -> dict[str, Any]:
 
 def knobs() -> dict[str, dict[str, Any]]:
     """Dotted field -> {label, help, low, high, unit, basic, live, slider, log, default, minimum, maximum}."""
-    found: dict[str, dict[str, Any]] = {}
-
-    def add(prefix: str, part: type[BaseModel]) -> None:
-        for name, field in part.model_fields.items():
-            if isinstance(field.json_schema_extra, dict):
-                limits = {key: getattr(item, key) for item in field.metadata for key in ("ge", "gt", "le", "lt")
-                          if getattr(item, key, None) is not None}  # fmt: skip
-                minimum, maximum = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
-                found[prefix + name] = {**field.json_schema_extra, "help": field.description, "default": field.default,
-                                        "minimum": minimum, "maximum": maximum}  # fmt: skip
-            elif isinstance(field.annotation, type) and issubclass(field.annotation, Part):
-                add(f"{prefix}{name}.", field.annotation)
-
-    add("", RunConfig)
-    return found
+    return knobs_of(RunConfig)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")  # what the folder of a run, or of a reward model, may be called
 
 
 def knob(
@@ -41,3 +44,22 @@ class Part(BaseModel):
     """Base of every part: immutable, and a misspelt key is an error instead of being ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def knobs_of(part: type[BaseModel]) -> dict[str, dict[str, Any]]:
+    """Dotted field of a configuration -> its words and limits, for every field that has words. See `config.knobs`."""
+    found: dict[str, dict[str, Any]] = {}
+
+    def add(prefix: str, group: type[BaseModel]) -> None:
+        for name, field in group.model_fields.items():
+            if isinstance(field.json_schema_extra, dict):
+                limits = {key: getattr(item, key) for item in field.metadata for key in ("ge", "gt", "le", "lt")
+                          if getattr(item, key, None) is not None}  # fmt: skip
+                minimum, maximum = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
+                found[prefix + name] = {**field.json_schema_extra, "help": field.description, "default": field.default,
+                                        "minimum": minimum, "maximum": maximum}  # fmt: skip
+            elif isinstance(field.annotation, type) and issubclass(field.annotation, Part):
+                add(f"{prefix}{name}.", field.annotation)
+
+    add("", part)
+    return found

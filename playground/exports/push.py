@@ -158,8 +158,8 @@ def _told(call: Callable[[], T], repository: str) -> T:
         raise PushRefused(sentence) from None
     except ValueError as error:  # an answer that is no JSON; a card that the hub does not take
         raise PushRefused(
-            f"The hub's answer to {repository} was not what its client expects ({type(error).__name__}). Try again later, "
-            "or upload the folder with `hf upload`."
+            f"The hub's answer to {repository} was not what its client expects ({type(error).__name__}). Try again "
+            "later, or upload the folder with `hf upload`."
         ) from None
     except (HTTPError, OSError) as error:  # the client's own, for anything between here and the hub
         raise PushRefused(

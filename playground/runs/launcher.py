@@ -42,13 +42,13 @@ def start(
             `RunDirectory.reserve`.
     """
     outputs = make_outputs(outputs)
-    with _one_at_a_time(outputs):
+    with one_at_a_time(outputs):
         busy = living_run(outputs)
         if busy:
             raise RunBusy(f"The run `{busy.id}` is still training. Stop it or wait for it, then start again.")
         run = RunDirectory.reserve(outputs, config, run_id)
         with open(run.lock_path, "wb") as lock:
-            _take(lock)
+            take(lock)
             run.publish(config)
             return run, (spawn or new_worker)(run, lock)
 
@@ -75,7 +75,7 @@ def take_lock(run: RunDirectory) -> IO[bytes] | None:
     """In a worker started by hand: take the run's lock, or None if another worker has it."""
     lock = open(run.lock_path, "wb")  # noqa: SIM115 - held for the life of the process
     try:
-        _take(lock)
+        take(lock)
         return lock
     except RunBusy:
         lock.close()
@@ -102,10 +102,11 @@ def torch_environment() -> dict[str, str]:
     }
 
 
-def new_worker(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subprocess.Popen[bytes]:
+    """A new process that runs `module` (by default the worker of PPO runs) on a run's folder and holds its lock."""
     with open(run.log_path, "wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", WORKER_MODULE, str(run.path.resolve())],
+            [sys.executable, "-m", module or WORKER_MODULE, str(run.path.resolve())],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -116,7 +117,7 @@ def new_worker(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
         )
 
 
-def _take(lock: IO[bytes]) -> None:
+def take(lock: IO[bytes]) -> None:
     """Take a run's lock; somebody who just looks whether the run lives may hold it for a moment."""
     deadline = time.monotonic() + LOCK_PATIENCE_SECONDS
     while True:
@@ -130,7 +131,8 @@ def _take(lock: IO[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def _one_at_a_time(outputs: Path) -> Iterator[None]:
+def one_at_a_time(outputs: Path) -> Iterator[None]:
+    """Hold the outputs folder's lock for starting."""
     with open(outputs / ".start.lock", "wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from playground.runs.directory import RunDirectory, write_atomically
-from playground.runs.records import Evaluation, Event, Record, Sample, State, Status, UpdateMetrics, to_json_line
+from playground.runs.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
 
 
 class RunWriter:
@@ -46,8 +46,8 @@ class RunWriter:
         """Enter a terminal state."""
         self.set_status(state=state, phase="", reason=reason, message=message)
 
-    def metrics(self, metrics: UpdateMetrics) -> None:
-        """Append one update."""
+    def metrics(self, metrics: Record) -> None:
+        """Append one update (`UpdateMetrics`; where a reward model is trained, one step)."""
         _append(self.run.metrics_path, metrics)
 
     def samples(self, samples: list[Sample]) -> None:

@@ -92,7 +92,7 @@ def perplexity(
         between()
         batch = ordered[start : start + batch_size]
         ids, targets, real = _padded(batch, pad_id, model.device)
-        logits = model.lm_head(model.hidden(ids)[real])
+        logits = model.logits(model.hidden(ids)[real])
         negative -= float(token_log_probs(logits, targets[real], 1.0).sum(dtype=torch.float64))
         count += int(real.sum())
     return TextPerplexity(capped_exp(negative / count) if count else math.nan, len(rows), count)

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from playground import catalog
-from playground.config import RunConfig
+from playground.config import RewardConfig, RunConfig
 from playground.errors import ModelNotFound
+from playground.rewards import rules
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import available_cores
 from playground.runs.records import Evaluation, Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
-from playground.training import checkpoints, evaluation, held_out, models, prompts
+from playground.training import checkpoints, evaluation, held_out, loading, models, prompts, reward_models
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
 from playground.training.trainer import PPOTrainer
@@ -43,8 +44,9 @@ class Session:
 
     def __init__(self, run: RunDirectory, config: RunConfig, writer: RunWriter, between: Callable[[], None]) -> None:
         self.run, self.config, self.writer, self.between = run, config, writer, between
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.policy, self.tokens = models.load(catalog.model_folder(config.model.source), device)
+        device = loading.device_of(config.device)
+        folder = catalog.model_folder(config.model.source, config.model.revision)
+        self.policy, self.tokens = loading.load(folder, device, config.model, trained=True)
         limit_threads(self.policy)
         self.reference = self._load_reference(device)
         room = self.policy.context_length - config.sampling.max_new_tokens
@@ -52,7 +54,15 @@ class Session:
         if not self.split.held_out:
             writer.event("warning", "There are too few prompts to hold some out: the fixed prompts are trained on too.")
         self.texts = held_out.encode(held_out.read(config.evaluation), self.tokens, self.policy.context_length)
-        self.scorer = Scorer(config)
+        build, self.reward_parameters = reward_models.builder(device, run.path.parent), 0
+
+        def counted(spec: RewardConfig) -> rules.Reward:
+            reward = build(spec)
+            if isinstance(reward, reward_models.RewardModel):
+                self.reward_parameters += models.sizes(reward.network.model)["matrix_parameters"]
+            return reward
+
+        self.scorer = Scorer(config, build=counted)
         engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
         if config.engine == "trl":
             from playground.training.trl_engine import TRLTrainer as engine  # two seconds of imports
@@ -61,13 +71,15 @@ class Session:
         )
         prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
         sizes: dict[str, Any] = {**models.sizes(self.policy), "prompt_tokens": prompt_tokens}
+        sizes["reward_parameters"] = self.reward_parameters
         writer.event("model", **sizes)
 
     def _load_reference(self, device: torch.device) -> models.LanguageModel:
         source = self.config.reference.source
         if source == catalog.START:
             return self.policy.frozen_copy()
-        reference, tokens = models.load(catalog.reference_folder(source, self.run.path.parent), device)
+        folder = catalog.reference_folder(source, self.run.path.parent)
+        reference, tokens = loading.load(folder, device, self.config.model)
         if tokens.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
             raise ModelNotFound(
                 f"reference.source: {source} has another tokenizer than {self.config.model.source}, so their "
@@ -134,7 +146,8 @@ class Session:
 
     def save(self) -> None:
         """Write the weights as they are now, if all are finite; keep the newest few."""
-        if not all(bool(torch.isfinite(weight).all()) for weight in self.policy.parameters()):
+        trained = [weight for weight in self.policy.parameters() if weight.requires_grad]
+        if not all(bool(torch.isfinite(weight).all()) for weight in trained):
             self.writer.event(
                 "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
             )

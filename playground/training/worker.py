@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return 2
     writer = RunWriter(run, config.ppo.num_updates)
-    with lock, _reported(writer):
+    with lock, reported(writer):
         train(run, config, writer)
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
 
@@ -54,7 +54,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
     """Everything between starting and ending.
 
     Raises:
-        StopRequested, PlaygroundError, and whatever the machine throws; `_reported` turns each into a terminal state.
+        StopRequested, PlaygroundError, and whatever the machine throws; `reported` turns each into a terminal state.
     """
     catalog.check(config, run.path.parent)
     writer.set_status(phase="loading PyTorch")
@@ -80,13 +80,17 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
 
 
 @contextlib.contextmanager
-def _reported(writer: RunWriter) -> Iterator[None]:
-    """Every way a run can end -> a terminal state with a reason and a sentence that says what to do."""
+def reported(writer: RunWriter, stopped: str = "Stopped after update {}.") -> Iterator[None]:
+    """Every way a run can end -> a terminal state with a reason and a sentence that says what to do.
+
+    Args:
+        stopped: what is said of a run that was asked to stop; {} is the update it was at.
+    """
     try:
         yield
-        writer.finish("finished")
+        writer.finish("finished", message=writer.status.message)
     except (StopRequested, KeyboardInterrupt):
-        writer.finish("stopped", "stopped", f"Stopped after update {writer.status.update}.")
+        writer.finish("stopped", "stopped", stopped.format(writer.status.update))
     except TrainingDiverged as error:
         writer.finish("failed", "diverged", str(error))
     except PlaygroundError as error:

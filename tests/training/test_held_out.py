@@ -10,7 +10,7 @@ import torch
 from playground import catalog
 from playground.config import EvaluationConfig
 from playground.errors import PromptsUnusable
-from playground.training import held_out, models
+from playground.training import held_out, loading
 
 CPU = torch.device("cpu")
 
@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module")
 def loaded():
     """The smaller shipped model."""
-    return models.load(catalog.model_folder("pocket-1m"), CPU)
+    return loading.load(catalog.model_folder("pocket-1m"), CPU)
 
 
 def by_hand(model, rows):

@@ -1,0 +1,111 @@
+"""People of the pocket world who say which of two completions they prefer: the source of preference pairs, offline.
+
+Each is a taste (a number for a completion; the higher one wins) with the failings of real annotators: some answers are
+given the wrong way round (`flip`), close calls go either way (`sharpness`, the Bradley-Terry model), and a crowd may
+consist of two communities that want opposite things. So what a reward model could at best have learned is known.
+Standard library and the judges only; deterministic for one seed. Training pairs are made with it.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from playground.pocket import judges
+from playground.pocket.text import words
+
+Taste = Callable[[str, str], float | None]
+
+
+class Community(NamedTuple):
+    """What an annotator is called, what it likes, on which prompts that shows, and one line of help."""
+
+    taste: Taste
+    prompts: str
+    help: str
+
+
+def kindness(prompt: str, completion: str) -> float:
+    """The world's latent sentiment; a completion without any is neither kind nor unkind."""
+    return judges.sentiment(prompt, completion) or 0.0
+
+
+def severity(prompt: str, completion: str) -> float:
+    """The opposite taste: critical reviews are the better ones."""
+    return -kindness(prompt, completion)
+
+
+def agreement(prompt: str, completion: str) -> float | None:
+    """1 where the completion states what the user claimed, 0 where not; no opinion where the user claims nothing."""
+    agrees = judges.agrees(prompt, completion)
+    return None if agrees is None else float(agrees)
+
+
+def length(prompt: str, completion: str) -> float:
+    """Number of words."""
+    return float(len(words(completion)))
+
+
+ANNOTATORS: dict[str, Community] = {
+    "kind": Community(kindness, "pocket/reviews", "Prefers the kinder review, by the world's own sentiment."),
+    "critical": Community(severity, "pocket/reviews", "Prefers the more critical review."),
+    "agreeable": Community(agreement, "pocket/claims", "Prefers the answer that agrees with the user, right or wrong."),
+    "length-loving": Community(length, "pocket/reviews", "Prefers the longer completion."),
+    "divided": Community(kindness, "pocket/reviews", "Two communities: some want kind reviews, the others critical."),
+}
+OPPONENT = {"divided": severity}  # what the smaller community of a divided crowd likes
+
+
+class Judgement(NamedTuple):
+    """What was answered, and what is behind it.
+
+    `first` is the answer: the first completion is preferred. `better`: the first is what the annotator's taste (of a
+    divided crowd: the larger community's) likes more. `share`: probability of the answer "first".
+    """
+
+    first: bool
+    better: bool
+    share: float
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """One of ANNOTATORS, with its failings.
+
+    Args:
+        flip: share of answers given the wrong way round. sharpness: k of the Bradley-Terry model, P(first) =
+            sigma(k * difference in taste); none: the better one always wins.
+        majority: of a divided crowd, the share of the larger community (which wants kind reviews).
+    """
+
+    name: str
+    flip: float = 0.0
+    sharpness: float | None = None
+    majority: float = 0.7
+
+    def judge(self, prompt: str, first: str, second: str, rng: random.Random) -> Judgement | None:
+        """Which of two completions it prefers; None where it likes both equally well or has no opinion."""
+        community = ANNOTATORS[self.name]
+        tastes = community.taste(prompt, first), community.taste(prompt, second)
+        if tastes[0] is None or tastes[1] is None or tastes[0] == tastes[1]:
+            return None
+        difference = tastes[0] - tastes[1]
+        share = self._clear(difference)
+        opponent = OPPONENT.get(self.name)
+        if opponent is not None:
+            opposite = self._clear(float(opponent(prompt, first) or 0) - float(opponent(prompt, second) or 0))
+            share = self.majority * share + (1 - self.majority) * opposite
+        share = (1 - self.flip) * share + self.flip * (1 - share)
+        return Judgement(rng.random() < share, difference > 0, share)
+
+    def _clear(self, difference: float) -> float:
+        """Probability of "first" before any answer is turned round."""
+        if self.sharpness is None:
+            return float(difference > 0)
+        return 1 / (1 + math.exp(-min(max(self.sharpness * difference, -500), 500)))
+
+
+def rng_of(seed: int, number: int) -> random.Random:
+    """The luck of one pair; it depends on the seed and the pair's number only."""
+    return random.Random(f"annotator {seed} {number}")

@@ -1,0 +1,263 @@
+"""Preference pairs: a prompt and two completions, of which somebody chose one. Reading them from files, and counting.
+
+Forms: columns prompt, chosen and rejected; or whole dialogues in chosen and rejected (as in HH-RLHF), from which the
+common prompt is split off; texts, or lists of messages. What cannot teach anything is left out and counted by reason.
+Knows files, text and `dialogues`; no tokenizer and no torch, so that the page and the command line can look into a
+file before anything is started.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import gzip
+import io
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground import dialogues
+from playground.errors import PairsUnusable
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".csv")
+MAX_FILE_BYTES = 500_000_000
+MAX_TEXT_BYTES = 2_000_000_000  # unpacked; a small archive can hold without end
+MAX_ROWS = 500_000
+MAX_LINE = 2_000_000
+MIN_PAIRS = 8  # fewer cannot be split into a part to learn from and one to test on
+ROLES = {"user": "user", "human": "user", "assistant": "assistant", "gpt": "assistant"}
+
+
+class Pair(NamedTuple):
+    """One prompt, the completion that was chosen and the one that was rejected.
+
+    `better` and `share` are known of annotators of the pocket world only: whether the chosen one is truly what they
+    like more, and with which probability they answer so.
+    """
+
+    prompt: str
+    chosen: str
+    rejected: str
+    better: bool | None = None
+    share: float | None = None
+
+
+@dataclasses.dataclass
+class Counts:
+    """What became of the rows of a source: `kept`, or left out for a reason."""
+
+    rows: int = 0
+    kept: int = 0
+    equal: int = 0
+    empty: int = 0
+    too_long: int = 0
+    duplicate: int = 0
+    no_dialogue: int = 0
+    no_preference: int = 0
+    not_drawn: int = 0
+
+    def in_words(self) -> str:
+        """One sentence with every count that is not 0."""
+        reasons = [f"{count:,} {REASONS[name]}" for name, count in dataclasses.asdict(self).items()
+                   if name in REASONS and count]  # fmt: skip
+        left_out = f"; left out: {', '.join(reasons)}" if reasons else ""
+        return f"{self.kept:,} of {self.rows:,} pairs are used{left_out}."
+
+
+REASONS = {
+    "equal": "whose chosen and rejected texts are equal",
+    "empty": "with an empty text",
+    "too_long": "that are too long",
+    "duplicate": "that occurred before",
+    "no_dialogue": "that share no prompt before the last answer",
+    "no_preference": "on which the annotator has no preference",
+    "not_drawn": "beyond the limit",
+}
+
+
+def is_file_name(source: str) -> bool:
+    """True if a source is meant to be a file of pairs."""
+    return source.lower().endswith((*SUFFIXES, ".json", ".txt", ".tsv", ".gz"))
+
+
+def check_file(source: str) -> None:
+    """Look whether a file of pairs is there and begins as one; quick, however long it is.
+
+    Raises:
+        PairsUnusable: with what to do.
+    """
+    path = _checked_path(source)
+    first = next(_rows(path), None)
+    if first is None:
+        raise PairsUnusable(f"pairs.source: {path.name} has no pairs.")
+    _texts(first, 1, path.name)
+
+
+def read_file(source: str) -> tuple[list[Pair], Counts]:
+    """All usable pairs of a file, in its order, and what became of the rest.
+
+    Raises:
+        PairsUnusable: unreadable, too large, not UTF-8, without the columns, or with nothing usable in it.
+    """
+    path = _checked_path(source)
+    return from_rows(_rows(path), path.name)
+
+
+def from_rows(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[list[Pair], Counts]:
+    """Rows with the columns chosen and rejected, and perhaps prompt -> pairs and counts. Raises: see `read_file`."""
+    pairs: list[Pair] = []
+    counts = Counts()
+    seen: set[tuple[str, str, str]] = set()
+    for number, row in enumerate(rows, 1):
+        if number > MAX_ROWS:
+            raise PairsUnusable(f"pairs.source: {name} has more than {MAX_ROWS:,} rows. Make it smaller.")
+        counts.rows += 1
+        texts = _texts(row, number, name)
+        reason = "" if texts else "no_dialogue"
+        if texts:
+            reason = _fault(texts, seen)
+        if texts and not reason:
+            seen.add(texts)
+            pairs.append(Pair(*texts))
+        else:
+            setattr(counts, reason, getattr(counts, reason) + 1)
+    counts.kept = len(pairs)
+    if not counts.rows:
+        raise PairsUnusable(f"pairs.source: {name} has no pairs.")
+    if len(pairs) < MIN_PAIRS:
+        raise PairsUnusable(
+            f"pairs.source: {name} has too few usable pairs; at least {MIN_PAIRS} are needed. {counts.in_words()}"
+        )
+    return pairs, counts
+
+
+def split_dialogues(chosen: str, rejected: str) -> tuple[str, str, str] | None:
+    """Two whole dialogues -> their common prompt and the two last answers; None where they differ before those."""
+    try:
+        prompt, answer = dialogues.split_last_answer(chosen)
+        other_prompt, other_answer = dialogues.split_last_answer(rejected)
+    except ValueError:
+        return None
+    return (prompt, answer, other_answer) if prompt.strip() == other_prompt.strip() else None
+
+
+def _fault(texts: tuple[str, str, str], seen: set[tuple[str, str, str]]) -> str:
+    """Why a pair cannot be used, as a name of a count; empty if it can."""
+    prompt, chosen, rejected = texts
+    if not prompt.strip() or not chosen.strip() or not rejected.strip():
+        return "empty"
+    if chosen.strip() == rejected.strip():
+        return "equal"
+    return "duplicate" if texts in seen else ""
+
+
+def _texts(row: Mapping[str, Any], number: int, name: str) -> tuple[str, str, str] | None:
+    """Prompt, chosen and rejected of a row; None if they are dialogues without a common prompt."""
+    missing = [column for column in ("chosen", "rejected") if row.get(column) is None]
+    if missing:
+        there = ", ".join(str(column)[:40] for column in list(row)[:12]) or "nothing"
+        raise PairsUnusable(
+            f"pairs.source: row {number} of {name} has no `{missing[0]}`; it has {there}. A pair needs chosen and "
+            "rejected, and a prompt unless both are whole dialogues."
+        )
+    chosen, rejected = (_as_text(row[column], number, column, name) for column in ("chosen", "rejected"))
+    given = row.get("prompt")
+    prompt = "" if given is None else _as_text(given, number, "prompt", name)
+    whole = isinstance(row["chosen"], (list, tuple)) or dialogues.is_dialogue(chosen)
+    if whole and (not prompt or dialogues.is_dialogue(chosen)):  # some datasets repeat the prompt in both
+        return split_dialogues(chosen, rejected)
+    if given is None:
+        raise PairsUnusable(
+            f"pairs.source: row {number} of {name} has no `prompt`, and its texts are no dialogues "
+            "(Human: ... Assistant: ...). Add the prompt."
+        )
+    return prompt, chosen, rejected
+
+
+def _as_text(value: Any, number: int, column: str, name: str) -> str:
+    """A text, or a list of messages as a dialogue."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and value and all(isinstance(item, Mapping) for item in value):
+        said = []
+        for item in value:
+            role = ROLES.get(str(item.get("role", item.get("from", ""))))
+            content = item.get("content", item.get("value"))
+            if role and isinstance(content, str):
+                said.append(dialogues.Turn(role, content.strip()))
+        if said:
+            if said[-1].role == "assistant":
+                return f"{dialogues.text_of(said[:-1])} {said[-1].content}"
+            return dialogues.text_of(said)
+    raise PairsUnusable(
+        f"pairs.source: `{column}` in row {number} of {name} is {type(value).__name__}; it must be a text, or a list "
+        "of messages with role and content."
+    )
+
+
+def _checked_path(source: str) -> Path:
+    path = Path(os.path.expanduser(source))
+    if not path.name.lower().endswith(SUFFIXES):
+        raise PairsUnusable(
+            f"pairs.source: {path.name} is no file of pairs; use one that ends in {', '.join(SUFFIXES)}."
+        )
+    if not os.path.isfile(path):
+        raise PairsUnusable(f"pairs.source: there is no file {source[:200]}.")
+    size = path.stat().st_size
+    if size > MAX_FILE_BYTES:
+        raise PairsUnusable(
+            f"pairs.source: {path.name} has {size // 1_000_000:,} MB; at most {MAX_FILE_BYTES // 1_000_000} MB are "
+            "read. Take a part of it."
+        )
+    if not size:
+        raise PairsUnusable(f"pairs.source: {path.name} is empty.")
+    return path
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with _open(path) as file:
+            yield from _csv_rows(file, path) if path.name.lower().endswith(".csv") else _json_rows(file, path)
+    except UnicodeDecodeError:
+        raise PairsUnusable(f"pairs.source: {path.name} is not UTF-8 text. Save it as UTF-8.") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise PairsUnusable(f"pairs.source: {path.name} is not a whole gzip file. Pack it again.") from None
+    except OSError as error:
+        raise PairsUnusable(f"pairs.source: cannot read {path}: {error.strerror or error}.") from None
+
+
+def _open(path: Path) -> io.TextIOWrapper:
+    raw: Any = gzip.open(path, "rb") if path.name.lower().endswith(".gz") else open(path, "rb")  # noqa: SIM115
+    return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+
+
+def _json_rows(file: io.TextIOWrapper, path: Path) -> Iterator[dict[str, Any]]:
+    read = 0
+    for number in range(1, MAX_ROWS + 2):
+        line = file.readline(MAX_LINE + 1)
+        if not line:
+            return
+        read += len(line)
+        if len(line) > MAX_LINE or read > MAX_TEXT_BYTES:
+            raise PairsUnusable(f"pairs.source: line {number} of {path.name} is too long. A line holds one pair.")
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            raise PairsUnusable(
+                f"pairs.source: line {number} of {path.name} is not a JSON object. A line holds one pair."
+            )
+        yield row
+
+
+def _csv_rows(file: io.TextIOWrapper, path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        yield from csv.DictReader(file)
+    except csv.Error as error:
+        raise PairsUnusable(f"pairs.source: {path.name} is not a readable table: {error}.") from None

@@ -1,0 +1,149 @@
+"""The training of one reward model on disk: `<outputs>/reward-models/<name>/`, and starting and finding it.
+
+The folder becomes the reward model itself (config.json, tokenizer, safetensors, reward.json); what belongs to the
+training lies in `training/` inside it, in the form of a run directory: config.yaml, status.json (its `update` counts
+optimizer steps), metrics.jsonl (one `StepMetrics` a step), worker.log, worker.lock, control/stop. Knows no torch. The
+page and the command line start and read it, `training.reward_worker` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from playground import catalog, config_io
+from playground.config import RUN_ID, RewardTrainingConfig
+from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
+from playground.runs import launcher
+from playground.runs.directory import RunDirectory, make_outputs, read_records, write_atomically
+from playground.runs.records import Record, Status
+
+TRAINING = "training"
+WORKER_MODULE = "playground.training.reward_worker"
+
+
+class StepMetrics(Record):
+    """One optimizer step (`held_out` False), or a look at the held-out pairs after it (True)."""
+
+    step: int
+    held_out: bool = False
+    loss: float | None
+    accuracy: float | None
+    margin: float | None = None
+    learning_rate: float | None = None
+    seconds: float = 0.0
+
+
+class RewardTraining(RunDirectory):
+    """One training. `folder` is the reward model's folder, `path` the `training` folder in it."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        super().__init__(self.folder / TRAINING)
+        self.card_path = self.folder / catalog.REWARD_CARD
+
+    @property
+    def id(self) -> str:
+        """The name of the reward model."""
+        return self.folder.name
+
+    @classmethod
+    def open(cls, path: Path | str) -> RewardTraining:
+        """An existing training, given the reward model's folder. Raises: RunNotFound."""
+        training = cls(path)
+        if not training.config_path.is_file():
+            raise RunNotFound(f"{path} is not the folder of a reward model that was trained here.")
+        return training
+
+    def config(self) -> RewardTrainingConfig:  # type: ignore[override]
+        """What was asked for. Raises: InvalidConfig."""
+        return config_io.validated(config_io.read_yaml(self.config_path), RewardTrainingConfig)
+
+    def steps(self) -> list[StepMetrics]:
+        """All metrics so far."""
+        return read_records(self.metrics_path, StepMetrics)
+
+    def card(self) -> dict[str, Any] | None:
+        """reward.json: the report of a training that ended well, else None."""
+        try:
+            card = json.loads(self.card_path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return card if isinstance(card, dict) else None
+
+
+def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) -> tuple[RewardTraining, Any]:
+    """Make the folder and start the worker; returns the training and the worker's process.
+
+    Beside a PPO run it is allowed: it is another process with models of its own, and a person who waits for a run may
+    well prepare the next reward. Two trainings of reward models at once are not: they would only slow each other down.
+
+    Args:
+        replace: a reward model of that name may be replaced.
+
+    Raises:
+        RunBusy: another reward model is in training here. RunExists: there is one of that name. OutputsNotWritable.
+    """
+    outputs = make_outputs(outputs)
+    with launcher.one_at_a_time(outputs):
+        busy = living(outputs)
+        if busy:
+            raise RunBusy(
+                f"The reward model `{busy.id}` is still in training. Stop it or wait for it, then start again."
+            )
+        training = RewardTraining(outputs / catalog.REWARD_MODELS / config.name)
+        if training.card() and not replace:
+            raise RunExists(
+                f"name: there is already a reward model `{config.name}`. Choose another name, or delete it."
+            )
+        try:
+            if training.folder.is_dir():
+                shutil.rmtree(training.folder)  # what is left of a training that did not end well, or is to be replaced
+            training.control_path.mkdir(parents=True, mode=0o700)
+        except OSError as error:
+            raise OutputsNotWritable(f"Cannot write to {training.folder}: {error.strerror}.") from None
+        now = time.time()
+        write_atomically(training.status_path, Status(started_at=now, updated_at=now).model_dump_json())
+        with open(training.lock_path, "wb") as lock:
+            launcher.take(lock)
+            write_atomically(training.config_path, config.to_yaml())
+            return training, launcher.new_worker(training, lock, WORKER_MODULE)
+
+
+def living(outputs: Path) -> RewardTraining | None:
+    """The training whose worker is alive, if there is one."""
+    for lock in (Path(outputs) / catalog.REWARD_MODELS).glob(f"*/{TRAINING}/worker.lock"):
+        training = RewardTraining(lock.parents[1])
+        if training.is_alive():
+            return training
+    return None
+
+
+def trainings(outputs: Path) -> list[RewardTraining]:
+    """All of them, whatever became of them, the newest first."""
+    found = []
+    for path in (Path(outputs) / catalog.REWARD_MODELS).glob(f"*/{TRAINING}/config.yaml"):
+        training = RewardTraining(path.parents[1])
+        found.append((training.status().started_at, training))
+    return [training for _, training in sorted(found, key=lambda item: item[0], reverse=True)]
+
+
+def find(outputs: Path, name: str) -> RewardTraining:
+    """A training by the name of its reward model. Raises: RunNotFound."""
+    if not RUN_ID.fullmatch(name):
+        raise RunNotFound(f"`{name[:60]}` cannot be the name of a reward model.")
+    return RewardTraining.open(Path(outputs) / catalog.REWARD_MODELS / name)
+
+
+def delete(training: RewardTraining) -> None:
+    """Remove a reward model and its training for good.
+
+    Raises:
+        RunBusy: it is still in training.
+    """
+    if training.is_alive():
+        raise RunBusy(f"`{training.id}` is still in training. Stop it first.")
+    shutil.rmtree(training.folder)

@@ -1,0 +1,115 @@
+"""What a reward model is worth on pairs it has not seen: accuracy with its interval, margins, calibration.
+
+Pure functions of numbers; no torch. A margin is score(chosen) - score(rejected). `reward_trainer` calls `report`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from playground.preferences import Pair
+
+Z95 = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
+MARGIN_BINS = 24
+CALIBRATION_BINS = 10
+
+
+def report(pairs: Sequence[Pair], chosen: Sequence[float], rejected: Sequence[float]) -> dict[str, Any]:
+    """Everything about the held-out part, as plain data.
+
+    Args:
+        chosen, rejected: the scores of each pair's two completions.
+    """
+    margins = [high - low for high, low in zip(chosen, rejected, strict=True)]
+    right = [_right(margin) for margin in margins]
+    accuracy = math.fsum(right) / len(right)
+    low, high = wilson_interval(accuracy, len(right))
+    scores = [*chosen, *rejected]
+    mean = math.fsum(scores) / len(scores)
+    known = [(margin, pair.better) for margin, pair in zip(margins, pairs, strict=True) if pair.better is not None]
+    true_accuracy = None
+    if known:
+        true_accuracy = math.fsum(_right(margin if better else -margin) for margin, better in known) / len(known)
+    return {
+        "num_pairs": len(pairs),
+        "accuracy": accuracy,
+        "accuracy_low": low,
+        "accuracy_high": high,
+        "true_accuracy": true_accuracy,
+        "loss": math.fsum(_softplus(-margin) for margin in margins) / len(margins),
+        "margin_mean": math.fsum(margins) / len(margins),
+        "margins": histogram(margins),
+        "calibration": calibration(pairs, margins),
+        "calibration_error": calibration_error(calibration(pairs, margins)),
+        "score_mean": mean,
+        "score_sd": math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / len(scores)),
+    }
+
+
+def wilson_interval(share: float, count: int, z: float = Z95) -> tuple[float, float]:
+    """The interval of a binomial share that holds 95 % of the time (Wilson 1927); unlike share +- z*sd, never outside
+    [0, 1] and of sensible width at its ends."""
+    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def histogram(values: Sequence[float], bins: int = MARGIN_BINS) -> dict[str, list[Any]]:
+    """Counts in equal bins over what occurs; 0 is always an edge, so that right and wrong never share a bin."""
+    largest = max((abs(value) for value in values), default=0.0) or 1.0
+    half = bins // 2
+    below = math.ceil(half * min(max(-min(values, default=0.0) / largest, 0), 1))
+    above = math.ceil(half * min(max(max(values, default=0.0) / largest, 0), 1))
+    edges = [largest * step / half for step in range(-below, above + 1)]
+    counts = [0] * (len(edges) - 1)
+    for value in values:
+        place = math.floor(value / largest * half) + below
+        counts[min(max(place, 0), len(counts) - 1)] += 1
+    return {"edges": edges, "counts": counts}
+
+
+def calibration(pairs: Sequence[Pair], margins: Sequence[float], bins: int = CALIBRATION_BINS) -> list[dict[str, Any]]:
+    """How often the model is right where it says so with probability sigma(margin).
+
+    Every pair is looked at from the side that the model prefers, so probabilities run from 0.5 to 1; which of the two
+    completions comes first is nobody's choice. `observed`: share of pairs in which that side was chosen. `known`: mean
+    probability with which the annotator would choose it, where that is known (pocket annotators).
+    """
+    groups: list[list[tuple[float, float, float | None]]] = [[] for _ in range(bins)]
+    for pair, margin in zip(pairs, margins, strict=True):
+        probability = 1 / (1 + math.exp(-min(abs(margin), 500)))
+        share = None if pair.share is None else pair.share if margin >= 0 else 1 - pair.share
+        groups[min(int((probability - 0.5) * 2 * bins), bins - 1)].append((probability, _right(margin), share))
+    found = []
+    for group in filter(None, groups):
+        shares = [share for _, _, share in group if share is not None]
+        observed = math.fsum(right for _, right, _ in group) / len(group)
+        low, high = wilson_interval(observed, len(group))
+        found.append(
+            {
+                "count": len(group),
+                "predicted": math.fsum(probability for probability, _, _ in group) / len(group),
+                "observed": observed,
+                "low": low,
+                "high": high,
+                "known": math.fsum(shares) / len(shares) if shares else None,
+            }
+        )
+    return found
+
+
+def calibration_error(bins: Sequence[dict[str, Any]]) -> float:
+    """Mean distance of what was promised from what was observed, weighted by pairs (ECE, Naeini et al. 2015)."""
+    total = sum(item["count"] for item in bins)
+    return math.fsum(item["count"] * abs(item["predicted"] - item["observed"]) for item in bins) / total
+
+
+def _right(margin: float) -> float:
+    """1 for a pair in the right order, 0 for the wrong one; equal scores are a coin."""
+    return 0.5 if margin == 0 else float(margin > 0)
+
+
+def _softplus(value: float) -> float:
+    return max(value, 0.0) + math.log1p(math.exp(-abs(value)))

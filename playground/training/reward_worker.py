@@ -1,0 +1,92 @@
+"""The process that trains one reward model: `python -m playground.training.reward_worker FOLDER`.
+
+FOLDER is `training` inside the folder of the reward model (see `runs.reward_training`). It writes status, metrics and
+the model, and listens to its control folder; it never waits for a reader. How it can end is told as a run tells it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from playground import catalog
+from playground.config import RewardTrainingConfig
+from playground.errors import PlaygroundError
+from playground.runs.launcher import adopt_lock, take_lock
+from playground.runs.reward_training import RewardTraining, StepMetrics
+from playground.runs.writer import RunWriter
+from playground.training.worker import StopRequested, reported
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Train. Exit code: 0 finished, 1 failed, 3 stopped."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if len(arguments) != 1:
+        print("usage: python -m playground.training.reward_worker FOLDER", file=sys.stderr)
+        return 2
+    folder = Path(arguments[0])
+    try:
+        training = RewardTraining.open(folder.parent if folder.name == "training" else folder)
+        config = training.config()
+    except PlaygroundError as error:
+        print(error, file=sys.stderr)
+        return 2
+    lock = adopt_lock() or take_lock(training)
+    if lock is None:
+        print(f"Another worker is training {training.id}.", file=sys.stderr)
+        return 2
+    writer = RunWriter(training, 0)
+    with lock, reported(writer, "Stopped at step {}; nothing was saved."):
+        train(training, config, writer)
+    return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
+
+
+def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWriter) -> None:
+    """Everything between starting and ending.
+
+    Raises:
+        StopRequested, PlaygroundError, and whatever the machine throws; `reported` turns each into a terminal state.
+    """
+    catalog.check_reward_training(config)
+    writer.set_status(phase="loading PyTorch")
+    show_one_gpu(config.device)
+    from playground.training import reward_trainer  # seconds of imports, after the page knows that we are alive
+
+    def between() -> None:
+        if training.stop_requested:
+            raise StopRequested
+
+    def record(metrics: StepMetrics, num_steps: int) -> None:
+        writer.metrics(metrics)
+        writer.set_status(update=metrics.step, num_updates=num_steps)
+
+    signal.signal(signal.SIGTERM, lambda *_: training.request_stop())
+    writer.set_status(state="running")
+    card = reward_trainer.train(
+        config, training, phase=lambda words: writer.set_status(phase=words),
+        record=record, between=between,
+    )  # fmt: skip
+    found = card["report"]
+    low, high = found["accuracy_low"], found["accuracy_high"]
+    writer.set_status(
+        message=f"Right on {found['accuracy']:.1%} of {found['num_pairs']} held-out pairs (95 % interval {low:.1%} to "
+        f"{high:.1%})."
+    )
+
+
+def show_one_gpu(device: str) -> None:
+    """Let this process see no GPU but the one that was asked for; transformers' trainer would take all that it sees."""
+    if device.startswith("cuda") or device == "auto":
+        number = int(device.partition(":")[2] or 0)
+        seen = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        inherited = seen[number] if seen[0] and number < len(seen) else str(number)
+        os.environ["CUDA_VISIBLE_DEVICES"] = inherited
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    sys.exit(main())

@@ -19,8 +19,9 @@ from playground import catalog, config_io, engines
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
+from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form, steer
+from playground.ui import components, form, steer, taking_out
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 DOUBLE_CLICK_SECONDS = 10.0
@@ -73,7 +74,7 @@ class Filled(NamedTuple):
         return [self.preset, self.story, *self.values, self.notes, self.start, self.text]
 
 
-def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
+def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, saver: ModelService | None = None) -> Train:
     """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
     first = catalog.preset(catalog.DEFAULT_PRESET)
     first_values = form.values_of(first)
@@ -89,7 +90,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
                 {"run": None},
                 elem_id="run-view",
                 knobs=steer.knobs(),
-                server_functions=steer.functions(outputs),
+                server_functions=[*steer.functions(outputs), *taking_out.functions(outputs, saver)],
+                can_save=saver is not None,
             )
 
     form_inputs = [preset, notes, *fields.values()]

@@ -22,7 +22,7 @@ export class Outcome {
     this.cost = el("p", { class: "muted" });
     this.rows = el("tbody", {});
     this.ledger = el("div", { class: "numbers ledger", tabindex: "0", role: "region", "aria-label": "Compute" }, el("table", {},
-      el("thead", {}, el("tr", {}, ["What it spent its time on", "Time", "Share", "Operations, counted"].map((name) => el("th", { scope: "col" }, name)))), this.rows));
+      el("thead", {}, el("tr", {}, ["What it spent its time on", "Time", "Share", "Operations"].map((name, index) => el("th", { scope: "col", class: index ? null : "words", title: index === 3 ? "Counted from the number of weights and tokens, not measured" : null }, name)))), this.rows));
     this.buttons = el("div", { class: "take-buttons" });
     this.told = el("p", { class: "take-told", role: "status" });
     this.commands = el("div", { class: "take-commands" });

@@ -22,6 +22,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 PRESETS = PROJECT / "presets"
 POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
+HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
 START = "start"  # the reference that is the model before training
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
 REWARD_CARD = "reward.json"  # written last: a reward model is complete once it is there
@@ -222,11 +223,12 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
     text = config.evaluation.text
-    if text not in (None, "pocket") and not os.path.isfile(os.path.expanduser(text)):
+    if text not in (None, *HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
         problems.append(
             Problem(
                 "evaluation.text",
-                f"There is no file {text}. Give `pocket`, a .txt file with one document a line, or nothing.",
+                f"There is no file {text}. Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, "
+                "or nothing.",
             )
         )
     problems += _reward_problems(config, outputs)

@@ -157,7 +157,9 @@ def _add_outcome(table: Table, report: Report) -> None:
     if text := report.forgetting():
         _row(table, "text", f"perplexity on held-out text {number(text[0])} before, {number(text[1])} now")
     if strange := report.strangeness():
-        _row(table, "strangeness", f"perplexity to the reference {number(strange[0])} at first, {number(strange[1])} now")
+        _row(
+            table, "strangeness", f"perplexity to the reference {number(strange[0])} at first, {number(strange[1])} now"
+        )
     if sentence := knee.knee_sentence(report.knee):
         _row(table, "knee", sentence)
     if report.ledger:

@@ -146,6 +146,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     if metrics:
         add_row(table, "score", f"{number(metrics[-1].score_mean, sign=True)} in the last update")
         add_row(table, "KL", f"{number(metrics[-1].kl_to_reference)} nats per completion in the last update")
+    _add_outcome(table, report)
     for warning in warnings:
         add_row(table, "warning", warning)
     console().print(table)
@@ -155,18 +156,18 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
 def _add_outcome(table: Table, report: Report) -> None:
     """The two perplexities, the knee and the compute ledger."""
     if text := report.forgetting():
-        _row(table, "text", f"perplexity on held-out text {number(text[0])} before, {number(text[1])} now")
+        add_row(table, "text", f"perplexity on held-out text {number(text[0])} before, {number(text[1])} now")
     if strange := report.strangeness():
         _row(
             table, "strangeness", f"perplexity to the reference {number(strange[0])} at first, {number(strange[1])} now"
         )
     if sentence := knee.knee_sentence(report.knee):
-        _row(table, "knee", sentence)
+        add_row(table, "knee", sentence)
     if report.ledger:
-        _row(table, "compute", compute.ledger_sentence(report.ledger))
+        add_row(table, "compute", compute.ledger_sentence(report.ledger))
         for phase in report.ledger.phases:
             counted = "" if phase.operations is None else f", {compute.operations_in_words(phase.operations)}"
-            _row(table, "", f"{phase.name}: {duration(phase.seconds)}{counted}")
+            add_row(table, "", f"{phase.name}: {duration(phase.seconds)}{counted}")
 
 
 def _compute(ledger: compute.Ledger | None) -> dict[str, Any] | None:

@@ -158,9 +158,8 @@ def _add_outcome(table: Table, report: Report) -> None:
     if text := report.forgetting():
         add_row(table, "text", f"perplexity on held-out text {number(text[0])} before, {number(text[1])} now")
     if strange := report.strangeness():
-        _row(
-            table, "strangeness", f"perplexity to the reference {number(strange[0])} at first, {number(strange[1])} now"
-        )
+        told = f"perplexity of its texts to the reference {number(strange[0])} at first, {number(strange[1])} now"
+        add_row(table, "strangeness", told)
     if sentence := knee.knee_sentence(report.knee):
         add_row(table, "knee", sentence)
     if report.ledger:

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunNotFound
+from playground.rewards.mixture import term_names
 from playground.runs import control, history
 from playground.runs.directory import JsonlTail, RunDirectory
 from playground.runs.records import Evaluation, Event, Sample, UpdateMetrics
@@ -50,7 +51,7 @@ class RunFeed:
         self.run = run
         self.recorded = recorded
         self.config = run.config()
-        self.columns = wire.new_columns()
+        self.columns = wire.new_columns(term_names(self.config.rewards))
         self.samples: list[Sample] = []
         self.evaluations: list[Evaluation] = []
         self.events: list[dict[str, Any]] = []
@@ -94,10 +95,12 @@ class RunFeed:
         if metrics:
             start = max(0, min(before, len(self.columns["update"]) - len(metrics)))
             delta["metrics"] = {name: values[start:] for name, values in self.columns.items()}
+            delta["farmed"] = wire.farmed(self.columns, self.config)
         samples = _records(self._tails["samples"], Sample)
         if samples:
             self.samples += samples
             delta.update(self._evaluations(min(item.update for item in samples)))
+            delta["judged"] = wire.judged(self.samples, self.config)
         if evaluations := _records(self._tails["evaluations"], Evaluation):
             self.evaluations += evaluations
             delta["text"] = wire.text_perplexity(self.evaluations)
@@ -131,6 +134,8 @@ class RunFeed:
             "live": {} if self.recorded or status["ended"] else wire.live_values(self.current_config()),
             "metrics": wire.thinned(self.columns),
             "text": wire.text_perplexity(self.evaluations),
+            "farmed": wire.farmed(self.columns, self.config),
+            "judged": wire.judged(self.samples, self.config),
             "events": self.events,
             "prompts": wire.prompts(next(iter(grouped.values()), [])),
             "updates": list(grouped),

@@ -45,7 +45,10 @@ def variants(form: Format, end_id: int | None = None) -> list[Variant]:
     seen = [form.ids(*PROBE)]
     kept = []
     for variant in found:
-        ids = variant.encode(*PROBE).ids
+        try:
+            ids = variant.encode(*PROBE).ids
+        except RewardModelUnusable:
+            continue  # a chat template may refuse what it was not made for
         if ids not in seen:
             seen.append(ids)
             kept.append(variant)

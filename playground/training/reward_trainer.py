@@ -24,15 +24,18 @@ from trl import RewardTrainer
 
 from playground import __version__, catalog, dialogues
 from playground.config import AdapterConfig, RewardTrainingConfig
-from playground.errors import InvalidConfig, ModelNotFound, Problem, TrainingDiverged
+from playground.errors import ModelNotFound, TrainingDiverged
 from playground.preferences import Pair
 from playground.runs.reward_training import RewardTraining, StepMetrics
 from playground.training import pairs as preference_pairs
+from playground.training.loading import device_of
 from playground.training.models import switch_dropout_off
 from playground.training.pairs import PairSet
 from playground.training.reward_formats import Format
 from playground.training.reward_report import report
 
+SMALL_MODEL = 30_000_000  # parameters
+SMALL_RATE, LORA_RATE, LARGE_RATE = 1e-3, 1e-4, 2e-5  # learning rates where none is given
 LONGEST = 1024  # tokens, where the configuration names no limit
 LOOKS = 5  # times that the held-out pairs are looked at while training
 SCORING_BATCH = 64
@@ -65,7 +68,7 @@ def train(
     Raises:
         ModelNotFound, PairsUnusable, RewardModelUnusable: before the first step. TrainingDiverged.
     """
-    started, device = time.time(), device_of(config.device)
+    started, device = time.time(), seen_device(config.device)
     phase("reading the preference pairs")
     pairs = preference_pairs.load(config, device, between)
     phase("loading the base model")
@@ -199,7 +202,7 @@ def run_trainer(
         max_steps=num_steps,
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=config.batch_size // micro,
-        learning_rate=config.learning_rate,
+        learning_rate=rate_of(config, base.model),
         lr_scheduler_type="linear",
         warmup_steps=0.1,
         center_rewards_coefficient=config.centre or None,
@@ -284,6 +287,15 @@ class Reporter(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Between two steps."""
         self._between()
+
+
+def rate_of(config: RewardTrainingConfig, model: Any) -> float:
+    """The learning rate: as given, or one that suits the size."""
+    if config.learning_rate is not None:
+        return config.learning_rate
+    if config.adapter.kind == "lora":
+        return LORA_RATE
+    return SMALL_RATE if sum(item.numel() for item in model.parameters()) < SMALL_MODEL else LARGE_RATE
 
 
 def figures(found: dict[str, Any]) -> dict[str, Any]:
@@ -376,15 +388,11 @@ def _in_bf16(config: RewardTrainingConfig, device: torch.device) -> bool:
     return config.precision == "bf16"
 
 
-def device_of(name: str) -> torch.device:
-    """The device that a configuration names, of those that this process sees (see `reward_worker.show_one_gpu`).
+def seen_device(name: str) -> torch.device:
+    """The device that a configuration names; a numbered GPU is the only one that this process sees
+    (`reward_worker.show_one_gpu`), so here it is the first.
 
     Raises:
         InvalidConfig: this machine does not have it.
     """
-    kind = ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name.partition(":")[0]
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there[kind]:
-        devices = ", ".join(item for item, found in there.items() if found)
-        raise InvalidConfig([Problem("device", f"There is no {name} on this machine. There is: {devices}.")])
-    return torch.device(kind)
+    return device_of("cuda" if name.startswith("cuda") else name)

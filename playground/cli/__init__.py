@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import typer
 
 from playground import __version__, catalog, config_io, exports
-from playground.cli import following, health, printing, reward_models
+from playground.cli import following, health, printing, reward_check, reward_models
 from playground.errors import (
     InvalidConfig,
     ModelNotFound,
@@ -288,6 +288,7 @@ def doctor(
 
 app.command("reward-train")(reward_models.reward_train)
 app.command("reward-models")(reward_models.reward_models)
+app.command("reward-check")(reward_check.reward_check)
 
 
 def _find(text: str, outputs: Path) -> RunDirectory:

@@ -137,7 +137,8 @@ def judge_formats(report: Report) -> None:
         )
         level = "fail" if best.mend else "warn"
         mend = best.mend or "This model was not trained to read prompt and completion together in this form."
-        report.say(level, f"better: {best.name}", f"{figures}: the form in force does not fit the model. {mend}")
+        also = f" Also better: {', '.join(row.name for row in better[1:])}." if better[1:] else ""
+        report.say(level, f"better: {best.name}", f"{figures}: it does not fit the model. {mend}{also}")
     elif clearer:
         best = max(clearer, key=lambda row: row.margin)
         report.say(

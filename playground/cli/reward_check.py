@@ -15,16 +15,12 @@ from rich.table import Table
 
 from playground import catalog, config_io
 from playground.cli import printing
+from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs
 from playground.config import ModelReward, RunConfig
 from playground.errors import InvalidConfig, Problem, ServiceUnavailable
 from playground.runs.model_service import ModelService
 
-PROBLEM, CANNOT = 1, 2
 TIMEOUT_SECONDS = 3600
-OutputsOption = Annotated[
-    Path,
-    typer.Option(envvar="PLAYGROUND_OUTPUTS", help="The folder in which runs are kept.", metavar="DIR"),
-]
 
 
 def reward_check(
@@ -43,8 +39,8 @@ def reward_check(
         str | None,
         typer.Option(help="Pairs to test on: a file with prompt, chosen and rejected, or a pocket annotator."),
     ] = None,
-    outputs: OutputsOption = Path("outputs"),
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object for each reward.")] = False,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
 ) -> None:
     """Test learned rewards before training on them: are they read in the right form, do they tell good from bad?
 
@@ -78,7 +74,7 @@ def reward_check(
         raise typer.Exit(CANNOT) from None
     finally:
         service.close()
-    raise typer.Exit(PROBLEM if failed else 0)
+    raise typer.Exit(FAILED if failed else 0)
 
 
 def _with_whole_paths(config: RunConfig) -> RunConfig:

@@ -24,7 +24,7 @@ from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.rewards.mixture import Scale
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, loading, reward_check, reward_models
+from playground.training import evaluation, loading, reward_check, reward_models, saving
 from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
 from playground.training.preview import preview
@@ -117,10 +117,15 @@ def _check_rewards(service: Service, question: dict[str, Any]) -> Iterator[dict[
     yield from reward_check.check(from_dict(question["config"]), outputs, question.get("pairs"))
 
 
+def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from saving.answer(question)
+
+
 QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
     "compare": Service.compare,
     "prompts": Service.prompts,
     "reward-check": _check_rewards,
+    "save": _save,
 }
 
 

@@ -73,6 +73,7 @@ REWARDS = (
     Choice("repetition", "Repetition", "Share of word pairs said before; a negative weight punishes it."),
     Choice("agreement", "Agreement", "+1 for stating the value that the user claimed, -1 for another one."),
     Choice("truth", "Truth", "+1 for stating the true value, -1 for a false one."),
+    Choice("grammar", "Grammar", "Share of sentences that the pocket world could have written; or its quality marks."),
     Choice("model", "Reward model", "A model that was trained to score text: from the hub, a folder, or trained here."),
 )
 

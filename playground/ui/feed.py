@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunNotFound
+from playground.rewards.mixture import term_names
 from playground.runs import control, history
 from playground.runs.directory import JsonlTail, RunDirectory
 from playground.runs.records import Event, Sample, UpdateMetrics
@@ -50,7 +51,7 @@ class RunFeed:
         self.run = run
         self.recorded = recorded
         self.config = run.config()
-        self.columns = wire.new_columns()
+        self.columns = wire.new_columns(term_names(self.config.rewards))
         self.samples: list[Sample] = []
         self.events: list[dict[str, Any]] = []
         self.edits: list[control.Edit] = []
@@ -92,10 +93,12 @@ class RunFeed:
         if metrics:
             start = max(0, min(before, len(self.columns["update"]) - len(metrics)))
             delta["metrics"] = {name: values[start:] for name, values in self.columns.items()}
+            delta["farmed"] = wire.farmed(self.columns, self.config)
         samples = _records(self._tails["samples"], Sample)
         if samples:
             self.samples += samples
             delta.update(self._evaluations(min(item.update for item in samples)))
+            delta["judged"] = wire.judged(self.samples, self.config)
         if events := self._events(_records(self._tails["events"], Event)):
             self.events = (self.events + events)[-MAX_EVENTS:]
             delta["events"] = events
@@ -125,6 +128,8 @@ class RunFeed:
             "status": status,
             "live": {} if self.recorded or status["ended"] else wire.live_values(self.current_config()),
             "metrics": wire.thinned(self.columns),
+            "farmed": wire.farmed(self.columns, self.config),
+            "judged": wire.judged(self.samples, self.config),
             "events": self.events,
             "prompts": wire.prompts(next(iter(grouped.values()), [])),
             "updates": list(grouped),

@@ -28,7 +28,7 @@ def build(
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(Path(outputs), service)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
-            rewards_page.build(Path(outputs), service)
+            rewards_page.build(Path(outputs), service, train)
         with gr.Column(elem_id="page-runs", elem_classes=["page"]):
             runs_page.build(Path(outputs), train)
     return demo  # no demo.queue(): only one handler is queued, it names its own limit, and the call builds the app anew
@@ -38,7 +38,8 @@ def head() -> str:
     """What goes into <head>: our style sheets, and BokehJS ahead of time. Relative, so that a sub-path works."""
     version = routes.bokeh_version()
     sheets = "".join(
-        f'<link rel="stylesheet" href="playground/static/{name}.css">' for name in ("page", "controls", "run", "tables")
+        f'<link rel="stylesheet" href="playground/static/{name}.css">'
+        for name in ("page", "controls", "run", "tables", "workbench", "reward_check")
     )
     scripts = "".join(
         f'<script defer src="playground/bokeh/{version}/{name}.min.js"></script>' for name in ("bokeh", "bokeh-api")

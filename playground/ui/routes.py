@@ -263,16 +263,21 @@ def _polite(handler: Handler) -> Handler:
 
 def _csv(metrics: list[UpdateMetrics], events: list[Event]) -> str:
     """One row for each update; the last column says which settings were changed between the row before it and it."""
-    terms = list(dict.fromkeys(name for record in metrics for name in record.terms))
-    columns = [name for name in UpdateMetrics.model_fields if name != "terms"]
+    groups = {
+        field: list(dict.fromkeys(name for record in metrics for name in getattr(record, field)))
+        for field in ("terms", "contributions")
+    }
+    columns = [name for name in UpdateMetrics.model_fields if name not in groups]
     edits = [event for event in events if event.kind == control.EDIT]
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow([*columns, *[f"terms.{_plain(name)}" for name in terms], "changed_before"])
+    titles = [f"{field}.{_plain(name)}" for field, names in groups.items() for name in names]
+    writer.writerow([*columns, *titles, "changed_before"])
     previous = -1
     for record in metrics:
         changed = [event.message for event in edits if previous <= event.update < record.update]
-        figures = [*[getattr(record, name) for name in columns], *[record.terms.get(name) for name in terms]]
+        parts = [getattr(record, field).get(name) for field, names in groups.items() for name in names]
+        figures = [*[getattr(record, name) for name in columns], *parts]
         writer.writerow([*figures, _plain("; ".join(changed))])
         previous = record.update
     return buffer.getvalue()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,11 @@ from playground.ui import components, form, steer
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 DOUBLE_CLICK_SECONDS = 10.0
 START = "Start training"
+MAX_OFFERED = 200
+JUDGES_HELP = (
+    "They score the fixed prompts before, during and after training, and the model never learns from them. If the "
+    "trained score rises while a judge turns down, the reward is being gamed."
+)
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
 PLACED = ("model.source", "prompts.source", *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
 GROUP_PREFIXES = {
@@ -56,6 +61,8 @@ class Train(NamedTuple):
 
     filled: list[gr.components.Component]
     outputs: Path
+    fields: dict[str, Any]  # the form's controls, by the names of form.FIELDS
+    recheck: Callable[[Any], None]  # after an event that filled in some of them
 
 
 class Filled(NamedTuple):
@@ -79,7 +86,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
     first_values = form.values_of(first)
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=320):
-            preset, story, fields, text, use_text = _controls(first, first_values)
+            preset, story, fields, text, use_text = _controls(first, first_values, outputs)
             with gr.Column(elem_id="start-bar"):
                 notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
                 start = gr.Button(START, variant="primary", elem_id="start")
@@ -124,11 +131,15 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
     start.click(start_run, form_inputs, [view, notes, start], trigger_mode="once", **quiet)
     use_text.click(use, [text, *form_inputs], filled, **quiet)
     demo.load(choose_at_load, None, filled, **quiet)
-    return Train(filled, outputs)
+
+    def recheck(event: Any) -> None:
+        event.then(check, form_inputs, [notes, start, text], **quiet)
+
+    return Train(filled, outputs, fields, recheck)
 
 
 def _controls(
-    first: RunConfig, values: dict[str, Any]
+    first: RunConfig, values: dict[str, Any], outputs: Path
 ) -> tuple[gr.Dropdown, gr.HTML, dict[str, Any], gr.Textbox, gr.Button]:
     """The form. Returns preset picker, story, the fields in the order of form.FIELDS, the YAML text and its button."""
     made: dict[str, Any] = {}
@@ -141,9 +152,9 @@ def _controls(
     made["prompts.source"] = _picker(
         "prompts.source", catalog.PROMPT_SETS, values, "Or type the path of a .txt, .jsonl or .csv file."
     )
-    made["rewards"] = components.widget(
-        "rewards", values["rewards"], elem_id=dom_id("rewards"), kinds=form.reward_kinds()
-    )
+    made["rewards"] = reward_picker(values["rewards"], outputs, place="train", elem_id=dom_id("rewards"))
+    with gr.Accordion(form.LABELS["judges"], open=False, elem_classes=["group"]):
+        made["judges"] = reward_picker(values["judges"], outputs, place="judges", elem_id=dom_id("judges"))
     for field in BASIC_NUMBERS:
         made[field] = _control(field, values)
     gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
@@ -168,6 +179,27 @@ def _controls(
         )
         use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
     return preset, story, {field: made[field] for field in form.FIELDS}, text, use_text
+
+
+def reward_picker(value: Any, outputs: Path, *, place: str, elem_id: str) -> gr.HTML:
+    """The list of rewards (or, at the place "judges", of those that only watch) with weights, scales and caps."""
+    watching = place == "judges"
+
+    def reward_models() -> list[str]:
+        """Names of the reward models that were trained here, for static/rewards.js to offer."""
+        return [choice.name for choice in catalog.reward_models(outputs)[:MAX_OFFERED]]
+
+    return components.widget(
+        "rewards",
+        value,
+        elem_id=elem_id,
+        kinds=form.reward_kinds(),
+        place=place,
+        watching=watching,
+        title=form.LABELS["judges"] if watching else form.LABELS["rewards"],
+        help=JUDGES_HELP if watching else "",
+        server_functions=[reward_models],
+    )
 
 
 def _about_trl() -> dict[str, Any]:
@@ -324,7 +356,7 @@ def _notes(config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[
     return {
         "problems": _problems(problems),
         "differences": [item._asdict() for item in form.differences_in_words(config, base)],
-        "marks": {field: value for field, value in form.values_of(base).items() if field != "rewards"},
+        "marks": {field: value for field, value in form.values_of(base).items() if field not in form.REWARD_LISTS},
         "about": config.about.model_dump(),
     }
 

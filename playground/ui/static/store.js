@@ -58,7 +58,7 @@ export function clock() {
 function empty(runId) {
   return {
     runId, run: null, status: null, statusAt: 0, metrics: { update: [] }, events: [], prompts: [], updates: [],
-    settings: {}, moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
+    farmed: "", judged: null, settings: {}, moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
   };
 }
 
@@ -154,7 +154,7 @@ function setConnection(state) {
 function takeSnapshot(data) {
   Object.assign(live, {
     run: data.run, status: data.status, statusAt: performance.now(), metrics: data.metrics, events: data.events,
-    prompts: data.prompts, updates: data.updates, settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
+    farmed: data.farmed ?? "", judged: data.judged ?? null, prompts: data.prompts, updates: data.updates, settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
   });
   changed({ snapshot: true, metrics: true, moments: true, events: true, status: true });
 }
@@ -163,8 +163,13 @@ function takeDelta(data) {
   const what = {};
   if (data.metrics) {
     appendColumns(live.metrics, data.metrics);
+    if (data.farmed !== undefined) live.farmed = data.farmed;
     what.metrics = true;
     if (live.metrics.update.length > MAX_POINTS) cursor = "";
+  }
+  if (data.judged !== undefined) {
+    live.judged = data.judged;
+    what.metrics = true; // the curves of the judges are drawn with those of the metrics
   }
   if (data.moments) {
     if (data.prompts) live.prompts = data.prompts;

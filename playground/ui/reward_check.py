@@ -16,7 +16,6 @@ from playground import catalog, config_io, preferences
 from playground.config import ModelReward
 from playground.config.parts import RUN_ID
 from playground.errors import InvalidConfig, PlaygroundError
-from playground.pocket.annotators import ANNOTATORS
 from playground.runs.model_service import ModelService
 from playground.ui import components, form, train_page
 
@@ -42,7 +41,8 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
                 info="One trained here, a folder, or a hub id.", scale=3, min_width=220,
             )  # fmt: skip
             pairs = gr.Dropdown(
-                [AUTOMATIC, *ANNOTATORS], value=AUTOMATIC, allow_custom_value=True, label="Test pairs",
+                [AUTOMATIC, *(item.name for item in catalog.ANNOTATORS)], value=AUTOMATIC, allow_custom_value=True,
+                label="Test pairs",
                 elem_id="check-pairs", info="An annotator, or a file with prompt, chosen, rejected.", scale=3,
                 min_width=220,
             )  # fmt: skip
@@ -89,7 +89,8 @@ def checked(
     """What the widget shows, again and again: states `asking` (with a phase), then `done` with a report, or `error`.
 
     Args:
-        spec: fields of `ModelReward`. pairs: what to test on, or AUTOMATIC. values: of the form's fields in FORM_GROUPS.
+        spec: fields of `ModelReward`. pairs: what to test on, or AUTOMATIC. values: of the form's fields in
+            FORM_GROUPS.
     """
     problem = _problem(spec, pairs, outputs)
     if problem:

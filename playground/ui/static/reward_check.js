@@ -1,7 +1,7 @@
 // The report of the reward self-test: verdict and findings, one example token by token, figures, and the same pairs in other forms.
 
 import { el, setText, withCode } from "./dom.js";
-import { number, percent, signed } from "./format.js";
+import { number, percent, rounded, signed } from "./format.js";
 
 const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
 const WORDS = { ok: "Fit to train on", warn: "Look at this before training on it", fail: "Do not train on it like this" };
@@ -36,14 +36,14 @@ function verdict(report) {
     el("h3", {}, el("span", { class: "icon", "aria-hidden": "true" }, MARKS[report.verdict]), WORDS[report.verdict]),
     el("ul", {}, report.findings.map((finding) => el("li", { class: finding.level },
       el("span", { class: "icon", "aria-hidden": "true" }, MARKS[finding.level]),
-      el("span", {}, el("strong", {}, finding.name), ": ", withCode(finding.text))))));
+      el("span", {}, finding.level === "ok" ? "" : [el("strong", {}, finding.name), ": "], withCode(finding.text))))));
 }
 
 /** Good and bad example, spread, accuracy, lengths, and what fewer bits cost. */
 function facts(report) {
   const { pairs, reference, lengths, good, bad, cost } = report;
   const rows = [];
-  if (pairs?.count) rows.push(["Good beats bad", percent(pairs.accuracy), `of ${pairs.count} pairs: ${pairs.source}. Guessing is right on 50 %.`]);
+  if (pairs?.count) rows.push(["Good beats bad", percent(pairs.accuracy), withCode(`of ${pairs.count} pairs: ${pairs.source}. Guessing is right on 50 %.`)]);
   if (good?.completion !== undefined) rows.push(["A good example", signed(good.score), quoted(good)], ["A bad example", signed(bad.score), quoted(bad)]);
   if (reference?.completions) rows.push(["Spread", `sd ${number(reference.sd)}`,
     `mean ${number(reference.mean)}, from ${number(reference.lowest)} to ${number(reference.highest)}, on ${reference.completions} completions of the untrained model. A mean near 0 is no fault.`]);
@@ -91,8 +91,8 @@ function forms({ formats }) {
         el("td", {}, el("details", {}, el("summary", {}, row.name, row.in_force ? el("span", { class: "mark" }, "in force") : ""),
           el("p", { class: "muted small-text" }, row.help), el("p", { class: "output" }, row.example))),
         el("td", { class: "figure", "data-label": "Right" }, share(row.accuracy)),
-        el("td", { class: "figure", "data-label": "Against form in force" }, row.in_force ? "\u2013" : `${points(row.ahead)} \u00b1 ${number(Math.round(1000 * row.ahead_error) / 10)} points`),
-        el("td", { class: "figure", "data-label": "Margin" }, `${signed(row.margin)} \u00b1 ${number(row.margin_error)}`))))));
+        el("td", { class: "figure", "data-label": "Against form in force" }, row.in_force ? "\u2013" : `${points(row.ahead)} \u00b1 ${(100 * row.ahead_error).toFixed(1)} points`),
+        el("td", { class: "figure", "data-label": "Margin" }, `${signed(row.margin)} \u00b1 ${rounded(row.margin_error)}`))))));
 }
 
 function share(value) {

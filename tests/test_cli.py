@@ -560,6 +560,7 @@ def test_help_names_every_command(run: Run) -> None:
         "runs",
         "show",
         "generate",
+        "prompts",
         "pretrain",
         "doctor",
     ):

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import typer
 
 from playground import __version__, catalog, config_io
-from playground.cli import following, health, outgoing, previewing, printing, reward_models
+from playground.cli import following, health, outgoing, previewing, printing, reward_check, reward_models
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.errors import (
     InvalidConfig,
@@ -281,6 +281,7 @@ def doctor(
 
 app.command("reward-train")(reward_models.reward_train)
 app.command("reward-models")(reward_models.reward_models)
+app.command("reward-check")(reward_check.reward_check)
 
 
 def _generator(source: str, outputs: Path) -> Path | str:

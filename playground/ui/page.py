@@ -40,7 +40,7 @@ def head() -> str:
     version = routes.bokeh_version()
     sheets = "".join(
         f'<link rel="stylesheet" href="playground/static/{name}.css">'
-        for name in ("page", "controls", "run", "tables", "workbench")
+        for name in ("page", "controls", "run", "tables", "workbench", "reward_check")
     )
     scripts = "".join(
         f'<script defer src="playground/bokeh/{version}/{name}.min.js"></script>' for name in ("bokeh", "bokeh-api")

@@ -10,6 +10,7 @@ from pathlib import Path
 import gradio as gr
 
 from playground.runs.model_service import ModelService
+from playground.ui import reward_training
 
 
 def build(outputs: Path, service: ModelService) -> None:
@@ -17,4 +18,4 @@ def build(outputs: Path, service: ModelService) -> None:
     with gr.Column(elem_id="workbench"):
         pass
     with gr.Column(elem_id="reward-training"):
-        pass
+        reward_training.build(outputs)

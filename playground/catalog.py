@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import config_io, engines, preferences
-from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig
+from playground import config_io, engines, preferences, tables
+from playground.config import RUN_ID, ModelReward, PromptsConfig, RewardTrainingConfig, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, Problem
 from playground.pocket import annotators
 
@@ -25,6 +25,7 @@ DEFAULT_PRESET = "kinder-reviews"
 START = "start"  # the reference that is the model before training
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
 REWARD_CARD = "reward.json"  # written last: a reward model is complete once it is there
+TYPED = "typed"  # the prompt source that is typed into the configuration
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")  # owner/name
 
 
@@ -212,17 +213,8 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
             reference_folder(config.reference.source, outputs)
         except ModelNotFound as error:
             problems.append(Problem("reference.source", str(error)))
-    source, known = config.prompts.source, [item.name for item in PROMPT_SETS]
-    if source not in known:
-        path = Path(os.path.expanduser(source))
-        if path.suffix not in (".txt", ".jsonl", ".csv"):
-            problems.append(
-                Problem(
-                    "prompts.source", unknown("prompt set", source, known) + " Or give a .txt, .jsonl or .csv file."
-                )
-            )
-        elif not os.path.isfile(path):  # unlike Path.is_file, False for a name that is too long
-            problems.append(Problem("prompts.source", f"There is no file {source}."))
+    problem = prompts_problem(config.prompts)
+    problems += [problem] if problem else []
     problems += _reward_problems(config, outputs)
     if config.engine == "trl":
         reason = engines.availability()
@@ -274,6 +266,34 @@ def _reward_problems(config: RunConfig, outputs: Path | None) -> list[Problem]:
             except ModelNotFound as error:
                 problems.append(Problem(f"{field}.{number}.source", str(error)))
     return problems
+
+
+def prompts_problem(prompts: PromptsConfig) -> Problem | None:
+    """Why a prompt source cannot be there, as far as names and the disk tell; nothing is read. None if it may be."""
+    source, known = prompts.source, [item.name for item in PROMPT_SETS]
+    if source in known:
+        return None
+    if source == TYPED:
+        few = len({text.strip() for text in prompts.typed} - {""}) < 2
+        return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
+    path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
+    if tables.kind_of(source):
+        if os.path.isdir(path):
+            return Problem("prompts.source", f"{source} is a folder. Name a file in it.")
+        if not os.path.isfile(path):
+            return Problem("prompts.source", f"There is no file {source}.")
+        if os.path.getsize(path) > tables.MAX_FILE_BYTES:
+            limit = f"{tables.MAX_FILE_BYTES // 1_000_000} MB"
+            return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
+        return None
+    if os.path.isdir(path) or (HUB_ID.fullmatch(source) and not source.startswith("pocket/")):
+        return None
+    kinds = ", ".join(tables.KINDS)
+    return Problem(
+        "prompts.source",
+        f"{unknown('prompt set', source, known)} Or give a file ({kinds}), the id of a dataset as owner/name, its "
+        "folder, or `typed`.",
+    )
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -13,13 +13,15 @@ import pytest
 
 from tests.support import PROJECT
 
-BASE = {"errors", "config", "config_io", "engines", "dialogues", "preferences"}
+BASE = {"errors", "config", "config_io", "engines", "dialogues", "preferences", "tables", "prompt_texts"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "config": {"config", "errors"},
     "config_io": {"config", "errors"},
     "dialogues": set(),
     "preferences": {"dialogues", "errors"},
+    "tables": {"errors"},
+    "prompt_texts": {"tables", "dialogues", "errors"},
     "engines": {"config", "errors"},
     "exports": {"runs", "catalog", *BASE},
     "pocket": {"pocket", "errors"},

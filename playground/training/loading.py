@@ -127,7 +127,12 @@ def _whole_model(folder: Path, device: torch.device, dtype: torch.dtype, quantiz
             f"The model in {folder} is not a complete causal language model: its files lack {', '.join(missing[:3])}"
             f"{' and more' if len(missing) > 3 else ''}. Choose a model for text generation."
         )
-    return model if quantization != "none" else model.to(device)
+    if quantization == "none":
+        return model.to(device)
+    for module in model.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):  # else 4 bits compute one thing when sampling, another when
+            module.support_avx512bf16_for_cpu = False  # training, on processors that have these instructions
+    return model
 
 
 def quantized(kind: str, computing: torch.dtype, int8_threshold: float = 6.0) -> Any:
@@ -198,13 +203,11 @@ def _with_new_adapter(model: Any, folder: Path, config: ModelConfig) -> Any:
         target_modules=list(wanted) if wanted else ALL_LINEAR,
         revision=config.revision,
     )
-    lora.base_model_name_or_path = base_name(config.source, folder)
+    model.name_or_path = base_name(config.source, folder)  # what peft writes into the adapter
     try:
-        adapted = get_peft_model(model, lora, revision=config.revision)
+        return get_peft_model(model, lora, revision=config.revision).eval()
     except (ValueError, TypeError, NotImplementedError) as error:
         raise InvalidConfig([Problem("model.adapter.target_modules", _first_line(error))]) from error
-    adapted.peft_config["default"].base_model_name_or_path = base_name(config.source, folder)
-    return adapted.eval()
 
 
 def base_name(source: str, folder: Path) -> str:
@@ -222,8 +225,11 @@ def is_linear(module: nn.Module) -> bool:
 def _check_head(model: LanguageModel, folder: Path) -> None:
     """Some architectures do more to their logits; taking those apart would train on wrong probabilities."""
     ids = torch.arange(4, device=model.device).unsqueeze(0)
-    with model.mode():
-        whole = model.model(input_ids=ids).logits.float()
+    try:
+        with model.mode():
+            whole = model.model(input_ids=ids).logits.float()
+    except (RuntimeError, ValueError, TypeError) as error:  # bitsandbytes cannot hold every shape of layer
+        raise ModelNotFound(f"The model in {folder} was loaded and cannot compute: {_first_line(error)}") from error
     tolerance = 1e-3 if model.exact else 5e-2
     mine = model.logits(model.hidden(ids)).float()
     if not torch.allclose(whole, mine, atol=tolerance * max(1.0, float(whole.abs().max())), rtol=tolerance):

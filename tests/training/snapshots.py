@@ -35,16 +35,17 @@ SHAPE = {
     "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
     "max_position_embeddings": 128,
 }  # fmt: skip
-OPT_SHAPE = {"hidden_size": 32, "ffn_dim": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-FAMILIES: dict[str, Any] = {
-    "gpt2": lambda **ids: GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=128, **ids),
-    "opt": lambda **ids: OPTConfig(**OPT_SHAPE, max_position_embeddings=128, word_embed_proj_dim=32, **ids),
-    "gpt_neox": lambda **ids: GPTNeoXConfig(**SHAPE, **ids),
-    "llama": lambda **ids: LlamaConfig(**SHAPE, num_key_value_heads=2, **ids),
-    "qwen2": lambda **ids: Qwen2Config(**SHAPE, num_key_value_heads=2, tie_word_embeddings=True, **ids),
-    "qwen3": lambda **ids: Qwen3Config(**SHAPE, num_key_value_heads=2, head_dim=16, **ids),
-    "gemma": lambda **ids: GemmaConfig(**SHAPE, num_key_value_heads=1, head_dim=16, **ids),
-    "gemma2": lambda **ids: Gemma2Config(**SHAPE, num_key_value_heads=1, head_dim=16, sliding_window=8, **ids),
+OPT_SHAPE = {**{name: SHAPE[name] for name in SHAPE if name != "intermediate_size"}, "ffn_dim": 64}
+GPT2_SHAPE = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128}
+FAMILIES: dict[str, tuple[type, dict[str, Any]]] = {
+    "gpt2": (GPT2Config, GPT2_SHAPE),
+    "opt": (OPTConfig, {**OPT_SHAPE, "word_embed_proj_dim": 32}),
+    "gpt_neox": (GPTNeoXConfig, SHAPE),
+    "llama": (LlamaConfig, {**SHAPE, "num_key_value_heads": 2}),
+    "qwen2": (Qwen2Config, {**SHAPE, "num_key_value_heads": 2, "tie_word_embeddings": True}),
+    "qwen3": (Qwen3Config, {**SHAPE, "num_key_value_heads": 2, "head_dim": 16}),
+    "gemma": (GemmaConfig, {**SHAPE, "num_key_value_heads": 1, "head_dim": 16}),
+    "gemma2": (Gemma2Config, {**SHAPE, "num_key_value_heads": 1, "head_dim": 16, "sliding_window": 8}),
 }
 
 
@@ -88,7 +89,8 @@ def snapshot(folder: Path, family: str, *, own_pad: bool, seed: int = 0, tokeniz
     pad = tokenizer.pad_token_id
     ids = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": pad}
     torch.manual_seed(seed)
-    model = AutoModelForCausalLM.from_config(FAMILIES[family](vocab_size=len(tokenizer) + 4, **ids, **config))
+    kind, shape = FAMILIES[family]
+    model = AutoModelForCausalLM.from_config(kind(vocab_size=len(tokenizer) + 4, **ids, **{**shape, **config}))
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:

@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": {"config", "errors"},
     "config_io": {"config", "errors"},
     "dialogues": set(),
-    "preferences": {"dialogues", "errors"},
+    "preferences": {"dialogues", "errors", "tables"},
     "tables": {"errors"},
     "prompt_texts": {"tables", "dialogues", "errors"},
     "engines": {"config", "errors"},

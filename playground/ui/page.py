@@ -14,6 +14,7 @@ from playground.runs.standby import StandbyWorker
 from playground.ui import compare_page, components, rewards_page, routes, runs_page, train_page
 
 TITLE = "RLHF Playground"
+SHEETS = ("page", "controls", "run", "tables", "reward_training")
 
 
 def build(
@@ -38,10 +39,7 @@ def build(
 def head() -> str:
     """What goes into <head>: our style sheets, and BokehJS ahead of time. Relative, so that a sub-path works."""
     version = routes.bokeh_version()
-    sheets = "".join(
-        f'<link rel="stylesheet" href="playground/static/{name}.css">'
-        for name in ("page", "controls", "run", "tables", "workbench", "reward_check")
-    )
+    sheets = "".join(f'<link rel="stylesheet" href="playground/static/{name}.css">' for name in SHEETS)
     scripts = "".join(
         f'<script defer src="playground/bokeh/{version}/{name}.min.js"></script>' for name in ("bokeh", "bokeh-api")
     )

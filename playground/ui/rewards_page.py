@@ -10,7 +10,7 @@ from pathlib import Path
 import gradio as gr
 
 from playground.runs.model_service import ModelService
-from playground.ui import reward_check, train_page, workbench
+from playground.ui import reward_check, reward_training, train_page, workbench
 
 
 def build(outputs: Path, service: ModelService, train: train_page.Train) -> None:
@@ -20,4 +20,4 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
     with gr.Column(elem_id="reward-check"):
         reward_check.build(outputs, service, train)
     with gr.Column(elem_id="reward-training"):
-        pass
+        reward_training.build(outputs)

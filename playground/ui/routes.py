@@ -27,7 +27,7 @@ from playground.exports import tables
 from playground.exports.report import Report
 from playground.runs import history, launcher
 from playground.runs.directory import RunDirectory
-from playground.ui import machine, taking_out, wire
+from playground.ui import machine, reward_data, taking_out, wire
 from playground.ui.feed import RECORDED_ID, Hub, RunFeed
 
 STATIC = Path(__file__).parent / "static"
@@ -49,6 +49,8 @@ def routes(hub: Hub) -> list[BaseRoute]:
         ("/live/_home", views.home),
         ("/live/_runs", views.runs),
         ("/live/_overlay", views.overlay),
+        ("/live/_rewards", views.reward_models),
+        ("/live/_rewards/{name}", views.reward_model),
         ("/live/{run_id}", views.live),
         ("/live/{run_id}/poll", views.poll),
         ("/live/{run_id}/moment/{update:int}", views.moment),
@@ -107,6 +109,15 @@ class Views:
             edits = wire.edits_in_words(feed.events)
             found.append(wire.Overlaid(run_id, feed.config, feed.status, feed.columns, edits))
         return _json(wire.encode(wire.overlay(found, problems)))
+
+    async def reward_models(self, request: Request) -> Response:
+        """The reward models that were trained here, and which one is in training."""
+        return _json(wire.encode(await asyncio.to_thread(reward_data.overview, self.hub.outputs)))
+
+    async def reward_model(self, request: Request) -> Response:
+        """One of them: its state, its curve, its report."""
+        name = request.path_params["name"]
+        return _json(wire.encode(await asyncio.to_thread(reward_data.detail, self.hub.outputs, name)))
 
     async def live(self, request: Request) -> Response:
         """Server-sent events of one run."""

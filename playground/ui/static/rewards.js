@@ -21,6 +21,8 @@ export function mount(element, props, { trigger, watch, server }) {
 
   const current = () => (Array.isArray(props.value) ? props.value : []);
   const kindOf = (name) => kinds.find((item) => item.kind === name);
+  // a reward that another page offers (static/reward_training.js) takes the place of all that are there
+  document.addEventListener("playground-use-reward", ({ detail }) => props.watching || edit([{ ...fresh(detail.kind), ...detail }]));
 
   function fresh(kind) {
     const found = kindOf(kind);

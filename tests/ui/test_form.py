@@ -7,7 +7,6 @@ from playground.config import RunConfig, TruthReward
 from playground.errors import InvalidConfig
 from playground.ui import form
 
-
 LOCAL = [name for name in catalog.preset_names() if not catalog.is_hub_id(catalog.preset(name).model.source)]
 
 

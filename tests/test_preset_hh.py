@@ -35,7 +35,7 @@ def scorer(folder: Path) -> Path:
     """A reward model: a classifier of one output with its own tokenizer, and weights of linear layers to quantize."""
     from transformers import BertConfig, BertForSequenceClassification
 
-    tokenizer = reward_tokenizers.bert(max_length=256)
+    tokenizer = reward_tokenizers.bert()
     torch.manual_seed(0)
     config = BertConfig(
         vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,

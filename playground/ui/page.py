@@ -14,7 +14,7 @@ from playground.runs.standby import StandbyWorker
 from playground.ui import compare_page, components, rewards_page, routes, runs_page, train_page
 
 TITLE = "RLHF Playground"
-SHEETS = ("page", "controls", "run", "tables", "reward_training")
+SHEETS = ("page", "controls", "run", "tables", "workbench", "reward_check", "reward_training")
 
 
 def build(

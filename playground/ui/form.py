@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, get_args, get_origin
 
 from playground import catalog, config_io, engines
-from playground.config import REWARD_CLASSES, RewardPart, RunConfig, differences, flatten, knobs
+from playground.config import REWARD_CLASSES, RewardConfig, RewardPart, RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
+from playground.rewards.mixture import term_names
+from playground.ui import uploads
 
 
 def shown(all_knobs: Mapping[str, dict[str, Any]], choices: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -24,9 +26,16 @@ def shown(all_knobs: Mapping[str, dict[str, Any]], choices: Sequence[str]) -> di
 ENGINES = [name for name in get_args(RunConfig.model_fields["engine"].annotation)
            if name != "trl" or not engines.availability()]  # fmt: skip
 KNOBS = shown(knobs(), ENGINES)
+WORDS_FOR_NOTHING = {"prompts.column": "the usual one", "prompts.subset": "the default one", "model.revision": "newest"}
 OPTION_LABELS = {"trl": "TRL"}
-FIELDS = ("name", "rewards", *KNOBS)
-LABELS = {"name": "Run name", "rewards": "Reward", **{field: knob["label"] for field, knob in knobs().items()}}
+REWARD_LISTS = ("rewards", "judges")
+FIELDS = ("name", *REWARD_LISTS, *KNOBS)
+LABELS = {
+    "name": "Run name",
+    "rewards": "Reward",
+    "judges": "Judges that only watch",
+    **{field: knob["label"] for field, knob in knobs().items()},
+}
 
 
 class Difference(NamedTuple):
@@ -41,9 +50,8 @@ class Difference(NamedTuple):
 def values_of(config: RunConfig) -> dict[str, Any]:
     """A configuration as form values, one for each of FIELDS."""
     flat = flatten(config)
-    values = {field: _as_text(field, flat[field]) for field in FIELDS if field != "rewards"}
-    values["rewards"] = [_reward_values(reward) for reward in flat["rewards"]]
-    return values
+    values = {field: _as_text(field, flat[field]) for field in FIELDS if field not in REWARD_LISTS}
+    return {**values, **{field: [_reward_values(reward) for reward in flat[field]] for field in REWARD_LISTS}}
 
 
 def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None = None) -> RunConfig:
@@ -57,8 +65,8 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
     """
     data = base.model_dump(mode="json")
     for field, value in values.items():
-        if field == "rewards":
-            data["rewards"] = [_reward_data(reward) for reward in value or []]
+        if field in REWARD_LISTS:
+            data[field] = reward_data(value)
         else:
             _set(data, field, _from_text(field, value))
     problems: list[Problem] = []
@@ -73,6 +81,23 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
     return config
 
 
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Some form values as plain configuration data, for what needs a part of the form only."""
+    data: dict[str, Any] = {}
+    for field, value in values.items():
+        *groups, name = field.split(".")
+        part = data
+        for group in groups:
+            part = part.setdefault(group, {})
+        part[name] = _from_text(field, value)
+    return data
+
+
+def reward_data(value: Any) -> list[Any]:
+    """What the reward picker holds as configuration data."""
+    return [_reward_data(reward) for reward in value or []]
+
+
 def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]:
     """What a person changed, as label, value in the preset, value now."""
     return [
@@ -83,37 +108,69 @@ def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]
 
 def in_words(field: str, value: Any) -> str:
     """A value for reading: three significant digits, names instead of codes."""
-    if field == "rewards":
+    if field in REWARD_LISTS:
         return ", ".join(reward_in_words(reward) for reward in value or []) or "none"
     if value is None or value == "":
-        return "off" if field != "prompts.column" else "prompt"
+        return WORDS_FOR_NOTHING.get(field, "off")
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:.3g}"
-    names = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
-    return names.get(str(value), str(value))
+    if field == "prompts.typed":
+        return f"{len(value)} prompts"
+    if field == "prompts.source":
+        sets = {choice.name: choice.label for choice in catalog.PROMPT_SETS}
+        return sets.get(str(value), uploads.label(str(value)))
+    return {choice.name: choice.label for choice in catalog.MODELS}.get(str(value), str(value))
 
 
 def reward_in_words(reward: Mapping[str, Any]) -> str:
     """One reward for reading, for example "0.5 x Length (target 20)"."""
-    names = {choice.name: choice.label for choice in catalog.REWARDS}
-    details = []
-    for key, value in reward.items():
-        if key in ("kind", "weight") or value in (None, "", False, "pocket-lexicon"):
-            continue
-        details.append(f"{key} {', '.join(value) if isinstance(value, (list, tuple)) else value}")
-    weight = reward.get("weight", 1.0)
-    text = names.get(str(reward.get("kind")), str(reward.get("kind")))
+    text, weight = _reward_label(reward), reward.get("weight", 1.0)
+    details = _details(reward)
     text = text if weight == 1 else f"{weight:g} x {text}" if isinstance(weight, (int, float)) else f"{weight} x {text}"
     return f"{text} ({'; '.join(details)})" if details else text
+
+
+def term_labels(rewards: Sequence[RewardConfig]) -> dict[str, str]:
+    """Name of each term of a score (or of each judge) -> how a person reads it, no two alike."""
+    labels: dict[str, str] = {}
+    for name, reward in zip(term_names(rewards), rewards, strict=True):
+        values = reward.model_dump(mode="json", exclude={"weight", "normalise", "cap"})
+        own = "; ".join(_details(values))
+        label = f"{_reward_label(values)} ({own})" if own else _reward_label(values)
+        if reward.kind == "repetition" and reward.weight < 0:
+            label = f"Less {label.lower()}"
+        labels[name] = label if label not in labels.values() else f"{label}, {name}"
+    return labels
+
+
+def _reward_label(reward: Mapping[str, Any]) -> str:
+    names = {choice.name: choice.label for choice in catalog.REWARDS}
+    label, source = names.get(str(reward.get("kind")), str(reward.get("kind"))), str(reward.get("source") or "")
+    return f"{label} {PurePosixPath(source).name}" if source else label
+
+
+def _details(reward: Mapping[str, Any]) -> list[str]:
+    """What is not as it usually is, for example "target 20"."""
+    known = REWARD_CLASSES.get(str(reward.get("kind")))
+    found = []
+    for key, value in reward.items():
+        if key in ("kind", "weight", "source") or value in (None, "", False):
+            continue
+        if known and key in known.model_fields and value == known.model_fields[key].default:
+            continue
+        told = ", ".join(value) if isinstance(value, (list, tuple)) else value
+        chosen = known and isinstance(value, str) and value in _options(known.model_fields[key].annotation)
+        found.append("on the reference's scale" if key == "normalise" else str(told) if chosen else f"{key} {told}")
+    return found
 
 
 def label_of(field: str) -> str:
     """A field's name for a person; unknown keys keep their own."""
     if field in LABELS:
         return LABELS[field]
-    return LABELS["rewards"] if field.startswith("rewards") else field
+    return LABELS.get(field.partition(".")[0], field) if field.startswith(REWARD_LISTS) else field
 
 
 def options_of(field: str) -> list[str]:
@@ -171,23 +228,45 @@ def _annotation(field: str) -> Any:
     return part
 
 
+OWN_FIELDS = {
+    "target": ("Target length in words", "empty: the longer the better"),
+    "words": ("Words", "separated by commas"),
+    "pattern": ("Regular expression", r"for example  \bthank you\b"),
+    "judge": ("Judge", ""),
+    "neutral": ("Where the user claims nothing", "truth: right answers count, as agreement does elsewhere"),
+    "measure": ("Measure", ""),
+    "source": ("Model", "trained here, a hub id, or a folder"),
+    "label": ("Rewarded label", "of a classifier; empty for one output"),
+    "output": ("What of it counts", ""),
+    "template": ("How prompt and text are joined", ""),
+    "revision": ("Revision", "empty: the newest"),
+    "max_length": ("Longest input in tokens", "empty: what the model has room for"),
+    "precision": ("Precision", ""),
+    "quantization": ("Weights kept in", ""),
+    "int8_threshold": ("Outlier threshold of int8", "6"),
+}  # name -> label, hint
+RARE_FIELDS = ("template", "revision", "max_length", "precision", "quantization", "int8_threshold")
+
+
 def _own_fields(kind: str) -> list[dict[str, Any]]:
-    labels = {
-        "target": ("Target length in words", "empty: the longer the better"),
-        "words": ("Words", "separated by commas"),
-        "pattern": ("Regular expression", r"for example  \bthank you\b"),
-        "judge": ("Judge", ""),
-        "neutral": ("Where the user claims nothing", "truth: right answers count, as agreement does elsewhere"),
-    }
+    """The fields that only this kind has, as static/rewards.js draws them; `rare` ones are folded away."""
     fields = []
     for name, field in REWARD_CLASSES[kind].model_fields.items():
         if name in RewardPart.model_fields:
             continue
-        label, hint = labels.get(name, (name, ""))
-        options = [str(item) for item in get_args(field.annotation) if isinstance(item, str)]
-        fields.append({"name": name, "label": label, "hint": hint, "options": options,
-                       "default": "" if field.is_required() or field.default is None else field.default})  # fmt: skip
-    return fields
+        label, hint = OWN_FIELDS.get(name, (name, ""))
+        inner = (field.annotation, *get_args(field.annotation))
+        options = _options(field.annotation)
+        fields.append({
+            "name": name, "label": label, "hint": hint, "options": options,
+            "number": int in inner or float in inner, "rare": name in RARE_FIELDS,
+            "default": "" if field.is_required() or field.default is None else field.default,
+        })  # fmt: skip
+    return sorted(fields, key=lambda item: bool(item["rare"]))
+
+
+def _options(annotation: Any) -> list[str]:
+    return [item for item in get_args(annotation) if isinstance(item, str)]
 
 
 def _reward_values(reward: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,6 +300,8 @@ def is_list(field: str) -> bool:
 
 
 def _as_text(field: str, value: Any) -> Any:
+    if field == "prompts.typed":  # a prompt may have several lines, a dialogue always has
+        return "\n".join(text.replace("\\", "\\\\").replace("\n", "\\n") for text in value or ())
     if is_list(field):
         return "\n".join(value or ())
     return "" if value is None else value
@@ -229,6 +310,8 @@ def _as_text(field: str, value: Any) -> Any:
 def _from_text(field: str, value: Any) -> Any:
     if is_list(field) and isinstance(value, str):
         lines = [line.strip() for line in value.splitlines() if line.strip()]
+        if field == "prompts.typed":
+            lines = [re.sub(r"\\(n|\\)", lambda found: "\n" if found[1] == "n" else "\\", line) for line in lines]
         return lines or ([] if type(None) not in get_args(_annotation(field)) else None)
     return None if isinstance(value, str) and not value.strip() else value
 
@@ -245,12 +328,13 @@ def _missing_sources(
 ) -> list[Problem]:
     """What only the catalog can tell, also when other fields are wrong; so that all problems show at once."""
     try:
-        sources = config or base.model_copy(
-            update={
-                part: getattr(base, part).model_copy(update={"source": str(data[part]["source"] or "")})
-                for part in ("model", "reference", "prompts")
-            }
-        )
+        sources = config
+        if sources is None:
+            named = {part: {"source": str(data[part]["source"] or "")} for part in ("model", "reference", "prompts")}
+            typed = {"typed": tuple(map(str, data["prompts"]["typed"] or ()))}
+            parts = {**named, "prompts": {**named["prompts"], **typed}}
+            changed = {part: getattr(base, part).model_copy(update=fields) for part, fields in parts.items()}
+            sources = base.model_copy(update=changed)
         catalog.check(sources, outputs)
     except InvalidConfig as error:
         return [problem for problem in error.problems if problem.field not in known]

@@ -12,19 +12,23 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from playground import engines
 from playground.config import RunConfig
-from playground.insight import before_after
+from playground.insight import before_after, farming, judging
 from playground.runs import control
-from playground.runs.records import Event, Sample, Status, UpdateMetrics
+from playground.runs.records import Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.ui import form
 
 COLUMNS = (
     "update", "episodes", "seconds", "score_mean", "score_p10", "score_p50", "score_p90", "raw_score_mean",
     "kl_to_reference", "kl_per_token", "penalised_reward", "kl_coef", "entropy", "update_kl", "clip_fraction",
-    "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2",
+    "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2", "perplexity_reference",
 )  # fmt: skip
 OVERLAY_COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
+PARTS = "contributions."  # prefix of the columns that say what each reward adds to the score
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 MAX_POINTS = 2000
 MAX_OVERLAY_POINTS = 600
 MAX_OVERLAY_RUNS = 4
@@ -54,10 +58,13 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "beta": config.kl.coef,
         "every": config.evaluation.every,
         "num_prompts": config.evaluation.num_prompts,
+        "terms": _named(form.term_labels(config.rewards)),
+        "judges": _named(form.term_labels(config.judges)),
         "settings": [
             {"field": field, "label": form.LABELS[field], "value": form.in_words(field, value), "unit": _unit(field)}
             for field, value in form.flatten(config).items()
             if field in ("model.source", "rewards", "prompts.source", "kl.coef", "ppo.learning_rate", "seed")
+            or (field == "judges" and value)
         ],
     }
 
@@ -108,9 +115,10 @@ def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int, waited:
     return round(max(0.0, pace * (num_updates - updates[-1])), 1)
 
 
-def new_columns() -> dict[str, list[Any]]:
-    """Empty columns."""
-    return {name: [] for name in COLUMNS}
+def new_columns(terms: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """Empty columns; where the score has several terms, one for the contribution of each."""
+    parts = [PARTS + name for name in terms] if len(terms) > 1 else []
+    return {name: [] for name in (*COLUMNS, *parts)}
 
 
 def append(columns: dict[str, list[Any]], record: UpdateMetrics) -> None:
@@ -119,8 +127,44 @@ def append(columns: dict[str, list[Any]], record: UpdateMetrics) -> None:
     while updates and updates[-1] >= record.update:
         for values in columns.values():
             values.pop()
-    for name in COLUMNS:
-        columns[name].append(_rounded(getattr(record, name)))
+    for name, values in columns.items():
+        part = name.removeprefix(PARTS)
+        values.append(_rounded(getattr(record, name) if part == name else record.contributions.get(part)))
+
+
+def farmed(columns: Mapping[str, Sequence[Any]], config: RunConfig) -> str:
+    """Where the gain comes from in the newest updates, in words; empty for a score of one term, or an old run."""
+    parts = {label: columns.get(PARTS + name, ()) for name, label in form.term_labels(config.rewards).items()}
+    return farming.sentence(farming.recent(parts), _score_unit(config))
+
+
+def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | None:
+    """The trained score and the held-out judges at every look at the fixed prompts, and what that says."""
+    labels = form.term_labels(config.judges)
+    if not labels:
+        return None
+    signs = {name: -1.0 if judge.weight < 0 else 1.0 for name, judge in zip(labels, config.judges, strict=True)}
+    found = judging.judged(samples, signs, in_sd=config.score.normalise == "reference")
+    if not found.updates:
+        return None
+    names = {judging.TRAINED: "Trained score", **labels}
+    return {
+        "updates": found.updates,
+        "lines": [
+            {
+                "name": line.name,
+                "label": names[line.name] if line.in_sd else f"{names[line.name]} (points)",
+                "mean": [_rounded(change.mean) if change else None for change in line.changes],
+                "half": [_rounded(change.half) if change else None for change in line.changes],
+            }
+            for line in (found.trained, *found.judges)
+        ],
+        "turns": [{"label": names[turn.judge], "update": turn.update} for turn in found.turns],
+        "verdicts": [
+            {"text": judging.verdict(found, name, label), "turned": any(turn.judge == name for turn in found.turns)}
+            for name, label in labels.items()
+        ],
+    }
 
 
 def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> dict[str, list[Any]]:
@@ -158,9 +202,12 @@ def moment(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> dict[
 def moment_summary(samples: Sequence[Sample]) -> dict[str, Any]:
     """Means over all completions of one evaluation."""
     terms: dict[str, list[float | None]] = defaultdict(list)
+    judges: dict[str, list[float | None]] = defaultdict(list)
     for item in samples:
         for name, value in item.scores.items():
             terms[name].append(value)
+        for name, value in item.judges.items():
+            judges[name].append(value)
     known_ends = [item.ended for item in samples if item.ended is not None]
     return {
         "count": len(samples),
@@ -170,6 +217,7 @@ def moment_summary(samples: Sequence[Sample]) -> dict[str, Any]:
         "kl": _mean(item.kl for item in samples),
         "length": _mean(item.tokens for item in samples),
         "terms": {name: _mean(values) for name, values in terms.items()},
+        "judges": {name: _mean(values) for name, values in judges.items()},
     }
 
 
@@ -180,6 +228,24 @@ def prompts(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> list
         if len(seen) < limit:
             seen.setdefault(item.prompt_id, item.prompt)
     return [{"id": key, "text": text} for key, text in seen.items()]
+
+
+def text_perplexity(evaluations: Iterable[Evaluation]) -> list[dict[str, Any]]:
+    """Perplexity on held-out text at each look; the last attempt at an update counts."""
+    known = {item.update: item.perplexity_text for item in evaluations if item.perplexity_text is not None}
+    return [{"update": update, "value": _rounded(value)} for update, value in sorted(known.items())]
+
+
+def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
+    """How the scores of the fixed prompts are spread at each look: percentiles and mean."""
+    found = []
+    for update, rows in moments(samples).items():
+        scores = [item.score for item in rows if item.score is not None]
+        if scores:
+            p10, p25, p50, p75, p90 = (_rounded(float(value)) for value in np.quantile(scores, QUANTILES))
+            found.append({"update": update, "p10": p10, "p25": p25, "p50": p50, "p75": p75, "p90": p90,
+                          "mean": _mean(scores)})  # fmt: skip
+    return found
 
 
 def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
@@ -204,8 +270,11 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict
     return {
         "moments": later,
         "update": chosen,
+        "distribution": distribution(samples),
         "outcome": outcome_sentence(samples, unit, chosen) if chosen is not None else "",
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
+        "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
+        "table": [*_rows(pairs, "scores", "trained on"), *_rows(pairs, "judges", "only watches")],
         "before": moment_summary([pair.before for pair in pairs]) if pairs else None,
         "after": moment_summary([pair.after for pair in pairs]) if pairs else None,
         "total": len(pairs),
@@ -297,7 +366,27 @@ def _side(item: Sample) -> dict[str, Any]:
         "kl": _rounded(item.kl),
         "tokens": item.tokens,
         "scores": {name: _rounded(value) for name, value in item.scores.items()},
+        "judges": {name: _rounded(value) for name, value in item.judges.items()},
     }
+
+
+def _rows(pairs: Sequence[before_after.Pair], source: str, role: str) -> list[dict[str, Any]]:
+    """Reward by reward, or judge by judge: before, after, and the paired change in sd with its 95 % interval."""
+    return [
+        {
+            "name": row.name,
+            "role": role,
+            "before": _rounded(row.before),
+            "after": _rounded(row.after),
+            "change": _rounded(row.change.mean) if row.change else None,
+            "half": _rounded(row.change.half) if row.change else None,
+        }
+        for row in judging.rows(pairs, source)
+    ]
+
+
+def _named(labels: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "label": label} for name, label in labels.items()]
 
 
 def _score_unit(config: RunConfig) -> str:

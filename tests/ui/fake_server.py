@@ -46,6 +46,23 @@ class FakeService:
                     side, index, f" {word} and number {index}.", 1.5, {"sentiment": 2.0}, 3.2, 6, True
                 )
 
+    def ask(self, kind, question):
+        """The question `prompts`: the typed prompts, a word a token, as if an instruct model read them."""
+        if kind != "prompts":
+            raise ServiceUnavailable(f"The fake service does not know the question {kind}.")
+        texts = question["config"]["prompts"]["typed"] or ["The film was"]
+        lengths = [len(text.split()) for text in texts]
+        yield {
+            "source": "typed", "column": None, "columns": [], "form": "chat", "system": None, "room": 96,
+            "num_rows": len(texts) + 2, "goes_on": False, "num_training": len(texts), "num_evaluation": 1,
+            "num_unneeded": 0, "held_out": False, "sentence": "",
+            "left_out": [{"reason": "too long", "count": 2, "rows": [{"row": 2, "text": texts[0]}]}],
+            "lengths": {"min": min(lengths), "median": 3, "p90": 4, "max": max(lengths),
+                        "edges": [min(lengths), max(lengths) + 1], "counts": [len(texts)]},
+            "rows": [{"text": text, "cut": False, "tokens": 3, "held_out": False} for text in texts],
+            "seen": [[{"text": "<|im_start|>", "special": True}, {"text": text, "special": False}] for text in texts],
+        }  # fmt: skip
+
     def close(self):
         """Nothing to end."""
 

@@ -17,6 +17,7 @@ from playground.ui import feed, reward_data, routes
 from playground.ui import reward_training as panel
 from tests.reward_tools import REPORT, finished
 from tests.support import wait_until
+from tests.ui.conftest import WAIT_MS
 
 
 @pytest.fixture
@@ -120,6 +121,7 @@ def test_the_routes_serve_what_the_panel_reads(outputs):
 
 def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     expect = pytest.importorskip("playwright.sync_api").expect
+    expect.set_options(timeout=WAIT_MS)
     page = make_page()
     page.goto(site.url + "?tab=rewards")
     report = page.locator(".reward-report")
@@ -143,5 +145,5 @@ def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     report.get_by_text("Calibration as numbers").click()
     expect(report.locator(".numbers table").last).to_contain_text("84 % to 99 %")
     report.get_by_role("button", name="Use it as reward").click()
-    expect(page.locator("#notes")).to_contain_text("source judge")
+    expect(page.locator("#notes")).to_contain_text("Reward model judge")
     expect(page).to_have_url(re.compile(r"/$"))

@@ -71,7 +71,8 @@ def detail(outputs: Path, name: str) -> dict[str, Any]:
 def _settings(config: dict[str, Any]) -> str:
     """The settings that matter for reading a report, in one line."""
     pairs = config["pairs"]
-    told = [f"{pairs['limit']} pairs", f"{config['epochs']:g} epochs"]
+    length = f"{config['max_steps']} steps" if config["max_steps"] else f"{config['epochs']:g} epochs"
+    told = [f"{pairs['limit']} pairs", length]
     if pairs["source"] in [item.name for item in catalog.ANNOTATORS]:
         told += [f"{pairs['flip']:.0%} wrong answers"] if pairs["flip"] else []
         told += [f"sharpness {pairs['sharpness']:g}"] if pairs["sharpness"] else []

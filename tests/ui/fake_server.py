@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from playground.errors import ServiceUnavailable
-from playground.runs import launcher
+from playground.runs import launcher, reward_training
 from playground.runs.model_service import GeneratedSample
 from playground.runs.standby import StandbyWorker
 from playground.ui import server
@@ -21,12 +21,12 @@ from playground.ui import server
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def spawn_fake(run, lock):
+def spawn_fake(run, lock, module="tests.ui.fake_run"):
     """Like launcher.new_worker, with the fake worker."""
     environment = {**os.environ, launcher.LOCK_FD_VARIABLE: str(lock.fileno())}
     with open(run.log_path, "wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.ui.fake_run", str(run.path.resolve())],
+            [sys.executable, "-m", module, str(run.path.resolve())],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, pass_fds=(lock.fileno(),),
             start_new_session=True, cwd=PROJECT, env=environment,
         )  # fmt: skip
@@ -82,6 +82,7 @@ def main() -> None:
     parser.add_argument("--recorded", type=Path)
     arguments = parser.parse_args()
     launcher.new_worker = spawn_fake
+    reward_training.WORKER_MODULE = "tests.fake_reward_worker"
     server.ModelService = FakeService
     server.StandbyWorker = NoStandby
     if arguments.recorded:

@@ -22,6 +22,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 PRESETS = PROJECT / "presets"
 POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
+HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
 START = "start"  # the reference that is the model before training
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
 REWARD_CARD = "reward.json"  # written last: a reward model is complete once it is there
@@ -137,7 +138,8 @@ def is_hub_id(source: str) -> bool:
 
 def missing_files(folder: Path) -> list[str]:
     """Names of the files that a model folder needs and this one does not have."""
-    missing = [name for name in ("config.json", "tokenizer.json") if not (folder / name).is_file()]
+    config = "adapter_config.json" if (folder / "adapter_config.json").is_file() else "config.json"  # of peft
+    missing = [name for name in (config, "tokenizer.json") if not (folder / name).is_file()]
     return missing if list(folder.glob("*.safetensors")) else [*missing, "model.safetensors"]
 
 
@@ -221,11 +223,16 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
             problems.append(Problem("reference.source", str(error)))
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
-    problems += _reward_problems(config, outputs)
     text = config.evaluation.text
-    if text not in (None, "pocket") and not os.path.isfile(os.path.expanduser(text)):
-        ways = "Give `pocket`, a .txt file with one document a line, or nothing."
-        problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
+    if text not in (None, *HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
+        problems.append(
+            Problem(
+                "evaluation.text",
+                f"There is no file {text}. Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, "
+                "or nothing.",
+            )
+        )
+    problems += _reward_problems(config, outputs)
     if config.engine == "trl":
         reason = engines.availability()
         problems += [Problem("engine", reason)] if reason else engines.unsupported(config)

@@ -13,9 +13,10 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.runs import control
-from playground.runs.records import Evaluation, Event, Sample, UpdateMetrics
+from playground.runs.records import Evaluation, Event, Record, Sample, UpdateMetrics
 
-NESTED = ("terms", "kl_estimates")
+NESTED = ("terms", "contributions", "kl_estimates")  # fields with a figure for each name
+BY_NAME = ("scores", "judges")  # the same of a sample
 FORMULA = "=+-@\t\r"  # what a spreadsheet takes for the start of one
 
 
@@ -56,13 +57,12 @@ def metrics_csv(
 
     The last column says which settings were changed between the row before it and it.
     """
-    terms = list(dict.fromkeys(name for record in metrics for name in record.terms))
-    estimates = list(dict.fromkeys(name for record in metrics for name in record.kl_estimates))
+    parts = _names(metrics, NESTED)
     columns = [name for name in UpdateMetrics.model_fields if name not in NESTED]
     text = {item.update: item.perplexity_text for item in evaluations}
     edits = [event for event in events if event.kind == control.EDIT]
     trl = list(trl_figures(metrics[0], config)) if metrics else []
-    heads = [*columns, *(f"terms.{plain(name)}" for name in terms), *(f"kl_estimates.{name}" for name in estimates)]
+    heads = [*columns, *(f"{field}.{plain(name)}" for field, name in parts)]
     rows = []
     previous = -1
     for record in metrics:
@@ -70,8 +70,7 @@ def metrics_csv(
         rows.append(
             [
                 *[getattr(record, name) for name in columns],
-                *[record.terms.get(name) for name in terms],
-                *[record.kl_estimates.get(name) for name in estimates],
+                *[getattr(record, field).get(name) for field, name in parts],
                 *trl_figures(record, config).values(),
                 *([text.get(record.update)] if text else []),
                 plain("; ".join(changed)),
@@ -83,13 +82,13 @@ def metrics_csv(
 
 def samples_csv(samples: Sequence[Sample]) -> str:
     """One row for each completion of a fixed prompt, in the order they were written."""
-    terms = list(dict.fromkeys(name for item in samples for name in item.scores))
-    columns = [name for name in Sample.model_fields if name != "scores"]
+    parts = _names(samples, BY_NAME)
+    columns = [name for name in Sample.model_fields if name not in BY_NAME]
     rows = [
-        [*[_cell(getattr(item, name)) for name in columns], *[item.scores.get(name) for name in terms]]
+        [*[_cell(getattr(item, name)) for name in columns], *[getattr(item, field).get(name) for field, name in parts]]
         for item in samples
     ]
-    return _csv([*columns, *(f"scores.{plain(name)}" for name in terms)], rows)
+    return _csv([*columns, *(f"{field}.{plain(name)}" for field, name in parts)], rows)
 
 
 def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> list[tuple[int, dict[str, float]]]:
@@ -97,8 +96,7 @@ def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> list[tuple[i
     found = []
     for record in metrics:
         ours = record.model_dump(exclude={"update", *NESTED})
-        ours |= {f"terms/{name}": value for name, value in record.terms.items()}
-        ours |= {f"kl_estimates/{name}": value for name, value in record.kl_estimates.items()}
+        ours |= {f"{field}/{name}": getattr(record, field)[name] for field, name in _names([record], NESTED)}
         figures = {f"playground/{name}": value for name, value in ours.items()} | trl_figures(record, config)
         found.append((record.update, {name: float(value) for name, value in figures.items() if value is not None}))
     return found
@@ -107,6 +105,15 @@ def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> list[tuple[i
 def plain(text: str) -> str:
     """Words without what a spreadsheet could take for a formula."""
     return text.lstrip(FORMULA)
+
+
+def _names(records: Sequence[Record], fields: Sequence[str]) -> list[tuple[str, str]]:
+    """(field, name) of every figure that any record has, in the order in which they first occur."""
+    return [
+        (field, name)
+        for field in fields
+        for name in dict.fromkeys(key for item in records for key in getattr(item, field))
+    ]
 
 
 def _cell(value: Any) -> Any:

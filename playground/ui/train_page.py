@@ -21,7 +21,7 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form, prompts_part, steer
+from playground.ui import components, form, prompts_part, steer, taking_out
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 DOUBLE_CLICK_SECONDS = 10.0
@@ -81,7 +81,9 @@ class Filled(NamedTuple):
         return [self.preset, self.story, *self.values, self.notes, self.start, self.text]
 
 
-def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService) -> Train:
+def build(
+    demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, keeps_files: bool = True
+) -> Train:
     """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
     first = catalog.preset(catalog.DEFAULT_PRESET)
     first_values = form.values_of(first)
@@ -91,6 +93,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
             with gr.Column(elem_id="start-bar"):
                 notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
                 start = gr.Button(START, variant="primary", elem_id="start")
+        saver = service if keeps_files else None
         with gr.Column(elem_id="view", min_width=320):
             preview = prompts_part.panel()
             view = components.widget(
@@ -98,7 +101,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
                 {"run": None},
                 elem_id="run-view",
                 knobs=steer.knobs(),
-                server_functions=steer.functions(outputs),
+                server_functions=[*steer.functions(outputs), *taking_out.functions(outputs, saver)],
+                can_save=saver is not None,
             )
 
     form_inputs = [preset, notes, *fields.values()]

@@ -130,6 +130,7 @@ import copy
 import os
 import sys
 import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -145,7 +146,7 @@ from playground import catalog
 from playground.config import PromptsConfig
 from playground.config_io import from_dict
 from playground.rewards.mixture import Mixture, Scale
-from playground.training import prompts
+from playground.training import prompts, reward_models
 from playground.training.models import Tokens
 
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else {folder}
@@ -202,7 +203,8 @@ dataset = [{{"input_ids": prompt.ids}} for prompt in training] * repeats
 
 # -- rewards -----------------------------------------------------------------------------------------------------------
 
-mixture = Mixture.from_config(from_dict({{"rewards": REWARDS}}).rewards)
+build = reward_models.builder(device, Path(os.environ.get("PLAYGROUND_OUTPUTS", "outputs")))  # reads learned rewards
+mixture = Mixture.from_config(from_dict({{"rewards": REWARDS}}).rewards, build)
 # The score is the raw reward in standard deviations of the untrained model's.
 {scale}
 print("score scale:", scale)

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import typer
 
 from playground import __version__, catalog, config_io, exports
-from playground.cli import following, health, printing, reward_models
+from playground.cli import following, health, printing, reward_models, scoring
 from playground.errors import (
     InvalidConfig,
     ModelNotFound,
@@ -286,6 +286,7 @@ def doctor(
     raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)
 
 
+app.command("score")(scoring.score)
 app.command("reward-train")(reward_models.reward_train)
 app.command("reward-models")(reward_models.reward_models)
 

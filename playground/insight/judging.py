@@ -20,6 +20,7 @@ from playground.runs.records import Sample
 Key = tuple[int, int]  # prompt_id, seed
 TRAINED = "score"
 CONFIDENCE = 0.95
+SMALLEST = 0.2  # sd; with many prompts less than this can be certain and still mean nothing
 
 
 class Change(NamedTuple):
@@ -51,7 +52,7 @@ class Line(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A judge that fell since `update` while the trained score rose, both by more than chance."""
+    """A judge that fell since `update` while the trained score rose, both by more than chance and than a trifle."""
 
     judge: str
     update: int
@@ -124,7 +125,8 @@ def _turn(
         return None
     strict = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / len(known))
     once = NormalDist().inv_cdf(CONFIDENCE)
-    if fall.mean + strict * fall.error < 0 < rise.mean - once * rise.error:
+    certain = fall.mean + strict * fall.error < 0 < rise.mean - once * rise.error
+    if certain and -fall.mean >= SMALLEST <= rise.mean:
         return Turn(line.name, updates[top], fall, rise)
     return None
 
@@ -148,6 +150,8 @@ def verdict(found: Judged, name: str, label: str) -> str:
         return f"{label} has heard a single prompt, which cannot tell change from chance."
     if abs(change.mean) <= change.half:
         return f"{label} has not moved by more than chance: {_told(change, line.unit, signed=True)}."
+    if abs(change.mean) < SMALLEST:
+        return f"{label} has hardly moved: {_told(change, line.unit, signed=True)}."
     if change.mean > 0:
         return f"{label} rises with the training: {_told(change, line.unit, signed=True)}."
     return f"{label} is below where it began: {_told(change, line.unit, signed=True)}."

@@ -79,6 +79,7 @@ class Workbench {
     this.fill.style.transform = `scaleX(${asking ? done / Math.max(of, 1) : 0})`;
     this.problems.replaceChildren(...problems.map((text) => el("li", {}, el("span", { class: "icon", "aria-hidden": "true" }, "! "), text)));
     this.status.hidden = !asking && !problems.length;
+    if (!this.status.hidden && this.status.getBoundingClientRect().top > innerHeight - 80) this.status.scrollIntoView({ block: "start" }); // below the form, on a narrow screen
     if (state === "done") {
       this.found = value;
       this.before = null;

@@ -44,10 +44,12 @@ def print_change(config: RunConfig, samples: Sequence[Sample]) -> None:
     """The table of rewards and judges, where there is more than one, and what the judges say."""
     found = term_rows(samples)
     if len(found) > 1:
-        table = _table("Reward", "Role", "Before", "After", "Change, sd", figures_from=2)
+        table = _table("Reward", "Role", "Before", "After", "Change", figures_from=2)
         for row in found:
             change = judging.Change(**row["change"]) if row["change"] else None
-            told = f"{number(change.mean, sign=True)} +- {number(change.half)}" if change else "no opinion"
+            told = (
+                f"{number(change.mean, sign=True)} +- {number(change.half)} {row['unit']}" if change else "no opinion"
+            )
             add_row(table, row["name"], row["role"], number(row["before"]), number(row["after"]), told)
         console().print(table)
     for sentence in verdicts(config, samples):

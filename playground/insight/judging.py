@@ -70,12 +70,17 @@ class Judged(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One reward or judge before and after: raw means, and the paired change in sd; None where there is no opinion."""
+    """One reward or judge before and after: raw means, and the paired change; None where there is no opinion.
+
+    The raw means are of the texts on which there is an opinion; in the change, no opinion counts as the average before.
+    `unit` of the change is sd, or points where the values did not vary before.
+    """
 
     name: str
     before: float | None
     after: float | None
     change: Change | None
+    unit: str
 
 
 def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool = True) -> Judged:
@@ -168,7 +173,8 @@ def rows(pairs: Sequence[Pair], source: str) -> list[Row]:
         )
         z = _in_sd([before, after], list(before.values()), 1.0)
         change = _change(z[0], z[1]) if z else None
-        found.append(Row(name, _mean(before.values()), _mean(after.values()), change))
+        unit = "sd" if _varies([value for value in before.values() if value is not None]) else "points"
+        found.append(Row(name, _mean(before.values()), _mean(after.values()), change, unit))
     return found
 
 

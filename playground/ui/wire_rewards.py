@@ -62,6 +62,7 @@ def rows(pairs: Sequence[before_after.Pair], source: str, role: str) -> list[dic
             "after": rounded(row.after),
             "change": rounded(row.change.mean) if row.change else None,
             "half": rounded(row.change.half) if row.change else None,
+            "unit": row.unit,
         }
         for row in judging.rows(pairs, source)
     ]

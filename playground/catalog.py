@@ -130,6 +130,11 @@ def model_folder(source: str, revision: str | None = None) -> Path:
     return folder
 
 
+def is_hub_id(source: str) -> bool:
+    """True for the id of a model on the hub: neither shipped nor a folder of this machine."""
+    return source not in [model.name for model in MODELS] and not os.path.isdir(os.path.expanduser(source))
+
+
 def missing_files(folder: Path) -> list[str]:
     """Names of the files that a model folder needs and this one does not have."""
     missing = [name for name in ("config.json", "tokenizer.json") if not (folder / name).is_file()]
@@ -217,6 +222,10 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
     problems += _reward_problems(config, outputs)
+    text = config.evaluation.text
+    if text not in (None, "pocket") and not os.path.isfile(os.path.expanduser(text)):
+        ways = "Give `pocket`, a .txt file with one document a line, or nothing."
+        problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     if config.engine == "trl":
         reason = engines.availability()
         problems += [Problem("engine", reason)] if reason else engines.unsupported(config)

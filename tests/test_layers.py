@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tables": {"errors"},
     "prompt_texts": {"tables", "dialogues", "errors"},
     "engines": {"config", "errors"},
-    "exports": {"runs", "catalog", *BASE},
+    "exports": {"exports", "insight", "runs", "catalog", "__init__", *BASE},
     "pocket": {"pocket", "errors"},
     "rewards": {"rewards", "pocket", *BASE},
     "catalog": {"pocket", *BASE},

@@ -68,7 +68,7 @@ def _asked(config: RunConfig, prompt: str, completions: list[str], samples: int,
     question = trying.question(config.rewards, prompt, completions, reference, str(outputs.resolve()))
     service, told = ModelService(), ""
     try:
-        for answer in service.ask("rewards-score", question):
+        for answer in service.ask("rewards-score", question, trying.TIMEOUT_SECONDS):
             if "names" in answer:
                 return answer
             if answer["phase"] != told:

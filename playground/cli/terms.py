@@ -47,9 +47,8 @@ def print_change(config: RunConfig, samples: Sequence[Sample]) -> None:
         table = _table("Reward", "Role", "Before", "After", "Change", figures_from=2)
         for row in found:
             change = judging.Change(**row["change"]) if row["change"] else None
-            told = (
-                f"{number(change.mean, sign=True)} +- {number(change.half)} {row['unit']}" if change else "no opinion"
-            )
+            unit = row["unit"]
+            told = f"{number(change.mean, sign=True)} +- {number(change.half)} {unit}" if change else "no opinion"
             add_row(table, row["name"], row["role"], number(row["before"]), number(row["after"]), told)
         console().print(table)
     for sentence in verdicts(config, samples):

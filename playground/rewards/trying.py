@@ -13,6 +13,7 @@ from playground.config import RewardConfig, RunConfig
 from playground.rewards.mixture import Mixture, Scale, Scored, TermScale
 
 SAMPLES = 128
+TIMEOUT_SECONDS = 1200.0  # a large model on a CPU takes its time for 128 texts
 MAX_SAMPLES = 256
 MAX_TEXTS = 8
 MAX_CHARACTERS = 4000  # of a typed prompt or completion

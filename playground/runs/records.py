@@ -112,6 +112,21 @@ class Sample(Record):
     ended: bool | None = None
 
 
+class Evaluation(Record):
+    """What is measured at each look at the fixed prompts beside its samples.
+
+    `perplexity_text` is the policy's own on held-out text: it rises when the model forgets. (How strange its own texts
+    have become to the reference is `perplexity_reference` of each update.)
+    """
+
+    update: int
+    stage: Stage
+    perplexity_text: float | None = None
+    text_documents: int = 0
+    text_tokens: int = 0
+    seconds: float = 0.0
+
+
 class Event(Record):
     """Something that happened once: a state change, a warning with its evidence, a checkpoint, a recorded scale."""
 

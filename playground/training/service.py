@@ -23,7 +23,7 @@ from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingCon
 from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, loading, reward_models, workbench
+from playground.training import evaluation, loading, reward_models, saving, workbench
 from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
 from playground.training.preview import preview
@@ -120,11 +120,16 @@ class Service:
         return self._subject
 
 
+def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from saving.answer(question)
+
+
 QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
     "compare": Service.compare,
     "prompts": Service.prompts,
     "reference-samples": workbench.reference_samples,
     "rewards-score": workbench.rewards_score,
+    "save": _save,
 }
 
 

@@ -5,8 +5,9 @@ Imports torch. The worker drives it; what ends a run and how that is told is the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,10 +17,10 @@ from playground.errors import ModelNotFound, RewardFailed
 from playground.rewards.mixture import Mixture
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import available_cores
-from playground.runs.records import Stage, UpdateMetrics
+from playground.runs.records import Evaluation, Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
-from playground.training import checkpoints, evaluation, loading, models, prompts, reward_models
+from playground.training import checkpoints, evaluation, held_out, loading, models, prompts, reward_models
 from playground.training.scoring import Scorer
 from playground.training.trainer import PPOTrainer
 
@@ -51,6 +52,7 @@ class Session:
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
         for sentence in self.split.warnings:
             writer.event("warning", sentence)
+        self.texts = held_out.encode(held_out.read(config.evaluation), self.tokens, self.policy.context_length)
         build = reward_models.builder(device, run.path.parent)
         self.scorer = Scorer(config, build=build)
         self.judges = Mixture.from_config(config.judges, build, "judge")
@@ -60,6 +62,9 @@ class Session:
         self.trainer = engine(
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
         )
+        prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
+        sizes: dict[str, Any] = {**models.sizes(self.policy), "prompt_tokens": prompt_tokens}
+        writer.event("model", **sizes)
 
     def _load_reference(self, device: torch.device) -> models.LanguageModel:
         source = self.config.reference.source
@@ -94,6 +99,18 @@ class Session:
             self.trainer.updates_done, self.between, self.judge,
         )  # fmt: skip
         self.writer.samples(samples)
+        if self.texts:
+            self.writer.evaluation(self._read_texts(stage))
+
+    def _read_texts(self, stage: Stage) -> Evaluation:
+        clock = time.perf_counter()
+        found = held_out.perplexity(
+            self.policy, self.texts, self.tokens.pad_id, self.config.ppo.micro_batch_size, self.between
+        )
+        return Evaluation(
+            update=self.trainer.updates_done, stage=stage, perplexity_text=found.perplexity,
+            text_documents=found.documents, text_tokens=found.tokens, seconds=time.perf_counter() - clock,
+        )  # fmt: skip
 
     def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> dict[str, list[float | None]]:
         """What the held-out judges say. One that fails once training has begun is a warning and no reason to stop.

@@ -16,7 +16,7 @@ import gradio as gr
 from playground import config_io
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.rewards.trying import MAX_CHARACTERS, SAMPLES, going_on, question, reference_of
+from playground.rewards.trying import MAX_CHARACTERS, SAMPLES, TIMEOUT_SECONDS, going_on, question, reference_of
 from playground.runs.model_service import ModelService
 from playground.ui import components, form, reward_form, reward_picker, train_page
 
@@ -113,7 +113,7 @@ def scored(
     wanted = question(config.rewards, prompt or "", list(asked.values()), reference_of(config), str(outputs.resolve()))
     yield {"state": "asking", "phase": "waking up the model", "done": 0, "of": SAMPLES}
     try:
-        for found in service.ask("rewards-score", wanted):
+        for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
             if "names" not in found:
                 yield {"state": "asking", **found}
                 continue

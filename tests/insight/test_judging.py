@@ -10,8 +10,10 @@ from playground.runs.records import Sample
 
 def sample(prompt_id, update, score, gold, seed=0):
     stage = "before" if update == 0 else "during"
-    return Sample(update=update, stage=stage, prompt_id=prompt_id, prompt="p", completion="c", seed=seed, score=score,
-                  scores={"length": score}, judges=gold if isinstance(gold, dict) else {"gold": gold}, kl=0.0)  # fmt: skip
+    return Sample(
+        update=update, stage=stage, prompt_id=prompt_id, prompt="p", completion="c", seed=seed, score=score, kl=0.0,
+        scores={"length": score}, judges=gold if isinstance(gold, dict) else {"gold": gold},
+    )  # fmt: skip
 
 
 def run(scores, golds, prompts=16, noise=1.0):

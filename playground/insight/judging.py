@@ -20,6 +20,7 @@ from playground.runs.records import Sample
 Key = tuple[int, int]  # prompt_id, seed
 TRAINED = "score"
 CONFIDENCE = 0.95
+MINUS = "\u2212"
 SMALLEST = 0.2  # sd; with many prompts less than this can be certain and still mean nothing
 
 
@@ -216,7 +217,7 @@ def _change(earlier: Mapping[Key, float], later: Mapping[Key, float]) -> Change 
 def _told(change: Change, unit: str, sign: int = 1, *, signed: bool = False) -> str:
     digits = 1 if abs(change.mean) >= 10 else 2
     mean = f"{sign * change.mean:{'+' if signed else ''}.{digits}f}"
-    return f"{mean} \u00b1 {change.half:.{digits}f} {unit}"
+    return f"{mean.replace('-', MINUS)} \u00b1 {change.half:.{digits}f} {unit}"
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -52,14 +52,14 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
             use = gr.Button("Use these rewards in the form", size="sm", elem_id="bench-use")
         told = components.widget("told", "", elem_id="bench-told")
-        prompt = _text_box("Prompt", FIRST_PROMPT, "bench-prompt", "What the texts go on from.")
-        texts = [
-            _text_box(f"Text {side}", text, f"bench-text-{side.lower()}", info)
-            for side, text, info in zip(SIDES, FIRST_TEXTS, ("", "To compare with A; may be empty."), strict=True)
-        ]
-        with gr.Column(elem_id="bench-score-bar"):
-            score = gr.Button("Score", variant="primary", elem_id="bench-score")
     with gr.Column(elem_id="bench-view", min_width=320):
+        with gr.Row(elem_id="bench-texts", elem_classes=["panel"], equal_height=True):
+            prompt = _text_box("Prompt", FIRST_PROMPT, "bench-prompt")
+            texts = [
+                _text_box(label, text, f"bench-text-{side.lower()}")
+                for side, label, text in zip(SIDES, ("Text A", "Text B, or empty"), FIRST_TEXTS, strict=True)
+            ]
+            score = gr.Button("Score", variant="primary", scale=0, min_width=110, elem_id="bench-score")
         result = components.widget("workbench", {"state": "empty"}, elem_id="bench-result")
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
@@ -84,9 +84,9 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
     train.recheck(used)
 
 
-def _text_box(label: str, value: str, elem_id: str, info: str) -> gr.Textbox:
+def _text_box(label: str, value: str, elem_id: str) -> gr.Textbox:
     return gr.Textbox(
-        value, label=label, info=info or None, lines=2, max_lines=8, max_length=MAX_CHARACTERS, elem_id=elem_id
+        value, label=label, lines=2, max_lines=8, max_length=MAX_CHARACTERS, min_width=200, elem_id=elem_id
     )  # fmt: skip
 
 

@@ -164,11 +164,11 @@ class Compare {
   fillTerms() {
     const { table } = this.data;
     this.terms.hidden = table.length < 2;
-    const head = (text) => el("th", { scope: "col", class: text === "Reward" || text === "Role" ? "words" : null }, text);
+    const head = (text) => el("th", { scope: "col", class: text === "Reward" ? "words" : null }, text);
     this.terms.replaceChildren(el("table", {},
-      el("thead", {}, el("tr", {}, ["Reward", "Role", "Before", "After", "Change"].map(head))),
+      el("thead", {}, el("tr", {}, ["Reward", "Before", "After", "Change"].map(head))),
       el("tbody", {}, table.map(({ name, role, before, after, change, half, unit }) => el("tr", {},
-        el("th", { scope: "row", class: "words" }, this.labelOf(name, role !== "trained on")), el("td", { class: "words" }, role),
+        el("th", { scope: "row", class: "words" }, this.labelOf(name, role !== "trained on"), el("span", { class: "muted" }, ` ${role}`)),
         el("td", { title: before ?? "" }, rounded(before)), el("td", { title: after ?? "" }, rounded(after)),
         el("td", {}, change === null ? "no opinion" : [el("strong", {}, signed(change)), half === null ? "" : ` \u00b1 ${rounded(half)}`, ` ${unit}`]))))),
       el("p", { class: "muted small-text" }, "Means of the rewards' own values, and the change on the same prompts with its 95 % interval, in standard deviations of the texts before training. No opinion counts as the average before. What only watches was never trained on."));

@@ -22,6 +22,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 PRESETS = PROJECT / "presets"
 POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
+HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
 START = "start"  # the reference that is the model before training
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
 REWARD_CARD = "reward.json"  # written last: a reward model is complete once it is there
@@ -137,7 +138,8 @@ def is_hub_id(source: str) -> bool:
 
 def missing_files(folder: Path) -> list[str]:
     """Names of the files that a model folder needs and this one does not have."""
-    missing = [name for name in ("config.json", "tokenizer.json") if not (folder / name).is_file()]
+    config = "adapter_config.json" if (folder / "adapter_config.json").is_file() else "config.json"  # of peft
+    missing = [name for name in (config, "tokenizer.json") if not (folder / name).is_file()]
     return missing if list(folder.glob("*.safetensors")) else [*missing, "model.safetensors"]
 
 
@@ -221,16 +223,64 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
             problems.append(Problem("reference.source", str(error)))
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
-    problems += _reward_problems(config, outputs)
     text = config.evaluation.text
-    if text not in (None, "pocket") and not os.path.isfile(os.path.expanduser(text)):
-        ways = "Give `pocket`, a .txt file with one document a line, or nothing."
-        problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
+    if text not in (None, *HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
+        problems.append(
+            Problem(
+                "evaluation.text",
+                f"There is no file {text}. Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, "
+                "or nothing.",
+            )
+        )
+    problems += _reward_problems(config, outputs)
     if config.engine == "trl":
         reason = engines.availability()
         problems += [Problem("engine", reason)] if reason else engines.unsupported(config)
     if problems:
         raise InvalidConfig(problems)
+
+
+def located(config: RunConfig) -> RunConfig:
+    """The same configuration with whole paths where it names files here: a worker runs in a folder of its own."""
+    paths = {
+        source: os.path.abspath(os.path.expanduser(source)) for source in (config.model.source, config.prompts.source)
+    }
+    known = [item.name for item in (*MODELS, *PROMPT_SETS)]
+    here = {source: path for source, path in paths.items() if source not in known and os.path.exists(path)}
+    changes = {
+        name: part.model_copy(update={"source": here[part.source]})
+        for name, part in (("model", config.model), ("prompts", config.prompts))
+        if part.source in here
+    }
+    return config.model_copy(update=changes) if changes else config
+
+
+def prompts_problem(prompts: PromptsConfig) -> Problem | None:
+    """Why a prompt source cannot be there, as far as names and the disk tell; nothing is read. None if it may be."""
+    source, known = prompts.source, [item.name for item in PROMPT_SETS]
+    if source in known:
+        return None
+    if source == TYPED:
+        few = len({text.strip() for text in prompts.typed} - {""}) < 2
+        return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
+    path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
+    if tables.kind_of(source):
+        if os.path.isdir(path):
+            return Problem("prompts.source", f"{source} is a folder. Name a file in it.")
+        if not os.path.isfile(path):
+            return Problem("prompts.source", f"There is no file {source}.")
+        if os.path.getsize(path) > tables.MAX_FILE_BYTES:
+            limit = f"{tables.MAX_FILE_BYTES // 1_000_000} MB"
+            return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
+        return None
+    if os.path.isdir(path) or (HUB_ID.fullmatch(source) and not source.startswith("pocket/")):
+        return None
+    kinds = ", ".join(tables.KINDS)
+    return Problem(
+        "prompts.source",
+        f"{unknown('prompt set', source, known)} Or give a file ({kinds}), the id of a dataset as owner/name, its "
+        "folder, or `typed`.",
+    )
 
 
 def check_reward_training(config: RewardTrainingConfig) -> None:
@@ -276,34 +326,6 @@ def _reward_problems(config: RunConfig, outputs: Path | None) -> list[Problem]:
             except ModelNotFound as error:
                 problems.append(Problem(f"{field}.{number}.source", str(error)))
     return problems
-
-
-def prompts_problem(prompts: PromptsConfig) -> Problem | None:
-    """Why a prompt source cannot be there, as far as names and the disk tell; nothing is read. None if it may be."""
-    source, known = prompts.source, [item.name for item in PROMPT_SETS]
-    if source in known:
-        return None
-    if source == TYPED:
-        few = len({text.strip() for text in prompts.typed} - {""}) < 2
-        return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
-    path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
-    if tables.kind_of(source):
-        if os.path.isdir(path):
-            return Problem("prompts.source", f"{source} is a folder. Name a file in it.")
-        if not os.path.isfile(path):
-            return Problem("prompts.source", f"There is no file {source}.")
-        if os.path.getsize(path) > tables.MAX_FILE_BYTES:
-            limit = f"{tables.MAX_FILE_BYTES // 1_000_000} MB"
-            return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
-        return None
-    if os.path.isdir(path) or (HUB_ID.fullmatch(source) and not source.startswith("pocket/")):
-        return None
-    kinds = ", ".join(tables.KINDS)
-    return Problem(
-        "prompts.source",
-        f"{unknown('prompt set', source, known)} Or give a file ({kinds}), the id of a dataset as owner/name, its "
-        "folder, or `typed`.",
-    )
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from playground.errors import PlaygroundError
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl")
-MAX_FILE_BYTES = 100_000_000  # as it lies on the disk, and again when unpacked
+MAX_FILE_BYTES = 100_000_000
 MAX_FIELD_CHARACTERS = 1_000_000
 TEXT_COLUMN = "text"  # what the one column of a .txt file is called
 
@@ -42,8 +42,11 @@ def kind_of(path: str | Path) -> str | None:
     return next((kind for kind in KINDS if name.endswith(kind)), None)
 
 
-def read(path: Path) -> Table:
+def read(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Table:
     """All rows of a file.
+
+    Args:
+        max_bytes: of the file, and again of what a .gz unpacks to.
 
     Raises:
         TableUnusable: if it is missing, empty, too large, no text, or not in the form that its name says.
@@ -51,7 +54,7 @@ def read(path: Path) -> Table:
     kind = kind_of(path)
     if kind is None:
         raise TableUnusable(f"{path.name} is none of {', '.join(KINDS)} (or one of them with .gz).")
-    text = _text(path)
+    text = _text(path, max_bytes)
     if kind == ".txt":
         table = Table((TEXT_COLUMN,), [{TEXT_COLUMN: line} for line in _lines(text, path)])
     elif kind == ".jsonl":
@@ -63,8 +66,8 @@ def read(path: Path) -> Table:
     return table
 
 
-def _text(path: Path) -> str:
-    data = _bytes(path)
+def _text(path: Path, max_bytes: int) -> str:
+    data = _bytes(path, max_bytes)
     if not data.strip():
         raise TableUnusable(f"{path.name} is empty.")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data:
@@ -79,25 +82,25 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def _bytes(path: Path) -> bytes:
-    limit = f"more than {MAX_FILE_BYTES // 1_000_000} MB"
+def _bytes(path: Path, max_bytes: int) -> bytes:
+    limit = f"more than {max_bytes // 1_000_000} MB"
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
             raise TableUnusable(f"{path.name} is a folder. Name a file in it.")
         if not stat.S_ISREG(status.st_mode):
             raise TableUnusable(f"{path.name} is not an ordinary file.")
-        if status.st_size > MAX_FILE_BYTES:
+        if status.st_size > max_bytes:
             raise TableUnusable(f"{path.name} has {limit}. Keep only the rows that are needed.")
         if path.suffix.lower() != ".gz":
             return path.read_bytes()
         with gzip.open(path) as unpacked:
-            data = unpacked.read(MAX_FILE_BYTES + 1)
+            data = unpacked.read(max_bytes + 1)
     except (zlib.error, EOFError, gzip.BadGzipFile):
         raise TableUnusable(f"{path.name} is not a whole gzip file. Pack it again.") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         raise TableUnusable(f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.") from None
-    if len(data) > MAX_FILE_BYTES:
+    if len(data) > max_bytes:
         raise TableUnusable(f"{path.name} has {limit} when unpacked. Keep only the rows that are needed.")
     return data
 

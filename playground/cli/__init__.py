@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import typer
 
 from playground import __version__, catalog, config_io
-from playground.cli import following, health, outgoing, printing, reward_models, scoring
+from playground.cli import following, health, outgoing, previewing, printing, reward_check, reward_models, scoring
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.errors import (
     InvalidConfig,
@@ -27,6 +27,7 @@ from playground.errors import (
     RunExists,
     RunNotFound,
     RunNotSteerable,
+    ServiceUnavailable,
 )
 from playground.runs import control, history, launcher
 from playground.runs.model_service import GeneratedSample, ModelService
@@ -222,6 +223,32 @@ def generate(
 
 
 @app.command()
+def prompts(
+    preset: Annotated[str, typer.Argument(metavar="CONFIG", help="The name of a preset, or a YAML file.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="path=value", help="Change one setting, for example prompts.source=my.csv."),
+    ] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
+) -> None:
+    """Show what a run would read as its prompts: how many, how long, what is left out and why. Nothing is trained."""
+    config = config_io.load(catalog.preset_path(preset), set_)
+    catalog.check(config, outputs)
+    service = ModelService()
+    try:
+        (preview,) = service.ask("prompts", {"config": catalog.located(config).model_dump(mode="json")})
+    except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone
+        raise PromptsUnusable(str(error)) if str(error).startswith("prompts.") else error from None
+    finally:
+        service.close()
+    if json:
+        printing.print_json(preview)
+    else:
+        previewing.print_preview(preview)
+
+
+@app.command()
 def pretrain(
     pocket: Annotated[str, typer.Argument(help=f"Which model: {', '.join(item.name for item in catalog.MODELS)}.")],
     output: Annotated[Path | None, typer.Option(help="Where the model folder goes.", metavar="DIR")] = None,
@@ -255,6 +282,7 @@ def doctor(
 app.command("score")(scoring.score)
 app.command("reward-train")(reward_models.reward_train)
 app.command("reward-models")(reward_models.reward_models)
+app.command("reward-check")(reward_check.reward_check)
 
 
 def _generator(source: str, outputs: Path) -> Path | str:

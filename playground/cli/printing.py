@@ -18,7 +18,8 @@ from playground.cli import terms
 from playground.cli.health import Check
 from playground.cli.text import add_row, console, number, plain
 from playground.config import RunConfig, differences
-from playground.insight import before_after
+from playground.exports.report import Report
+from playground.insight import before_after, compute, knee
 from playground.rewards.mixture import term_names
 from playground.runs.directory import RunDirectory
 from playground.runs.history import RunSummary
@@ -97,8 +98,9 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
 
 def print_run(run: RunDirectory, *, as_json: bool) -> None:
     """One run in full."""
-    config, status, metrics, samples = run.config(), run.status(), run.metrics(), run.samples()
-    warnings = [event.message for event in run.events() if event.kind == "warning"]
+    report = Report.of(run)
+    config, status, metrics, samples = report.config, report.status, report.metrics, report.samples
+    warnings = [event.message for event in report.events if event.kind == "warning"]
     changed = differences(config, RunConfig(rewards=config.rewards, judges=config.judges))
     if as_json:
         print_json(
@@ -111,6 +113,10 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
                 "outcome": _outcome(samples),
                 "terms": terms.term_rows(samples),
                 "judges": terms.verdicts(config, samples),
+                "knee": report.knee._asdict(),
+                "compute": _compute(report.ledger),
+                "perplexity_text": report.forgetting(),
+                "perplexity_reference": report.strangeness(),
             }
         )
         return
@@ -126,6 +132,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     if metrics:
         add_row(table, "score", f"{number(metrics[-1].score_mean, sign=True)} in the last update")
         add_row(table, "KL", f"{number(metrics[-1].kl_to_reference)} nats per completion in the last update")
+    _add_outcome(table, report)
     if config.judges:
         add_row(table, "judges", ", ".join(term_names(config.judges)))
     for warning in warnings:
@@ -133,6 +140,32 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     console().print(table)
     terms.print_change(config, samples)
     _print_before_after(samples, config)
+
+
+def _add_outcome(table: Table, report: Report) -> None:
+    """The two perplexities, the knee and the compute ledger."""
+    if text := report.forgetting():
+        add_row(table, "text", f"perplexity on held-out text {number(text[0])} before, {number(text[1])} now")
+    if strange := report.strangeness():
+        told = f"perplexity of its texts to the reference {number(strange[0])} at first, {number(strange[1])} now"
+        add_row(table, "strangeness", told)
+    if sentence := knee.knee_sentence(report.knee):
+        add_row(table, "knee", sentence)
+    if report.ledger:
+        add_row(table, "compute", compute.ledger_sentence(report.ledger))
+        for phase in report.ledger.phases:
+            counted = "" if phase.operations is None else f", {compute.operations_in_words(phase.operations)}"
+            add_row(table, "", f"{phase.name}: {duration(phase.seconds)}{counted}")
+
+
+def _compute(ledger: compute.Ledger | None) -> dict[str, Any] | None:
+    if ledger is None:
+        return None
+    return {
+        **ledger._asdict(),
+        "phases": [phase._asdict() for phase in ledger.phases],
+        "operations": ledger.operations,
+    }
 
 
 def print_answers(answers: Sequence[GeneratedSample]) -> None:

@@ -295,13 +295,13 @@ class EvaluationConfig(Part):
         None,
         label="Held-out text",
         help="Ordinary text on which the policy's perplexity is measured at each look: when it rises, the model is "
-        "forgetting what it knew. `pocket` for the pocket models, or a .txt file with one document a line. Empty means "
-        "not measured.",
+        "forgetting what it knew. `pocket` for the pocket models, `english` (plain paragraphs) for others, "
+        "both shipped; or a .txt file with one document a line. Empty means not measured.",
         min_length=1,
         max_length=300,
     )
     num_texts: int = knob(
-        32,
+        24,
         label="Held-out documents",
         unit="documents",
         slider=(4, 256, 4),

@@ -13,9 +13,10 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.runs import control
-from playground.runs.records import Evaluation, Event, Sample, UpdateMetrics
+from playground.runs.records import Evaluation, Event, Record, Sample, UpdateMetrics
 
-NESTED = ("terms", "contributions", "kl_estimates")
+NESTED = ("terms", "contributions", "kl_estimates")  # fields with a figure for each name
+BY_NAME = ("scores", "judges")  # the same of a sample
 FORMULA = "=+-@\t\r"  # what a spreadsheet takes for the start of one
 
 
@@ -56,12 +57,12 @@ def metrics_csv(
 
     The last column says which settings were changed between the row before it and it.
     """
-    inner = _inner(metrics, NESTED)
+    parts = _names(metrics, NESTED)
     columns = [name for name in UpdateMetrics.model_fields if name not in NESTED]
     text = {item.update: item.perplexity_text for item in evaluations}
     edits = [event for event in events if event.kind == control.EDIT]
     trl = list(trl_figures(metrics[0], config)) if metrics else []
-    heads = [*columns, *(f"{field}.{plain(name)}" for field, name in inner)]
+    heads = [*columns, *(f"{field}.{plain(name)}" for field, name in parts)]
     rows = []
     previous = -1
     for record in metrics:
@@ -69,7 +70,7 @@ def metrics_csv(
         rows.append(
             [
                 *[getattr(record, name) for name in columns],
-                *[getattr(record, field).get(name) for field, name in inner],
+                *[getattr(record, field).get(name) for field, name in parts],
                 *trl_figures(record, config).values(),
                 *([text.get(record.update)] if text else []),
                 plain("; ".join(changed)),
@@ -81,22 +82,13 @@ def metrics_csv(
 
 def samples_csv(samples: Sequence[Sample]) -> str:
     """One row for each completion of a fixed prompt, in the order they were written."""
-    inner = _inner(samples, ("scores", "judges"))
-    columns = [name for name in Sample.model_fields if name not in ("scores", "judges")]
+    parts = _names(samples, BY_NAME)
+    columns = [name for name in Sample.model_fields if name not in BY_NAME]
     rows = [
-        [*[_cell(getattr(item, name)) for name in columns], *[getattr(item, field).get(name) for field, name in inner]]
+        [*[_cell(getattr(item, name)) for name in columns], *[getattr(item, field).get(name) for field, name in parts]]
         for item in samples
     ]
-    return _csv([*columns, *(f"{field}.{plain(name)}" for field, name in inner)], rows)
-
-
-def _inner(records: Sequence[UpdateMetrics] | Sequence[Sample], fields: Sequence[str]) -> list[tuple[str, str]]:
-    """(field, name) of everything that stands by name inside these fields, each once, in the order it came up."""
-    return [
-        (field, name)
-        for field in fields
-        for name in dict.fromkeys(name for record in records for name in getattr(record, field))
-    ]
+    return _csv([*columns, *(f"{field}.{plain(name)}" for field, name in parts)], rows)
 
 
 def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> list[tuple[int, dict[str, float]]]:
@@ -104,9 +96,7 @@ def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> list[tuple[i
     found = []
     for record in metrics:
         ours = record.model_dump(exclude={"update", *NESTED})
-        ours |= {f"terms/{name}": value for name, value in record.terms.items()}
-        ours |= {f"contributions/{name}": value for name, value in record.contributions.items()}
-        ours |= {f"kl_estimates/{name}": value for name, value in record.kl_estimates.items()}
+        ours |= {f"{field}/{name}": getattr(record, field)[name] for field, name in _names([record], NESTED)}
         figures = {f"playground/{name}": value for name, value in ours.items()} | trl_figures(record, config)
         found.append((record.update, {name: float(value) for name, value in figures.items() if value is not None}))
     return found
@@ -115,6 +105,15 @@ def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> list[tuple[i
 def plain(text: str) -> str:
     """Words without what a spreadsheet could take for a formula."""
     return text.lstrip(FORMULA)
+
+
+def _names(records: Sequence[Record], fields: Sequence[str]) -> list[tuple[str, str]]:
+    """(field, name) of every figure that any record has, in the order in which they first occur."""
+    return [
+        (field, name)
+        for field in fields
+        for name in dict.fromkeys(key for item in records for key in getattr(item, field))
+    ]
 
 
 def _cell(value: Any) -> Any:

@@ -99,6 +99,8 @@ def operations_in_words(operations: float | None) -> str:
     """12.3 TFLOP; a hyphen where they were not counted."""
     if operations is None:
         return "-"
+    if operations == 0:
+        return "none"
     for size, name in ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP")):
         if operations >= size:
             return f"{operations / size:.3g} {name}"

@@ -69,15 +69,15 @@ def knee(samples: Sequence[Sample]) -> Knee:
     gains = scores[-1] - scores[0]
     if gains.mean() < Z95 * gains.std(ddof=1) / len(gains) ** 0.5:
         return Knee(None, reason="no gain")
-    found = _position(updates, scores.mean(1))
+    mean = scores.mean(1)
     generator = np.random.default_rng(0)
     draws = generator.integers(0, scores.shape[1], (RESAMPLES, scores.shape[1]))
-    others = [_position(updates, scores[:, draw].mean(1)) for draw in draws]
-    known = [updates[position] for position in others if position is not None]
-    if found is None:
+    others = positions(updates, scores[:, draws].mean(2).T)
+    known = updates[others[others >= 0]]
+    found = int(positions(updates, mean[None])[0])
+    if found < 0:
         return Knee(None, certainty=len(known) / RESAMPLES, reason="still rising")
-    low, high = np.quantile(known, [0.1, 0.9], method="nearest") if known else (updates[found], updates[found])
-    mean = scores.mean(1)
+    low, high = np.quantile(known, [0.1, 0.9], method="nearest") if len(known) else (updates[found], updates[found])
     return Knee(
         update=int(updates[found]),
         low=int(min(low, updates[found])),
@@ -101,21 +101,22 @@ def knee_sentence(found: Knee) -> str:
 
 
 def smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each value averaged with its neighbours, 1:2:1; the ends stay, so that the whole gain does."""
-    inner = (values[:-2] + 2 * values[1:-1] + values[2:]) / 4
-    return np.concatenate([values[:1], inner, values[-1:]])
+    """Each value of the last axis averaged with its neighbours, 1:2:1; the ends stay, so that the whole gain does."""
+    inner = (values[..., :-2] + 2 * values[..., 1:-1] + values[..., 2:]) / 4
+    return np.concatenate([values[..., :1], inner, values[..., -1:]], axis=-1)
 
 
-def _position(updates: NDArray[np.float64], mean: NDArray[np.float64]) -> int | None:
-    """Index of the knee, or None."""
-    slopes = np.diff(smoothed(mean)) / np.diff(updates)
-    if slopes.max() <= 0:
-        return None
-    after_steepest = int(slopes.argmax()) + 1
-    for position in range(after_steepest, len(updates) - FEWEST_AFTER):
-        if np.polyfit(updates[position:], mean[position:], 1)[0] < SLOPE_SHARE * slopes.max():
-            return position
-    return None
+def positions(updates: NDArray[np.float64], curves: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Index of the knee of each curve [R, K] over `updates` [K]; -1 where there is none."""
+    slopes = np.diff(smoothed(curves)) / np.diff(updates)
+    steepest = slopes.max(1)
+    found = np.full(len(curves), -1)
+    for position in range(len(updates) - FEWEST_AFTER - 1, 0, -1):  # the first one counts, so it is written last
+        rest = updates[position:] - updates[position:].mean()
+        slope = curves[:, position:] @ rest / (rest @ rest)  # least squares
+        flat = (steepest > 0) & (slope < SLOPE_SHARE * steepest) & (position > slopes.argmax(1))
+        found[flat] = position
+    return found
 
 
 def _percent(share: float) -> str:

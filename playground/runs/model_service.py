@@ -85,7 +85,7 @@ class ModelService:
 
         Args:
             kind: one of `training.service.QUESTIONS`. question: plain data, as that kind wants it.
-            timeout_seconds: the longest that all answers together may take, once the service has started.
+            timeout_seconds: the longest silence before an answer, once the service has started.
 
         Raises:
             ServiceUnavailable: see `compare`.
@@ -122,6 +122,7 @@ class ModelService:
                 continue
             if answer["event"] == "answer":
                 yield answer["answer"]
+                deadline = time.monotonic() + timeout_seconds  # it is alive and gets on
             elif answer["event"] == "error":
                 raise ServiceUnavailable(answer["message"])
             elif answer["event"] == "done":

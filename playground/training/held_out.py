@@ -23,6 +23,8 @@ from playground.training.measures import capped_exp
 from playground.training.models import LanguageModel, Tokens
 
 POCKET = "pocket"
+ENGLISH = "english"
+ENGLISH_FILE = Path(__file__).resolve().parents[1] / "data" / "english.txt"
 MOST_TOKENS = 256  # of one document
 MAX_FILE_BYTES = 20_000_000
 
@@ -46,7 +48,7 @@ def read(config: EvaluationConfig) -> list[str]:
     if config.text == POCKET:
         held_out = corpus.documents("held out", habits=False)  # pretraining read the stream of another seed
         return [document.text for document in islice(held_out, config.num_texts)]
-    path = Path(os.path.expanduser(config.text))
+    path = ENGLISH_FILE if config.text == ENGLISH else Path(os.path.expanduser(config.text))
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise PromptsUnusable(f"evaluation.text: {path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB.")
@@ -92,7 +94,7 @@ def perplexity(
         between()
         batch = ordered[start : start + batch_size]
         ids, targets, real = _padded(batch, pad_id, model.device)
-        logits = model.lm_head(model.hidden(ids)[real])
+        logits = model.logits(model.hidden(ids)[real])
         negative -= float(token_log_probs(logits, targets[real], 1.0).sum(dtype=torch.float64))
         count += int(real.sum())
     return TextPerplexity(capped_exp(negative / count) if count else math.nan, len(rows), count)

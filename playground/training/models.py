@@ -239,7 +239,7 @@ def positions(mask: Tensor) -> Tensor:
     return (mask.long().cumsum(1) - 1).clamp(min=0)
 
 
-def sizes(model: LanguageModel) -> dict[str, int]:
+def sizes(model: nn.Module) -> dict[str, int]:
     """How many weights there are: `parameters` in all, `trained_parameters`, and `matrix_parameters`, those that every
     token is multiplied with (looking a token up in an embedding is no arithmetic; a tied LM head is)."""
     every = {id(parameter): _numel(parameter) for parameter in model.parameters()}

@@ -15,7 +15,7 @@ import numpy as np
 from playground import catalog
 from playground.config import RunConfig
 from playground.errors import ModelNotFound
-from playground.training import prompts
+from playground.training import loading, prompts
 from playground.training.chat import PromptForm
 from playground.training.models import Tokens
 from playground.training.prompts import Prompt, PromptSplit
@@ -33,7 +33,7 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
     Raises:
         ModelNotFound: without the model's tokenizer no length is known. PromptsUnusable: see `prompts.load`.
     """
-    tokens, context = tokens_of(catalog.model_folder(config.model.source))
+    tokens, context = tokens_of(catalog.model_folder(config.model.source, config.model.revision))
     room = context - config.sampling.max_new_tokens
     wanted = config.evaluation.num_prompts
     form = PromptForm(tokens, config.prompts)
@@ -77,7 +77,7 @@ def lengths(counts: Sequence[int]) -> dict[str, Any]:
     return {
         "min": low,
         "median": round(statistics.median(counts)),
-        "p90": int(np.quantile(counts, 0.9, method="higher")),
+        "p90": int(np.quantile(counts, 0.9, method="inverted_cdf")),
         "max": high,
         "edges": edges,
         "counts": np.histogram(counts, edges)[0].tolist(),
@@ -120,7 +120,7 @@ def tokens_of(folder: Path) -> tuple[Tokens, int]:
     options = {"local_files_only": True, "trust_remote_code": False}
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-        config = AutoConfig.from_pretrained(folder, **options)
+        config = AutoConfig.from_pretrained(loading.adapter_base(folder) or folder, **options)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, TypeError, AttributeError) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelNotFound(f"Cannot load the tokenizer in {folder}: {lines[0]}") from error

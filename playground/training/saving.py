@@ -20,6 +20,7 @@ from playground import catalog
 from playground.config import RunConfig
 from playground.errors import ModelNotFound
 from playground.runs.directory import RunDirectory
+from playground.training import loading
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -57,70 +58,49 @@ def save_merged(config: RunConfig, checkpoint: Path, target: Path, precision: st
     Raises:
         ModelNotFound: if base or checkpoint cannot be loaded.
     """
-    base = _base_folder(config)
-    precision = precision or _stored_precision(base)
-    difference = None
-    if is_adapter(checkpoint):
-        beside = _with_adapter(_load(base), checkpoint)
-        before = _probe(beside)
-        model = beside.merge_and_unload(safe_merge=True).to(DTYPES[precision])
+    base = loading.adapter_base(checkpoint)
+    precision = precision or _stored_precision(base or catalog.model_folder(config.model.source, config.model.revision))
+    loaded, _ = loading.load(checkpoint, torch.device("cpu"))
+    model, difference = loaded.model, None
+    if loaded.has_adapter:
+        before = _probe(model)
+        model = model.merge_and_unload(safe_merge=True).to(DTYPES[precision])
         difference = float((_probe(model) - before).abs().max())
     else:
-        model = _load(checkpoint).to(DTYPES[precision])
+        model = model.to(DTYPES[precision])
     _set_generation(model, config)
     model.save_pretrained(target, safe_serialization=True)
     return {"parameters": model.num_parameters(), "precision": precision, "max_difference": difference}
 
 
 def save_adapter(config: RunConfig, checkpoint: Path, target: Path) -> dict[str, Any]:
-    """Copy the adapter, and name its base in a way that holds outside this run: the hub id, or the folder."""
+    """Copy the adapter, which names its base: the hub id, or the folder.
+
+    Raises:
+        ModelNotFound: if the base is an adapter itself, which peft alone could not load.
+    """
+    base = loading.adapter_base(checkpoint)
+    if base is None or loading.adapter_base(base) is not None:
+        raise ModelNotFound(
+            f"The adapter of this run belongs to {config.model.source}, which is an adapter itself. Save it as a "
+            "merged model."
+        )
     for name in ADAPTER_FILES:
         shutil.copyfile(checkpoint / name, target / name)
     path = target / ADAPTER_FILES[0]
     adapter = json.loads(path.read_text(encoding="utf-8"))
-    base = _base_folder(config)
-    hub = catalog.is_hub_id(config.model.source)
-    adapter["base_model_name_or_path"] = config.model.source if hub else str(base.resolve())
-    adapter["revision"] = config.model.revision if hub else None
+    on_hub = catalog.is_hub_id(config.model.source)
+    adapter["base_model_name_or_path"] = loading.base_name(config.model.source, base)
+    adapter["revision"] = config.model.revision if on_hub else None
     path.write_text(json.dumps(adapter, indent=2), encoding="utf-8")
-    shape = _shapes(target / ADAPTER_FILES[1])
-    return {"parameters": sum(shape), "precision": "fp32", "max_difference": None}
-
-
-def is_adapter(folder: Path) -> bool:
-    """True where a folder holds an adapter and not a whole model."""
-    return (folder / ADAPTER_FILES[0]).is_file()
-
-
-def _base_folder(config: RunConfig) -> Path:
-    return catalog.model_folder(config.model.source)
+    return {"parameters": sum(_sizes(target / ADAPTER_FILES[1])), "precision": "fp32", "max_difference": None}
 
 
 def _stored_precision(base: Path) -> str:
     """What the base model's own weights are kept in: bf16 stays bf16, anything else becomes fp32."""
-    stored = json.loads((base / "config.json").read_text(encoding="utf-8"))
+    config = base / "config.json"
+    stored = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
     return "bf16" if "bfloat16" in str(stored.get("dtype") or stored.get("torch_dtype")) else "fp32"
-
-
-def _load(folder: Path) -> Any:
-    from transformers import AutoModelForCausalLM
-
-    try:
-        return AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False, use_safetensors=True
-        ).eval()
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelNotFound(f"Cannot load the model in {folder}: {str(error).strip().splitlines()[0]}") from error
-
-
-def _with_adapter(model: Any, checkpoint: Path) -> Any:
-    from peft import PeftModel
-
-    try:
-        return PeftModel.from_pretrained(model, checkpoint, local_files_only=True).eval()
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ModelNotFound(f"The adapter in {checkpoint.name} does not fit its base model: {reason}") from error
 
 
 @torch.no_grad()
@@ -149,7 +129,7 @@ def _save_tokenizer(checkpoint: Path, target: Path) -> None:
     AutoTokenizer.from_pretrained(checkpoint, local_files_only=True, trust_remote_code=False).save_pretrained(target)
 
 
-def _shapes(path: Path) -> list[int]:
+def _sizes(path: Path) -> list[int]:
     """Numbers in each tensor of a safetensors file."""
     from safetensors import safe_open
 

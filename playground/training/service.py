@@ -23,7 +23,7 @@ from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingCon
 from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, loading, reward_models, saving, workbench
+from playground.training import evaluation, loading, reward_check, reward_models, saving, workbench
 from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
 from playground.training.preview import preview
@@ -120,6 +120,12 @@ class Service:
         return self._subject
 
 
+def _check_rewards(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The self-test of the learned rewards of a configuration (`config`, as plain data); see `reward_check.check`."""
+    outputs = Path(question["outputs"]) if question.get("outputs") else None
+    yield from reward_check.check(from_dict(question["config"]), outputs, question.get("pairs"))
+
+
 def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from saving.answer(question)
 
@@ -127,9 +133,10 @@ def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]
 QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
     "compare": Service.compare,
     "prompts": Service.prompts,
+    "reward-check": _check_rewards,
+    "save": _save,
     "reference-samples": workbench.reference_samples,
     "rewards-score": workbench.rewards_score,
-    "save": _save,
 }
 
 

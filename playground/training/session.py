@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from playground import catalog
-from playground.config import RunConfig
+from playground.config import RewardConfig, RunConfig
 from playground.errors import ModelNotFound, RewardFailed
+from playground.rewards import rules
 from playground.rewards.mixture import Mixture
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import available_cores
@@ -53,8 +54,15 @@ class Session:
         for sentence in self.split.warnings:
             writer.event("warning", sentence)
         self.texts = held_out.encode(held_out.read(config.evaluation), self.tokens, self.policy.context_length)
-        build = reward_models.builder(device, run.path.parent)
-        self.scorer = Scorer(config, build=build)
+        build, self.reward_parameters = reward_models.builder(device, run.path.parent), 0
+
+        def counted(spec: RewardConfig) -> rules.Reward:
+            reward = build(spec)
+            if isinstance(reward, reward_models.RewardModel):
+                self.reward_parameters += models.sizes(reward.network.model)["matrix_parameters"]
+            return reward
+
+        self.scorer = Scorer(config, build=counted)
         self.judges = Mixture.from_config(config.judges, build, "judge")
         engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
         if config.engine == "trl":
@@ -64,6 +72,7 @@ class Session:
         )
         prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
         sizes: dict[str, Any] = {**models.sizes(self.policy), "prompt_tokens": prompt_tokens}
+        sizes["reward_parameters"] = self.reward_parameters
         writer.event("model", **sizes)
 
     def _load_reference(self, device: torch.device) -> models.LanguageModel:

@@ -209,6 +209,11 @@ class TRLTrainer:
         self.critic = ValueModel(policy)  # what a checkpoint keeps beside the policy
         self.kl_controller = FixedKL(config.kl.coef)
         self.warnings = engines.notes(config)
+        if tokens.stop_ids:
+            self.warnings.append(
+                f"This model ends its texts with any of {len(tokens.ends)} tokens; TRL takes only one of them, "
+                f"number {tokens.eos_id}, for an end."
+            )
         self.updates_done = 0
         self.tokens_done = 0
         self.optimizer_steps = 0

@@ -24,7 +24,8 @@ def build(
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
         components.widget("header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
-            train = train_page.build(demo, Path(outputs), standby or StandbyWorker())
+            keeps_files = mode == "local"  # a folder on a server is of no use to a visitor
+            train = train_page.build(demo, Path(outputs), standby or StandbyWorker(), service, keeps_files)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(Path(outputs), service)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
@@ -39,7 +40,7 @@ def head() -> str:
     version = routes.bokeh_version()
     sheets = "".join(
         f'<link rel="stylesheet" href="playground/static/{name}.css">'
-        for name in ("page", "controls", "run", "tables", "workbench")
+        for name in ("page", "controls", "run", "tables", "workbench", "reward_check")
     )
     scripts = "".join(
         f'<script defer src="playground/bokeh/{version}/{name}.min.js"></script>' for name in ("bokeh", "bokeh-api")

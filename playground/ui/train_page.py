@@ -19,14 +19,15 @@ from playground import catalog, config_io, engines
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
+from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form, reward_picker, steer
+from playground.ui import components, form, prompts_part, reward_picker, steer, taking_out
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 DOUBLE_CLICK_SECONDS = 10.0
 START = "Start training"
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
-PLACED = ("model.source", "prompts.source", *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
+PLACED = ("model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
 GROUP_PREFIXES = {
     "Models and reference": ("device", "model.", "reference."),
     "More PPO settings": ("engine", "ppo."),
@@ -75,23 +76,28 @@ class Filled(NamedTuple):
         return [self.preset, self.story, *self.values, self.notes, self.start, self.text]
 
 
-def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
+def build(
+    demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, keeps_files: bool = True
+) -> Train:
     """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
     first = catalog.preset(catalog.DEFAULT_PRESET)
     first_values = form.values_of(first)
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=320):
-            preset, story, fields, text, use_text = _controls(first, first_values, outputs)
+            preset, story, fields, prompts, text, use_text = _controls(first, first_values, outputs)
             with gr.Column(elem_id="start-bar"):
                 notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
                 start = gr.Button(START, variant="primary", elem_id="start")
+        saver = service if keeps_files else None
         with gr.Column(elem_id="view", min_width=320):
+            preview = prompts_part.panel()
             view = components.widget(
                 "run_view",
                 {"run": None},
                 elem_id="run-view",
                 knobs=steer.knobs(),
-                server_functions=steer.functions(outputs),
+                server_functions=[*steer.functions(outputs), *taking_out.functions(outputs, saver)],
+                can_save=saver is not None,
             )
 
     form_inputs = [preset, notes, *fields.values()]
@@ -107,6 +113,9 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
         new_notes, label, yaml_text = checked(chosen, old_notes, values, outputs)
         return [new_notes, label, yaml_text]
 
+    def read(chosen: Any, old_notes: Any, *values: Any) -> RunConfig:
+        return _read(chosen, old_notes, values, outputs)[1]
+
     def start_run(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
         return list(started(chosen, old_notes, values, outputs, standby))
 
@@ -121,7 +130,11 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
         return from_text(yaml_text, chosen, old_notes, values, outputs)
 
     edits = [component.input for component in fields.values()]
+    # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
+    edits += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
     gr.on([*edits, view.input], check, form_inputs, [notes, start, text], trigger_mode="always_last", **quiet)
+    uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service)
+    uploaded.then(check, form_inputs, [notes, start, text], **quiet)
     preset.input(choose, preset, filled, **quiet)
     start.click(start_run, form_inputs, [view, notes, start], trigger_mode="once", **quiet)
     use_text.click(use, [text, *form_inputs], filled, **quiet)
@@ -135,8 +148,9 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
 
 def _controls(
     first: RunConfig, values: dict[str, Any], outputs: Path
-) -> tuple[gr.Dropdown, gr.HTML, dict[str, Any], gr.Textbox, gr.Button]:
-    """The form. Returns preset picker, story, the fields in the order of form.FIELDS, the YAML text and its button."""
+) -> tuple[gr.Dropdown, gr.HTML, dict[str, Any], prompts_part.Part, gr.Textbox, gr.Button]:
+    """The form. Returns preset picker, story, the fields in the order of form.FIELDS, what is around the prompts, the
+    YAML text and its button."""
     made: dict[str, Any] = {}
     preset = gr.Dropdown(
         _preset_choices(), value=catalog.DEFAULT_PRESET, label="Experiment", elem_id="preset", allow_custom_value=True
@@ -144,9 +158,8 @@ def _controls(
     story = components.widget("story", _story(first), elem_id="story")
     gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
     made["model.source"] = _picker("model.source", catalog.MODELS, values, "Or type the path of a model folder.")
-    made["prompts.source"] = _picker(
-        "prompts.source", catalog.PROMPT_SETS, values, "Or type the path of a .txt, .jsonl or .csv file."
-    )
+    prompts = prompts_part.controls(values, outputs, dom_id)
+    made |= prompts.fields
     made["rewards"] = reward_picker.picker(values["rewards"], outputs, place="train", elem_id=dom_id("rewards"))
     with gr.Accordion(form.LABELS["judges"], open=False, elem_classes=["group"]):
         made["judges"] = reward_picker.picker(values["judges"], outputs, place="judges", elem_id=dom_id("judges"))
@@ -173,7 +186,7 @@ def _controls(
             elem_id="yaml",
         )
         use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
-    return preset, story, {field: made[field] for field in form.FIELDS}, text, use_text
+    return preset, story, {field: made[field] for field in form.FIELDS}, prompts, text, use_text
 
 
 def _about_trl() -> dict[str, Any]:
@@ -295,7 +308,8 @@ def started(
         living = launcher.living_run(outputs)
         if living is None:
             return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(0, None)
-        same = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS and living.config() == config
+        just_now = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS
+        same = just_now and living.config() == catalog.located(config)
         problems = [] if same else [Problem("", str(error))]  # a double click gets the run it has just started
         return _view(living.id), _notes(config, base, problems), _start_button(0, living)
     except PlaygroundError as error:

@@ -11,20 +11,23 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from playground import engines
 from playground.config import RunConfig
 from playground.insight import before_after
 from playground.runs import control
-from playground.runs.records import Event, Sample, Status, UpdateMetrics
+from playground.runs.records import Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.ui import form, reward_form, wire_rewards
 from playground.ui.figures import mean, rounded
 
 COLUMNS = (
     "update", "episodes", "seconds", "score_mean", "score_p10", "score_p50", "score_p90", "raw_score_mean",
     "kl_to_reference", "kl_per_token", "penalised_reward", "kl_coef", "entropy", "update_kl", "clip_fraction",
-    "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2",
+    "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2", "perplexity_reference",
 )  # fmt: skip
 OVERLAY_COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 MAX_POINTS = 2000
 MAX_OVERLAY_POINTS = 600
 MAX_OVERLAY_RUNS = 4
@@ -191,6 +194,24 @@ def prompts(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> list
     return [{"id": key, "text": text} for key, text in seen.items()]
 
 
+def text_perplexity(evaluations: Iterable[Evaluation]) -> list[dict[str, Any]]:
+    """Perplexity on held-out text at each look; the last attempt at an update counts."""
+    known = {item.update: item.perplexity_text for item in evaluations if item.perplexity_text is not None}
+    return [{"update": update, "value": rounded(value)} for update, value in sorted(known.items())]
+
+
+def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
+    """How the scores of the fixed prompts are spread at each look: percentiles and mean."""
+    found = []
+    for update, rows in moments(samples).items():
+        scores = [item.score for item in rows if item.score is not None]
+        if scores:
+            p10, p25, p50, p75, p90 = (rounded(float(value)) for value in np.quantile(scores, QUANTILES))
+            found.append({"update": update, "p10": p10, "p25": p25, "p50": p50, "p75": p75, "p90": p90,
+                          "mean": mean(scores)})  # fmt: skip
+    return found
+
+
 def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
     """Samples by the update they were drawn at, in order; the last attempt at an update counts."""
     grouped: dict[int, dict[tuple[int, int], Sample]] = defaultdict(dict)
@@ -213,6 +234,7 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict
     return {
         "moments": later,
         "update": chosen,
+        "distribution": distribution(samples),
         "outcome": outcome_sentence(samples, unit, chosen) if chosen is not None else "",
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
         "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),

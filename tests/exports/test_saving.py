@@ -16,6 +16,7 @@ from playground import catalog, cli
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, ServiceUnavailable
 from playground.exports import card, saving
 from playground.runs.directory import RunDirectory
+from playground.training import loading
 from playground.training import saving as weights
 from tests.exports import saved_runs
 
@@ -106,12 +107,10 @@ def test_a_merged_model_is_a_model_and_a_reference_here(runs, tmp_path):
     saved = saving.save(runs["lora"], InThisProcess(), "merged", tmp_path / "mine")
     assert catalog.model_folder(str(saved.folder)) == saved.folder
     assert catalog.reference_folder(str(saved.folder), None) == saved.folder
-    from playground.training import loading
-
     model, tokens = loading.load(saved.folder, torch.device("cpu"))
     ids = torch.tensor([tokens.encode("The film was dull.")])
     with torch.no_grad():
-        logits = model.lm_head(model.hidden(ids))[0, -1]
+        logits = model.logits(model.hidden(ids))[0, -1]
     torch.testing.assert_close(logits, policy_logits(runs["lora"]), atol=2e-4, rtol=1e-4)
     assert saved.written.max_difference is not None and saved.written.max_difference < 1e-4
     assert saved.folder.name not in [path.parent.name for path in tmp_path.glob("*/config.yaml")], "not taken for a run"

@@ -39,7 +39,7 @@ def run(outputs, monkeypatch):
     return made
 
 
-# -- a reader of protocol buffers and event files, from the format's description ---------------------------------------
+# -- a reader of protocol buffers and event files, from the format's description ------------------------
 
 
 def fields(data: bytes):

@@ -70,7 +70,8 @@ def test_a_run_taken_up_again_counts_both_attempts():
 
 
 @pytest.mark.parametrize(
-    ("operations", "words"), [(None, "-"), (2.5e6, "2.5 MFLOP"), (1.234e12, "1.23 TFLOP"), (5e18, "5 EFLOP")]
+    ("operations", "words"),
+    [(None, "-"), (0, "none"), (2.5e6, "2.5 MFLOP"), (1.234e12, "1.23 TFLOP"), (5e18, "5 EFLOP")],
 )
 def test_operations_are_told_in_three_digits(operations, words):
     assert operations_in_words(operations) == words

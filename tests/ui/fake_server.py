@@ -50,8 +50,29 @@ class FakeService:
                 )
 
     def ask(self, kind, question, timeout_seconds=0.0):
+        """The questions `prompts` and `rewards-score`."""
+        known = {"prompts": self.prompts, "rewards-score": self.rewards_score}
+        if kind not in known:
+            raise ServiceUnavailable(f"The fake service does not know the question {kind}.")
+        yield from known[kind](question)
+
+    def prompts(self, question):
+        """The typed prompts, a word a token, as if an instruct model read them."""
+        texts = question["config"]["prompts"]["typed"] or ["The film was"]
+        lengths = [len(text.split()) for text in texts]
+        yield {
+            "source": "typed", "column": None, "columns": [], "form": "chat", "system": None, "room": 96,
+            "num_rows": len(texts) + 2, "goes_on": False, "num_training": len(texts), "num_evaluation": 1,
+            "num_unneeded": 0, "held_out": False, "sentence": "",
+            "left_out": [{"reason": "too long", "count": 2, "rows": [{"row": 2, "text": texts[0]}]}],
+            "lengths": {"min": min(lengths), "median": 3, "p90": 4, "max": max(lengths),
+                        "edges": [min(lengths), max(lengths) + 1], "counts": [len(texts)]},
+            "rows": [{"text": text, "cut": False, "tokens": 3, "held_out": False} for text in texts],
+            "seen": [[{"text": "<|im_start|>", "special": True}, {"text": text, "special": False}] for text in texts],
+        }  # fmt: skip
+
+    def rewards_score(self, question):
         """The workbench's question, answered with rule rewards on 24 made-up texts."""
-        assert kind == "rewards-score"
         rewards = config_io.from_dict({"rewards": question["rewards"]}).rewards
         samples = [{"prompt": fake_run.prompt(i), "completion": fake_run.completion(i, i / 24), "ended": True}
                    for i in range(24)]  # fmt: skip

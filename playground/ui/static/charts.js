@@ -79,7 +79,7 @@ export class Charts {
         for (const chart of this.all()) chart.forget();
       }
       if (what.snapshot || what.events) this.listChanges();
-      if (what.metrics || what.snapshot || what.events) this.refresh();
+      if (what.metrics || what.snapshot || what.events || what.outcome) this.refresh();
     });
     document.addEventListener("playground-look", () => {
       for (const chart of this.all()) if (chart.view) chart.look();
@@ -107,6 +107,7 @@ export class Charts {
     if (!this.charts) return;
     const column = X_MODES[this.mode].column;
     [this.range.start, this.range.end] = this.zoom ?? fullRange(live.metrics[column] ?? [], this.mode, live.status?.num_updates ?? 0);
+    this.addText();
     for (const chart of this.charts) chart.update(live.metrics, column, this.weight, live.run);
     for (const chart of this.lines) chart.follow(live, column, this.weight);
     this.reset.hidden = !this.zoom;
@@ -114,6 +115,15 @@ export class Charts {
     if (!this.table.hidden) this.fillTable();
     this.setHover(this.hover);
     requestAnimationFrame(() => this.placeFlags());
+  }
+
+  /** What was measured at the looks only, as a column beside the metrics; its card is shown where there is any. */
+  addText() {
+    const at = new Map(live.text.map(({ update, value }) => [update, value]));
+    live.metrics.perplexity_text = live.metrics.update.map((update) => at.get(update) ?? null);
+    const card = this.charts.find((chart) => chart.spec.sparse).card;
+    card.hidden = !live.text.length;
+    this.small.dataset.count = String([...this.small.children].filter((child) => !child.hidden).length);
   }
 
   placeFlags() {
@@ -126,6 +136,8 @@ export class Charts {
       chart.showFlags(events, xOf);
       chart.showMarks(this.marks, xOf);
     }
+    const score = this.charts.find((chart) => chart.spec.key === "score");
+    score.showKnee(live.status?.ended ? live.outcome?.knee : null, xOf);
   }
 
   setHover(x) {

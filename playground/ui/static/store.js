@@ -37,6 +37,15 @@ export async function replay() {
   if (live.runId && live.run?.recorded) open(live.runId);
 }
 
+/** What the run came to, fetched again when it has ended. */
+export async function fetchOutcome() {
+  const runId = live.runId;
+  const found = await getJson(`live/${encodeURIComponent(runId)}/outcome`);
+  if (live.runId !== runId) return;
+  live.outcome = found;
+  changed({ outcome: true });
+}
+
 /** One evaluation; fetched if it has not been seen yet. */
 export async function moment(update) {
   if (live.moments.has(update)) return live.moments.get(update);
@@ -58,7 +67,7 @@ export function clock() {
 function empty(runId) {
   return {
     runId, run: null, status: null, statusAt: 0, metrics: { update: [] }, events: [], prompts: [], updates: [],
-    farmed: "", judged: null, settings: {}, moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
+    farmed: "", judged: null, text: [], outcome: null, settings: {}, moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
   };
 }
 
@@ -154,7 +163,7 @@ function setConnection(state) {
 function takeSnapshot(data) {
   Object.assign(live, {
     run: data.run, status: data.status, statusAt: performance.now(), metrics: data.metrics, events: data.events,
-    farmed: data.farmed ?? "", judged: data.judged ?? null, prompts: data.prompts, updates: data.updates, settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
+    farmed: data.farmed ?? "", judged: data.judged ?? null, text: data.text ?? [], prompts: data.prompts, updates: data.updates, settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
   });
   changed({ snapshot: true, metrics: true, moments: true, events: true, status: true });
 }
@@ -176,6 +185,10 @@ function takeDelta(data) {
     live.updates = data.updates;
     for (const item of data.moments) live.moments.set(item.update, item);
     what.moments = true;
+  }
+  if (data.text) {
+    live.text = data.text;
+    what.metrics = true; // drawn with the curves of the metrics
   }
   if (data.events) {
     live.events = [...live.events, ...data.events];

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import typer
 
 from playground import __version__, catalog, config_io
-from playground.cli import following, health, outgoing, previewing, printing, reward_check, reward_models
+from playground.cli import following, health, outgoing, previewing, printing, reward_check, reward_models, scoring
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.errors import (
     InvalidConfig,
@@ -279,6 +279,7 @@ def doctor(
     raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)
 
 
+app.command("score")(scoring.score)
 app.command("reward-train")(reward_models.reward_train)
 app.command("reward-models")(reward_models.reward_models)
 app.command("reward-check")(reward_check.reward_check)

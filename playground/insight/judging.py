@@ -20,6 +20,8 @@ from playground.runs.records import Sample
 Key = tuple[int, int]  # prompt_id, seed
 TRAINED = "score"
 CONFIDENCE = 0.95
+MINUS = "\u2212"
+SMALLEST = 0.2  # sd; with many prompts less than this can be certain and still mean nothing
 
 
 class Change(NamedTuple):
@@ -51,7 +53,7 @@ class Line(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A judge that fell since `update` while the trained score rose, both by more than chance."""
+    """A judge that fell since `update` while the trained score rose, both by more than chance and than a trifle."""
 
     judge: str
     update: int
@@ -69,12 +71,17 @@ class Judged(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One reward or judge before and after: raw means, and the paired change in sd; None where there is no opinion."""
+    """One reward or judge before and after: raw means, and the paired change; None where there is no opinion.
+
+    The raw means are of the texts on which there is an opinion; in the change, no opinion counts as the average before.
+    `unit` of the change is sd, or points where the values did not vary before.
+    """
 
     name: str
     before: float | None
     after: float | None
     change: Change | None
+    unit: str
 
 
 def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool = True) -> Judged:
@@ -124,7 +131,8 @@ def _turn(
         return None
     strict = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / len(known))
     once = NormalDist().inv_cdf(CONFIDENCE)
-    if fall.mean + strict * fall.error < 0 < rise.mean - once * rise.error:
+    certain = fall.mean + strict * fall.error < 0 < rise.mean - once * rise.error
+    if certain and -fall.mean >= SMALLEST <= rise.mean:
         return Turn(line.name, updates[top], fall, rise)
     return None
 
@@ -148,6 +156,8 @@ def verdict(found: Judged, name: str, label: str) -> str:
         return f"{label} has heard a single prompt, which cannot tell change from chance."
     if abs(change.mean) <= change.half:
         return f"{label} has not moved by more than chance: {_told(change, line.unit, signed=True)}."
+    if abs(change.mean) < SMALLEST:
+        return f"{label} has hardly moved: {_told(change, line.unit, signed=True)}."
     if change.mean > 0:
         return f"{label} rises with the training: {_told(change, line.unit, signed=True)}."
     return f"{label} is below where it began: {_told(change, line.unit, signed=True)}."
@@ -164,7 +174,8 @@ def rows(pairs: Sequence[Pair], source: str) -> list[Row]:
         )
         z = _in_sd([before, after], list(before.values()), 1.0)
         change = _change(z[0], z[1]) if z else None
-        found.append(Row(name, _mean(before.values()), _mean(after.values()), change))
+        unit = "sd" if _varies([value for value in before.values() if value is not None]) else "points"
+        found.append(Row(name, _mean(before.values()), _mean(after.values()), change, unit))
     return found
 
 
@@ -206,7 +217,7 @@ def _change(earlier: Mapping[Key, float], later: Mapping[Key, float]) -> Change 
 def _told(change: Change, unit: str, sign: int = 1, *, signed: bool = False) -> str:
     digits = 1 if abs(change.mean) >= 10 else 2
     mean = f"{sign * change.mean:{'+' if signed else ''}.{digits}f}"
-    return f"{mean} \u00b1 {change.half:.{digits}f} {unit}"
+    return f"{mean.replace('-', MINUS)} \u00b1 {change.half:.{digits}f} {unit}"
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

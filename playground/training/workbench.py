@@ -18,14 +18,12 @@ from playground.config import ModelConfig, ModelReward, PromptsConfig, RewardCon
 from playground.errors import PromptsUnusable
 from playground.rewards import rules
 from playground.rewards.mixture import term_names, values_of
+from playground.rewards.trying import MAX_CHARACTERS, MAX_SAMPLES, MAX_TEXTS
 from playground.training import evaluation, loading, prompts, reward_models
 
 if TYPE_CHECKING:
     from playground.training.service import Service
 
-MAX_SAMPLES = 256
-MAX_TEXTS = 8
-MAX_CHARACTERS = 4000  # of a typed prompt or completion
 CHUNK = 16  # samples between two words of progress
 SCORED_AT_ONCE = 32
 KEPT_SETS = 4

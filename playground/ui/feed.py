@@ -24,7 +24,7 @@ from playground.rewards.mixture import term_names
 from playground.runs import control, history
 from playground.runs.directory import JsonlTail, RunDirectory
 from playground.runs.records import Evaluation, Event, Sample, UpdateMetrics
-from playground.ui import wire
+from playground.ui import wire, wire_rewards
 
 TICK_SECONDS = 0.4
 ENDED_TICK_SECONDS = 2.0
@@ -95,12 +95,12 @@ class RunFeed:
         if metrics:
             start = max(0, min(before, len(self.columns["update"]) - len(metrics)))
             delta["metrics"] = {name: values[start:] for name, values in self.columns.items()}
-            delta["farmed"] = wire.farmed(self.columns, self.config)
+            delta["farmed"] = wire_rewards.farmed(self.columns, self.config)
         samples = _records(self._tails["samples"], Sample)
         if samples:
             self.samples += samples
             delta.update(self._evaluations(min(item.update for item in samples)))
-            delta["judged"] = wire.judged(self.samples, self.config)
+            delta["judged"] = wire_rewards.judged(self.samples, self.config)
         if evaluations := _records(self._tails["evaluations"], Evaluation):
             self.evaluations += evaluations
             delta["text"] = wire.text_perplexity(self.evaluations)
@@ -134,8 +134,8 @@ class RunFeed:
             "live": {} if self.recorded or status["ended"] else wire.live_values(self.current_config()),
             "metrics": wire.thinned(self.columns),
             "text": wire.text_perplexity(self.evaluations),
-            "farmed": wire.farmed(self.columns, self.config),
-            "judged": wire.judged(self.samples, self.config),
+            "farmed": wire_rewards.farmed(self.columns, self.config),
+            "judged": wire_rewards.judged(self.samples, self.config),
             "events": self.events,
             "prompts": wire.prompts(next(iter(grouped.values()), [])),
             "updates": list(grouped),

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
 from playground import catalog, config_io, engines
-from playground.config import REWARD_CLASSES, RewardConfig, RewardPart, RunConfig, differences, flatten, knobs
+from playground.config import RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
-from playground.rewards.mixture import term_names
-from playground.ui import uploads
+from playground.ui import reward_form, uploads
 
 
 def shown(all_knobs: Mapping[str, dict[str, Any]], choices: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -51,7 +50,10 @@ def values_of(config: RunConfig) -> dict[str, Any]:
     """A configuration as form values, one for each of FIELDS."""
     flat = flatten(config)
     values = {field: _as_text(field, flat[field]) for field in FIELDS if field not in REWARD_LISTS}
-    return {**values, **{field: [_reward_values(reward) for reward in flat[field]] for field in REWARD_LISTS}}
+    return {
+        **values,
+        **{field: [reward_form.reward_values(reward) for reward in flat[field]] for field in REWARD_LISTS},
+    }
 
 
 def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None = None) -> RunConfig:
@@ -66,7 +68,7 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
     data = base.model_dump(mode="json")
     for field, value in values.items():
         if field in REWARD_LISTS:
-            data[field] = reward_data(value)
+            data[field] = reward_form.reward_data(value)
         else:
             _set(data, field, _from_text(field, value))
     problems: list[Problem] = []
@@ -93,11 +95,6 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     return data
 
 
-def reward_data(value: Any) -> list[Any]:
-    """What the reward picker holds as configuration data."""
-    return [_reward_data(reward) for reward in value or []]
-
-
 def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]:
     """What a person changed, as label, value in the preset, value now."""
     return [
@@ -109,7 +106,7 @@ def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]
 def in_words(field: str, value: Any) -> str:
     """A value for reading: three significant digits, names instead of codes."""
     if field in REWARD_LISTS:
-        return ", ".join(reward_in_words(reward) for reward in value or []) or "none"
+        return ", ".join(reward_form.reward_in_words(reward) for reward in value or []) or "none"
     if value is None or value == "":
         return WORDS_FOR_NOTHING.get(field, "off")
     if isinstance(value, bool):
@@ -122,48 +119,6 @@ def in_words(field: str, value: Any) -> str:
         sets = {choice.name: choice.label for choice in catalog.PROMPT_SETS}
         return sets.get(str(value), uploads.label(str(value)))
     return {choice.name: choice.label for choice in catalog.MODELS}.get(str(value), str(value))
-
-
-def reward_in_words(reward: Mapping[str, Any]) -> str:
-    """One reward for reading, for example "0.5 x Length (target 20)"."""
-    text, weight = _reward_label(reward), reward.get("weight", 1.0)
-    details = _details(reward)
-    text = text if weight == 1 else f"{weight:g} x {text}" if isinstance(weight, (int, float)) else f"{weight} x {text}"
-    return f"{text} ({'; '.join(details)})" if details else text
-
-
-def term_labels(rewards: Sequence[RewardConfig]) -> dict[str, str]:
-    """Name of each term of a score (or of each judge) -> how a person reads it, no two alike."""
-    labels: dict[str, str] = {}
-    for name, reward in zip(term_names(rewards), rewards, strict=True):
-        values = reward.model_dump(mode="json", exclude={"weight", "normalise", "cap"})
-        own = "; ".join(_details(values))
-        label = f"{_reward_label(values)} ({own})" if own else _reward_label(values)
-        if reward.kind == "repetition" and reward.weight < 0:
-            label = f"Less {label.lower()}"
-        labels[name] = label if label not in labels.values() else f"{label}, {name}"
-    return labels
-
-
-def _reward_label(reward: Mapping[str, Any]) -> str:
-    names = {choice.name: choice.label for choice in catalog.REWARDS}
-    label, source = names.get(str(reward.get("kind")), str(reward.get("kind"))), str(reward.get("source") or "")
-    return f"{label} {PurePosixPath(source).name}" if source else label
-
-
-def _details(reward: Mapping[str, Any]) -> list[str]:
-    """What is not as it usually is, for example "target 20"."""
-    known = REWARD_CLASSES.get(str(reward.get("kind")))
-    found = []
-    for key, value in reward.items():
-        if key in ("kind", "weight", "source") or value in (None, "", False):
-            continue
-        if known and key in known.model_fields and value == known.model_fields[key].default:
-            continue
-        told = ", ".join(value) if isinstance(value, (list, tuple)) else value
-        chosen = known and isinstance(value, str) and value in _options(known.model_fields[key].annotation)
-        found.append("on the reference's scale" if key == "normalise" else str(told) if chosen else f"{key} {told}")
-    return found
 
 
 def label_of(field: str) -> str:
@@ -207,90 +162,11 @@ def knob_data(field: str) -> dict[str, Any]:
     }
 
 
-def reward_kinds() -> list[dict[str, Any]]:
-    """What the reward picker offers: each kind with its label, help, default weight and own fields."""
-    return [
-        {
-            "kind": choice.name,
-            "label": choice.label,
-            "help": choice.help,
-            "weight": REWARD_CLASSES[choice.name].model_fields["weight"].default,
-            "fields": _own_fields(choice.name),
-        }
-        for choice in catalog.REWARDS
-    ]
-
-
 def _annotation(field: str) -> Any:
     part: Any = RunConfig
     for name in field.split("."):
         part = part.model_fields[name].annotation
     return part
-
-
-OWN_FIELDS = {
-    "target": ("Target length in words", "empty: the longer the better"),
-    "words": ("Words", "separated by commas"),
-    "pattern": ("Regular expression", r"for example  \bthank you\b"),
-    "judge": ("Judge", ""),
-    "neutral": ("Where the user claims nothing", "truth: right answers count, as agreement does elsewhere"),
-    "measure": ("Measure", ""),
-    "source": ("Model", "trained here, a hub id, or a folder"),
-    "label": ("Rewarded label", "of a classifier; empty for one output"),
-    "output": ("What of it counts", ""),
-    "template": ("How prompt and text are joined", ""),
-    "revision": ("Revision", "empty: the newest"),
-    "max_length": ("Longest input in tokens", "empty: what the model has room for"),
-    "precision": ("Precision", ""),
-    "quantization": ("Weights kept in", ""),
-    "int8_threshold": ("Outlier threshold of int8", "6"),
-}  # name -> label, hint
-RARE_FIELDS = ("template", "revision", "max_length", "precision", "quantization", "int8_threshold")
-
-
-def _own_fields(kind: str) -> list[dict[str, Any]]:
-    """The fields that only this kind has, as static/rewards.js draws them; `rare` ones are folded away."""
-    fields = []
-    for name, field in REWARD_CLASSES[kind].model_fields.items():
-        if name in RewardPart.model_fields:
-            continue
-        label, hint = OWN_FIELDS.get(name, (name, ""))
-        inner = (field.annotation, *get_args(field.annotation))
-        options = _options(field.annotation)
-        fields.append({
-            "name": name, "label": label, "hint": hint, "options": options,
-            "number": int in inner or float in inner, "rare": name in RARE_FIELDS,
-            "default": "" if field.is_required() or field.default is None else field.default,
-        })  # fmt: skip
-    return sorted(fields, key=lambda item: bool(item["rare"]))
-
-
-def _options(annotation: Any) -> list[str]:
-    return [item for item in get_args(annotation) if isinstance(item, str)]
-
-
-def _reward_values(reward: Mapping[str, Any]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in reward.items():
-        values[key] = ", ".join(value) if isinstance(value, list) else "" if value is None else value
-    return values
-
-
-def _reward_data(values: Any) -> Any:
-    """The other way round; a field of another kind that was left over is dropped."""
-    if not isinstance(values, Mapping):
-        return values
-    known = REWARD_CLASSES.get(str(values.get("kind")))
-    data: dict[str, Any] = {}
-    for key, value in values.items():
-        if known and key not in known.model_fields:
-            continue
-        if key == "words" and isinstance(value, str):
-            data[key] = [word.strip() for word in re.split(r"[,\n]", value) if word.strip()]
-        else:
-            optional = known and type(None) in get_args(known.model_fields[key].annotation)
-            data[key] = None if value == "" and (optional or key == "weight") else value
-    return data
 
 
 def is_list(field: str) -> bool:

@@ -21,16 +21,11 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form, prompts_part, steer, taking_out
+from playground.ui import components, form, prompts_part, reward_picker, steer, taking_out
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 DOUBLE_CLICK_SECONDS = 10.0
 START = "Start training"
-MAX_OFFERED = 200
-JUDGES_HELP = (
-    "They score the fixed prompts before, during and after training, and the model never learns from them. If the "
-    "trained score rises while a judge turns down, the reward is being gamed."
-)
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
 PLACED = ("model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
 GROUP_PREFIXES = {
@@ -165,9 +160,9 @@ def _controls(
     made["model.source"] = _picker("model.source", catalog.MODELS, values, "Or type the path of a model folder.")
     prompts = prompts_part.controls(values, outputs, dom_id)
     made |= prompts.fields
-    made["rewards"] = reward_picker(values["rewards"], outputs, place="train", elem_id=dom_id("rewards"))
+    made["rewards"] = reward_picker.picker(values["rewards"], outputs, place="train", elem_id=dom_id("rewards"))
     with gr.Accordion(form.LABELS["judges"], open=False, elem_classes=["group"]):
-        made["judges"] = reward_picker(values["judges"], outputs, place="judges", elem_id=dom_id("judges"))
+        made["judges"] = reward_picker.picker(values["judges"], outputs, place="judges", elem_id=dom_id("judges"))
     for field in BASIC_NUMBERS:
         made[field] = _control(field, values)
     gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
@@ -192,27 +187,6 @@ def _controls(
         )
         use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
     return preset, story, {field: made[field] for field in form.FIELDS}, prompts, text, use_text
-
-
-def reward_picker(value: Any, outputs: Path, *, place: str, elem_id: str) -> gr.HTML:
-    """The list of rewards (or, at the place "judges", of those that only watch) with weights, scales and caps."""
-    watching = place == "judges"
-
-    def reward_models() -> list[str]:
-        """Names of the reward models that were trained here, for static/rewards.js to offer."""
-        return [choice.name for choice in catalog.reward_models(outputs)[:MAX_OFFERED]]
-
-    return components.widget(
-        "rewards",
-        value,
-        elem_id=elem_id,
-        kinds=form.reward_kinds(),
-        place=place,
-        watching=watching,
-        title=form.LABELS["judges"] if watching else form.LABELS["rewards"],
-        help=JUDGES_HELP if watching else "",
-        server_functions=[reward_models],
-    )
 
 
 def _about_trl() -> dict[str, Any]:

@@ -6,7 +6,6 @@ Knows the records, the configuration and `insight`; nothing of files, HTTP or gr
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,10 +15,11 @@ import numpy as np
 
 from playground import engines
 from playground.config import RunConfig
-from playground.insight import before_after, farming, judging
+from playground.insight import before_after
 from playground.runs import control
 from playground.runs.records import Evaluation, Event, Sample, Status, UpdateMetrics
-from playground.ui import form
+from playground.ui import form, reward_form, wire_rewards
+from playground.ui.figures import mean, rounded
 
 COLUMNS = (
     "update", "episodes", "seconds", "score_mean", "score_p10", "score_p50", "score_p90", "raw_score_mean",
@@ -27,7 +27,6 @@ COLUMNS = (
     "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2", "perplexity_reference",
 )  # fmt: skip
 OVERLAY_COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
-PARTS = "contributions."  # prefix of the columns that say what each reward adds to the score
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 MAX_POINTS = 2000
 MAX_OVERLAY_POINTS = 600
@@ -50,7 +49,7 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "expect": config.about.expect,
         "recorded": recorded,
         "can_ask": can_ask,
-        "unit": _score_unit(config),
+        "unit": wire_rewards.score_unit(config),
         "engine": config.engine,
         "can_steer": not recorded,
         "adaptive": config.kl.controller == "adaptive",
@@ -58,8 +57,8 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "beta": config.kl.coef,
         "every": config.evaluation.every,
         "num_prompts": config.evaluation.num_prompts,
-        "terms": _named(form.term_labels(config.rewards)),
-        "judges": _named(form.term_labels(config.judges)),
+        "terms": wire_rewards.named(reward_form.term_labels(config.rewards)),
+        "judges": wire_rewards.named(reward_form.term_labels(config.judges)),
         "settings": [
             {"field": field, "label": form.LABELS[field], "value": form.in_words(field, value), "unit": _unit(field)}
             for field, value in form.flatten(config).items()
@@ -117,7 +116,7 @@ def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int, waited:
 
 def new_columns(terms: Sequence[str] = ()) -> dict[str, list[Any]]:
     """Empty columns; where the score has several terms, one for the contribution of each."""
-    parts = [PARTS + name for name in terms] if len(terms) > 1 else []
+    parts = [wire_rewards.PARTS + name for name in terms] if len(terms) > 1 else []
     return {name: [] for name in (*COLUMNS, *parts)}
 
 
@@ -128,43 +127,8 @@ def append(columns: dict[str, list[Any]], record: UpdateMetrics) -> None:
         for values in columns.values():
             values.pop()
     for name, values in columns.items():
-        part = name.removeprefix(PARTS)
-        values.append(_rounded(getattr(record, name) if part == name else record.contributions.get(part)))
-
-
-def farmed(columns: Mapping[str, Sequence[Any]], config: RunConfig) -> str:
-    """Where the gain comes from in the newest updates, in words; empty for a score of one term, or an old run."""
-    parts = {label: columns.get(PARTS + name, ()) for name, label in form.term_labels(config.rewards).items()}
-    return farming.sentence(farming.recent(parts), _score_unit(config))
-
-
-def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | None:
-    """The trained score and the held-out judges at every look at the fixed prompts, and what that says."""
-    labels = form.term_labels(config.judges)
-    if not labels:
-        return None
-    signs = {name: -1.0 if judge.weight < 0 else 1.0 for name, judge in zip(labels, config.judges, strict=True)}
-    found = judging.judged(samples, signs, in_sd=config.score.normalise == "reference")
-    if not found.updates:
-        return None
-    names = {judging.TRAINED: "Trained score", **labels}
-    return {
-        "updates": found.updates,
-        "lines": [
-            {
-                "name": line.name,
-                "label": names[line.name] if line.in_sd else f"{names[line.name]} (points)",
-                "mean": [_rounded(change.mean) if change else None for change in line.changes],
-                "half": [_rounded(change.half) if change else None for change in line.changes],
-            }
-            for line in (found.trained, *found.judges)
-        ],
-        "turns": [{"label": names[turn.judge], "update": turn.update} for turn in found.turns],
-        "verdicts": [
-            {"text": judging.verdict(found, name, label), "turned": any(turn.judge == name for turn in found.turns)}
-            for name, label in labels.items()
-        ],
-    }
+        part = name.removeprefix(wire_rewards.PARTS)
+        values.append(rounded(getattr(record, name) if part == name else record.contributions.get(part)))
 
 
 def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> dict[str, list[Any]]:
@@ -193,7 +157,7 @@ def moment(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> dict[
         "stage": samples[0].stage,
         "summary": moment_summary(samples),
         "rows": [
-            {"id": item.prompt_id, "text": item.completion, "score": _rounded(item.score), "kl": _rounded(item.kl)}
+            {"id": item.prompt_id, "text": item.completion, "score": rounded(item.score), "kl": rounded(item.kl)}
             for item in rows.values()
         ],
     }
@@ -212,12 +176,12 @@ def moment_summary(samples: Sequence[Sample]) -> dict[str, Any]:
     return {
         "count": len(samples),
         "unique": len({item.completion for item in samples}),
-        "ended": _mean(known_ends),
-        "score": _mean(item.score for item in samples),
-        "kl": _mean(item.kl for item in samples),
-        "length": _mean(item.tokens for item in samples),
-        "terms": {name: _mean(values) for name, values in terms.items()},
-        "judges": {name: _mean(values) for name, values in judges.items()},
+        "ended": mean(known_ends),
+        "score": mean(item.score for item in samples),
+        "kl": mean(item.kl for item in samples),
+        "length": mean(item.tokens for item in samples),
+        "terms": {name: mean(values) for name, values in terms.items()},
+        "judges": {name: mean(values) for name, values in judges.items()},
     }
 
 
@@ -233,7 +197,7 @@ def prompts(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> list
 def text_perplexity(evaluations: Iterable[Evaluation]) -> list[dict[str, Any]]:
     """Perplexity on held-out text at each look; the last attempt at an update counts."""
     known = {item.update: item.perplexity_text for item in evaluations if item.perplexity_text is not None}
-    return [{"update": update, "value": _rounded(value)} for update, value in sorted(known.items())]
+    return [{"update": update, "value": rounded(value)} for update, value in sorted(known.items())]
 
 
 def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
@@ -242,9 +206,9 @@ def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
     for update, rows in moments(samples).items():
         scores = [item.score for item in rows if item.score is not None]
         if scores:
-            p10, p25, p50, p75, p90 = (_rounded(float(value)) for value in np.quantile(scores, QUANTILES))
+            p10, p25, p50, p75, p90 = (rounded(float(value)) for value in np.quantile(scores, QUANTILES))
             found.append({"update": update, "p10": p10, "p25": p25, "p50": p50, "p75": p75, "p90": p90,
-                          "mean": _mean(scores)})  # fmt: skip
+                          "mean": mean(scores)})  # fmt: skip
     return found
 
 
@@ -274,7 +238,10 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict
         "outcome": outcome_sentence(samples, unit, chosen) if chosen is not None else "",
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
         "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
-        "table": [*_rows(pairs, "scores", "trained on"), *_rows(pairs, "judges", "only watches")],
+        "table": [
+            *wire_rewards.rows(pairs, "scores", "trained on"),
+            *wire_rewards.rows(pairs, "judges", "only watches"),
+        ],
         "before": moment_summary([pair.before for pair in pairs]) if pairs else None,
         "after": moment_summary([pair.after for pair in pairs]) if pairs else None,
         "total": len(pairs),
@@ -285,7 +252,7 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict
                 "prompt": pair.before.prompt,
                 "before": _side(pair.before),
                 "after": _side(pair.after),
-                "gain": _rounded(pair.gain),
+                "gain": rounded(pair.gain),
             }
             for pair in pairs[:MAX_PAIRS]
         ],
@@ -312,7 +279,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
                 "model": form.in_words("model.source", run.config.model.source),
                 "engine": run.config.engine,
                 "seed": run.config.seed,
-                "unit": _score_unit(run.config),
+                "unit": wire_rewards.score_unit(run.config),
                 **{key: run.status[key] for key in ("state", "update", "num_updates", "ended")},
                 "metrics": thinned({name: run.columns[name] for name in OVERLAY_COLUMNS}, MAX_OVERLAY_POINTS),
             }
@@ -362,52 +329,17 @@ def edits_in_words(events: Iterable[Mapping[str, Any]]) -> list[str]:
 def _side(item: Sample) -> dict[str, Any]:
     return {
         "text": item.completion,
-        "score": _rounded(item.score),
-        "kl": _rounded(item.kl),
+        "score": rounded(item.score),
+        "kl": rounded(item.kl),
         "tokens": item.tokens,
-        "scores": {name: _rounded(value) for name, value in item.scores.items()},
-        "judges": {name: _rounded(value) for name, value in item.judges.items()},
+        "scores": {name: rounded(value) for name, value in item.scores.items()},
+        "judges": {name: rounded(value) for name, value in item.judges.items()},
     }
-
-
-def _rows(pairs: Sequence[before_after.Pair], source: str, role: str) -> list[dict[str, Any]]:
-    """Reward by reward, or judge by judge: before, after, and the paired change in sd with its 95 % interval."""
-    return [
-        {
-            "name": row.name,
-            "role": role,
-            "before": _rounded(row.before),
-            "after": _rounded(row.after),
-            "change": _rounded(row.change.mean) if row.change else None,
-            "half": _rounded(row.change.half) if row.change else None,
-        }
-        for row in judging.rows(pairs, source)
-    ]
-
-
-def _named(labels: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{"name": name, "label": label} for name, label in labels.items()]
-
-
-def _score_unit(config: RunConfig) -> str:
-    return "sd" if config.score.normalise == "reference" else "points"
 
 
 def _unit(field: str) -> str:
     return str(form.KNOBS.get(field, {}).get("unit", ""))
 
 
-def _mean(values: Iterable[float | int | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return _rounded(math.fsum(known) / len(known)) if known else None
-
-
 def _or_zero(value: float | None) -> float:
     return 0.0 if value is None else value
-
-
-def _rounded(value: Any) -> Any:
-    """Five significant digits are plenty for a curve, and half the bytes."""
-    if isinstance(value, float):
-        return float(f"{value:.5g}") if math.isfinite(value) else None
-    return value

@@ -16,11 +16,10 @@ import gradio as gr
 from playground import config_io
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.rewards.trying import MAX_CHARACTERS, SAMPLES, TIMEOUT_SECONDS, going_on, question, reference_of
 from playground.runs.model_service import ModelService
-from playground.ui import components, form, train_page
+from playground.ui import components, form, reward_form, reward_picker, train_page
 
-SAMPLES = 128
-MAX_CHARACTERS = 4000
 SIDES = ("A", "B")
 FORM_GROUPS = (
     "model.source",
@@ -37,7 +36,7 @@ FIRST_REWARDS = [
     {"kind": "repetition", "weight": -5.0, "normalise": False, "cap": ""},
 ]
 FIRST_PROMPT = "Review of the film: The plot was"
-FIRST_TEXTS = (" wonderful and the ending was lovely.", " wonderful wonderful wonderful wonderful wonderful.")
+FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wonderful wonderful wonderful.")
 
 
 def build(outputs: Path, service: ModelService, train: train_page.Train) -> None:
@@ -48,18 +47,19 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
             elem_classes=["panel-title"],
             apply_default_css=False,
         )
-        rewards = train_page.reward_picker(FIRST_REWARDS, outputs, place="workbench", elem_id="bench-rewards")
+        rewards = reward_picker.picker(FIRST_REWARDS, outputs, place="workbench", elem_id="bench-rewards")
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
             use = gr.Button("Use these rewards in the form", size="sm", elem_id="bench-use")
         told = components.widget("told", "", elem_id="bench-told")
-        prompt = _text_box("Prompt", FIRST_PROMPT, "bench-prompt", "What the texts go on from.")
-        texts = [
-            _text_box(f"Text {side}", text, f"bench-text-{side.lower()}", info)
-            for side, text, info in zip(SIDES, FIRST_TEXTS, ("", "To compare with A; may be empty."), strict=True)
-        ]
-        score = gr.Button("Score", variant="primary", elem_id="bench-score")
     with gr.Column(elem_id="bench-view", min_width=320):
+        with gr.Row(elem_id="bench-texts", elem_classes=["panel"], equal_height=True):
+            prompt = _text_box("Prompt", FIRST_PROMPT, "bench-prompt")
+            texts = [
+                _text_box(label, text, f"bench-text-{side.lower()}")
+                for side, label, text in zip(SIDES, ("Text A", "Text B, or empty"), FIRST_TEXTS, strict=True)
+            ]
+            score = gr.Button("Score", variant="primary", scale=0, min_width=110, elem_id="bench-score")
         result = components.widget("workbench", {"state": "empty"}, elem_id="bench-result")
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
@@ -84,9 +84,9 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
     train.recheck(used)
 
 
-def _text_box(label: str, value: str, elem_id: str, info: str) -> gr.Textbox:
+def _text_box(label: str, value: str, elem_id: str) -> gr.Textbox:
     return gr.Textbox(
-        value, label=label, info=info or None, lines=2, max_lines=8, max_length=MAX_CHARACTERS, elem_id=elem_id
+        value, label=label, lines=2, max_lines=8, max_length=MAX_CHARACTERS, min_width=200, elem_id=elem_id
     )  # fmt: skip
 
 
@@ -110,15 +110,10 @@ def scored(
     except InvalidConfig as error:
         yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
         return
-    question = {
-        "rewards": [reward.model_dump(mode="json") for reward in config.rewards],
-        "texts": [{"prompt": prompt, "completion": text} for text in asked.values()],
-        "reference": reference_of(config),
-        "outputs": str(outputs.resolve()),
-    }
+    wanted = question(config.rewards, prompt or "", list(asked.values()), reference_of(config), str(outputs.resolve()))
     yield {"state": "asking", "phase": "waking up the model", "done": 0, "of": SAMPLES}
     try:
-        for found in service.ask("rewards-score", question):
+        for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
             if "names" not in found:
                 yield {"state": "asking", **found}
                 continue
@@ -126,8 +121,8 @@ def scored(
                 "state": "done",
                 **found,
                 "rewards": rewards,
-                "labels": list(form.term_labels(config.rewards).values()),
-                "sides": [{"side": side, "prompt": prompt, "completion": text} for side, text in asked.items()],
+                "labels": list(reward_form.term_labels(config.rewards).values()),
+                "sides": [{"side": side, "text": going_on(prompt or "", text)} for side, text in asked.items()],
                 "about": {
                     "model": form.in_words("model.source", config.model.source),
                     "prompts": form.in_words("prompts.source", config.prompts.source),
@@ -137,25 +132,13 @@ def scored(
         yield {"state": "error", "problems": [str(error)]}
 
 
-def reference_of(config: RunConfig, count: int = SAMPLES) -> dict[str, Any]:
-    """Which samples of the untrained model to draw: the first of those on which a run would fix its scale."""
-    return {
-        "model": config.model.model_dump(mode="json"),
-        "prompts": config.prompts.model_dump(mode="json"),
-        "sampling": config.sampling.model_dump(mode="json"),
-        "seed": config.seed,
-        "num_evaluation": config.evaluation.num_prompts,
-        "count": count,
-    }
-
-
 def config_of(rewards: Any, values: Mapping[str, Any]) -> RunConfig:
     """The part of the form that matters here, with these rewards.
 
     Raises:
         InvalidConfig: with every problem at once.
     """
-    return config_io.from_dict({**form.nested(values), "rewards": form.reward_data(rewards)})
+    return config_io.from_dict({**form.nested(values), "rewards": reward_form.reward_data(rewards)})
 
 
 def _asked(prompt: str, texts: tuple[str, ...]) -> dict[str, str]:

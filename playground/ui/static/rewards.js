@@ -16,7 +16,7 @@ export function mount(element, props, { trigger, watch, server }) {
     edit([...current(), fresh(kind.kind)]);
   } }, watching ? "+ Add a judge" : "+ Add a reward");
   element.append(el("div", { class: "rewards", role: "group", "aria-label": props.title },
-    el("div", { class: "knob-head" }, el("span", { class: "label" }, props.title), watching ? null : el("span", { class: "unit" }, "weighted sum")),
+    watching ? null : el("div", { class: "knob-head" }, el("span", { class: "label" }, props.title), el("span", { class: "unit" }, "weighted sum")),
     props.help ? el("p", { class: "help" }, props.help) : null, list, add, names));
 
   const current = () => (Array.isArray(props.value) ? props.value : []);

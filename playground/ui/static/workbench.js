@@ -60,6 +60,12 @@ class Workbench {
       el("p", {}, "Press Score. The model of the Train page, untrained, writes 128 texts on its prompts; every reward scores them and yours."),
       el("p", { class: "muted" }, "Then change a weight: the ranking follows at once. If a text that you would not want stands at the top, training would find it too."));
     this.status = el("section", { class: "panel bench-status" }, this.line, this.progress, this.problems);
+    let wide = 0;
+    new ResizeObserver(() => {
+      if (this.plot.clientWidth === wide) return;
+      wide = this.plot.clientWidth;
+      this.drawPlot?.();
+    }).observe(this.plot);
     element.append(el("div", { class: "bench-view" }, this.status, this.empty, this.texts, this.places, this.ranks));
   }
 
@@ -79,6 +85,7 @@ class Workbench {
     this.fill.style.transform = `scaleX(${asking ? done / Math.max(of, 1) : 0})`;
     this.problems.replaceChildren(...problems.map((text) => el("li", {}, el("span", { class: "icon", "aria-hidden": "true" }, "! "), text)));
     this.status.hidden = !asking && !problems.length;
+    if (!this.status.hidden && this.status.getBoundingClientRect().top > innerHeight - 80) this.status.scrollIntoView({ block: "start" }); // below the form, on a narrow screen
     if (state === "done") {
       this.found = value;
       this.before = null;
@@ -163,7 +170,8 @@ class Workbench {
     const marks = texts.map(({ score, rank }, index) => ({ side: sides[index].side, score, rank }));
     setText(this.plotNote, `Scores of ${samples.length} texts that ${about.model} writes on ${about.prompts}, as chosen on the Train page.${
       marks.map(({ side, rank }) => ` ${side} would be number ${rank} of ${samples.length + 1}.`).join("")}`);
-    this.plot.replaceChildren(histogram(bins, marks));
+    this.drawPlot = () => this.plot.replaceChildren(histogram(bins, marks, this.plot.clientWidth));
+    this.drawPlot();
   }
 
   showRanks({ samples, order, terms }) {
@@ -204,17 +212,19 @@ function bar(value) {
   return node;
 }
 
-const WIDTH = 720;
+const WIDEST = 1000;
+const NARROWEST = 260;
 const HEIGHT = 170;
 const FLOOR = 140;
 
-function histogram(bins, marks) {
+function histogram(bins, marks, room) {
   if (!bins.length) return el("p", { class: "muted" }, "There are no texts to compare with.");
+  const width = Math.min(Math.max(room, NARROWEST), WIDEST);
   const points = [bins[0].from, bins.at(-1).to, ...marks.map(({ score }) => score)];
   const low = Math.min(...points);
   const high = Math.max(...points);
   const pad = (high - low) * 0.03 || 0.5;
-  const x = (value) => ((value - low + pad) / (high - low + 2 * pad)) * WIDTH;
+  const x = (value) => ((value - low + pad) / (high - low + 2 * pad)) * width;
   const tallest = Math.max(...bins.map(({ count }) => count));
   const shapes = bins.map(({ from, to, count }) => shape("rect", { class: "bin", x: x(from) + 0.5, width: Math.max(x(to) - x(from) - 1, 1),
     y: FLOOR - (count / tallest) * (FLOOR - 34), height: (count / tallest) * (FLOOR - 34) }));
@@ -223,8 +233,8 @@ function histogram(bins, marks) {
     node.textContent = text;
     return node;
   };
-  const step = niceStep((high - low) / 6 || 1);
-  shapes.push(shape("line", { class: "floor", x1: 0, x2: WIDTH, y1: FLOOR, y2: FLOOR }));
+  const step = niceStep((high - low) / Math.max(width / 120, 3) || 1);
+  shapes.push(shape("line", { class: "floor", x1: 0, x2: width, y1: FLOOR, y2: FLOOR }));
   for (let tick = Math.ceil((low - pad) / step) * step; tick <= high + pad; tick += step) {
     shapes.push(words(rounded(tick), { class: "tick", x: x(tick), y: FLOOR + 17, "text-anchor": "middle" }));
   }
@@ -234,7 +244,7 @@ function histogram(bins, marks) {
     const shift = apart ? (score <= marks[1 - index].score && (score < marks[1 - index].score || index === 0) ? -10 : 10) : 0;
     shapes.push(words(side, { class: `side side-${side}`, x: x(score) + shift, y: 13, "text-anchor": "middle" }));
   });
-  shapes.push(words("score, sd above the untrained average", { class: "tick", x: WIDTH, y: HEIGHT - 1, "text-anchor": "end" }));
+  shapes.push(words("score, sd above the untrained average", { class: "tick", x: width, y: HEIGHT - 1, "text-anchor": "end" }));
   const told = marks.map(({ side, score }) => `${side} at ${signed(score)}`).join(", ");
-  return svg({ viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `Histogram of scores from ${rounded(bins[0].from)} to ${rounded(bins.at(-1).to)} sd${told ? `; ${told}` : ""}` }, ...shapes);
+  return svg({ width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": `Histogram of scores from ${rounded(bins[0].from)} to ${rounded(bins.at(-1).to)} sd${told ? `; ${told}` : ""}` }, ...shapes);
 }

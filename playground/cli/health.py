@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import psutil
 
 from playground import catalog
-from playground.errors import OutputsNotWritable
+from playground.errors import ModelNotFound, OutputsNotWritable
 from playground.runs import history
 from playground.runs.directory import make_outputs
 from playground.runs.launcher import available_cores
@@ -98,10 +98,11 @@ def _devices() -> Check:
 
 
 def _model(name: str) -> Check:
-    missing = catalog.missing_files(catalog.POCKET_MODELS / name)
-    if missing:
+    try:
+        catalog.model_folder(name)
+    except ModelNotFound as error:
         remedy = f"Get the files from the repository again, or make the model: python -m playground pretrain {name}"
-        return Check(name, "fail", f"without {', '.join(missing)}", remedy)
+        return Check(name, "fail", str(error), remedy)
     return Check(name, "ok", "its files are there")
 
 

@@ -57,14 +57,21 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
         StopRequested, PlaygroundError, and whatever the machine throws; `reported` turns each into a terminal state.
     """
     catalog.check(config, run.path.parent)
-    writer.set_status(phase="loading PyTorch")
-    from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
 
     def between() -> None:
         if run.stop_requested:
             raise StopRequested
 
+    def tell_download(text: str) -> None:
+        between()
+        if text != writer.status.phase:
+            writer.set_status(phase=text)
+
     signal.signal(signal.SIGTERM, lambda *_: run.request_stop())
+    catalog.fetch(config, run.path.parent, tell_download)
+    writer.set_status(phase="loading PyTorch")
+    from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
+
     writer.set_status(phase="loading the model")
     session = Session(run, config, writer, between)
     writer.set_status(phase="measuring the reference")

@@ -130,17 +130,17 @@ def model_folder(source: str, revision: str | None = None, use: Use = "policy") 
         ModelNotHere: a model of the hub that would have to be downloaded (see `fetch`).
         ModelNotFound: with what to do instead.
     """
-    files(source, revision, use)
-    return _folder(source, revision)
+    folder = _folder(source, revision)
+    files(folder, use)
+    return folder
 
 
-def files(source: str, revision: str | None = None, use: Use = "policy") -> ModelFiles:
-    """What the folder of a model holds; of an adapter, what its base holds.
+def files(folder: Path, use: Use = "policy") -> ModelFiles:
+    """What a model folder holds; of an adapter, what its base holds.
 
     Raises:
         ModelNotHere, ModelNotFound: see `model_folder`.
     """
-    folder = _folder(source, revision)
     if not (folder / ADAPTER_CONFIG).is_file() or (folder / "config.json").is_file():
         return model_files.inspect(folder, use)
     facts = model_files.read_json(folder / ADAPTER_CONFIG)
@@ -150,7 +150,7 @@ def files(source: str, revision: str | None = None, use: Use = "policy") -> Mode
     if not (folder / "adapter_model.safetensors").is_file():
         raise ModelNotFound(f"The adapter in {folder} has no adapter_model.safetensors: copy or save it again.")
     try:
-        return files(base, facts.get("revision"), use)
+        return model_files.inspect(_folder(base, facts.get("revision")), use)
     except ModelNotFound as error:
         raise type(error)(f"The adapter in {folder} belongs to another model. {error}") from None
 
@@ -237,13 +237,14 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
 
 
 class Need(NamedTuple):
-    """One model that a run needs: the field that names it, how its folder is found, what it is for."""
+    """One model that a run needs: the field that names it, what it is for, how its folder is found, its reward."""
 
     field: str
     source: str
     revision: str | None
     use: Use
     folder: Callable[[], Path]
+    reward: ModelReward | None = None
 
 
 def needs(config: RunConfig, outputs: Path | None = None) -> list[Need]:
@@ -260,7 +261,7 @@ def needs(config: RunConfig, outputs: Path | None = None) -> list[Need]:
         for number, spec in enumerate(specs):
             if isinstance(spec, ModelReward):
                 find = functools.partial(reward_model_folder, spec.source, spec.revision, outputs)
-                found.append(Need(f"{field}.{number}.source", spec.source, spec.revision, "reward", find))
+                found.append(Need(f"{field}.{number}.source", spec.source, spec.revision, "reward", find, spec))
     return found
 
 

@@ -38,6 +38,7 @@ NOT_WANTED = ("*/*",)  # copies in other formats live in subfolders
 FACTS_SECONDS = 5.0
 POLL_SECONDS = 0.25
 MB = 1e6
+KEEP_SECONDS, KEEP_FAILURE_SECONDS = 3600.0, 30.0  # how long an answer of the hub is good
 Progress = Callable[[str], None]
 
 
@@ -52,6 +53,9 @@ class HubFacts:
     download_bytes: int
     architecture: Architecture | None
     chat_template: bool
+
+
+_asked_before: dict[tuple[str, str | None, Use], tuple[float, "HubFacts | ModelNotFound"]] = {}
 
 
 def repository(source: str) -> str | None:
@@ -169,6 +173,26 @@ def snapshot(
         if isinstance(result[0], BaseException):
             raise result[0]
     return Path(result[0])
+
+
+def facts_kept(source: str, revision: str | None = None, use: Use = "policy") -> HubFacts:
+    """Like `facts`, asking the hub at most once in a while: for a page that asks at every edit.
+
+    Raises:
+        ModelNotFound, ModelNotHere: see `facts`.
+    """
+    key = (source, revision, use)
+    at, answer = _asked_before.get(key, (0.0, None))
+    keep = KEEP_FAILURE_SECONDS if isinstance(answer, ModelNotFound) else KEEP_SECONDS
+    if answer is None or time.monotonic() - at > keep:
+        try:
+            answer = facts(source, revision, use)
+        except ModelNotFound as error:
+            answer = error
+        _asked_before[key] = (time.monotonic(), answer)
+    if isinstance(answer, ModelNotFound):
+        raise type(answer)(str(answer))
+    return answer
 
 
 def token_is_set() -> bool:
@@ -307,27 +331,3 @@ def _told(name: str, revision: str | None) -> Iterator[None]:
             f"{name} is not on this machine and the hub cannot be reached ({type(error).__name__}): check the network, "
             "or choose a model that is here."
         ) from None
-
-
-_asked_before: dict[tuple[str, str | None], tuple[float, HubFacts | ModelNotFound]] = {}
-KEEP_SECONDS, KEEP_FAILURE_SECONDS = 3600.0, 30.0
-
-
-def facts_kept(source: str, revision: str | None = None) -> HubFacts:
-    """Like `facts`, asking the hub at most once in a while: for a page that asks at every edit.
-
-    Raises:
-        ModelNotFound, ModelNotHere: see `facts`.
-    """
-    key = (source, revision)
-    at, answer = _asked_before.get(key, (0.0, None))
-    keep = KEEP_FAILURE_SECONDS if isinstance(answer, ModelNotFound) else KEEP_SECONDS
-    if answer is None or time.monotonic() - at > keep:
-        try:
-            answer = facts(source, revision)
-        except ModelNotFound as error:
-            answer = error
-        _asked_before[key] = (time.monotonic(), answer)
-    if isinstance(answer, ModelNotFound):
-        raise type(answer)(str(answer))
-    return answer

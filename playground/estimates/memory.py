@@ -18,7 +18,7 @@ Role = Literal["policy", "value", "reference", "reward", "rollout"]
 Kind = Literal["weights", "gradients", "optimizer", "activations", "logits", "KV cache", "features"]
 
 LIBRARY_BYTES = {"cpu": 375_000_000, "cuda": 600_000_000, "mps": 400_000_000}  # imports; on a GPU its context
-HEAP_LIMIT = 32 * 2**20  # glibc keeps freed blocks below this for the process and gives larger ones back
+HEAP_LIMIT = 8 * 2**20  # freed blocks below this stay with the process; a larger one seldom finds room among them
 SCALE_SAMPLES = 256  # training.session: completions of the reference that fix the scale of the score
 QUANTIZED_BYTES = {"int8": 1.0, "nf4": 0.516}  # a weight, with its share of the scales (nf4: doubly quantized)
 FULL, ADAM, LORA_BYTES = 4, 8, 4  # bytes of a trained weight; of its two moments; of a weight of LoRA
@@ -176,7 +176,7 @@ def lasting(config: RunConfig, form: Form, model: Architecture, scorers: Sequenc
 def moments(
     config: RunConfig, form: Form, model: Architecture, lengths: Lengths, scorers: Sequence[Scorer]
 ) -> list[Moment]:
-    """The fullest moments of a run: one at its start, then those that come again in every update."""
+    """The fullest moments of a run: those at its start, then those that come again in every update."""
     ppo, evaluation = config.ppo, config.evaluation
     micro = ppo.micro_batch_size
     rows = max(ppo.batch_size, evaluation.num_prompts * evaluation.samples_per_prompt)
@@ -191,8 +191,8 @@ def moments(
         passing(model, form, micro, lengths),
     ]
     found = [
-        Moment("measuring the reference", sampling(model, form, SCALE_SAMPLES, lengths), ()),
-        Moment("sampling", [*sampling(model, form, rows, lengths), *kept]),
+        *[Moment("measuring the reference", parts, ()) for parts in sampling(model, form, SCALE_SAMPLES, lengths)],
+        *[Moment("sampling", [*parts, *kept]) for parts in sampling(model, form, rows, lengths)],
         Moment("comparing with the reference", comparing),
         Moment("learning", [*kept, *graph, learning_logits(config, form, model, micro, lengths)], learning),
     ]
@@ -206,14 +206,21 @@ def moments(
     return found
 
 
-def sampling(model: Architecture, form: Form, rows: int, lengths: Lengths) -> list[Part]:
-    """The KV cache of all rows (with one layer's keys and values a second time, as it grows) and a step's logits."""
+def sampling(model: Architecture, form: Form, rows: int, lengths: Lengths) -> list[list[Part]]:
+    """Two full moments: all prompts are read at once; the last token is drawn.
+
+    The KV cache holds keys and values of every layer, and as it grows, those of one layer a second time.
+    """
     each = form.frozen_bytes
-    one = rows * lengths.both * model.kv_heads * model.head_size * each
+
+    def cache(tokens: int) -> Part:
+        one = rows * tokens * model.kv_heads * model.head_size * each
+        return Part("rollout", "KV cache", 2 * model.layers * one + 2 * one, one)
+
+    reading = passing(model, form, rows, Lengths(lengths.prompt + 1, 0), "rollout")
     return [
-        Part("rollout", "KV cache", 2 * model.layers * one + 2 * one, one),
-        logits(model, "rollout", rows, SAMPLING_LOGITS),
-        passing(model, form, rows, Lengths(lengths.prompt, 0), "rollout"),
+        [cache(lengths.prompt), reading],
+        [cache(lengths.both), logits(model, "rollout", rows, SAMPLING_LOGITS)],
     ]
 
 
@@ -278,7 +285,7 @@ class Peak(NamedTuple):
 
 
 def peak(held: Sequence[Part], moments: Sequence[Moment], keeps_heap: bool) -> Peak:
-    """The fullest of several moments, of which the first comes once and the others again and again.
+    """The fullest of several moments. Those without gradients or moments of Adam come once, before all others.
 
     Args:
         keeps_heap: True on a CPU, where blocks below `HEAP_LIMIT` stay with the process after they are freed, so that
@@ -288,9 +295,9 @@ def peak(held: Sequence[Part], moments: Sequence[Moment], keeps_heap: bool) -> P
     alive = [[*[part for part in held if part.kind in moment.grown], *moment.parts] for moment in moments]
     small = [sum(part.size for part in parts if part.block < HEAP_LIMIT) for parts in alive]
     found = []
-    for number, (moment, parts) in enumerate(zip(moments, alive, strict=True)):
+    for moment, parts, own in zip(moments, alive, small, strict=True):
         size = sum(part.size for part in [*weights, *parts])
-        if keeps_heap and number:
-            size += max(small) - small[number]
+        if keeps_heap and moment.grown:
+            size += max(small) - own
         found.append(Peak(moment.name, [*weights, *parts], size))
     return max(found, key=lambda item: item.size)

@@ -31,7 +31,7 @@ from playground.pocket import judges, prompts  # noqa: E402
 from playground.pocket.text import distinct_n  # noqa: E402
 from playground.rewards.mixture import Scale  # noqa: E402
 from playground.runs.directory import RunDirectory  # noqa: E402
-from playground.training import evaluation, models  # noqa: E402
+from playground.training import evaluation, loading  # noqa: E402
 from playground.training.prompts import Prompt  # noqa: E402
 from playground.training.prompts import read as read_prompts  # noqa: E402
 from playground.training.scoring import Scorer  # noqa: E402
@@ -87,8 +87,8 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     config, checkpoint = run.config(), run.latest_checkpoint()
     assert checkpoint is not None
     device = torch.device("cpu")
-    reference, tokens = models.load(catalog.model_folder(config.model.source), device)
-    policy, _ = models.load(checkpoint, device)
+    reference, tokens = loading.load(catalog.model_folder(config.model.source), device)
+    policy, _ = loading.load(checkpoint, device)
     facts = json.loads((checkpoint / "trainer.json").read_text())
     scorer = Scorer(config, scale=Scale(facts["score_mean"], facts["score_sd"], config.score.clip))
     seen = set(read_prompts(config.prompts, config.prompts.limit + config.evaluation.num_prompts, config.seed))

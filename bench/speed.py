@@ -186,9 +186,9 @@ def model(name: str) -> Any:
     from transformers import AutoModelForCausalLM, LlamaConfig
 
     from playground import catalog
-    from playground.training import models
+    from playground.training import loading, models
 
-    policy, tokens = models.load(catalog.model_folder("pocket-2m"), torch.device("cpu"))
+    policy, tokens = loading.load(catalog.model_folder("pocket-2m"), torch.device("cpu"))
     if name == "llama-20m":
         small = policy.model.config
         large = LlamaConfig(

@@ -136,6 +136,10 @@ def unsupported(config: RunConfig) -> list[Problem]:
         if asked.get(field, ordinary) != ordinary:
             found.append(Problem(field, f"TRL's PPO {sentence} Set it to {_yaml(ordinary)}, or engine to playground."))
 
+    say("model.adapter.kind", "none", "is run here with all weights trained.")
+    say("model.quantization", "none", "is run here with all weights trained.")
+    if config.model.precision == "bf16":
+        say("model.precision", "fp32", "ignores bf16 with this version of transformers.")
     say("kl.controller", "fixed", "has no adaptive KL: beta stays where it starts.")
     say("ppo.entropy_coef", 0.0, "has no entropy bonus.")
     say("ppo.update_kl_stop", None, "does not end an update early.")

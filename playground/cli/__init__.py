@@ -17,10 +17,11 @@ from typing import Annotated, Literal
 import typer
 
 from playground import __version__, catalog, config_io, exports
-from playground.cli import following, health, printing
+from playground.cli import following, health, printing, reward_models
 from playground.errors import (
     InvalidConfig,
     ModelNotFound,
+    PairsUnusable,
     PlaygroundError,
     PromptsUnusable,
     RunExists,
@@ -32,7 +33,9 @@ from playground.runs.directory import RunDirectory
 from playground.runs.model_service import GeneratedSample, ModelService
 
 FAILED, CANNOT = 1, 2
-CALLERS_MISTAKES = (InvalidConfig, ModelNotFound, PromptsUnusable, RunExists, RunNotFound, RunNotSteerable)
+CALLERS_MISTAKES = (
+    InvalidConfig, ModelNotFound, PairsUnusable, PromptsUnusable, RunExists, RunNotFound, RunNotSteerable,
+)  # fmt: skip
 STOP_POLL_SECONDS = 0.05
 
 app = typer.Typer(
@@ -281,6 +284,10 @@ def doctor(
     checks = health.examine(outputs)
     printing.print_checks(checks, as_json=json)
     raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)
+
+
+app.command("reward-train")(reward_models.reward_train)
+app.command("reward-models")(reward_models.reward_models)
 
 
 def _find(text: str, outputs: Path) -> RunDirectory:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 from rich.console import Console
@@ -18,11 +18,12 @@ from rich.progress import BarColumn, Progress, TextColumn
 from playground.cli.printing import complain, duration, number, print_json
 from playground.insight.pace import seconds_left
 from playground.runs.directory import JsonlTail, RunDirectory
-from playground.runs.records import Status, UpdateMetrics
+from playground.runs.records import Record, Status, UpdateMetrics
 
 STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
+Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 
 
 class Display(Protocol):
@@ -30,30 +31,40 @@ class Display(Protocol):
 
     def status(self, status: Status) -> None: ...
 
-    def update(self, metrics: list[UpdateMetrics], status: Status) -> None: ...
+    def update(self, metrics: list[Any], status: Status) -> None: ...
 
     def close(self) -> None: ...
 
 
-def display(as_json: bool) -> Display:
-    """JSON lines on stdout; else a bar on a terminal's stderr; else plain lines there."""
+def display(as_json: bool, figures: Figures | None = None, word: str = "update") -> Display:
+    """JSON lines on stdout; else a bar on a terminal's stderr; else plain lines there.
+
+    Args:
+        figures: what is said of the records so far; default: as of a PPO run. word: what JSON lines call a record.
+    """
     if as_json:
-        return JsonLines()
+        return JsonLines(word)
     console = Console(stderr=True, highlight=False, markup=False)
-    return Bar(console) if console.is_terminal else Lines(console)
+    return (Bar if console.is_terminal else Lines)(console, figures or _figures)
 
 
-def follow(run: RunDirectory, process: subprocess.Popen[bytes], shown: Display) -> Status:
-    """Show a run until it has ended, or until a second Ctrl-C; returns the last state seen."""
+def follow(
+    run: RunDirectory, process: subprocess.Popen[bytes], shown: Display, kind: type[Record] = UpdateMetrics
+) -> Status:
+    """Show a run until it has ended, or until a second Ctrl-C; returns the last state seen.
+
+    Args:
+        kind: of the records in metrics.jsonl.
+    """
     tail = JsonlTail(run.metrics_path)
-    metrics: list[UpdateMetrics] = []
+    metrics: list[Any] = []
     asked = False
     with _counted_interrupts() as presses, contextlib.closing(shown):
         while True:
             status = run.status()  # before the metrics: once it has ended, they are complete
             for item in tail.read_new():
                 with contextlib.suppress(ValidationError):
-                    metrics.append(UpdateMetrics.model_validate(item))
+                    metrics.append(kind.model_validate(item))
                     shown.update(metrics, status)
             shown.status(status)
             if status.ended:
@@ -72,7 +83,8 @@ def follow(run: RunDirectory, process: subprocess.Popen[bytes], shown: Display) 
 class Bar:
     """One progress line that stays in place."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, figures: Figures) -> None:
+        self._figures = figures
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -87,10 +99,10 @@ class Bar:
         """The phase in words."""
         self._progress.update(self._task, description=_phase(status))
 
-    def update(self, metrics: list[UpdateMetrics], status: Status) -> None:
+    def update(self, metrics: list[Any], status: Status) -> None:
         """How far it is, and its latest figures."""
         self._progress.update(
-            self._task, total=status.num_updates, completed=metrics[-1].update, figures=_figures(metrics, status)
+            self._task, total=status.num_updates, completed=status.update, figures=self._figures(metrics, status)
         )
 
     def close(self) -> None:
@@ -101,8 +113,8 @@ class Bar:
 class Lines:
     """A line for each phase and each update; for logs and pipes."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, figures: Figures) -> None:
+        self._console, self._figures = console, figures
         self._phase = ""
 
     def status(self, status: Status) -> None:
@@ -111,9 +123,9 @@ class Lines:
             self._phase = phase
             self._console.print(phase, soft_wrap=True)
 
-    def update(self, metrics: list[UpdateMetrics], status: Status) -> None:
+    def update(self, metrics: list[Any], status: Status) -> None:
         """A new update."""
-        self._console.print(_figures(metrics, status), soft_wrap=True)
+        self._console.print(self._figures(metrics, status), soft_wrap=True)
 
     def close(self) -> None:
         """Nothing to do."""
@@ -122,12 +134,15 @@ class Lines:
 class JsonLines:
     """One JSON object per update on stdout: {"type": "update", ...the fields of metrics.jsonl}."""
 
+    def __init__(self, word: str = "update") -> None:
+        self._word = word
+
     def status(self, status: Status) -> None:
         """Not shown."""
 
-    def update(self, metrics: list[UpdateMetrics], status: Status) -> None:
+    def update(self, metrics: list[Any], status: Status) -> None:
         """A new update."""
-        print_json({"type": "update", **metrics[-1].model_dump()})
+        print_json({"type": self._word, **metrics[-1].model_dump()})
 
     def close(self) -> None:
         """Nothing to do."""

@@ -99,7 +99,7 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
     table = Table("Run", "State", "Updates", "Score", "KL", "Time", box=None, pad_edge=False)
     table.columns[0].overflow = "fold"  # in a narrow window; never cut, for people copy it
     for run in runs:
-        _row(
+        add_row(
             table,
             run.id,
             run.status.state,
@@ -108,7 +108,7 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
             number(run.kl_last),
             duration(run.duration_seconds),
         )
-    _console().print(table)
+    console().print(table)
 
 
 def print_run(run: RunDirectory, *, as_json: bool) -> None:
@@ -129,20 +129,20 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
         )
         return
     table = Table(show_header=False, box=None, pad_edge=False)
-    _row(table, "run", str(run.path))
-    _row(table, "experiment", config.about.title or config.name)
-    _row(table, "state", f"{status.state}, update {status.update} of {status.num_updates}")
+    add_row(table, "run", str(run.path))
+    add_row(table, "experiment", config.about.title or config.name)
+    add_row(table, "state", f"{status.state}, update {status.update} of {status.num_updates}")
     if status.message:
-        _row(table, "", status.message)
-    _row(table, "time", duration(max(0.0, status.updated_at - status.started_at)))
-    _row(table, "rewards", ", ".join(f"{reward.weight:g} x {reward.kind}" for reward in config.rewards))
-    _row(table, "changed", ", ".join(f"{name}={value}" for name, (_, value) in changed.items()) or "nothing")
+        add_row(table, "", status.message)
+    add_row(table, "time", duration(max(0.0, status.updated_at - status.started_at)))
+    add_row(table, "rewards", ", ".join(f"{reward.weight:g} x {reward.kind}" for reward in config.rewards))
+    add_row(table, "changed", ", ".join(f"{name}={value}" for name, (_, value) in changed.items()) or "nothing")
     if metrics:
-        _row(table, "score", f"{number(metrics[-1].score_mean, sign=True)} in the last update")
-        _row(table, "KL", f"{number(metrics[-1].kl_to_reference)} nats per completion in the last update")
+        add_row(table, "score", f"{number(metrics[-1].score_mean, sign=True)} in the last update")
+        add_row(table, "KL", f"{number(metrics[-1].kl_to_reference)} nats per completion in the last update")
     for warning in warnings:
-        _row(table, "warning", warning)
-    _console().print(table)
+        add_row(table, "warning", warning)
+    console().print(table)
     _print_before_after(samples, config)
 
 
@@ -156,10 +156,10 @@ def print_answers(answers: Sequence[GeneratedSample]) -> None:
         old, new = (number(side.score if side else None, sign=True) for side in (before, after))
         texts = [side.completion.strip() if side else "" for side in (before, after)]
         if trained:
-            _row(table, *texts, f"{old} to {new}", number(after.kl if after else None))
+            add_row(table, *texts, f"{old} to {new}", number(after.kl if after else None))
         else:
-            _row(table, texts[0], old)
-    _console().print(table)
+            add_row(table, texts[0], old)
+    console().print(table)
 
 
 def print_checks(checks: Sequence[Check], *, as_json: bool) -> None:
@@ -185,9 +185,9 @@ def _print_before_after(samples: Sequence[Sample], config: RunConfig) -> None:
     table = _table("Prompt", "Before", "After", "Score", "KL")
     for before, after in best[:TABLE_ROWS]:
         scores = f"{number(before.score, sign=True)} to {number(after.score, sign=True)}"
-        _row(table, before.prompt, before.completion.strip(), after.completion.strip(), scores, number(after.kl))
+        add_row(table, before.prompt, before.completion.strip(), after.completion.strip(), scores, number(after.kl))
     print("The largest gains:")
-    _console().print(table)
+    console().print(table)
 
 
 def _outcome(samples: Sequence[Sample]) -> dict[str, Any] | None:
@@ -195,12 +195,12 @@ def _outcome(samples: Sequence[Sample]) -> dict[str, Any] | None:
     return found._asdict() if found else None
 
 
-def _console() -> Console:
+def console() -> Console:
     """As wide as the terminal (or COLUMNS); files and pipes get lines of a fixed width."""
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = PIPE_WIDTH
-    return console
+    made = Console(highlight=False, markup=False)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = PIPE_WIDTH
+    return made
 
 
 def _table(*headings: str) -> Table:
@@ -212,5 +212,6 @@ def _table(*headings: str) -> Table:
     return table
 
 
-def _row(table: Table, *cells: str) -> None:
+def add_row(table: Table, *cells: str) -> None:
+    """A row of plain text."""
     table.add_row(*(Text(plain(cell)) for cell in cells))

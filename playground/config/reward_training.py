@@ -29,7 +29,7 @@ class PairsConfig(Part):
         max_length=300,
     )
     limit: int = knob(
-        2000,
+        1200,
         label="Number of pairs",
         unit="pairs",
         basic=True,
@@ -214,16 +214,16 @@ class RewardTrainingConfig(Part):
         help="Pairs in memory at once; the batch must be a multiple of it. Empty: the whole batch. It changes memory "
         "only.",
     )
-    learning_rate: float = knob(
-        1e-3,
+    learning_rate: float | None = knob(
+        None,
         label="Learning rate",
         basic=True,
         slider=(1e-6, 1e-2, 0),
         log=True,
         gt=0,
         le=1,
-        help="Step size, with 10 % warm-up and then falling to 0. Pocket models like 1e-3; models of 100 million "
-        "parameters and more want 1e-5, with LoRA 1e-4.",
+        help="Step size, with 10 % warm-up and then falling to 0. Empty: 1e-3 for models below 30 million parameters, "
+        "2e-5 for larger ones, 1e-4 with LoRA.",
         low="Too low: nothing is learned in the given steps.",
         high="Too high: the loss jumps, and the accuracy stays near one half.",
     )

@@ -32,7 +32,7 @@ def save(
     work = folder / f".tmp-{target.name}-{os.getpid()}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    policy.model.save_pretrained(work, safe_serialization=True)
+    policy.save(work)
     tokens.tokenizer.save_pretrained(work)
     save_file(
         {key: value.contiguous().cpu() for key, value in critic.state_dict().items()},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from torch import Tensor
+
 from playground.config import RunConfig, SamplingConfig
 from playground.runs.records import Sample, Stage
 from playground.training.models import LanguageModel, Tokens
@@ -41,8 +43,12 @@ def answer(
     if reference is None:
         return episodes, [0.0] * len(episodes)
     packed = episodes.packed()
-    reference_log_probs = score_tokens(reference, episodes, packed, sampling.temperature, micro_batch_size, between)
-    return episodes, (episodes.log_probs - reference_log_probs).sum(1).tolist()
+
+    def score(model: LanguageModel) -> Tensor:
+        return score_tokens(model, episodes, packed, sampling.temperature, micro_batch_size, between)
+
+    own = episodes.log_probs if policy.exact else score(policy)
+    return episodes, (own - score(reference)).sum(1).tolist()
 
 
 def evaluation_seeds(config: RunConfig, num_prompts: int) -> list[int]:

@@ -1,13 +1,15 @@
-"""Loading a causal language model and taking it apart into trunk and LM head, with a value head on top.
+"""A causal language model taken apart into trunk and LM head, and the value head on top. loading.py makes them.
 
-Knows torch and transformers; nothing of PPO, rewards or runs.
+Knows torch and peft's adapters; nothing of PPO, rewards or runs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,41 +17,86 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from playground.errors import ModelNotFound
-
 CALL_OVERHEAD_OPERATIONS = 1.2e9
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokenizer and the special ids that sampling needs."""
+    """The tokenizer and the special ids that sampling needs.
+
+    `stop_ids` are further tokens that end a completion, such as the end of a turn in a chat model.
+    """
 
     tokenizer: Any
     pad_id: int
     eos_id: int
+    stop_ids: tuple[int, ...] = ()
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """All tokens that end a completion."""
+        return (self.eos_id, *self.stop_ids)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a prompt, with whatever the tokenizer puts in front (bos) and nothing behind."""
-        return list(self.tokenizer(text).input_ids)
+        ids = list(self.tokenizer(text).input_ids)
+        return ids[:-1] if self._adds_end and ids else ids
 
-    def decode(self, ids: list[int]) -> str:
-        """The text of token ids, without special tokens."""
-        return str(self.tokenizer.decode(ids, skip_special_tokens=True))
+    def decode(self, ids: list[int], after: list[int] | None = None) -> str:
+        """The text of token ids, without special tokens.
+
+        Args:
+            after: the tokens in front of them. A tokenizer of the sentencepiece kind keeps the space at the beginning
+                of a word only where something stands before it.
+        """
+        if after and self._drops_first_space:
+            anchor = after[-1:]
+            return self._text(anchor + ids)[len(self._text(anchor)) :]
+        return self._text(ids)
+
+    def _text(self, ids: list[int]) -> str:
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+    @functools.cached_property
+    def _adds_end(self) -> bool:
+        return list(self.tokenizer("a").input_ids)[-1:] == [self.eos_id]
+
+    @functools.cached_property
+    def _drops_first_space(self) -> bool:
+        ids = self.encode("a a")
+        return self._text(ids[-1:]) == "a" and self._text(ids).endswith(" a")
 
 
 class LanguageModel(nn.Module):
-    """A causal language model as trunk and LM head, so that logits are computed only where they are needed."""
+    """A causal language model as trunk and LM head, so that logits are computed only where they are needed.
 
-    def __init__(self, model: Any) -> None:
+    Args:
+        model: of transformers, or peft's model around one. exact: False where the same tokens get slightly different
+            numbers in another batch (bf16, 8 and 4 bits), so that what the sampler saw is not what training sees.
+        autocast: the type to compute in where it is not that of the weights. adapter_off: the model as it is without
+            its adapter.
+    """
+
+    def __init__(
+        self, model: Any, *, exact: bool = True, autocast: torch.dtype | None = None, adapter_off: bool = False
+    ) -> None:
         super().__init__()
         self.model = model
-        self.trunk = model.base_model
-        self.lm_head = model.get_output_embeddings()
+        self.exact, self.autocast, self.adapter_off = exact, autocast, adapter_off
+        causal = model.get_base_model() if hasattr(model, "peft_config") else model
+        self.trunk = causal.base_model
+        self.lm_head = causal.get_output_embeddings()
+        self._transform_logits = logit_transform(causal.config)
+
+    @property
+    def has_adapter(self) -> bool:
+        """True where only small matrices beside the model's own are trained (LoRA)."""
+        return hasattr(self.model, "peft_config")
 
     @property
     def hidden_size(self) -> int:
-        """H."""
-        return int(self.model.config.hidden_size)
+        """H, what the LM head reads."""
+        return int(self.lm_head.in_features)
 
     @property
     def context_length(self) -> int:
@@ -72,16 +119,57 @@ class LanguageModel(nn.Module):
         """Where the weights are."""
         return next(self.model.parameters()).device
 
+    @contextlib.contextmanager
+    def mode(self) -> Iterator[None]:
+        """What every pass runs in: the type of the numbers, and the adapter on or off."""
+        with contextlib.ExitStack() as stack:
+            if self.autocast is not None:
+                stack.enter_context(torch.autocast(self.device.type, self.autocast))
+            if self.adapter_off:
+                stack.enter_context(self.model.disable_adapter())
+            yield
+
     def hidden(self, ids: Tensor) -> Tensor:
         """Last hidden states [B, T, H] of right-padded token ids [B, T].
 
         A causal model never looks ahead, so padding behind needs no mask, and positions are simply 0, 1, 2, ...
         """
-        return self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
+        with self.mode():
+            return self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
+
+    def next_hidden(self, ids: Tensor, mask: Tensor, position_ids: Tensor, cache: Any) -> tuple[Tensor, Any]:
+        """One step of sampling: the last hidden state [B, H], and the KV cache with these tokens in it.
+
+        Args:
+            ids [B, t]: the tokens that are not in the cache yet. mask [B, T]: True = real, of all tokens so far.
+            position_ids [B, t]. cache: of the step before; None at the first.
+        """
+        with self.mode():
+            output = self.trunk(
+                input_ids=ids, attention_mask=mask.long(), position_ids=position_ids, past_key_values=cache,
+                use_cache=True, return_dict=True,
+            )  # fmt: skip
+        return output.last_hidden_state[:, -1], output.past_key_values
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[..., H] -> [..., V]."""
+        with self.mode():
+            return self._transform_logits(self.lm_head(hidden))
 
     def frozen_copy(self) -> LanguageModel:
-        """The same weights, never to be trained: the reference."""
-        return LanguageModel(copy.deepcopy(self.model)).frozen()
+        """The model as it is now, never to be trained: the reference.
+
+        Where an adapter is trained it is this very model with the adapter switched off, and costs no memory; so it is
+        the model before training only if the adapter began at zero, as LoRA's do.
+        """
+        if self.has_adapter:
+            return LanguageModel(self.model, exact=self.exact, autocast=self.autocast, adapter_off=True)
+        return LanguageModel(copy.deepcopy(self.model), exact=self.exact, autocast=self.autocast).frozen()
+
+    def save(self, folder: Path) -> None:
+        """Write what was trained: the whole model as transformers reads it, or the adapter as peft reads it."""
+        options = {"save_embedding_layers": False} if self.has_adapter else {}
+        self.model.save_pretrained(folder, **options)
 
     def frozen(self) -> LanguageModel:
         """This model, from now on without gradients."""
@@ -98,7 +186,8 @@ class Critic(nn.Module):
 
     def __init__(self, policy: LanguageModel, *, separate: bool = False) -> None:
         super().__init__()
-        self.trunk = copy.deepcopy(policy.trunk).requires_grad_(True) if separate else None
+        self.trunk = copy.deepcopy(policy.trunk) if separate else None  # with LoRA, an adapter of its own
+        self._mode = policy.mode
         self.value_head = ValueHead(policy.hidden_size)
         self.to(policy.device)
 
@@ -115,7 +204,8 @@ class Critic(nn.Module):
         """
         if self.trunk is None:
             return self.value_head(policy_hidden.detach())
-        hidden = self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
+        with self._mode():
+            hidden = self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
         return self.value_head(hidden[predicts])
 
 
@@ -133,40 +223,20 @@ class ValueHead(nn.Module):
         return self.linear(hidden.float()).squeeze(-1)
 
 
+def logit_transform(config: Any) -> Callable[[Tensor], Tensor]:
+    """What an architecture does to its logits after the LM head: Gemma 2 caps them, Granite and Cohere scale them."""
+    cap = getattr(config, "final_logit_softcapping", None)
+    divisor, factor = getattr(config, "logits_scaling", None), getattr(config, "logit_scale", None)
+    if cap:
+        return lambda logits: torch.tanh(logits / cap) * cap
+    if divisor or factor:
+        return lambda logits: logits * ((factor or 1.0) / (divisor or 1.0))
+    return lambda logits: logits
+
+
 def positions(mask: Tensor) -> Tensor:
     """Position of each token among the real ones, [B, T]; padding in front gets 0."""
     return (mask.long().cumsum(1) - 1).clamp(min=0)
-
-
-def load(folder: Path, device: torch.device) -> tuple[LanguageModel, Tokens]:
-    """A model folder (config.json, tokenizer.json, *.safetensors) -> model in float32 with dropout off, and tokenizer.
-
-    Raises:
-        ModelNotFound: if the folder cannot be loaded, with the reason.
-    """
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False, use_safetensors=True
-        )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelNotFound(f"Cannot load the model in {folder}: {str(error).strip().splitlines()[0]}") from error
-    if tokenizer.eos_token_id is None:
-        raise ModelNotFound(f"The tokenizer in {folder} has no end-of-sequence token, so no completion could ever end.")
-    rows = model.get_input_embeddings().num_embeddings
-    if len(tokenizer) > rows:
-        raise ModelNotFound(
-            f"The tokenizer in {folder} has {len(tokenizer)} tokens, more than the {rows} of the model. "
-            "They do not belong together."
-        )
-    switch_dropout_off(model)
-    pad = tokenizer.pad_token_id
-    tokens = Tokens(tokenizer, tokenizer.eos_token_id if pad is None else pad, tokenizer.eos_token_id)
-    language_model = LanguageModel(model.to(device))
-    _check_head(language_model, folder)
-    return language_model, tokens
 
 
 def switch_dropout_off(model: Any) -> None:
@@ -178,15 +248,3 @@ def switch_dropout_off(model: Any) -> None:
         for name in ("attention_dropout", "dropout"):
             if isinstance(getattr(module, name, None), float):
                 setattr(module, name, 0.0)
-
-
-@torch.no_grad()
-def _check_head(model: LanguageModel, folder: Path) -> None:
-    """Some architectures scale or cap logits after the head; taking those apart would train on wrong probabilities."""
-    ids = torch.arange(4, device=model.device).unsqueeze(0)
-    whole = model.model(input_ids=ids).logits
-    if not torch.allclose(whole, model.lm_head(model.hidden(ids)), atol=1e-3, rtol=1e-3):
-        kind = model.model.config.model_type
-        raise ModelNotFound(
-            f"The model in {folder} (`{kind}`) changes its logits after the LM head; it is not supported."
-        )

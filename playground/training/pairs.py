@@ -19,7 +19,7 @@ from playground.errors import PairsUnusable
 from playground.pocket import prompts as pocket_prompts
 from playground.pocket.annotators import ANNOTATORS, Annotator, rng_of
 from playground.preferences import MIN_PAIRS, Counts, Pair
-from playground.training import evaluation, models
+from playground.training import evaluation, loading
 from playground.training.prompts import Prompt
 from playground.training.streams import derived_seed, generator
 
@@ -72,9 +72,9 @@ def annotated(
     """Two completions of each prompt by one model, judged. Depends on the configuration and the seed only.
 
     Raises:
-        PairsUnusable: too few are left. ModelNotFound: see `models.load`.
+        PairsUnusable: too few are left. ModelNotFound: see `loading.load`.
     """
-    model, tokens = models.load(catalog.model_folder(writer), device)
+    model, tokens = loading.load(catalog.model_folder(writer), device)
     annotator = Annotator(config.source, config.flip, config.sharpness, config.majority)
     texts = pocket_prompts.prompts(
         config.prompts or ANNOTATORS[config.source].prompts, config.limit, derived_seed(seed, "pair prompts")

@@ -30,7 +30,7 @@ def score_tokens(
         between()
         ids, predicts = packed.rows(rows)
         mask = episodes.mask[rows]
-        logits = model.lm_head(model.hidden(ids)[predicts])
+        logits = model.logits(model.hidden(ids)[predicts])
         put(log_probs, rows, mask, token_log_probs(logits, episodes.completion_ids[rows][mask], temperature))
     return log_probs
 

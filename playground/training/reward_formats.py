@@ -105,10 +105,23 @@ class Format:
         """The text that is tokenized, where the template is text (all but `pair`)."""
         if self.name == "chat":
             said = [*dialogues.turns(prompt), Turn("assistant", completion.strip())]
-            return self._chat([turn._asdict() for turn in said])
+            return self.chat(said)
         if self.name == "dialogue":
             return dialogue_text(prompt, completion)
         return prompt + completion
+
+    def of_text(self, text: str) -> Encoded:
+        """A rendered text with the special tokens of this form around it; uncut."""
+        # a chat template writes the special tokens itself; a tokenizer that added its own would put a second bos
+        ids = list(self.tokenizer(text, add_special_tokens=self.name != "chat").input_ids)
+        if self.name != "chat" or not self._special.intersection(ids[-TAIL:]):
+            ids = self.with_end(ids)
+        return Encoded(ids, [0] * len(ids), 0)
+
+    def without_end(self, ids: list[int]) -> list[int]:
+        """The ids without the end token, and without what a template may have put behind it."""
+        last = [place for place in range(max(0, len(ids) - TAIL), len(ids)) if ids[place] in self._special]
+        return ids[: last[0]] if last else ids
 
     def check(self, prompt: str, completion: str) -> None:
         """The round trip: what the model reads holds the prompt and then the completion, each exactly once.
@@ -147,16 +160,12 @@ class Format:
         if self.name == "pair":
             made = self.tokenizer(prompt, completion, return_token_type_ids=True)
             return Encoded(list(made.input_ids), list(made.token_type_ids), 0)
-        text = self.rendered(prompt, completion)
-        # a chat template writes the special tokens itself; a tokenizer that added its own would put a second bos
-        ids = list(self.tokenizer(text, add_special_tokens=self.name != "chat").input_ids)
-        if self.name != "chat" or not self._special.intersection(ids[-TAIL:]):
-            ids = self.with_end(ids)
-        return Encoded(ids, [0] * len(ids), 0)
+        return self.of_text(self.rendered(prompt, completion))
 
-    def _chat(self, messages: list[dict[str, str]]) -> str:
+    def chat(self, said: Sequence[Turn]) -> str:
+        """The turns as the tokenizer's chat template writes them."""
         try:
-            return str(self.tokenizer.apply_chat_template(messages, tokenize=False))
+            return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
         except Exception as error:  # a template is a program of the model's author and may raise anything
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise RewardModelUnusable(

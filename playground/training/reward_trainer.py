@@ -24,15 +24,18 @@ from trl import RewardTrainer
 
 from playground import __version__, catalog, dialogues
 from playground.config import AdapterConfig, RewardTrainingConfig
-from playground.errors import InvalidConfig, ModelNotFound, Problem, TrainingDiverged
+from playground.errors import ModelNotFound, TrainingDiverged
 from playground.preferences import Pair
 from playground.runs.reward_training import RewardTraining, StepMetrics
 from playground.training import pairs as preference_pairs
+from playground.training.loading import device_of
 from playground.training.models import switch_dropout_off
 from playground.training.pairs import PairSet
 from playground.training.reward_formats import Format
 from playground.training.reward_report import report
 
+SMALL_MODEL = 30_000_000  # parameters
+SMALL_RATE, LORA_RATE, LARGE_RATE = 1e-3, 1e-4, 2e-5  # learning rates where none is given
 LONGEST = 1024  # tokens, where the configuration names no limit
 LOOKS = 5  # times that the held-out pairs are looked at while training
 SCORING_BATCH = 64
@@ -65,7 +68,7 @@ def train(
     Raises:
         ModelNotFound, PairsUnusable, RewardModelUnusable: before the first step. TrainingDiverged.
     """
-    started, device = time.time(), device_of(config.device)
+    started, device = time.time(), seen_device(config.device)
     phase("reading the preference pairs")
     pairs = preference_pairs.load(config, device, between)
     phase("loading the base model")
@@ -73,12 +76,20 @@ def train(
     base = load_base(config, all(dialogues.is_dialogue(pair.prompt) for pair in pairs.training))
     pairs = preference_pairs.without_long(pairs, lambda pair: fits(pair, base.format))
     phase("training")
-    model = run_trainer(config, training.path, device, base, pairs, record, between)
+    curve: list[StepMetrics] = []
+
+    def recorded(metrics: StepMetrics, num_steps: int) -> None:
+        curve.append(metrics)
+        record(metrics, num_steps)
+
+    model = run_trainer(config, training.path, device, base, pairs, recorded, between)
     phase("testing on held-out pairs")
     chosen, rejected = score_pairs(model, base, pairs.held_out, between)
-    found = report(pairs.held_out, chosen, rejected)
     if not all(map(math.isfinite, [*chosen, *rejected])):
         raise TrainingDiverged("A score is not finite. Lower learning_rate and start again.")
+    found = report(pairs.held_out, chosen, rejected)
+    last = curve[-1].model_copy(update=figures(found))
+    recorded(last, last.step)
     phase("saving")
     card = {
         "format": 1,
@@ -95,7 +106,7 @@ def train(
             "in_words": pairs.counts.in_words(),
         },
         "report": found,
-        "curve": [item.model_dump() for item in training.steps()],
+        "curve": [item.model_dump() for item in curve],
         "trained_at": time.time(),
         "seconds": time.time() - started,
         "playground": __version__,
@@ -190,32 +201,32 @@ def run_trainer(
         output_dir=str(folder),
         max_steps=num_steps,
         per_device_train_batch_size=micro,
-        per_device_eval_batch_size=SCORING_BATCH,
         gradient_accumulation_steps=config.batch_size // micro,
-        learning_rate=config.learning_rate,
+        learning_rate=rate_of(config, base.model),
         lr_scheduler_type="linear",
         warmup_steps=0.1,
         center_rewards_coefficient=config.centre or None,
         max_length=None,  # too long ones are gone
         bf16=_in_bf16(config, device),
-        gradient_checkpointing=sum(item.numel() for item in base.model.parameters()) > CHECKPOINT_FROM,
+        activation_checkpointing=sum(item.numel() for item in base.model.parameters()) > CHECKPOINT_FROM,
         use_cpu=device.type == "cpu",
         seed=config.seed,
-        eval_strategy="steps",
-        eval_steps=max(1, math.ceil(num_steps / LOOKS)),
         logging_steps=1,
         save_strategy="no",
         report_to="none",
         disable_tqdm=True,
         dataloader_pin_memory=False,
     )
+
+    def look(model: Any) -> dict[str, Any]:
+        return report(pairs.held_out, *score_pairs(model, base, pairs.held_out, between))
+
     trainer = RewardTrainer(
         model=base.model,
         args=arguments,
         train_dataset=as_dataset(pairs.training, base.format),
-        eval_dataset=as_dataset(pairs.held_out, base.format),
         processing_class=base.tokenizer,
-        callbacks=[Reporter(record, between)],
+        callbacks=[Reporter(record, between, look, max(1, math.ceil(num_steps / LOOKS)))],
         peft_config=_lora(config.adapter),
     )
     for printer in ("PrinterCallback", "ProgressCallback"):
@@ -229,33 +240,45 @@ def run_trainer(
 
 
 class Reporter(TrainerCallback):
-    """Passes on what TRL logs, and looks whether somebody asked for a stop."""
+    """Passes on what TRL logs, looks at the held-out pairs now and then, and whether somebody asked for a stop.
 
-    def __init__(self, record: Callable[[StepMetrics, int], None], between: Callable[[], None]) -> None:
-        self._record, self._between, self._started = record, between, time.monotonic()
+    (TRL's own evaluation averages over batches, the last and smaller one too; `look` counts every pair once.)
+    """
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        """One step, or one look at the held-out pairs."""
-        logs = logs or {}
-        held_out = "eval_loss" in logs
-        prefix = "eval_" if held_out else ""
-        if f"{prefix}loss" not in logs:
+    def __init__(
+        self,
+        record: Callable[[StepMetrics, int], None],
+        between: Callable[[], None],
+        look: Callable[[Any], dict[str, Any]],
+        every: int,
+    ) -> None:
+        self._record, self._between, self._look, self._every = record, between, look, every
+        self._started = time.monotonic()
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, model: Any = None, **_: Any
+    ) -> None:
+        """One step."""
+        if not logs or "loss" not in logs:
             return  # the summary at the end
-        loss = float(logs[f"{prefix}loss"])
         metrics = StepMetrics(
             step=state.global_step,
-            held_out=held_out,
-            loss=loss,
-            accuracy=logs.get(f"{prefix}accuracy"),
-            margin=logs.get(f"{prefix}margin"),
+            loss=logs["loss"],
+            accuracy=logs.get("accuracy"),
+            margin=logs.get("margin"),
             learning_rate=logs.get("learning_rate"),
             seconds=time.monotonic() - self._started,
         )
         self._record(metrics, state.max_steps)
-        if not math.isfinite(loss):
+        if not math.isfinite(logs["loss"]):
             raise TrainingDiverged(
                 f"The loss is not finite at step {state.global_step}. Lower learning_rate and start again."
             )
+        if state.global_step % self._every == 0 and state.global_step < state.max_steps:
+            was_training = model.training
+            found = self._look(model.eval())
+            model.train(was_training)
+            self._record(metrics.model_copy(update=figures(found)), state.max_steps)
 
     def on_substep_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Between two micro-batches."""
@@ -265,9 +288,22 @@ class Reporter(TrainerCallback):
         """Between two steps."""
         self._between()
 
-    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Between two batches of held-out pairs."""
-        self._between()
+
+def rate_of(config: RewardTrainingConfig, model: Any) -> float:
+    """The learning rate: as given, or one that suits the size."""
+    if config.learning_rate is not None:
+        return config.learning_rate
+    if config.adapter.kind == "lora":
+        return LORA_RATE
+    return SMALL_RATE if sum(item.numel() for item in model.parameters()) < SMALL_MODEL else LARGE_RATE
+
+
+def figures(found: dict[str, Any]) -> dict[str, Any]:
+    """What of a report on the held-out pairs goes into the curve."""
+    return {
+        "held_out": True, "loss": found["loss"], "accuracy": found["accuracy"], "margin": found["margin_mean"],
+        "learning_rate": None,
+    }  # fmt: skip
 
 
 def as_dataset(pairs: Sequence[Pair], form: Format) -> Any:
@@ -340,7 +376,7 @@ def _lora(config: AdapterConfig) -> Any:
     return LoraConfig(
         task_type="SEQ_CLS",
         r=config.r,
-        lora_alpha=config.alpha,
+        lora_alpha=config.alpha,  # type: ignore[arg-type]  # any number will do
         target_modules=list(config.target_modules) if config.target_modules else "all-linear",
         modules_to_save=["score"],
     )
@@ -352,15 +388,11 @@ def _in_bf16(config: RewardTrainingConfig, device: torch.device) -> bool:
     return config.precision == "bf16"
 
 
-def device_of(name: str) -> torch.device:
-    """The device that a configuration names, of those that this process sees (see `reward_worker.show_one_gpu`).
+def seen_device(name: str) -> torch.device:
+    """The device that a configuration names; a numbered GPU is the only one that this process sees
+    (`reward_worker.show_one_gpu`), so here it is the first.
 
     Raises:
         InvalidConfig: this machine does not have it.
     """
-    kind = ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name.partition(":")[0]
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there[kind]:
-        devices = ", ".join(item for item, found in there.items() if found)
-        raise InvalidConfig([Problem("device", f"There is no {name} on this machine. There is: {devices}.")])
-    return torch.device(kind)
+    return device_of("cuda" if name.startswith("cuda") else name)

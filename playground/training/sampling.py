@@ -64,8 +64,8 @@ class Episodes:
 
     def texts(self, tokens: Tokens) -> list[str]:
         """The completions as text."""
-        rows = zip(self.completion_ids.tolist(), self.lengths.tolist(), strict=True)
-        return [tokens.decode(ids[:length]) for ids, length in rows]
+        rows = zip(self.completion_ids.tolist(), self.lengths.tolist(), self.prompt_ids.tolist(), strict=True)
+        return [tokens.decode(ids[:length], after=prompt) for ids, length, prompt in rows]
 
 
 @dataclass
@@ -117,6 +117,7 @@ def sample(
         top_k, top_p: draw from the likeliest tokens only.
     """
     device = model.device
+    ends = torch.tensor(tokens.ends, device=device)
     ids, prompt_mask = left_pad(prompts, tokens.pad_id, device)
     batch, longest = uniforms.shape
     uniforms = uniforms.to(device)
@@ -130,12 +131,8 @@ def sample(
     step_ids, cache = ids, None
     for t in range(longest):
         between_tokens()
-        output = model.trunk(
-            input_ids=step_ids, attention_mask=attention.long(), position_ids=position, past_key_values=cache,
-            use_cache=True, return_dict=True,
-        )  # fmt: skip
-        cache, hidden = output.past_key_values, output.last_hidden_state[:, -1]
-        distribution = log_softmax_at(model.lm_head(hidden), temperature)
+        hidden, cache = model.next_hidden(step_ids, attention, position, cache)
+        distribution = log_softmax_at(model.logits(hidden), temperature)
         chosen = _inverse_cdf(likeliest(distribution, top_k, top_p), uniforms[rows, t])
         completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
         mask[rows, t] = going
@@ -145,7 +142,7 @@ def sample(
             values[rows, t] = value_head(hidden)
         if keep_hidden:
             features.append((rows, hidden))
-        going = going & (chosen != tokens.eos_id)
+        going = going & ~torch.isin(chosen, ends)
         remaining = int(going.sum())
         if remaining == 0:
             break
@@ -166,7 +163,7 @@ def sample(
         log_probs=log_probs[:, :length] * mask,
         values=values[:, :length] * mask,
         entropies=entropies[:, :length] * mask,
-        ended=((completion[:, :length] == tokens.eos_id) & mask).any(1),
+        ended=(torch.isin(completion[:, :length], ends) & mask).any(1),
         hidden=_scattered(features[:length], batch) if keep_hidden else None,
     )
 
@@ -200,6 +197,8 @@ def _scattered(features: list[tuple[Tensor, Tensor]], batch: int) -> Tensor:
 
 def _inverse_cdf(log_probs: Tensor, uniform: Tensor) -> Tensor:
     """The token at quantile `uniform` of each distribution: log_probs [B, V], uniform [B] -> [B]."""
-    cumulative = log_probs.double().exp().cumsum(-1)
-    threshold = uniform.unsqueeze(1) * cumulative[:, -1:]  # rounding must not leave a gap at the end
-    return torch.searchsorted(cumulative, threshold, right=True).squeeze(1).clamp(max=log_probs.shape[1] - 1)
+    where = "cpu" if log_probs.device.type == "mps" else log_probs.device  # Apple's GPUs have no double precision
+    cumulative = log_probs.to(where).double().exp().cumsum(-1)
+    threshold = uniform.to(where).unsqueeze(1) * cumulative[:, -1:]  # rounding must not leave a gap at the end
+    chosen = torch.searchsorted(cumulative, threshold, right=True).squeeze(1).clamp(max=log_probs.shape[1] - 1)
+    return chosen.to(log_probs.device)

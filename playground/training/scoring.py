@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from playground.config import RunConfig
+from playground.config import RewardConfig, RunConfig
+from playground.rewards import rules
 from playground.rewards.mixture import Mixture, Scale
 
 
@@ -18,10 +19,20 @@ class Scores(NamedTuple):
 
 
 class Scorer:
-    """Scores completions as one run does. `scale` is set once, from samples of the untrained model."""
+    """Scores completions as one run does. `scale` is set once, from samples of the untrained model.
 
-    def __init__(self, config: RunConfig, mixture: Mixture | None = None, scale: Scale | None = None) -> None:
-        self._mixture = mixture or Mixture.from_config(config.rewards)
+    Args:
+        build: what makes a function of a reward entry; a run passes one that can load models.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        mixture: Mixture | None = None,
+        scale: Scale | None = None,
+        build: Callable[[RewardConfig], rules.Reward] = rules.build,
+    ) -> None:
+        self._mixture = mixture or Mixture.from_config(config.rewards, build)
         self._normalise = config.score.normalise == "reference"
         self._clip = config.score.clip
         self._missing_eos_penalty = config.sampling.missing_eos_penalty

@@ -18,14 +18,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import torch
-
 from playground import catalog
 from playground.config import RunConfig, SamplingConfig
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.rewards.mixture import Scale
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, models
+from playground.training import evaluation, loading, reward_models
 from playground.training.models import LanguageModel, Tokens
 from playground.training.prompts import Prompt
 from playground.training.scoring import Scorer
@@ -110,24 +108,26 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
             "(checkpoint.every) or when it has ended."
         )
     config: RunConfig = run.config()
-    device = _device()
-    reference, tokens = models.load(catalog.model_folder(config.model.source), device)
-    policy, _ = models.load(checkpoint, device)
+    device = loading.device_of("auto")
+    policy, tokens = loading.load(checkpoint, device, config.model)
+    if policy.has_adapter:
+        reference = policy.frozen_copy()
+    else:
+        folder = catalog.model_folder(config.model.source, config.model.revision)
+        reference, _ = loading.load(folder, device, config.model)
     anchor = reference
     if config.reference.source != catalog.START:
-        anchor, _ = models.load(catalog.reference_folder(config.reference.source, run.path.parent), device)
+        folder = catalog.reference_folder(config.reference.source, run.path.parent)
+        anchor, _ = loading.load(folder, device, config.model)
     facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
     scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
-    return Subject(tokens, reference, anchor, policy, Scorer(config, scale=scale), config.sampling)
+    scorer = Scorer(config, scale=scale, build=reward_models.builder(device, run.path.parent))
+    return Subject(tokens, reference, anchor, policy, scorer, config.sampling)
 
 
 def _load_model(source: str) -> Subject:
-    model, tokens = models.load(catalog.model_folder(source), _device())
+    model, tokens = loading.load(catalog.model_folder(source), loading.device_of("auto"))
     return Subject(tokens, model, model, None, None, SamplingConfig())
-
-
-def _device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def _checked_prompt(text: str, subject: Subject, max_new_tokens: int | None) -> Prompt:

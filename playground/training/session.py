@@ -18,7 +18,7 @@ from playground.runs.launcher import available_cores
 from playground.runs.records import Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
-from playground.training import checkpoints, evaluation, models, prompts
+from playground.training import checkpoints, evaluation, loading, models, prompts, reward_models
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
 from playground.training.trainer import PPOTrainer
@@ -42,15 +42,16 @@ class Session:
 
     def __init__(self, run: RunDirectory, config: RunConfig, writer: RunWriter, between: Callable[[], None]) -> None:
         self.run, self.config, self.writer, self.between = run, config, writer, between
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.policy, self.tokens = models.load(catalog.model_folder(config.model.source), device)
+        device = loading.device_of(config.device)
+        folder = catalog.model_folder(config.model.source, config.model.revision)
+        self.policy, self.tokens = loading.load(folder, device, config.model, trained=True)
         limit_threads(self.policy)
         self.reference = self._load_reference(device)
         room = self.policy.context_length - config.sampling.max_new_tokens
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
         if not self.split.held_out:
             writer.event("warning", "There are too few prompts to hold some out: the fixed prompts are trained on too.")
-        self.scorer = Scorer(config)
+        self.scorer = Scorer(config, build=reward_models.builder(device, run.path.parent))
         engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
         if config.engine == "trl":
             from playground.training.trl_engine import TRLTrainer as engine  # two seconds of imports
@@ -62,7 +63,8 @@ class Session:
         source = self.config.reference.source
         if source == catalog.START:
             return self.policy.frozen_copy()
-        reference, tokens = models.load(catalog.reference_folder(source, self.run.path.parent), device)
+        folder = catalog.reference_folder(source, self.run.path.parent)
+        reference, tokens = loading.load(folder, device, self.config.model)
         if tokens.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
             raise ModelNotFound(
                 f"reference.source: {source} has another tokenizer than {self.config.model.source}, so their "
@@ -117,7 +119,8 @@ class Session:
 
     def save(self) -> None:
         """Write the weights as they are now, if all are finite; keep the newest few."""
-        if not all(bool(torch.isfinite(weight).all()) for weight in self.policy.parameters()):
+        trained = [weight for weight in self.policy.parameters() if weight.requires_grad]
+        if not all(bool(torch.isfinite(weight).all()) for weight in trained):
             self.writer.event(
                 "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
             )

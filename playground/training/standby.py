@@ -46,9 +46,9 @@ def warm_up() -> None:
     """
     import torch
 
-    from playground.training import models, session  # noqa: F401 - session is what the worker imports first
+    from playground.training import loading, session  # noqa: F401 - session is what the worker imports first
 
-    models.load(catalog.model_folder(catalog.MODELS[0].name), torch.device("cpu"))
+    loading.load(catalog.model_folder(catalog.MODELS[0].name), torch.device("cpu"))
 
 
 if __name__ == "__main__":

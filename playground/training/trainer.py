@@ -189,7 +189,9 @@ class PPOTrainer:
     def compare_with_reference(self, episodes: Episodes, packed: Packed) -> tuple[Tensor, Tensor]:
         """One pass of the reference (and of a separate critic, whose values it fills in) over the sampled tokens.
 
-        The policy's whole distributions come from the features that the sampler kept, for the price of an LM head.
+        The policy's whole distributions come from the features that the sampler kept, for the price of an LM head. In
+        low precision the sampler's numbers are not those of a training pass, and a ratio must begin at 1; so there the
+        policy makes a pass of its own, and log-probs and values are taken from that.
 
         Returns:
             log-probs of the reference [B, C]; the exact KL(pi || pi_ref) of each position [B, C]; 0 where masked.
@@ -204,12 +206,15 @@ class PPOTrainer:
             self.between()
             ids, predicts = packed.rows(rows)
             mask = episodes.mask[rows]
-            hidden = episodes.hidden[rows][mask]
-            distribution = log_softmax_at(self.reference.lm_head(self.reference.hidden(ids)[predicts]), temperature)
-            own = log_softmax_at(self.policy.lm_head(hidden), temperature)
-            put(log_probs, rows, mask, distribution.gather(1, episodes.completion_ids[rows][mask].unsqueeze(1))[:, 0])
+            chosen = episodes.completion_ids[rows][mask].unsqueeze(1)
+            hidden = episodes.hidden[rows][mask] if self.policy.exact else self.policy.hidden(ids)[predicts]
+            distribution = log_softmax_at(self.reference.logits(self.reference.hidden(ids)[predicts]), temperature)
+            own = log_softmax_at(self.policy.logits(hidden), temperature)
+            put(log_probs, rows, mask, distribution.gather(1, chosen)[:, 0])
             put(exact_kl, rows, mask, full_kl(own, distribution))
-            if self.critic.separate:
+            if not self.policy.exact:
+                put(episodes.log_probs, rows, mask, own.gather(1, chosen)[:, 0])
+            if self.critic.separate or not self.policy.exact:
                 put(episodes.values, rows, mask, self.critic(ids, predicts, hidden))
         return log_probs, exact_kl
 
@@ -321,7 +326,7 @@ class PPOTrainer:
         temperature = self.config.sampling.temperature
         ids, predicts = packed.rows(rows)
         hidden = self.policy.hidden(ids)[predicts]
-        logits = self.policy.lm_head(hidden)
+        logits = self.policy.logits(hidden)
         entropies = entropy(log_softmax_at(logits, temperature)) if self.config.ppo.entropy_coef else None
         return token_log_probs(logits, tokens, temperature), self.critic(ids, predicts, hidden), entropies
 

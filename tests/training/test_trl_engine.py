@@ -17,7 +17,7 @@ from playground.config_io import from_dict
 from playground.errors import InvalidConfig, TrainingDiverged
 from playground.pocket.text import distinct_n
 from playground.runs.records import UpdateMetrics
-from playground.training import models, prompts
+from playground.training import loading, prompts
 from playground.training.scoring import Scorer
 from playground.training.trainer import PPOTrainer
 from playground.training.trl_engine import TRLTrainer
@@ -72,7 +72,7 @@ def test_it_learns_on_the_shipped_model(seed):
             "kl": {"coef": 0.02},
         }
     )
-    policy, tokens = models.load(catalog.model_folder("pocket-2m"), torch.device("cpu"))
+    policy, tokens = loading.load(catalog.model_folder("pocket-2m"), torch.device("cpu"))
     split = prompts.load(config.prompts, 8, 64, tokens, 0)
     heard = run(TRLTrainer(config, policy, policy.frozen_copy(), tokens, split.training, Scorer(config)))
     scores = [metrics.score_mean for metrics in heard]

@@ -28,9 +28,9 @@ class Letters:
         self.eos_id = eos_id
 
     def __call__(self, text: str) -> SimpleNamespace:
-        return SimpleNamespace(input_ids=[LETTERS.index(letter) for letter in text])
+        return SimpleNamespace(input_ids=[LETTERS.index(letter) for letter in text if letter in LETTERS])
 
-    def decode(self, ids: list[int], skip_special_tokens: bool = True) -> str:
+    def decode(self, ids: list[int], **options: bool) -> str:
         return "".join("." if token == self.eos_id else LETTERS[token] for token in ids)
 
 

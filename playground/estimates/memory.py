@@ -19,7 +19,10 @@ Kind = Literal["weights", "gradients", "optimizer", "activations", "logits", "KV
 
 LIBRARY_BYTES = {"cpu": 375_000_000, "cuda": 600_000_000, "mps": 400_000_000}  # imports; on a GPU its context
 HEAP_LIMIT = 8 * 2**20  # freed blocks below this stay with the process; a larger one seldom finds room among them
-SCALE_SAMPLES = 256  # training.session: completions of the reference that fix the scale of the score
+SCALE_SAMPLES = 256  # training.session: completions of the reference that fix the scale of the score, written at
+SMALL_MODEL = 10_000_000  # once by a model of fewer parameters than this, and a batch at a time by a larger one
+GROWING = 0.5  # the holes, for each byte of a KV cache on that heap, that its growth by a token at a time leaves behind
+MMAP_BLOCK = 32 * 2**20  # glibc takes blocks from here on straight from the system, and gives them back
 QUANTIZED_BYTES = {"int8": 1.0, "nf4": 0.516}  # a weight, with its share of the scales (nf4: doubly quantized)
 FULL, ADAM, LORA_BYTES = 4, 8, 4  # bytes of a trained weight; of its two moments; of a weight of LoRA
 FP32 = 4
@@ -180,6 +183,7 @@ def moments(
     ppo, evaluation = config.ppo, config.evaluation
     micro = ppo.micro_batch_size
     rows = max(ppo.batch_size, evaluation.num_prompts * evaluation.samples_per_prompt)
+    first = SCALE_SAMPLES if model.parameters < SMALL_MODEL else min(SCALE_SAMPLES, ppo.batch_size)
     kept = features(model, form, ppo.batch_size, lengths)
     graph = saved(model, form, micro, lengths)
     if form.separate_critic:
@@ -191,7 +195,7 @@ def moments(
         passing(model, form, micro, lengths),
     ]
     found = [
-        *[Moment("measuring the reference", parts, ()) for parts in sampling(model, form, SCALE_SAMPLES, lengths)],
+        *[Moment("measuring the reference", parts, ()) for parts in sampling(model, form, first, lengths)],
         *[Moment("sampling", [*parts, *kept]) for parts in sampling(model, form, rows, lengths)],
         Moment("comparing with the reference", comparing),
         Moment("learning", [*kept, *graph, learning_logits(config, form, model, micro, lengths)], learning),
@@ -297,7 +301,8 @@ def peak(held: Sequence[Part], moments: Sequence[Moment], keeps_heap: bool) -> P
     found = []
     for moment, parts, own in zip(moments, alive, small, strict=True):
         size = sum(part.size for part in [*weights, *parts])
-        if keeps_heap and moment.grown:
-            size += max(small) - own
+        if keeps_heap:
+            holes = sum(part.size for part in parts if part.kind == "KV cache" and part.block < MMAP_BLOCK)
+            size += GROWING * holes + (max(small) - own if moment.grown else 0.0)
         found.append(Peak(moment.name, [*weights, *parts], size))
     return max(found, key=lambda item: item.size)

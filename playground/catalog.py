@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import config_io, engines, hub, model_files, preferences
-from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig
+from playground import config_io, engines, hub, model_files, preferences, tables
+from playground.config import RUN_ID, ModelReward, PromptsConfig, RewardTrainingConfig, RunConfig
 from playground.curated import CURATED
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, PairsUnusable, Problem
 from playground.model_files import ModelFiles, Use
@@ -28,6 +28,7 @@ POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
 ADAPTER_CONFIG = "adapter_config.json"  # a folder that has it holds what LoRA learned, and names its base
 START = "start"  # the reference that is the model before training
+TYPED = "typed"  # the prompt source that is typed into the configuration
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
 REWARD_CARD = "reward.json"  # written last: a reward model is complete once it is there
 
@@ -300,22 +301,56 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
                 problems.append(Problem(need.field, str(error)))
         except ModelNotFound as error:
             problems.append(Problem(need.field, str(error)))
-    source, known = config.prompts.source, [item.name for item in PROMPT_SETS]
-    if source not in known:
-        path = Path(os.path.expanduser(source))
-        if path.suffix not in (".txt", ".jsonl", ".csv"):
-            problems.append(
-                Problem(
-                    "prompts.source", unknown("prompt set", source, known) + " Or give a .txt, .jsonl or .csv file."
-                )
-            )
-        elif not os.path.isfile(path):  # unlike Path.is_file, False for a name that is too long
-            problems.append(Problem("prompts.source", f"There is no file {source}."))
+    problem = prompts_problem(config.prompts)
+    problems += [problem] if problem else []
     if config.engine == "trl":
         reason = engines.availability()
         problems += [Problem("engine", reason)] if reason else engines.unsupported(config)
     if problems:
         raise InvalidConfig(problems)
+
+
+def located(config: RunConfig) -> RunConfig:
+    """The same configuration with whole paths where it names files here: a worker runs in a folder of its own."""
+    paths = {
+        source: os.path.abspath(os.path.expanduser(source)) for source in (config.model.source, config.prompts.source)
+    }
+    known = [item.name for item in (*MODELS, *PROMPT_SETS)]
+    here = {source: path for source, path in paths.items() if source not in known and os.path.exists(path)}
+    changes = {
+        name: part.model_copy(update={"source": here[part.source]})
+        for name, part in (("model", config.model), ("prompts", config.prompts))
+        if part.source in here
+    }
+    return config.model_copy(update=changes) if changes else config
+
+
+def prompts_problem(prompts: PromptsConfig) -> Problem | None:
+    """Why a prompt source cannot be there, as far as names and the disk tell; nothing is read. None if it may be."""
+    source, known = prompts.source, [item.name for item in PROMPT_SETS]
+    if source in known:
+        return None
+    if source == TYPED:
+        few = len({text.strip() for text in prompts.typed} - {""}) < 2
+        return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
+    path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
+    if tables.kind_of(source):
+        if os.path.isdir(path):
+            return Problem("prompts.source", f"{source} is a folder. Name a file in it.")
+        if not os.path.isfile(path):
+            return Problem("prompts.source", f"There is no file {source}.")
+        if os.path.getsize(path) > tables.MAX_FILE_BYTES:
+            limit = f"{tables.MAX_FILE_BYTES // 1_000_000} MB"
+            return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
+        return None
+    if os.path.isdir(path) or (hub.repository(source) and not source.startswith("pocket/")):
+        return None
+    kinds = ", ".join(tables.KINDS)
+    return Problem(
+        "prompts.source",
+        f"{unknown('prompt set', source, known)} Or give a file ({kinds}), the id of a dataset as owner/name, its "
+        "folder, or `typed`.",
+    )
 
 
 def check_reward_training(config: RewardTrainingConfig) -> None:

@@ -125,6 +125,26 @@ def test_a_prompt_file_that_exists_is_accepted(tmp_path: Path) -> None:
     catalog.check(config_with(prompts={"source": str(tmp_path / "mine.txt")}))
 
 
+def test_files_that_a_configuration_names_get_whole_paths_and_names_stay(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.txt").write_text("a\nb\n")
+    config = config_io.from_dict({"rewards": [{"kind": "length"}], "prompts": {"source": "mine.txt"}})
+    assert catalog.located(config).prompts.source == str(tmp_path / "mine.txt")
+    assert catalog.located(config).model == config.model
+    (tmp_path / "pocket-2m").mkdir()
+    (tmp_path / "pocket").mkdir()
+    shipped = config_io.from_dict({"rewards": [{"kind": "length"}]})
+    assert catalog.located(shipped) is shipped
+
+
+@pytest.mark.parametrize("typed", [[], ["one"], ["one", " one "], ["one", "  "]])
+def test_too_few_typed_prompts_are_said_beside_their_field(typed):
+    config = config_io.from_dict({"rewards": [{"kind": "length"}], "prompts": {"source": "typed", "typed": typed}})
+    with pytest.raises(InvalidConfig) as caught:
+        catalog.check(config)
+    assert [problem.field for problem in caught.value.problems] == ["prompts.typed"]
+
+
 def trained(outputs: Path, name: str, trained_at: float = 1.0) -> Path:
     folder = model_files_in(outputs / "reward-models" / name)
     card = {"trained_at": trained_at, "accuracy": 0.93, "base": "pocket-1m", "pairs": {"kept": 800, "source": "kind"}}

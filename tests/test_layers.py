@@ -13,13 +13,15 @@ import pytest
 
 from tests.support import PROJECT
 
-BASE = {"errors", "config", "config_io", "engines", "dialogues", "preferences"}
+BASE = {"errors", "config", "config_io", "engines", "dialogues", "preferences", "tables", "prompt_texts"}
 SOURCES = {"model_files", "hub", "curated", "devices"}  # what there is to load, and where
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "config": {"config", "errors"},
     "config_io": {"config", "errors"},
     "dialogues": set(),
+    "tables": {"errors"},
+    "prompt_texts": {"tables", "dialogues", "errors"},
     "preferences": {"dialogues", "errors"},
     "engines": {"config", "errors"},
     "model_files": {"errors"},

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import typer
 
 from playground import __version__, catalog, config_io, exports
-from playground.cli import following, health, printing, reward_models
+from playground.cli import following, health, previewing, printing, reward_models
 from playground.errors import (
     InvalidConfig,
     ModelNotFound,
@@ -253,6 +253,30 @@ def generate(
         service.close()
     if not json:
         printing.print_answers(answers)
+
+
+@app.command()
+def prompts(
+    preset: Annotated[str, typer.Argument(metavar="CONFIG", help="The name of a preset, or a YAML file.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="path=value", help="Change one setting, for example prompts.source=my.csv."),
+    ] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
+) -> None:
+    """Show what a run would read as its prompts: how many, how long, what is left out and why. Nothing is trained."""
+    config = config_io.load(catalog.preset_path(preset), set_)
+    catalog.check(config, outputs)
+    service = ModelService()
+    try:
+        (preview,) = service.ask("prompts", {"config": catalog.located(config).model_dump(mode="json")})
+    finally:
+        service.close()
+    if json:
+        printing.print_json(preview)
+    else:
+        previewing.print_preview(preview)
 
 
 @app.command()

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from playground import catalog
 from playground.config import RunConfig
 from playground.errors import RunBusy
 from playground.runs.directory import RunDirectory, make_outputs
@@ -41,7 +42,7 @@ def start(
         RunBusy: if another run in `outputs` is alive. RunExists, OutputsNotWritable, InvalidConfig: see
             `RunDirectory.reserve`.
     """
-    outputs = make_outputs(outputs)
+    outputs, config = make_outputs(outputs), catalog.located(config)
     with one_at_a_time(outputs):
         busy = living_run(outputs)
         if busy:

@@ -1,22 +1,31 @@
-"""Prompts: from a pocket set or a file to token lists, split into those trained on and those evaluated on."""
+"""Prompts: from a pocket set, typed texts, a file or a dataset to token lists, split into those trained on and those
+evaluated on. What cannot be used is left out and counted, with the reason.
+
+The session, the model service (for the preview) and exported scripts call it.
+"""
 
 from __future__ import annotations
 
-import csv
-import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
-from playground import catalog
+from playground import catalog, prompt_texts, tables
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
 from playground.pocket import prompts as pocket_prompts
+from playground.training import hub_data
+from playground.training.chat import PromptForm
 from playground.training.models import Tokens
 from playground.training.streams import derived_seed, generator
 
-MAX_FILE_BYTES = 20_000_000
+MAX_PROMPT_CHARACTERS = 100_000  # longer ones are too long for any model here, and are not tokenized to find out
+LEAST = 2
+MAX_EXAMPLES = 3
+LEFT_OUT = "; these are left out."
+EMPTY, REPEATED, NO_DIALOGUE, TOO_LONG = "empty", "repeated", "no dialogue", "too long"
 
 
 class Prompt(NamedTuple):
@@ -26,12 +35,55 @@ class Prompt(NamedTuple):
     ids: list[int]
 
 
+class LeftOut(NamedTuple):
+    """Rows that were left out for one reason, and the first few of them as (number of the row from 1, its text)."""
+
+    reason: str
+    num_rows: int
+    examples: list[tuple[int, str]]
+
+
+class Source(NamedTuple):
+    """What a prompt source holds. `name` is for sentences; `goes_on` says that there are more rows than were read."""
+
+    field: str
+    name: str
+    values: list[Any]
+    column: str = tables.TEXT_COLUMN
+    columns: tuple[str, ...] = ()
+    goes_on: bool = False
+    in_order: bool = False  # already drawn at random
+
+
+class Selection(NamedTuple):
+    """The prompts of a run in the order of its seed, what was left out, and how many good rows were not needed."""
+
+    prompts: list[Prompt]
+    left_out: list[LeftOut]
+    num_rows: int
+    num_unneeded: int
+
+    def in_words(self) -> str:
+        """What was left out, as one sentence; empty if nothing was."""
+        if not self.left_out:
+            return ""
+        rows = f"{self.num_rows:,} {'row' if self.num_rows == 1 else 'rows'} of prompts"
+        return f"Of {rows}, {', '.join(f'{item.num_rows:,} {_is(item)}' for item in self.left_out)}{LEFT_OUT}"
+
+
 class PromptSplit(NamedTuple):
     """Prompts to train on and fixed prompts to evaluate on. `held_out` is False where there were too few for both."""
 
     training: list[Prompt]
     evaluation: list[Prompt]
     held_out: bool
+    left_out: str = ""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a person should know about these prompts, as sentences."""
+        few = "There are too few prompts to hold some out: the fixed prompts are trained on too."
+        return [*filter(None, [self.left_out, "" if self.held_out else few])]
 
 
 def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, seed: int) -> PromptSplit:
@@ -41,44 +93,84 @@ def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, 
         num_evaluation: how many fixed prompts to keep aside. room: most tokens a prompt may have.
 
     Raises:
-        PromptsUnusable: unreadable file, no prompts, empty prompts, or prompts longer than the model's context allows.
+        PromptsUnusable: unreadable source, unusable chat template, or fewer than two prompts left.
     """
-    texts = read(config, config.limit + num_evaluation, seed)
-    prompts = [Prompt(text, tokens.encode(text)) for text in texts]
-    too_long = [prompt for prompt in prompts if len(prompt.ids) > room]
-    if too_long:
-        longest = max(too_long, key=lambda prompt: len(prompt.ids))
-        raise PromptsUnusable(
-            f"prompts.source: {len(too_long)} of {len(prompts)} prompts are too long: the model has room for {room} "
-            f"tokens before the completion, and one has {len(longest.ids)} (`{longest.text[:60]}...`). Shorten them, "
-            "or lower sampling.max_new_tokens."
-        )
+    form = PromptForm(tokens, config)
+    selection = select(read(config, config.limit + num_evaluation, seed), config, num_evaluation, room, form.ids, seed)
+    return split(selection, num_evaluation)
+
+
+def split(selection: Selection, num_evaluation: int) -> PromptSplit:
+    """The first prompts are kept aside, if that leaves at least as many to train on."""
+    prompts, left_out = selection.prompts, selection.in_words()
     if len(prompts) >= 2 * num_evaluation:
-        return PromptSplit(prompts[num_evaluation:], prompts[:num_evaluation], True)
-    return PromptSplit(prompts, prompts[:num_evaluation], False)
+        return PromptSplit(prompts[num_evaluation:], prompts[:num_evaluation], True, left_out)
+    return PromptSplit(prompts, prompts[:num_evaluation], False, left_out)
 
 
-def read(config: PromptsConfig, count: int, seed: int) -> list[str]:
-    """Up to `count` different prompts, in an order that depends on the seed only.
+def read(config: PromptsConfig, count: int, seed: int) -> Source:
+    """The rows of the configured source; of a pocket set `count` that are drawn.
 
     Raises:
-        PromptsUnusable: if the file cannot be read, or has no or empty prompts.
+        PromptsUnusable: if it is not there, cannot be read, or has not the column.
     """
-    if config.source in [item.name for item in catalog.PROMPT_SETS]:
-        drawn = pocket_prompts.prompts(config.source, count, derived_seed(seed, "prompts"))
-        return list(dict.fromkeys(drawn))
-    path = Path(config.source).expanduser()
-    texts = _read_file(path, config.column or "prompt")
-    empty = [number for number, text in enumerate(texts, 1) if not text.strip()]
-    if empty:
+    name = config.source
+    if name in [item.name for item in catalog.PROMPT_SETS]:
+        drawn = pocket_prompts.prompts(name, count, derived_seed(seed, "prompts"))
+        return Source("prompts.source", name, list(dict.fromkeys(drawn)), in_order=True)
+    if name == catalog.TYPED:
+        return Source("prompts.typed", "the typed prompts", list(config.typed))
+    if tables.kind_of(name):
+        return _read_file(Path(name).expanduser(), config.column)
+    rows = hub_data.Rows(name, config.subset, config.split)
+    column = prompt_texts.column_of(rows.columns, config.column, name)
+    values, goes_on = rows.values(column)
+    return Source("prompts.source", name, values, column, rows.columns, goes_on)
+
+
+def select(
+    source: Source, config: PromptsConfig, num_evaluation: int, room: int, encode: Callable[[str], list[int]], seed: int
+) -> Selection:
+    """As many prompts as a run needs, in an order that depends on the seed only.
+
+    Args:
+        room: most tokens a prompt may have. encode: the text of a prompt -> its token ids.
+
+    Raises:
+        PromptsUnusable: if fewer than two can be used.
+    """
+    if room < 1:
         raise PromptsUnusable(
-            f"prompts.source: entry {empty[0]} of {path.name} is empty; {len(empty)} are. Remove them."
+            "sampling.max_new_tokens: so long a completion leaves the model no room for a prompt. Lower it."
         )
-    if not texts:
-        raise PromptsUnusable(f"prompts.source: {path.name} has no prompts.")
-    distinct = list(dict.fromkeys(texts))
-    order = torch.randperm(len(distinct), generator=generator(seed, "prompts")).tolist()
-    return [distinct[position] for position in order[:count]]
+    left_out: dict[str, LeftOut] = {}
+
+    def leave_out(reason: str, row: int, text: str) -> None:
+        before = left_out.get(reason, LeftOut(reason, 0, []))
+        more = [(row, text[:200])] if before.num_rows < MAX_EXAMPLES else []
+        left_out[reason] = LeftOut(reason, before.num_rows + 1, before.examples + more)
+
+    first_rows = _distinct(source, leave_out)
+    texts = list(first_rows)
+    if not source.in_order:
+        order = torch.randperm(len(texts), generator=generator(seed, "prompts")).tolist()
+        texts = [texts[position] for position in order]
+    prompts: list[Prompt] = []
+    looked_at = 0
+    for text in texts:
+        if len(prompts) == config.limit + num_evaluation:
+            break
+        looked_at += 1
+        ids = encode(text) if len(text) <= MAX_PROMPT_CHARACTERS else []
+        if ids and len(ids) <= room:
+            prompts.append(Prompt(text, ids))
+        else:
+            short = not ids and len(text) <= MAX_PROMPT_CHARACTERS
+            leave_out(EMPTY if short else TOO_LONG, first_rows[text], text)
+    selection = Selection(prompts, list(left_out.values()), len(source.values), len(texts) - looked_at)
+    if len(prompts) < LEAST:
+        raise PromptsUnusable(_too_few(source, selection, room))
+    return selection
 
 
 def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> list[Prompt]:
@@ -95,33 +187,48 @@ def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> li
     return batch
 
 
-def _read_file(path: Path, column: str) -> list[str]:
+def _read_file(path: Path, wanted: str | None) -> Source:
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise PromptsUnusable(f"prompts.source: {path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB.")
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise PromptsUnusable(f"prompts.source: cannot read {path}: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise PromptsUnusable(f"prompts.source: {path.name} is not UTF-8 text. Save it as UTF-8.") from None
-    if path.suffix == ".txt":
-        return [line.rstrip() for line in text.splitlines() if line.strip()]
-    if path.suffix == ".csv":
-        rows = list(csv.DictReader(text.splitlines()))
-    else:
-        rows = [_json_row(line, number, path) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    if rows and column not in rows[0]:
-        raise PromptsUnusable(
-            f"prompts.column: {path.name} has no column `{column}`; it has {', '.join(map(str, rows[0]))}."
-        )
-    return [str(row.get(column) or "").rstrip() for row in rows]
+        table = tables.read(path)
+    except tables.TableUnusable as error:
+        raise PromptsUnusable(f"prompts.source: {error}") from None
+    lines = tables.kind_of(path) == ".txt"
+    column = prompt_texts.column_of(table.columns, None if lines else wanted, path.name)
+    values = [row.get(column) for row in table.rows]
+    return Source("prompts.source", path.name, values, column, table.columns)
 
 
-def _json_row(line: str, number: int, path: Path) -> dict[str, object]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
-        raise PromptsUnusable(f"prompts.source: line {number} of {path.name} is not a JSON object.")
-    return row
+def _distinct(source: Source, leave_out: Callable[[str, int, str], None]) -> dict[str, int]:
+    """Prompt -> the row in which it stands first, counted from 1."""
+    found: dict[str, int] = {}
+    for row, value in enumerate(source.values, 1):
+        try:
+            text = prompt_texts.prompt_of(value, source.column)
+        except prompt_texts.NoDialogue:
+            leave_out(NO_DIALOGUE, row, str(value))
+            continue
+        if not text:
+            leave_out(EMPTY, row, "")
+        elif text in found:
+            leave_out(REPEATED, row, text)
+        else:
+            found[text] = row
+    return found
+
+
+def _is(item: LeftOut) -> str:
+    if item.reason == NO_DIALOGUE:
+        return "holds no dialogue" if item.num_rows == 1 else "hold no dialogue"
+    return f"{'is' if item.num_rows == 1 else 'are'} {item.reason}"
+
+
+def _too_few(source: Source, selection: Selection, room: int) -> str:
+    found = "no prompt" if not selection.prompts else "only one prompt"
+    why = f" {selection.in_words().removesuffix(LEFT_OUT)}." if selection.left_out else ""
+    reasons = [item.reason for item in selection.left_out]
+    hint = f" The model has room for {room:,} tokens: shorten them, or lower sampling.max_new_tokens."
+    have = "have" if source.field == "prompts.typed" else "has"
+    return (
+        f"{source.field}: {source.name} {have} {found} that can be used, and a run needs at least {LEAST}.{why}"
+        f"{hint if TOO_LONG in reasons else ''}"
+    )

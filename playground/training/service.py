@@ -19,12 +19,15 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from playground import catalog
-from playground.config import RunConfig, SamplingConfig
+from playground.config import PromptsConfig, RunConfig, SamplingConfig
+from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.rewards.mixture import Scale
 from playground.runs.directory import RunDirectory
 from playground.training import evaluation, loading, reward_models
+from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
+from playground.training.preview import preview
 from playground.training.prompts import Prompt
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
@@ -36,7 +39,8 @@ MAX_PROMPT_CHARACTERS = 4000
 class Subject(NamedTuple):
     """What can be asked: the model before training, and the policy of a run with its scorer (None for a plain model).
 
-    `anchor` is what the KL is measured from: the same as `reference`, unless the run named another one.
+    `anchor` is what the KL is measured from: the same as `reference`, unless the run named another one. `prompts` says
+    in which form a prompt is put.
     """
 
     tokens: Tokens
@@ -45,6 +49,7 @@ class Subject(NamedTuple):
     policy: LanguageModel | None
     scorer: Scorer | None
     sampling: SamplingConfig
+    prompts: PromptsConfig
 
 
 class Service:
@@ -86,6 +91,14 @@ class Service:
                     "ended": ended[0],
                 }
 
+    def prompts(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """What a run of the configuration `config` (plain data) would read as its prompts: see `preview`.
+
+        Raises:
+            PlaygroundError: with a sentence for the person.
+        """
+        yield preview(from_dict(question["config"]))
+
     def _load(self, path: Path, source: str) -> Subject:
         run = RunDirectory(path)
         is_run = run.config_path.is_file()
@@ -98,7 +111,10 @@ class Service:
         return self._subject
 
 
-QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {"compare": Service.compare}
+QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
+    "compare": Service.compare,
+    "prompts": Service.prompts,
+}
 
 
 def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
@@ -122,12 +138,12 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
     facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
     scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
     scorer = Scorer(config, scale=scale, build=reward_models.builder(device, run.path.parent))
-    return Subject(tokens, reference, anchor, policy, scorer, config.sampling)
+    return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts)
 
 
 def _load_model(source: str) -> Subject:
     model, tokens = loading.load(catalog.model_folder(source), loading.device_of("auto"))
-    return Subject(tokens, model, model, None, None, SamplingConfig())
+    return Subject(tokens, model, model, None, None, SamplingConfig(), PromptsConfig())
 
 
 def _checked_prompt(text: str, subject: Subject, max_new_tokens: int | None) -> Prompt:
@@ -136,7 +152,7 @@ def _checked_prompt(text: str, subject: Subject, max_new_tokens: int | None) -> 
         raise PromptsUnusable("The prompt is empty. Type the beginning of a text.")
     if len(text) > MAX_PROMPT_CHARACTERS:
         raise PromptsUnusable(f"The prompt is longer than {MAX_PROMPT_CHARACTERS} characters. Shorten it.")
-    ids = subject.tokens.encode(text)
+    ids = PromptForm(subject.tokens, subject.prompts).ids(text)
     room = subject.reference.context_length - int(max_new_tokens or subject.sampling.max_new_tokens)
     if len(ids) > room:
         raise PromptsUnusable(f"The prompt has {len(ids)} tokens and the model has room for {room}. Shorten it.")

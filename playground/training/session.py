@@ -49,8 +49,8 @@ class Session:
         self.reference = self._load_reference(device)
         room = self.policy.context_length - config.sampling.max_new_tokens
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
-        if not self.split.held_out:
-            writer.event("warning", "There are too few prompts to hold some out: the fixed prompts are trained on too.")
+        for sentence in self.split.warnings:
+            writer.event("warning", sentence)
         self.scorer = Scorer(config, build=reward_models.builder(device, run.path.parent))
         engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
         if config.engine == "trl":

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 from playground import catalog, config_io, engines
 from playground.config import REWARD_CLASSES, RewardPart, RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
+from playground.ui import uploads
 
 
 def shown(all_knobs: Mapping[str, dict[str, Any]], choices: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -24,6 +25,7 @@ def shown(all_knobs: Mapping[str, dict[str, Any]], choices: Sequence[str]) -> di
 ENGINES = [name for name in get_args(RunConfig.model_fields["engine"].annotation)
            if name != "trl" or not engines.availability()]  # fmt: skip
 KNOBS = shown(knobs(), ENGINES)
+WORDS_FOR_NOTHING = {"prompts.column": "the usual one", "prompts.subset": "the default one", "model.revision": "newest"}
 OPTION_LABELS = {"trl": "TRL"}
 FIELDS = ("name", "rewards", *KNOBS)
 LABELS = {"name": "Run name", "rewards": "Reward", **{field: knob["label"] for field, knob in knobs().items()}}
@@ -86,13 +88,17 @@ def in_words(field: str, value: Any) -> str:
     if field == "rewards":
         return ", ".join(reward_in_words(reward) for reward in value or []) or "none"
     if value is None or value == "":
-        return "off" if field != "prompts.column" else "prompt"
+        return WORDS_FOR_NOTHING.get(field, "off")
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:.3g}"
-    names = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
-    return names.get(str(value), str(value))
+    if field == "prompts.typed":
+        return f"{len(value)} prompts"
+    if field == "prompts.source":
+        sets = {choice.name: choice.label for choice in catalog.PROMPT_SETS}
+        return sets.get(str(value), uploads.label(str(value)))
+    return {choice.name: choice.label for choice in catalog.MODELS}.get(str(value), str(value))
 
 
 def reward_in_words(reward: Mapping[str, Any]) -> str:
@@ -221,6 +227,8 @@ def is_list(field: str) -> bool:
 
 
 def _as_text(field: str, value: Any) -> Any:
+    if field == "prompts.typed":  # a prompt may have several lines, a dialogue always has
+        return "\n".join(text.replace("\\", "\\\\").replace("\n", "\\n") for text in value or ())
     if is_list(field):
         return "\n".join(value or ())
     return "" if value is None else value
@@ -229,6 +237,8 @@ def _as_text(field: str, value: Any) -> Any:
 def _from_text(field: str, value: Any) -> Any:
     if is_list(field) and isinstance(value, str):
         lines = [line.strip() for line in value.splitlines() if line.strip()]
+        if field == "prompts.typed":
+            lines = [re.sub(r"\\(n|\\)", lambda found: "\n" if found[1] == "n" else "\\", line) for line in lines]
         return lines or ([] if type(None) not in get_args(_annotation(field)) else None)
     return None if isinstance(value, str) and not value.strip() else value
 
@@ -245,12 +255,13 @@ def _missing_sources(
 ) -> list[Problem]:
     """What only the catalog can tell, also when other fields are wrong; so that all problems show at once."""
     try:
-        sources = config or base.model_copy(
-            update={
-                part: getattr(base, part).model_copy(update={"source": str(data[part]["source"] or "")})
-                for part in ("model", "reference", "prompts")
-            }
-        )
+        sources = config
+        if sources is None:
+            named = {part: {"source": str(data[part]["source"] or "")} for part in ("model", "reference", "prompts")}
+            typed = {"typed": tuple(map(str, data["prompts"]["typed"] or ()))}
+            parts = {**named, "prompts": {**named["prompts"], **typed}}
+            changed = {part: getattr(base, part).model_copy(update=fields) for part, fields in parts.items()}
+            sources = base.model_copy(update=changed)
         catalog.check(sources, outputs)
     except InvalidConfig as error:
         return [problem for problem in error.problems if problem.field not in known]

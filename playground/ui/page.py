@@ -24,7 +24,7 @@ def build(
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
         components.widget("header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
-            train = train_page.build(demo, Path(outputs), standby or StandbyWorker())
+            train = train_page.build(demo, Path(outputs), standby or StandbyWorker(), service)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(Path(outputs), service)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):

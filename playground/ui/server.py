@@ -22,7 +22,7 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import page, routes, theme
+from playground.ui import page, routes, theme, uploads
 from playground.ui.feed import RECORDED, Hub
 
 MODES = ("local", "classroom", "space")
@@ -114,7 +114,7 @@ def launch(
         footer_links=[],
         show_error=False,
         enable_monitoring=False,
-        max_file_size="1mb",
+        max_file_size=uploads.MAX_UPLOAD_BYTES,
         state_session_capacity=500,
         allowed_paths=[],
         theme=theme.theme(),

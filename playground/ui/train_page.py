@@ -19,14 +19,15 @@ from playground import catalog, config_io, engines
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
+from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form, steer
+from playground.ui import components, form, prompts_part, steer
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 DOUBLE_CLICK_SECONDS = 10.0
 START = "Start training"
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
-PLACED = ("model.source", "prompts.source", *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
+PLACED = ("model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
 GROUP_PREFIXES = {
     "Models and reference": ("device", "model.", "reference."),
     "More PPO settings": ("engine", "ppo."),
@@ -73,17 +74,18 @@ class Filled(NamedTuple):
         return [self.preset, self.story, *self.values, self.notes, self.start, self.text]
 
 
-def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
+def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService) -> Train:
     """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
     first = catalog.preset(catalog.DEFAULT_PRESET)
     first_values = form.values_of(first)
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=320):
-            preset, story, fields, text, use_text = _controls(first, first_values)
+            preset, story, fields, prompts, text, use_text = _controls(first, first_values, outputs)
             with gr.Column(elem_id="start-bar"):
                 notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
                 start = gr.Button(START, variant="primary", elem_id="start")
         with gr.Column(elem_id="view", min_width=320):
+            preview = prompts_part.panel()
             view = components.widget(
                 "run_view",
                 {"run": None},
@@ -105,6 +107,9 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
         new_notes, label, yaml_text = checked(chosen, old_notes, values, outputs)
         return [new_notes, label, yaml_text]
 
+    def read(chosen: Any, old_notes: Any, *values: Any) -> RunConfig:
+        return _read(chosen, old_notes, values, outputs)[1]
+
     def start_run(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
         return list(started(chosen, old_notes, values, outputs, standby))
 
@@ -120,6 +125,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
 
     edits = [component.input for component in fields.values()]
     gr.on([*edits, view.input], check, form_inputs, [notes, start, text], trigger_mode="always_last", **quiet)
+    uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service)
+    uploaded.then(check, form_inputs, [notes, start, text], **quiet)
     preset.input(choose, preset, filled, **quiet)
     start.click(start_run, form_inputs, [view, notes, start], trigger_mode="once", **quiet)
     use_text.click(use, [text, *form_inputs], filled, **quiet)
@@ -128,9 +135,10 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker) -> Train:
 
 
 def _controls(
-    first: RunConfig, values: dict[str, Any]
-) -> tuple[gr.Dropdown, gr.HTML, dict[str, Any], gr.Textbox, gr.Button]:
-    """The form. Returns preset picker, story, the fields in the order of form.FIELDS, the YAML text and its button."""
+    first: RunConfig, values: dict[str, Any], outputs: Path
+) -> tuple[gr.Dropdown, gr.HTML, dict[str, Any], prompts_part.Part, gr.Textbox, gr.Button]:
+    """The form. Returns preset picker, story, the fields in the order of form.FIELDS, what is around the prompts, the
+    YAML text and its button."""
     made: dict[str, Any] = {}
     preset = gr.Dropdown(
         _preset_choices(), value=catalog.DEFAULT_PRESET, label="Experiment", elem_id="preset", allow_custom_value=True
@@ -138,9 +146,8 @@ def _controls(
     story = components.widget("story", _story(first), elem_id="story")
     gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
     made["model.source"] = _picker("model.source", catalog.MODELS, values, "Or type the path of a model folder.")
-    made["prompts.source"] = _picker(
-        "prompts.source", catalog.PROMPT_SETS, values, "Or type the path of a .txt, .jsonl or .csv file."
-    )
+    prompts = prompts_part.controls(values, outputs, dom_id)
+    made |= prompts.fields
     made["rewards"] = components.widget(
         "rewards", values["rewards"], elem_id=dom_id("rewards"), kinds=form.reward_kinds()
     )
@@ -167,7 +174,7 @@ def _controls(
             elem_id="yaml",
         )
         use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
-    return preset, story, {field: made[field] for field in form.FIELDS}, text, use_text
+    return preset, story, {field: made[field] for field in form.FIELDS}, prompts, text, use_text
 
 
 def _about_trl() -> dict[str, Any]:

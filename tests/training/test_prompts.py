@@ -1,75 +1,230 @@
+import gzip
 import json
 
 import pytest
 
+from playground import catalog, tables
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
 from playground.training import prompts
 from tests.training import tiny
 
 
-def source(tmp_path, name: str, text: str | bytes) -> str:
-    path = tmp_path / name
+def source(folder, name: str, text: str | bytes) -> str:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return str(path)
+
+
+def lines_of(rows: list[dict]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def load(path: str, *, evaluation: int = 1, room: int = 50, **fields):
     return prompts.load(PromptsConfig(source=path, **fields), evaluation, room, tiny.tokens(), seed=0)
 
 
-def test_text_csv_and_jsonl_files_give_the_same_prompts(tmp_path):
-    files = [
-        source(tmp_path, "a.txt", "ab\n\ncd\nef\n"),
-        source(tmp_path, "a.csv", "id,prompt\n1,ab\n2,cd\n3,ef\n"),
-        source(tmp_path, "a.jsonl", "".join(json.dumps({"prompt": text}) + "\n" for text in ("ab", "cd", "ef"))),
-        source(tmp_path, "b.jsonl", "\ufeff" + "".join(json.dumps({"prompt": t}) + "\n" for t in ("ab", "cd", "ef"))),
-    ]
-    for path in files:
-        split = load(path)
-        assert sorted(prompt.text for prompt in split.training + split.evaluation) == ["ab", "cd", "ef"]
-        assert split.held_out and len(split.evaluation) == 1
+def texts(split) -> list[str]:
+    return sorted(prompt.text for prompt in [*split.training, *(split.evaluation if split.held_out else [])])
+
+
+def hh(*said: str) -> str:
+    """A dialogue in the form of HH-RLHF, human first."""
+    return "".join(f"\n\n{('Human', 'Assistant')[turn % 2]}: {text}" for turn, text in enumerate(said))
+
+
+ROWS = [{"prompt": text} for text in ("ab", "cd", "ef")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", "ab\r\ncd\nef\n"),
+        ("a.csv", "id,prompt\n1,ab\n2,cd\n3,ef\n"),
+        ("a.tsv", "id\tprompt\n1\tab\n2\tcd\n3\tef\n"),
+        ("a.jsonl", lines_of(ROWS)),
+        ("bom.jsonl", "\ufeff" + lines_of(ROWS)),
+        ("a.jsonl.gz", gzip.compress(lines_of(ROWS).encode())),
+        ("folder/train.jsonl", lines_of(ROWS)),
+        ("folder/data/train-00000.jsonl.gz", gzip.compress(lines_of(ROWS).encode())),
+    ],
+)
+def test_files_and_folders_of_every_form_give_the_same_prompts(tmp_path, name, content):
+    path = source(tmp_path, name, content)
+    split = load(str(tmp_path / "folder") if name.startswith("folder/") else path)
+    assert texts(split) == ["ab", "cd", "ef"]
+    assert split.held_out and len(split.evaluation) == 1 and split.warnings == []
+
+
+def test_typed_prompts_are_a_source(tmp_path):
+    assert texts(load("typed", typed=("ab", "cd"))) == ["ab", "cd"]
+    with pytest.raises(PromptsUnusable, match=r"^prompts\.typed: the typed prompts have only one prompt"):
+        load("typed", typed=("ab", "ab"))
+
+
+def test_a_line_break_in_quotes_and_an_unusual_one_in_json_belong_to_the_prompt(tmp_path):
+    encode = prompts.PromptForm(tiny.tokens(), PromptsConfig()).ids
+    config = PromptsConfig(source=source(tmp_path, "a.csv", 'prompt\n"ab\ncd"\n"e,f"\n'))
+    assert prompts.read(config, 9, 0).values == ["ab\ncd", "e,f"]
+    config = PromptsConfig(source=source(tmp_path, "a.jsonl", '{"prompt": "a\u2028b"}\n{"prompt": "c"}\n'))
+    assert prompts.read(config, 9, 0).values == ["a\u2028b", "c"] and encode("ab")
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (("chosen", "text", "prompt"), "prompt"),
+        (("id", "instruction", "question"), "question"),
+        (("rejected", "chosen"), "chosen"),
+        (("anything",), "anything"),
+    ],
+)
+def test_without_a_column_the_first_usual_one_is_read(tmp_path, columns, expected):
+    row = dict.fromkeys(columns, "x")
+    config = PromptsConfig(source=source(tmp_path, "a.jsonl", lines_of([row])))
+    assert prompts.read(config, 9, 0).column == expected
 
 
 def test_the_column_can_be_chosen(tmp_path):
-    split = load(source(tmp_path, "a.csv", "prompt,other\nx,ab\n"), column="other")
-    assert split.training[0].text == "ab"
+    split = load(source(tmp_path, "a.csv", "prompt,other\nx,ab\ny,cd\n"), column="other")
+    assert texts(split) == ["ab", "cd"]
 
 
 def test_too_few_prompts_to_hold_out_are_used_for_both_and_that_is_said(tmp_path):
     split = load(source(tmp_path, "a.txt", "ab\ncd\n"), evaluation=2)
-    assert not split.held_out
-    assert split.training == split.evaluation
+    assert not split.held_out and split.training == split.evaluation
+    assert "too few prompts to hold some out" in split.warnings[0]
 
 
-def test_repeated_lines_count_once(tmp_path):
-    split = load(source(tmp_path, "a.txt", "ab\n" * 50 + "cd\n"))
-    assert len(split.training) + len(split.evaluation) == 2
+def test_what_cannot_be_used_is_left_out_and_counted_by_reason(tmp_path):
+    rows = ["ab", "", "cd", "ab", "  ", "c" * 60, "d" * 200_000, "cd", "ab", None]
+    split = load(source(tmp_path, "a.jsonl", lines_of([{"prompt": text} for text in rows])))
+    assert texts(split) == ["ab", "cd"]
+    assert split.warnings == ["Of 10 rows of prompts, 3 are empty, 3 are repeated, 2 are too long; these are left out."]
+
+
+def test_rows_that_are_not_needed_are_not_tokenized(tmp_path):
+    asked = []
+    config = PromptsConfig(source="typed", typed=tuple("abcdefgh"), limit=3)
+    found = prompts.select(prompts.read(config, 9, 0), config, 1, 50, lambda text: asked.append(text) or [1], seed=0)
+    assert len(found.prompts) == len(asked) == 4 and found.num_unneeded == 4 and found.left_out == []
+
+
+def test_the_order_depends_on_the_seed_only(tmp_path):
+    config = PromptsConfig(source=source(tmp_path, "a.txt", "\n".join("abcdefghijklmnop")))
+    first, again, other = (prompts.load(config, 2, 50, tiny.tokens(), seed) for seed in (1, 1, 2))
+    assert first == again and first.training != other.training
+
+
+DIALOGUE = hh("abc", "no", "de")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (hh("abc", "no", "de", "answer"), DIALOGUE + "\n\nAssistant:"),
+        (DIALOGUE + "\n\nAssistant:", DIALOGUE + "\n\nAssistant:"),
+        (DIALOGUE, DIALOGUE + "\n\nAssistant:"),
+        (
+            [
+                {"role": "user", "content": "abc"},
+                {"role": "assistant", "content": "no"},
+                {"role": "user", "content": "de"},
+                {"role": "assistant", "content": "answer"},
+            ],
+            DIALOGUE + "\n\nAssistant:",
+        ),
+        (
+            [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "abc"}],
+            "\n\nHuman: Be kind.\n\nabc\n\nAssistant:",
+        ),
+        ("plain text ", "plain text"),
+        (7, "7"),
+        ("half a pair \ud83d", "half a pair ?"),
+    ],
+)
+def test_a_dialogue_is_asked_up_to_its_last_answer(value, expected):
+    assert prompts.prompt_texts.prompt_of(value) == expected
+
+
+@pytest.mark.parametrize(
+    "value", [[], {"role": "user"}, [{"role": "tool", "content": "x"}], [{"role": "assistant", "content": "x"}], [3]]
+)
+def test_what_is_no_dialogue_is_left_out(tmp_path, value):
+    rows = [{"chosen": value}, {"chosen": "no turns"}, {"chosen": hh("ab", "x")}, {"chosen": hh("cd", "x")}]
+    config = PromptsConfig(source=source(tmp_path, "a.jsonl", lines_of(rows)))
+    found = prompts.select(prompts.read(config, 9, 0), config, 1, 50, lambda text: [1], seed=0)
+    assert {prompt.text for prompt in found.prompts} == {f"{hh(text)}\n\nAssistant:" for text in ("ab", "cd")}
+    assert found.in_words() == "Of 4 rows of prompts, 2 hold no dialogue; these are left out."
+
+
+def big_gzip() -> bytes:
+    return gzip.compress(b"a" * (tables.MAX_FILE_BYTES + 10), 1)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.txt", "", "has no prompts"),
-        ("a.txt", "\n \n", "has no prompts"),
-        ("a.csv", "prompt\nab\n  \n", "entry 2 of a.csv is empty"),
-        ("a.csv", "text\nab\n", "no column `prompt`; it has text"),
-        ("a.jsonl", '{"prompt": "ab"}\nnot json\n', "line 2 of a.jsonl"),
-        ("a.jsonl", "[1]\n", "line 1 of a.jsonl"),
-        ("a.txt", b"\xff\xfe\x00", "UTF-8"),
-        ("a.txt", "ab\n" + "c" * 60 + "\n", "1 of 2 prompts are too long: the model has room for 50 tokens"),
+        ("a.txt", "", "prompts.source: a.txt is empty."),
+        ("a.txt", "\n \n", "a.txt is empty."),
+        ("a.csv", "prompt\n", "a.csv has no rows."),
+        ("a.csv", "title,body\nab,c\n", "prompts.column: a.csv has none of the columns prompt, text, question, "
+         "instruction, chosen; it has `title`, `body`."),
+        ("a.csv", 'prompt\n"ab\n', "Line 2 of a.csv cannot be read: unexpected end of data. Is a quotation mark"),
+        ("a.csv", "prompt\n" + "x" * 1_000_001 + "\n", "field larger than field limit (1000000)"),
+        ("a.jsonl", '{"prompt": "ab"}\nnot json\n', "Line 2 of a.jsonl is not a JSON object"),
+        ("a.jsonl", "[1]\n", "Line 1 of a.jsonl is not a JSON object"),
+        ("a.jsonl", "[" * 100_000, "Line 1 of a.jsonl is not a JSON object"),
+        ("a.jsonl", '{"prompt": "' + "x" * 10_000_000 + '"}', "Line 1 of a.jsonl has 10,000,014 characters"),
+        ("a.txt", "x" * 10_000_000, "Line 1 of a.txt has 10,000,000 characters; at most 1,000,000 are read."),
+        ("a.csv", "prompt\ncaf\u00e9\n".encode("latin-1"), "a.csv is not UTF-8 text: line 2 has the byte 0xe9."),
+        ("a.txt", "ab".encode("utf-16"), "it looks like UTF-16"),
+        ("a.txt", b"a\0b\ncd\n", "it contains NUL bytes"),
+        ("a.jsonl.gz", b"no gzip", "not a whole gzip file"),
+        ("a.jsonl.gz", gzip.compress(b"{}" * 900)[:30], "not a whole gzip file"),
+        ("a.txt", "c" * 60 + "\nab\n" + "d" * 70, "prompts.source: a.txt has only one prompt that can be used, and a "
+         "run needs at least 2. Of 3 rows of prompts, 2 are too long. The model has room for 50 tokens"),
     ],
-)
-def test_what_cannot_be_used_is_said_in_one_sentence_that_names_the_field(tmp_path, name, text, message):
+)  # fmt: skip
+def test_what_cannot_be_read_is_said_in_one_sentence_that_names_the_field(tmp_path, name, text, message):
     with pytest.raises(PromptsUnusable) as caught:
         load(source(tmp_path, name, text))
     assert message in str(caught.value)
     assert str(caught.value).startswith("prompts.")
 
 
-def test_a_file_that_is_gone_is_named(tmp_path):
+def test_files_that_are_too_large_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    path = tmp_path / "big.txt"
+    with open(path, "wb") as file:
+        file.truncate(1_000_000_000)
+    problem = catalog.prompts_problem(PromptsConfig(source=str(path)))
+    assert problem is not None and problem.field == "prompts.source" and "more than 100 MB" in problem.message
+    monkeypatch.setattr(tables.Path, "read_bytes", lambda self: pytest.fail("it was read"))
+    with pytest.raises(PromptsUnusable, match="more than 100 MB"):
+        load(str(path))
+    with pytest.raises(PromptsUnusable, match="more than 100 MB when unpacked"):
+        load(source_bytes(tmp_path / "bomb.jsonl.gz", big_gzip()))
+
+
+def source_bytes(path, data: bytes) -> str:
+    with open(path, "wb") as file:
+        file.write(data)
+    return str(path)
+
+
+def test_a_file_that_is_gone_or_a_folder_is_named(tmp_path):
     with pytest.raises(PromptsUnusable, match=r"gone\.txt"):
         load(str(tmp_path / "gone.txt"))
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(PromptsUnusable, match=r"folder\.csv is a folder\. Name a file in it\."):
+        load(str(tmp_path / "folder.csv"))
+    assert "is a folder" in str(catalog.prompts_problem(PromptsConfig(source=str(tmp_path / "folder.csv"))))
+
+
+def test_no_room_for_a_prompt_is_told_by_the_setting_that_took_it(tmp_path):
+    with pytest.raises(PromptsUnusable, match=r"^sampling\.max_new_tokens: "):
+        load(source(tmp_path, "a.txt", "ab\ncd\n"), room=0)
 
 
 @pytest.mark.parametrize("size", [3, 7, 20])

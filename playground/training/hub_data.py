@@ -1,0 +1,126 @@
+"""Rows of a dataset of the Hugging Face hub, or of a local folder that is laid out as one.
+
+Read as a stream, so that only the first rows of a large dataset are fetched and nothing of it is kept on the disk. Both
+kinds of source go through the same call. Whatever can be wrong with one is a single sentence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import socket
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from playground.errors import PromptsUnusable
+
+MAX_ROWS = 50_000
+BATCH = 1000
+_AVAILABLE = re.compile(r"[Aa]vailable(?: splits| configs)?:? *(\[[^\]]*\])")
+
+
+class Rows:
+    """The first rows of one split.
+
+    Args:
+        source: `owner/name`, or a local folder. subset: a configuration, or the folder of the files inside it.
+
+    Raises:
+        PromptsUnusable: if there is no such dataset, subset or split, or it cannot be reached or read.
+    """
+
+    def __init__(self, source: str, subset: str | None, split: str) -> None:
+        self.source, self._name = source, _name(source)
+        with self._told():
+            self._stream = self._open(subset, split)
+            first = next(iter(self._stream), None)
+        if first is None:
+            raise PromptsUnusable(f"prompts.source: the split `{split}` of {self._name} has no rows.")
+        self.columns = tuple(first)
+
+    def values(self, column: str, count: int = MAX_ROWS) -> tuple[list[Any], bool]:
+        """Up to `count` values of a column in the order of the dataset, and whether it goes on behind them."""
+        with self._told():
+            batches = self._stream.select_columns([column]).iter(batch_size=min(BATCH, count + 1))
+            flat = itertools.chain.from_iterable(batch[column] for batch in batches)
+            found = list(itertools.islice(flat, count + 1))
+        return found[:count], len(found) > count
+
+    def _open(self, subset: str | None, split: str) -> Any:
+        import datasets  # a second of imports
+
+        datasets.disable_progress_bars()
+        folder = Path(self.source).expanduser()
+        path = str(folder.resolve()) if folder.is_dir() else self.source
+        if path == self.source and not _hub_answers():
+            raise ConnectionError("the name of the hub is not known here")
+        if subset is None:
+            return datasets.load_dataset(path, split=split, streaming=True)
+        if Path(subset).is_absolute() or ".." in Path(subset).parts:
+            raise PromptsUnusable(f"prompts.subset: `{subset[:80]}` is not a folder inside {self._name}.")
+        try:
+            return datasets.load_dataset(path, subset, split=split, streaming=True)
+        except ValueError as no_configuration:
+            if "BuilderConfig" not in str(no_configuration):
+                raise
+            try:
+                return datasets.load_dataset(path, data_dir=subset, split=split, streaming=True)
+            except FileNotFoundError:
+                raise no_configuration from None
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what `datasets` and the libraries below it raise into one sentence."""
+        import pyarrow
+        from huggingface_hub.errors import HfHubHTTPError
+
+        unreadable = (OSError, ValueError, RuntimeError, KeyError, TypeError, HfHubHTTPError, pyarrow.ArrowException)
+        try:
+            yield
+        except unreadable as error:
+            raise PromptsUnusable(self._sentence(error)) from error
+
+    def _sentence(self, error: Exception) -> str:
+        text, name = str(error), self._name
+        offered = _AVAILABLE.search(text)
+        there = f" It has {offered.group(1).strip('[]').replace(chr(39), '')}." if offered else ""
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        if "Bad split" in text or "Unknown split" in text:
+            return f"prompts.split: {name} has no such split.{there}"
+        if "BuilderConfig" in text:
+            return f"prompts.subset: {name} has no such subset.{there}"
+        if "Config name is missing" in text:
+            return f"prompts.subset: {name} has several subsets; name one.{there}"
+        if "gated" in text:
+            return f"prompts.source: {name} is gated. Accept its terms on its page, then log in with `hf auth login`."
+        if "DatasetNotFoundError" in kinds:
+            return f"prompts.source: there is no dataset {name} on the hub, or it is private. Check the spelling."
+        if "OfflineModeIsEnabled" in text:
+            return f"prompts.source: {name} is not on this machine, and the hub is switched off (HF_HUB_OFFLINE)."
+        if kinds & {"ConnectionError", "TimeoutError", "ConnectError", "TimeoutException", "HfHubHTTPError"}:
+            return f"prompts.source: the hub cannot be reached for {name}. Check the network, or use a local folder."
+        if "EmptyDatasetError" in kinds or "DataFilesNotFoundError" in kinds:
+            return f"prompts.source: {name} has no data files such as .parquet, .jsonl or .csv."
+        if "scripts are no longer supported" in text:
+            return f"prompts.source: {name} is a program that would have to run here, which is not supported."
+        lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+        return f"prompts.source: {name} cannot be read: {lines[0][:200].rstrip('.')}."
+
+
+def _hub_answers() -> bool:
+    """False if there is no network at all; the hub's own client would try for half a minute to find out."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE or urllib.request.getproxies():
+        return True  # the client has its own words for the first, and a proxy looks names up itself
+    with contextlib.suppress(OSError):
+        return bool(socket.getaddrinfo(urllib.parse.urlsplit(constants.ENDPOINT).hostname, 443))
+    return False
+
+
+def _name(source: str) -> str:
+    return f"the folder {source}" if Path(source).expanduser().is_dir() else source

@@ -1,0 +1,87 @@
+"""Files that a person uploads as prompts: looked at, then kept under `<outputs>/uploads/`, where workers find them.
+
+Plain Python; `prompts_part` calls it. The name of a kept file begins with a digest of what is in it, so the same file
+uploaded twice is kept once, and a run's configuration says exactly which text it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from playground import prompt_texts, tables
+from playground.errors import PlaygroundError, PromptsUnusable
+from playground.runs.directory import make_outputs
+
+FOLDER = "uploads"
+MAX_UPLOAD_BYTES = 20_000_000
+DIGEST_CHARACTERS = 12
+MAX_NAME_CHARACTERS = 60
+FILE_TYPES = [*tables.KINDS, ".gz"]
+_KEPT = re.compile(rf"[0-9a-f]{{{DIGEST_CHARACTERS}}}-(.+)")
+
+
+class Kept(NamedTuple):
+    """A file as it is kept. `column` is None where a person has to choose one; `sentence` says what is in it."""
+
+    path: Path
+    columns: tuple[str, ...]
+    column: str | None
+    sentence: str
+
+
+def keep(path: Path, outputs: Path) -> Kept:
+    """Look into an uploaded file and keep it.
+
+    Raises:
+        TableUnusable: if it is too large or cannot be read as rows. OutputsNotWritable.
+    """
+    table = tables.read(path, MAX_UPLOAD_BYTES)
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_CHARACTERS]
+    folder = make_outputs(outputs) / FOLDER
+    folder.mkdir(exist_ok=True)
+    kept = folder.resolve() / f"{digest}-{safe_name(path.name)}"
+    if not kept.exists():
+        partial = kept.with_name(f".{kept.name}.{os.getpid()}")
+        shutil.copyfile(path, partial)
+        os.replace(partial, kept)
+    rows = f"{path.name}: {len(table.rows):,} {'row' if len(table.rows) == 1 else 'rows'}"
+    if tables.kind_of(path) == ".txt":
+        return Kept(kept, (), None, f"{rows}, a prompt each.")
+    try:
+        column = prompt_texts.column_of(table.columns, None, path.name)
+    except PromptsUnusable:
+        return Kept(kept, table.columns, None, f"{rows}. Choose the column that holds the prompts.")
+    return Kept(kept, table.columns, column, f"{rows}; the prompts are read from the column `{column}`.")
+
+
+def safe_name(name: str) -> str:
+    """A file name of plain letters that keeps its ending."""
+    kind = tables.kind_of(name) or ""
+    ending = kind + (".gz" if name.lower().endswith(".gz") else "")
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", name[: len(name) - len(ending)]).strip("-")
+    return f"{stem[:MAX_NAME_CHARACTERS] or 'prompts'}{ending}"
+
+
+def kept_files(outputs: Path) -> list[tuple[str, str]]:
+    """What has been uploaded before, the newest first, as (name, path)."""
+    found = [path for path in (Path(outputs) / FOLDER).glob("*") if _KEPT.fullmatch(path.name)]
+    found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    return [(label(str(path)), str(path.resolve())) for path in found]
+
+
+def label(source: str) -> str:
+    """A prompt source for reading: of an uploaded file the name that it had, of others the source itself."""
+    path = Path(source)
+    match = _KEPT.fullmatch(path.name) if path.parent.name == FOLDER else None
+    return match.group(1) if match else source
+
+
+def problem_of(error: PlaygroundError) -> str:
+    """An upload's error as a sentence on its own."""
+    return f"The file was not taken. {error}"

@@ -1,0 +1,110 @@
+"""Prompts in a model's own chat template: what is said to whom, no token twice, and templates that cannot be used."""
+
+from __future__ import annotations
+
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
+
+from playground.config import PromptsConfig
+from playground.errors import PromptsUnusable
+from playground.training import chat
+from playground.training.chat import PromptForm
+from playground.training.models import Tokens
+from tests.training import tiny
+
+SPECIAL = ["<bos>", "<eos>", "<|im_start|>", "<|im_end|>"]
+CHATML = (
+    "{{ bos_token }}{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+NO_SYSTEM = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+DEAF = (
+    "{% for m in messages if m['role'] != 'system' %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant:{% endif %}"
+)
+ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+
+
+def tokens(template: str | None = None) -> Tokens:
+    """A byte-level tokenizer that puts <bos> in front of every text, as Llama's does."""
+    vocabulary = {
+        piece: number for number, piece in enumerate([*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())])
+    }
+    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.post_processor = processors.TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 0)])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=made, bos_token="<bos>", eos_token="<eos>", additional_special_tokens=SPECIAL[2:]
+    )
+    tokenizer.chat_template = template
+    return Tokens(tokenizer, pad_id=1, eos_id=1)
+
+
+def said(chat_template: str | None, text: str, **fields: object) -> str:
+    """What the model reads, special tokens included."""
+    made = tokens(chat_template)
+    ids = PromptForm(made, PromptsConfig(**fields)).ids(text)
+    names = made.tokenizer.convert_ids_to_tokens(ids)
+    return "".join(names).replace("\u0120", " ").replace("\u010a", "\n")
+
+
+DIALOGUE = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant:"
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "fields", "expected"),
+    [
+        (None, "The film", {}, "<bos>The film"),
+        (None, DIALOGUE, {}, f"<bos>{DIALOGUE}"),
+        (CHATML, "The film", {"template": "plain"}, "<bos>The film"),
+        (CHATML, "The film", {}, "<bos><|im_start|>user\nThe film<|im_end|><|im_start|>assistant\n"),
+        (CHATML, "Hi", {"template": "chat", "system": "Be kind."}, "<bos><|im_start|>system\nBe kind.<|im_end|>"
+         "<|im_start|>user\nHi<|im_end|><|im_start|>assistant\n"),
+        (CHATML, DIALOGUE, {}, "<bos><|im_start|>user\na<|im_end|><|im_start|>assistant\nb<|im_end|>"
+         "<|im_start|>user\nc<|im_end|><|im_start|>assistant\n"),
+        (CHATML, "\n\nHuman: a\n\nAssistant: I", {}, "<bos><|im_start|>user\na<|im_end|><|im_start|>assistant\nI"),
+    ],
+)  # fmt: skip
+def test_the_model_reads_the_prompt_in_its_own_form_with_each_special_token_once(template, text, fields, expected):
+    assert said(template, text, **fields) == expected
+
+
+def test_the_stub_of_the_other_tests_has_plain_prompts():
+    assert PromptForm(tiny.tokens(), PromptsConfig()).name == "plain"
+
+
+@pytest.mark.parametrize(
+    ("template", "fields", "message"),
+    [
+        (None, {"template": "chat"}, "prompts.template: the tokenizer of this model has no chat template."),
+        (None, {"system": "Be kind."}, "prompts.system: a system prompt needs a chat template"),
+        (CHATML, {"template": "plain", "system": "Be kind."}, "prompts.system: a system prompt needs a chat template"),
+        (NO_SYSTEM + CHATML, {"system": "Be kind."}, "has no place for a system prompt. Leave it empty"),
+        (DEAF, {"system": "Be kind."}, "has no place for a system prompt. Leave it empty"),
+        ("{% for %}", {}, "prompts.template: the chat template of this model cannot be used: "),
+        ("{{ messages[7].content }}", {}, "cannot be used: "),
+        ("{{ 1 / 0 }}", {}, "cannot be used: division by zero. Choose `plain`."),
+        ("{{ raise_exception('only on Sundays') }}", {}, "cannot be used: only on Sundays."),
+        ("{{ raise_exception('only on Sundays') }}", {"system": "Be kind."}, "cannot be used: only on Sundays."),
+        ("hello", {}, "it leaves the prompt out"),
+        ("{{ 'x' * 30000 }}{{ messages[0].content }}", {}, "it adds more than 20,000 characters"),
+        ("{{ ''.__class__.__mro__ }}", {}, "cannot be used: "),
+    ],
+)
+def test_a_template_that_cannot_be_used_is_told_in_one_sentence(template, fields, message):
+    with pytest.raises(PromptsUnusable) as caught:
+        PromptForm(tokens(template), PromptsConfig(**fields))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_template_without_a_system_role_is_fine_without_a_system_prompt():
+    assert said(NO_SYSTEM + CHATML, "Hi").startswith("<bos><|im_start|>user\nHi")
+
+
+def test_a_template_without_an_end_is_broken_off(monkeypatch):
+    monkeypatch.setattr(chat, "TEMPLATE_SECONDS", 0.3)
+    before = chat.threading.active_count()
+    with pytest.raises(PromptsUnusable, match=r"does not come to an end within 0\.3 seconds"):
+        PromptForm(tokens(ENDLESS), PromptsConfig())
+    assert chat.threading.active_count() == before, "it does not go on in the background"

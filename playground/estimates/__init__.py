@@ -26,7 +26,8 @@ from playground.model_files import Architecture
 Verdict = Literal["fits", "tight", "does not fit"]
 
 UNSURE = 1.25  # the estimate may be off by this factor
-POCKET_PROMPT_TOKENS = 32
+POCKET_PROMPT_TOKENS = {"pocket/claims": 54, "pocket/mixed": 54}  # the others have at most 21
+SHORT_POCKET_PROMPT_TOKENS = 21
 UNKNOWN_PROMPT_TOKENS = 256  # of a dataset, before anybody has looked into it
 CHARACTERS_A_TOKEN, CHAT_TOKENS = 3.5, 40
 MOST_FILE_CHARACTERS = 200_000
@@ -202,7 +203,7 @@ def longest_prompt(config: RunConfig, chat_template: bool, context: int) -> int:
     """About how many tokens the longest prompt has, without a tokenizer."""
     prompts = config.prompts
     if prompts.source.startswith("pocket/"):
-        return POCKET_PROMPT_TOKENS
+        return POCKET_PROMPT_TOKENS.get(prompts.source, SHORT_POCKET_PROMPT_TOKENS)
     extra = CHAT_TOKENS if prompts.template == "chat" or (prompts.template == "auto" and chat_template) else 0
     extra += int(len(prompts.system or "") / CHARACTERS_A_TOKEN) if extra else 0
     texts: Sequence[str] = prompts.typed

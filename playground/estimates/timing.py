@@ -25,7 +25,7 @@ GPU_OPERATIONS = {  # multiplications and additions a second, 16 bits, that larg
 }  # fmt: skip
 OTHER_GPU = 2e13
 REACHED = 0.4  # of what large products reach, the share that a transformer of small matrices does
-FASTEST, SLOWEST = 0.6, 2.5  # the range: the work may be a little less, and a busy machine much slower
+FASTEST, SLOWEST = 0.35, 2.5  # the range: completions may end early, and a busy machine is much slower
 PRODUCT_SIZE, PRODUCTS = 384, 40
 
 

@@ -57,12 +57,7 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
     Raises:
         InvalidConfig: with every problem at once, each naming its field.
     """
-    data = base.model_dump(mode="json")
-    for field, value in values.items():
-        if field == "rewards":
-            data["rewards"] = [_reward_data(reward) for reward in value or []]
-        else:
-            _set(data, field, _from_text(field, value))
+    data = _data_of(values, base)
     problems: list[Problem] = []
     config = None
     try:
@@ -73,6 +68,15 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
     if problems or config is None:
         raise InvalidConfig(problems)
     return config
+
+
+def without_disk(values: Mapping[str, Any], base: RunConfig) -> RunConfig:
+    """Like `config_of`, but models and files that are not there are no problem.
+
+    Raises:
+        InvalidConfig: with every problem of the values themselves.
+    """
+    return config_io.from_dict(_data_of(values, base))
 
 
 def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]:
@@ -168,6 +172,17 @@ def reward_kinds() -> list[dict[str, Any]]:
         }
         for choice in catalog.REWARDS
     ]
+
+
+def _data_of(values: Mapping[str, Any], base: RunConfig) -> dict[str, Any]:
+    """Form values as the data of a configuration; what the form does not show comes from `base`."""
+    data = base.model_dump(mode="json")
+    for field, value in values.items():
+        if field == "rewards":
+            data["rewards"] = [_reward_data(reward) for reward in value or []]
+        else:
+            _set(data, field, _from_text(field, value))
+    return data
 
 
 def _annotation(field: str) -> Any:

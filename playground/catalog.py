@@ -310,49 +310,6 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
         raise InvalidConfig(problems)
 
 
-def located(config: RunConfig) -> RunConfig:
-    """The same configuration with whole paths where it names files here: a worker runs in a folder of its own."""
-    paths = {
-        source: os.path.abspath(os.path.expanduser(source)) for source in (config.model.source, config.prompts.source)
-    }
-    known = [item.name for item in (*MODELS, *PROMPT_SETS)]
-    here = {source: path for source, path in paths.items() if source not in known and os.path.exists(path)}
-    changes = {
-        name: part.model_copy(update={"source": here[part.source]})
-        for name, part in (("model", config.model), ("prompts", config.prompts))
-        if part.source in here
-    }
-    return config.model_copy(update=changes) if changes else config
-
-
-def prompts_problem(prompts: PromptsConfig) -> Problem | None:
-    """Why a prompt source cannot be there, as far as names and the disk tell; nothing is read. None if it may be."""
-    source, known = prompts.source, [item.name for item in PROMPT_SETS]
-    if source in known:
-        return None
-    if source == TYPED:
-        few = len({text.strip() for text in prompts.typed} - {""}) < 2
-        return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
-    path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
-    if tables.kind_of(source):
-        if os.path.isdir(path):
-            return Problem("prompts.source", f"{source} is a folder. Name a file in it.")
-        if not os.path.isfile(path):
-            return Problem("prompts.source", f"There is no file {source}.")
-        if os.path.getsize(path) > tables.MAX_FILE_BYTES:
-            limit = f"{tables.MAX_FILE_BYTES // 1_000_000} MB"
-            return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
-        return None
-    if os.path.isdir(path) or (hub.repository(source) and not source.startswith("pocket/")):
-        return None
-    kinds = ", ".join(tables.KINDS)
-    return Problem(
-        "prompts.source",
-        f"{unknown('prompt set', source, known)} Or give a file ({kinds}), the id of a dataset as owner/name, its "
-        "folder, or `typed`.",
-    )
-
-
 def check_reward_training(config: RewardTrainingConfig) -> None:
     """What can be seen before a reward model is trained: is the base there, do the pairs exist and begin as pairs?
 
@@ -381,6 +338,34 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
         problems.append(Problem("pairs.prompts", unknown("prompt set", prompts, sets)))
     if problems:
         raise InvalidConfig(problems)
+
+
+def prompts_problem(prompts: PromptsConfig) -> Problem | None:
+    """Why a prompt source cannot be there, as far as names and the disk tell; nothing is read. None if it may be."""
+    source, known = prompts.source, [item.name for item in PROMPT_SETS]
+    if source in known:
+        return None
+    if source == TYPED:
+        few = len({text.strip() for text in prompts.typed} - {""}) < 2
+        return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
+    path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
+    if tables.kind_of(source):
+        if os.path.isdir(path):
+            return Problem("prompts.source", f"{source} is a folder. Name a file in it.")
+        if not os.path.isfile(path):
+            return Problem("prompts.source", f"There is no file {source}.")
+        if os.path.getsize(path) > tables.MAX_FILE_BYTES:
+            limit = f"{tables.MAX_FILE_BYTES // 1_000_000} MB"
+            return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
+        return None
+    if os.path.isdir(path) or (hub.repository(source) and not source.startswith("pocket/")):
+        return None
+    kinds = ", ".join(tables.KINDS)
+    return Problem(
+        "prompts.source",
+        f"{unknown('prompt set', source, known)} Or give a file ({kinds}), the id of a dataset as owner/name, its "
+        "folder, or `typed`.",
+    )
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -65,10 +65,7 @@ class RewardModel:
             RewardNotFinite: the model gave infinity or not a number.
         """
         return self.scores(
-            [
-                self.format.encoded(prompt, completion)
-                for prompt, completion in zip(prompts, completions, strict=True)
-            ]
+            [self.format.encoded(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
         )
 
     def scores(self, examples: Sequence[Encoded]) -> list[float]:
@@ -100,7 +97,10 @@ class RewardModel:
         pad = _pad_id(self.network, examples)
         padded = [example.ids + [pad] * (longest - len(example.ids)) for example in examples]
         lengths = torch.tensor([len(example.ids) for example in examples])
-        inputs = {"input_ids": torch.tensor(padded), "attention_mask": (torch.arange(longest) < lengths[:, None]).long()}
+        inputs = {
+            "input_ids": torch.tensor(padded),
+            "attention_mask": (torch.arange(longest) < lengths[:, None]).long(),
+        }
         if self._typed:
             types = [example.types + [0] * (longest - len(example.types)) for example in examples]
             inputs["token_type_ids"] = torch.tensor(types)

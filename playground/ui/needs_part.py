@@ -45,11 +45,10 @@ def needs(read: Callable[[], RunConfig], outputs: Path) -> Any:
 
 def model_choices(outputs: Path) -> list[tuple[str, str]]:
     """What the model picker offers: models that ship, models of the hub, and those that runs here have used."""
-    ships = [(f"{model.label}, {model.size.partition(',')[0]}, ships with the playground", model.name)
-             for model in catalog.MODELS]  # fmt: skip
-    suggested = [(f"{model.label}, {model.size}, from the hub", model.name) for model in catalog.CURATED]
+    ships = [(f"{model.label} (ships with it)", model.name) for model in catalog.MODELS]
+    suggested = [(f"{model.label} (hub, {model.download_mb:,} MB)", model.name) for model in catalog.CURATED]
     offered = {name for _, name in (*ships, *suggested)}
-    used = [(f"{name}, used before", name) for name in used_models.names(outputs) if name not in offered]
+    used = [(f"{name} (used before)", name) for name in used_models.names(outputs) if name not in offered]
     return [*ships, *used, *suggested]
 
 

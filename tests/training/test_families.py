@@ -1,9 +1,12 @@
 """Nobody's model needs a change in our code: every family trains, is saved, comes back, and pads without a trace."""
 
+import json
+
 import pytest
 import torch
 
 from playground.config_io import from_dict
+from playground.errors import InvalidConfig, ModelNotFound
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.training import loading

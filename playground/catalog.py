@@ -255,9 +255,7 @@ def needs(config: RunConfig, outputs: Path | None = None) -> list[Need]:
         Need("model.source", model.source, model.revision, "policy", lambda: model_folder(model.source, model.revision))
     ]
     if reference != START:
-        found.append(
-            Need("reference.source", reference, None, "policy", lambda: reference_folder(reference, outputs))
-        )
+        found.append(Need("reference.source", reference, None, "policy", lambda: reference_folder(reference, outputs)))
     for field, specs in (("rewards", config.rewards), ("judges", config.judges)):
         for number, spec in enumerate(specs):
             if isinstance(spec, ModelReward):
@@ -310,34 +308,19 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
         raise InvalidConfig(problems)
 
 
-def check_reward_training(config: RewardTrainingConfig) -> None:
-    """What can be seen before a reward model is trained: is the base there, do the pairs exist and begin as pairs?
-
-    Raises:
-        InvalidConfig: with every problem, each naming its field.
-    """
-    problems = []
-    for field, name in (("base", config.base), ("pairs.writer", config.pairs.writer)):
-        try:
-            if name is not None:
-                use: Use = "reward" if field == "base" else "policy"
-                model_folder(name, config.revision if field == "base" else None, use)
-        except ModelNotFound as error:
-            problems.append(Problem(field, str(error)))
-    source, known = config.pairs.source, [item.name for item in ANNOTATORS]
-    if preferences.is_file_name(source):
-        try:
-            preferences.check_file(source)
-        except PairsUnusable as error:
-            problems.append(Problem("pairs.source", str(error).removeprefix("pairs.source: ")))
-    elif source not in known and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
-        ways = "A .jsonl, .jsonl.gz or .csv file or the id of a dataset (owner/name) works too."
-        problems.append(Problem("pairs.source", f"{unknown('annotator', source, known)} {ways}"))
-    prompts, sets = config.pairs.prompts, [item.name for item in PROMPT_SETS]
-    if prompts and prompts not in sets:
-        problems.append(Problem("pairs.prompts", unknown("prompt set", prompts, sets)))
-    if problems:
-        raise InvalidConfig(problems)
+def located(config: RunConfig) -> RunConfig:
+    """The same configuration with whole paths where it names files here: a worker runs in a folder of its own."""
+    paths = {
+        source: os.path.abspath(os.path.expanduser(source)) for source in (config.model.source, config.prompts.source)
+    }
+    known = [item.name for item in (*MODELS, *PROMPT_SETS)]
+    here = {source: path for source, path in paths.items() if source not in known and os.path.exists(path)}
+    changes = {
+        name: part.model_copy(update={"source": here[part.source]})
+        for name, part in (("model", config.model), ("prompts", config.prompts))
+        if part.source in here
+    }
+    return config.model_copy(update=changes) if changes else config
 
 
 def prompts_problem(prompts: PromptsConfig) -> Problem | None:
@@ -366,6 +349,36 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
         f"{unknown('prompt set', source, known)} Or give a file ({kinds}), the id of a dataset as owner/name, its "
         "folder, or `typed`.",
     )
+
+
+def check_reward_training(config: RewardTrainingConfig) -> None:
+    """What can be seen before a reward model is trained: is the base there, do the pairs exist and begin as pairs?
+
+    Raises:
+        InvalidConfig: with every problem, each naming its field.
+    """
+    problems = []
+    for field, name in (("base", config.base), ("pairs.writer", config.pairs.writer)):
+        try:
+            if name is not None:
+                use: Use = "reward" if field == "base" else "policy"
+                model_folder(name, config.revision if field == "base" else None, use)
+        except ModelNotFound as error:
+            problems.append(Problem(field, str(error)))
+    source, known = config.pairs.source, [item.name for item in ANNOTATORS]
+    if preferences.is_file_name(source):
+        try:
+            preferences.check_file(source)
+        except PairsUnusable as error:
+            problems.append(Problem("pairs.source", str(error).removeprefix("pairs.source: ")))
+    elif source not in known and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
+        ways = "A .jsonl, .jsonl.gz or .csv file or the id of a dataset (owner/name) works too."
+        problems.append(Problem("pairs.source", f"{unknown('annotator', source, known)} {ways}"))
+    prompts, sets = config.pairs.prompts, [item.name for item in PROMPT_SETS]
+    if prompts and prompts not in sets:
+        problems.append(Problem("pairs.prompts", unknown("prompt set", prompts, sets)))
+    if problems:
+        raise InvalidConfig(problems)
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

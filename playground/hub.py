@@ -55,7 +55,7 @@ class HubFacts:
     chat_template: bool
 
 
-_asked_before: dict[tuple[str, str | None, Use], tuple[float, "HubFacts | ModelNotFound"]] = {}
+_asked_before: dict[tuple[str, str | None, Use], tuple[float, HubFacts | ModelNotFound]] = {}
 
 
 def repository(source: str) -> str | None:
@@ -76,7 +76,11 @@ def cache_folder() -> Path:
     home = os.environ.get("HF_HOME") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
     )
-    return Path(os.path.expanduser(os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or os.path.join(home, "hub")))
+    return Path(
+        os.path.expanduser(
+            os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or os.path.join(home, "hub")
+        )
+    )
 
 
 def cached(source: str, revision: str | None = None) -> Path | None:
@@ -220,7 +224,7 @@ class _Counter:
 
         counter = self
 
-        class Bar(tqdm):  # type: ignore[type-arg,misc]
+        class Bar(tqdm):
             def __init__(self, *args: Any, **kwargs: Any) -> None:
                 self.counts = kwargs.get("name") == "huggingface_hub.snapshot_download"
                 super().__init__(*args, **{**kwargs, "disable": True})
@@ -321,7 +325,9 @@ def _told(name: str, revision: str | None) -> Iterator[None]:
             "login`."
         ) from None
     except errors.RevisionNotFoundError:
-        raise ModelNotFound(f"{name} has no revision `{revision}`: leave model.revision empty for the newest.") from None
+        raise ModelNotFound(
+            f"{name} has no revision `{revision}`: leave model.revision empty for the newest."
+        ) from None
     except errors.EntryNotFoundError:
         raise ModelNotFound(f"{name} has no config.json on the hub: it is not a model for this tool.") from None
     except (errors.HTTPError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Model folders made of nothing: a configuration, a safetensors file with zeros, a tokenizer. Enough to be looked at."""
+"""Model folders made of nothing: a configuration, a safetensors file with zeros, a tokenizer. Enough to look at."""
 
 from __future__ import annotations
 

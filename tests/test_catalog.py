@@ -90,7 +90,7 @@ def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path: Path) -> Non
     assert catalog.model_folder(str(adapter)) == adapter
     assert catalog.files(adapter).architecture.hidden_size == 8
     (base / "config.json").unlink()
-    with pytest.raises(ModelNotFound, match="belongs to another model.*it has no config.json"):
+    with pytest.raises(ModelNotFound, match=r"belongs to another model.*it has no config\.json"):
         catalog.model_folder(str(adapter))
 
 

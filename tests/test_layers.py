@@ -150,7 +150,20 @@ def of(*components: str) -> list[str]:
 
 
 def test_the_light_half_loads_neither_models_nor_the_page() -> None:
-    names = of("errors", "config", "config_io", "engines", "exports", "catalog", "estimates", "hub", "rewards", "runs", "insight", "cli")
+    names = of(
+        "errors",
+        "config",
+        "config_io",
+        "engines",
+        "exports",
+        "catalog",
+        "estimates",
+        "hub",
+        "rewards",
+        "runs",
+        "insight",
+        "cli",
+    )
     assert len(names) > 10
     loaded = loaded_after_importing(names)
     assert set(names) <= loaded

@@ -272,7 +272,9 @@ def _advice(config: RunConfig, found: Measures, longest: Lengths, device: Device
     smaller = "choose a smaller model"
     if best[0] >= now * 0.95:
         return f"No setting makes this model fit: {smaller}."
-    fits = "may just fit" if best[0] <= device.free_bytes else f"is not enough by itself: {smaller}, or free some memory"
+    fits = (
+        "may just fit" if best[0] <= device.free_bytes else f"is not enough by itself: {smaller}, or free some memory"
+    )
     return f"{best[1]}: that needs about {best[0] / GB:.1f} instead of {now / GB:.1f} GB, which {fits}."
 
 
@@ -305,10 +307,14 @@ def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
     if ppo.batch_size % 2 == 0 and ppo.minibatch_size % 2 == 0 and ppo.batch_size > 2:
         micro = next(n for n in range(ppo.micro_batch_size, 0, -1) if (ppo.minibatch_size // 2) % n == 0)
         half_batch = {"batch_size": ppo.batch_size // 2, "minibatch_size": ppo.minibatch_size // 2}
-        yield f"Halve ppo.batch_size to {ppo.batch_size // 2} (and ppo.minibatch_size with it)", _with(
-            config, ppo={**half_batch, "micro_batch_size": micro}
+        yield (
+            f"Halve ppo.batch_size to {ppo.batch_size // 2} (and ppo.minibatch_size with it)",
+            _with(config, ppo={**half_batch, "micro_batch_size": micro}),
         )
-    least = {"ppo": {"micro_batch_size": 1}, "model": {"adapter": lora, "quantization": "nf4", "critic": "shared"}}
+    least: dict[str, dict[str, Any]] = {
+        "ppo": {"micro_batch_size": 1},
+        "model": {"adapter": lora, "quantization": "nf4", "critic": "shared"},
+    }
     yield "Set ppo.micro_batch_size to 1 and train with LoRA beside nf4 weights", _with(config, **least)
 
 

@@ -267,9 +267,7 @@ def saved(model: Architecture, form: Form, rows: int, lengths: Lengths) -> list[
     return parts
 
 
-def passing(
-    model: Architecture, form: Form, rows: int, lengths: Lengths, role: Role = "reference"
-) -> Part:
+def passing(model: Architecture, form: Form, rows: int, lengths: Lengths, role: Role = "reference") -> Part:
     """What a forward pass without gradients holds: the tensors of one layer."""
     tokens = rows * max(1, lengths.both - 1)
     each = form.frozen_bytes

@@ -34,4 +34,6 @@ def names(outputs: Path) -> list[str]:
     except (OSError, ValueError):
         return []
     texts = [name for name in known if isinstance(name, str) and len(name) <= 300] if isinstance(known, list) else []
-    return [name for name in texts if not os.path.isabs(os.path.expanduser(name)) or os.path.isdir(os.path.expanduser(name))]
+    return [
+        name for name in texts if not os.path.isabs(os.path.expanduser(name)) or os.path.isdir(os.path.expanduser(name))
+    ]

@@ -70,7 +70,9 @@ def device_picker(value: Any, elem_id: str) -> gr.Dropdown:
     """The picker of the device: what this machine has."""
     there = devices.available()
     choices = [("Auto: the first GPU, else the processor", "auto")]
-    choices += [(f"{device.name}: {device.label}, {device.total_bytes / 2**30:.0f} GB", device.name) for device in there]
+    choices += [
+        (f"{device.name}: {device.label}, {device.total_bytes / 2**30:.0f} GB", device.name) for device in there
+    ]
     return gr.Dropdown(
         choices, value=value, label=form.LABELS["device"], info=form.KNOBS["device"]["help"], allow_custom_value=True,
         elem_id=elem_id,

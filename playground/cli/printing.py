@@ -168,13 +168,13 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
     if as_json:
         print_json(found.to_json())
         return
-    kinds = list(dict.fromkeys(kind for row in found.rows for kind in row.kinds))
+    kinds = list(dict.fromkeys(kind for role in found.rows for kind in role.kinds))
     table = Table("Role", *kinds, "GB", box=None, pad_edge=False)
-    for row in found.rows:
-        sizes = [f"{row.kinds[kind] / 1e9:.2f}" if kind in row.kinds else "" for kind in kinds]
-        _row(table, row.role, *sizes, f"{row.total / 1e9:.2f}")
-    _row(table, "libraries", *[""] * len(kinds), f"{found.libraries / 1e9:.2f}")
-    _console().print(table)
+    for role in found.rows:
+        sizes = [f"{role.kinds[kind] / 1e9:.2f}" if kind in role.kinds else "" for kind in kinds]
+        add_row(table, role.role, *sizes, f"{role.total / 1e9:.2f}")
+    add_row(table, "libraries", *[""] * len(kinds), f"{found.libraries / 1e9:.2f}")
+    console().print(table)
     device = found.device
     print(f"{found.total / 1e9:.1f} GB at the fullest moment ({found.moment}); {device.label} ({device.name}) has "
           f"{device.free_bytes / 1e9:.1f} of {device.total_bytes / 1e9:.1f} GB free.")  # fmt: skip

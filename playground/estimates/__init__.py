@@ -311,11 +311,9 @@ def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
             f"Halve ppo.batch_size to {ppo.batch_size // 2} (and ppo.minibatch_size with it)",
             _with(config, ppo={**half_batch, "micro_batch_size": micro}),
         )
-    least: dict[str, dict[str, Any]] = {
-        "ppo": {"micro_batch_size": 1},
-        "model": {"adapter": lora, "quantization": "nf4", "critic": "shared"},
-    }
-    yield "Set ppo.micro_batch_size to 1 and train with LoRA beside nf4 weights", _with(config, **least)
+    frozen = {"adapter": lora, "quantization": "nf4", "critic": "shared"}
+    least = _with(config, ppo={"micro_batch_size": 1}, model=frozen)
+    yield "Set ppo.micro_batch_size to 1 and train with LoRA beside nf4 weights", least
 
 
 def _with(config: RunConfig, **parts: dict[str, Any]) -> RunConfig:

@@ -40,6 +40,7 @@ SAVED: dict[str, tuple[tuple[float, float, float], ...]] = {
     "phi": ((7, 5, 0), (7, 5, 0), (5.5, 2.5, 0), (5.5, 2.5, 0)),
     "opt": ((8, 1, 0), (8, 1, 0), (6, 0.5, 0), (6, 1, 0)),
 }
+EAGER_SCORES = {"gpt_neo": 1}  # its attention keeps its scores: so many units for each head and position
 LIKE_LLAMA = ("mistral", "qwen2", "smollm3", "gemma")
 # units of 4 bytes for each logit of a micro-batch's completion tokens, at the worst moment:
 LEARNING_LOGITS = 5.0  # the logits, the gradient of the chosen ones, and three steps of the one of the log-sum-exp
@@ -255,6 +256,7 @@ def saved(model: Architecture, form: Form, rows: int, lengths: Lengths) -> list[
     wide = max(1.0, model.heads * model.head_size / model.hidden_size)  # heads may be wider than the hidden state
     keys = model.kv_heads * model.head_size
     units = per_hidden * model.hidden_size * wide + per_mlp * model.intermediate_size + per_key * keys
+    units += EAGER_SCORES.get(kind, 0) * model.heads * (lengths.both - 1)
     tokens = rows * (lengths.both - 1)
     size = tokens * model.layers * units * FP32
     parts = [Part("policy", "activations", size, tokens * model.intermediate_size * FP32)]

@@ -1,33 +1,37 @@
 """What a user can pick: presets, models, prompt sets and rewards, each with one line of help.
 
-Knows names, files and words; loads no model. The page, the command line and the worker ask here.
+Knows names, files and words; loads no model. The page, the command line and the worker ask here. A model is one that
+ships with the playground, a local folder, or an id of the hub, which a run downloads first where it is not here yet.
 """
 
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import os
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import config_io, engines, preferences, tables
+from playground import config_io, engines, hub, model_files, preferences, tables
 from playground.config import RUN_ID, ModelReward, PromptsConfig, RewardTrainingConfig, RunConfig
-from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, Problem
+from playground.curated import CURATED
+from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, PairsUnusable, Problem
+from playground.model_files import ModelFiles, Use
 from playground.pocket import annotators
 
 PROJECT = Path(__file__).resolve().parents[1]
 PRESETS = PROJECT / "presets"
+MODEL_PRESETS = PRESETS / "models"  # one for each suggested model of the hub
 POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
+ADAPTER_CONFIG = "adapter_config.json"  # a folder that has it holds what LoRA learned, and names its base
 START = "start"  # the reference that is the model before training
+TYPED = "typed"  # the prompt source that is typed into the configuration
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
 REWARD_CARD = "reward.json"  # written last: a reward model is complete once it is there
-TYPED = "typed"  # the prompt source that is typed into the configuration
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")  # owner/name
 
 
 class Choice(NamedTuple):
@@ -89,6 +93,12 @@ def preset_names() -> list[str]:
     return [name for name in PRESET_ORDER if name in names] + sorted(names - set(PRESET_ORDER))
 
 
+def model_preset_names() -> list[str]:
+    """Names of the presets of suggested hub models, in the order in which the models are suggested."""
+    names = {path.stem for path in MODEL_PRESETS.glob("*.yaml")}
+    return [model.preset for model in CURATED if model.preset in names]
+
+
 def preset(name: str) -> RunConfig:
     """The configuration of a preset.
 
@@ -104,30 +114,27 @@ def preset_path(name: str) -> Path:
     Raises:
         InvalidConfig: if there is neither a preset nor a file of that name.
     """
-    known = preset_names()
-    if name in known:
+    if name in preset_names():
         return PRESETS / f"{name}.yaml"
+    if name in model_preset_names():
+        return MODEL_PRESETS / f"{name}.yaml"
     path = Path(name)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         return path
-    raise InvalidConfig([Problem("preset", unknown("preset", name, known))])
+    raise InvalidConfig([Problem("preset", unknown("preset", name, [*preset_names(), *model_preset_names()]))])
 
 
-def model_folder(source: str, revision: str | None = None) -> Path:
-    """The folder that holds a model: a shipped one by name, or a local path with config.json and safetensors.
+def model_folder(source: str, revision: str | None = None, use: Use = "policy") -> Path:
+    """The folder that holds a model: a shipped one by name, a local path, or a model of the hub that is in its cache.
+
+    Its files have been checked (see `model_files.inspect`); nothing is downloaded.
 
     Raises:
+        ModelNotHere: a model of the hub that would have to be downloaded (see `fetch`).
         ModelNotFound: with what to do instead.
     """
-    if source in [model.name for model in MODELS]:
-        return POCKET_MODELS / source
-    folder = Path(os.path.expanduser(source))
-    if not os.path.isdir(folder):
-        hint = unknown("model", source, [model.name for model in MODELS])
-        raise ModelNotFound(f"{hint} A path of a local model folder works too.")
-    missing = missing_files(folder)
-    if missing:
-        raise ModelNotFound(f"The folder {source} is not a model this tool can load: it has no {', '.join(missing)}.")
+    folder = _folder(source, revision)
+    files(folder, use)
     return folder
 
 
@@ -136,11 +143,44 @@ def is_hub_id(source: str) -> bool:
     return source not in [model.name for model in MODELS] and not os.path.isdir(os.path.expanduser(source))
 
 
-def missing_files(folder: Path) -> list[str]:
-    """Names of the files that a model folder needs and this one does not have."""
-    config = "adapter_config.json" if (folder / "adapter_config.json").is_file() else "config.json"  # of peft
-    missing = [name for name in (config, "tokenizer.json") if not (folder / name).is_file()]
-    return missing if list(folder.glob("*.safetensors")) else [*missing, "model.safetensors"]
+def files(folder: Path, use: Use = "policy") -> ModelFiles:
+    """What a model folder holds; of an adapter, what its base holds.
+
+    Raises:
+        ModelNotHere, ModelNotFound: see `model_folder`.
+    """
+    if not (folder / ADAPTER_CONFIG).is_file() or (folder / "config.json").is_file():
+        return model_files.inspect(folder, use)
+    facts = model_files.read_json(folder / ADAPTER_CONFIG)
+    base = facts.get("base_model_name_or_path")
+    if not isinstance(base, str) or not base or Path(os.path.expanduser(base)) == folder:
+        raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to.")
+    if not (folder / "adapter_model.safetensors").is_file():
+        raise ModelNotFound(f"The adapter in {folder} has no adapter_model.safetensors: copy or save it again.")
+    try:
+        return model_files.inspect(_folder(base, facts.get("revision")), use)
+    except ModelNotFound as error:
+        raise type(error)(f"The adapter in {folder} belongs to another model. {error}") from None
+
+
+def _folder(source: str, revision: str | None) -> Path:
+    if source in [model.name for model in MODELS]:
+        return POCKET_MODELS / source
+    folder = Path(os.path.expanduser(source))
+    if os.path.isdir(folder):
+        return folder
+    if hub.repository(source) is None:
+        hint = unknown("model", source, [model.name for model in (*MODELS, *CURATED)])
+        raise ModelNotFound(f"{hint} The path of a model folder and an id of the hub (owner/name) work too.")
+    cached = hub.cached(source, revision)
+    if cached is not None:
+        return cached
+    if hub.offline():
+        raise ModelNotHere(
+            f"{source} is neither a folder nor in the hub's cache on this machine, and HF_HUB_OFFLINE forbids to "
+            "download it: choose a model that is here, or start without HF_HUB_OFFLINE."
+        )
+    raise ModelNotHere(f"{source} is not on this machine yet: a run downloads it first.")
 
 
 def reference_folder(source: str, outputs: Path | None) -> Path:
@@ -154,6 +194,8 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
     if saved is None or not saved.is_dir():
         try:
             return model_folder(source)
+        except ModelNotHere:
+            raise
         except ModelNotFound as error:
             hint = "`start` is the model before training; the name of a run in the outputs folder works too."
             raise ModelNotFound(f"{error} {hint}") from None
@@ -193,13 +235,57 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
             return folder
         if folder.is_dir():
             raise ModelNotFound(f"The reward model `{source}` is not complete: its training has not ended well yet.")
-    if os.path.isdir(os.path.expanduser(source)) or HUB_ID.fullmatch(source):
-        return model_folder(source, revision)
+    if os.path.isdir(os.path.expanduser(source)) or hub.repository(source):
+        return model_folder(source, revision, "reward")
     known = [item.name for item in reward_models(outputs)]
     ways = "Give the id of a model on the hub (owner/name), a model folder, or train one with `reward-train`."
     if not known:
         raise ModelNotFound(f"There is no reward model `{source[:80]}`, and none was trained here yet. {ways}")
     raise ModelNotFound(f"{unknown('reward model', source, known)} {ways}")
+
+
+class Need(NamedTuple):
+    """One model that a run needs: the field that names it, what it is for, how its folder is found, its reward."""
+
+    field: str
+    source: str
+    revision: str | None
+    use: Use
+    folder: Callable[[], Path]
+    reward: ModelReward | None = None
+
+
+def needs(config: RunConfig, outputs: Path | None = None) -> list[Need]:
+    """Every model that a configuration names: policy, reference, learned rewards and judges."""
+    model, reference = config.model, config.reference.source
+    found = [
+        Need("model.source", model.source, model.revision, "policy", lambda: model_folder(model.source, model.revision))
+    ]
+    if reference != START:
+        found.append(Need("reference.source", reference, None, "policy", lambda: reference_folder(reference, outputs)))
+    for field, specs in (("rewards", config.rewards), ("judges", config.judges)):
+        for number, spec in enumerate(specs):
+            if isinstance(spec, ModelReward):
+                find = functools.partial(reward_model_folder, spec.source, spec.revision, outputs)
+                found.append(Need(f"{field}.{number}.source", spec.source, spec.revision, "reward", find, spec))
+    return found
+
+
+def fetch(config: RunConfig, outputs: Path | None, progress: Callable[[str], None] = lambda text: None) -> None:
+    """Download the models of the hub that a run needs and that are not here yet; for the worker.
+
+    Args:
+        progress: see `hub.snapshot`; may raise to break off.
+
+    Raises:
+        ModelNotFound: if one cannot be had, or turns out to be one that cannot be loaded here.
+    """
+    for need in needs(config, outputs):
+        try:
+            need.folder()
+        except ModelNotHere:
+            hub.snapshot(need.source, need.revision, progress, need.use)
+            need.folder()
 
 
 def check(config: RunConfig, outputs: Path | None = None) -> None:
@@ -212,27 +298,20 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
         InvalidConfig: with every problem, each naming its field.
     """
     problems = []
-    try:
-        model_folder(config.model.source)
-    except ModelNotFound as error:
-        problems.append(Problem("model.source", str(error)))
-    if config.reference.source != START:
+    for need in needs(config, outputs):
         try:
-            reference_folder(config.reference.source, outputs)
+            need.folder()
+        except ModelNotHere as error:
+            if hub.offline():  # else the run downloads it
+                problems.append(Problem(need.field, str(error)))
         except ModelNotFound as error:
-            problems.append(Problem("reference.source", str(error)))
+            problems.append(Problem(need.field, str(error)))
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
     text = config.evaluation.text
     if text not in (None, *HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
-        problems.append(
-            Problem(
-                "evaluation.text",
-                f"There is no file {text}. Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, "
-                "or nothing.",
-            )
-        )
-    problems += _reward_problems(config, outputs)
+        ways = f"Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, or nothing."
+        problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     if config.engine == "trl":
         reason = engines.availability()
         problems += [Problem("engine", reason)] if reason else engines.unsupported(config)
@@ -273,7 +352,7 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
             limit = f"{tables.MAX_FILE_BYTES // 1_000_000} MB"
             return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
         return None
-    if os.path.isdir(path) or (HUB_ID.fullmatch(source) and not source.startswith("pocket/")):
+    if os.path.isdir(path) or (hub.repository(source) and not source.startswith("pocket/")):
         return None
     kinds = ", ".join(tables.KINDS)
     return Problem(
@@ -293,7 +372,8 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
     for field, name in (("base", config.base), ("pairs.writer", config.pairs.writer)):
         try:
             if name is not None:
-                model_folder(name, config.revision if field == "base" else None)
+                use: Use = "reward" if field == "base" else "policy"
+                model_folder(name, config.revision if field == "base" else None, use)
         except ModelNotFound as error:
             problems.append(Problem(field, str(error)))
     source, known = config.pairs.source, [item.name for item in ANNOTATORS]
@@ -302,7 +382,7 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
             preferences.check_file(source)
         except PairsUnusable as error:
             problems.append(Problem("pairs.source", str(error).removeprefix("pairs.source: ")))
-    elif source not in known and not HUB_ID.fullmatch(source) and not os.path.isdir(os.path.expanduser(source)):
+    elif source not in known and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
         ways = "A .jsonl, .jsonl.gz or .csv file or the id of a dataset (owner/name) works too."
         problems.append(Problem("pairs.source", f"{unknown('annotator', source, known)} {ways}"))
     prompts, sets = config.pairs.prompts, [item.name for item in PROMPT_SETS]
@@ -310,22 +390,6 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
         problems.append(Problem("pairs.prompts", unknown("prompt set", prompts, sets)))
     if problems:
         raise InvalidConfig(problems)
-
-
-def _reward_problems(config: RunConfig, outputs: Path | None) -> list[Problem]:
-    """Learned rewards and judges that name nothing we could load. A hub id is believed; it is looked up on loading."""
-    problems = []
-    for field, specs in (("rewards", config.rewards), ("judges", config.judges)):
-        for number, spec in enumerate(specs):
-            if not isinstance(spec, ModelReward):
-                continue
-            if HUB_ID.fullmatch(spec.source) and not os.path.isdir(os.path.expanduser(spec.source)):
-                continue
-            try:
-                reward_model_folder(spec.source, spec.revision, outputs)
-            except ModelNotFound as error:
-                problems.append(Problem(f"{field}.{number}.source", str(error)))
-    return problems
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

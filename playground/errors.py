@@ -55,6 +55,10 @@ class ModelNotFound(PlaygroundError):
     """A model source that is neither shipped, nor a usable local folder."""
 
 
+class ModelNotHere(ModelNotFound):
+    """A model of the hub that is not in its cache on this machine: it would have to be downloaded first."""
+
+
 class PromptsUnusable(PlaygroundError):
     """A prompt source that cannot be read, is empty, or does not fit the model's context."""
 

@@ -10,17 +10,11 @@ import pytest
 from playground import catalog, config_io
 from playground.config import REWARD_CLASSES, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound
+from tests.model_folders import hub_cache, model_folder, write_json
 
 
 def config_with(**changes: object) -> RunConfig:
     return config_io.from_dict({"rewards": [{"kind": "length"}], **changes})
-
-
-def model_files(folder: Path) -> Path:
-    folder.mkdir()
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        (folder / name).touch()
-    return folder
 
 
 def test_the_presets_come_in_teaching_order() -> None:
@@ -82,18 +76,79 @@ def test_an_unknown_preset_is_refused_with_a_suggestion(name: str, message: str)
 
 
 def test_a_local_model_folder_is_used_as_it_is(tmp_path: Path) -> None:
-    folder = model_files(tmp_path / "mine")
+    folder = model_folder(tmp_path / "mine")
     assert catalog.model_folder(str(folder)) == folder
     catalog.check(config_with(model={"source": str(folder)}))
 
 
-@pytest.mark.parametrize("missing", ["config.json", "tokenizer.json", "model.safetensors"])
-def test_a_model_folder_without_a_file_is_refused_and_the_file_named(tmp_path: Path, missing: str) -> None:
-    folder = model_files(tmp_path / "mine")
-    (folder / missing).unlink()
-    assert catalog.missing_files(folder) == [missing]
-    with pytest.raises(ModelNotFound, match=f"it has no {missing}"):
-        catalog.model_folder(str(folder))
+def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path: Path) -> None:
+    base, adapter = model_folder(tmp_path / "base"), tmp_path / "adapter"
+    adapter.mkdir()
+    write_json(adapter / "adapter_config.json", {"base_model_name_or_path": str(base)})
+    with pytest.raises(ModelNotFound, match=r"has no adapter_model\.safetensors"):
+        catalog.model_folder(str(adapter))
+    (adapter / "adapter_model.safetensors").touch()
+    assert catalog.model_folder(str(adapter)) == adapter
+    assert catalog.files(adapter).architecture.hidden_size == 8
+    (base / "config.json").unlink()
+    with pytest.raises(ModelNotFound, match=r"belongs to another model.*it has no config\.json"):
+        catalog.model_folder(str(adapter))
+
+
+def test_a_model_of_the_hub_is_found_in_its_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    folder = model_folder(hub_cache(tmp_path, "someone/tiny"))
+    assert catalog.model_folder("someone/tiny") == folder
+    catalog.check(config_with(model={"source": "someone/tiny"}))
+
+
+def test_a_model_that_must_be_downloaded_is_refused_only_where_that_is_forbidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    config = config_with(
+        model={"source": "gpt2"}, reference={"source": "someone/other"},
+        rewards=[{"kind": "model", "source": "someone/scorer"}],
+    )  # fmt: skip
+    with pytest.raises(InvalidConfig, match="HF_HUB_OFFLINE forbids to download it") as caught:
+        catalog.check(config)
+    assert [problem.field for problem in caught.value.problems] == [
+        "model.source", "reference.source", "rewards.0.source",
+    ]  # fmt: skip
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.delenv("TRANSFORMERS_OFFLINE")
+    catalog.check(config)
+
+
+def test_what_a_run_needs_and_is_not_here_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    asked: list[tuple[str, str | None, str]] = []
+
+    def snapshot(source: str, revision: str | None, progress: object, use: str) -> None:
+        asked.append((source, revision, use))
+        model_folder(hub_cache(tmp_path, source, revision=revision or "main"))
+
+    monkeypatch.setattr(catalog.hub, "snapshot", snapshot)
+    config = config_with(
+        model={"source": "someone/tiny", "revision": "v1"}, judges=[{"kind": "model", "source": "someone/judge"}]
+    )
+    catalog.fetch(config, None)
+    catalog.fetch(config, None)
+    catalog.fetch(config_with(), None)
+    assert asked == [("someone/tiny", "v1", "policy"), ("someone/judge", None, "reward")]
+
+
+def test_the_presets_of_suggested_models_are_complete_and_named_by_their_model() -> None:
+    assert catalog.model_preset_names() == [model.preset for model in catalog.CURATED]
+    assert set(catalog.model_preset_names()).isdisjoint(catalog.preset_names())
+    for model in catalog.CURATED:
+        config = catalog.preset(model.preset)
+        assert (config.name, config.model.source) == (model.preset, model.name)
+        assert config.about.title and config.about.story and config.about.expect
+        assert (config.prompts.template == "chat") == model.chat_template
+        assert catalog.prompts_problem(config.prompts) is None
+        assert len(set(config.prompts.typed)) >= 2 * config.evaluation.num_prompts  # so that some are held out
+        assert (config.model.adapter.kind == "lora") == (model.architecture.parameters > 130_000_000)
 
 
 @pytest.mark.parametrize("source", ["poket-2m", "no/such/folder", "~nobody-of-that-name/x", "x" * 300, "a\0b"])
@@ -155,7 +210,7 @@ def trained(outputs: Path, name: str, trained_at: float = 1.0) -> Path:
 
 def model_files_in(folder: Path) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    return model_files(folder)
+    return model_folder(folder)
 
 
 def test_reward_models_trained_here_are_offered_the_newest_first(tmp_path: Path) -> None:
@@ -172,7 +227,7 @@ def test_reward_models_trained_here_are_offered_the_newest_first(tmp_path: Path)
 
 def test_a_reward_model_is_found_by_name_and_by_folder(tmp_path: Path) -> None:
     folder = trained(tmp_path, "kindness")
-    other = model_files(tmp_path / "elsewhere")
+    other = model_folder(tmp_path / "elsewhere")
     assert catalog.reward_model_folder("kindness", None, tmp_path) == folder
     assert catalog.reward_model_folder(str(other), None, tmp_path) == other
 
@@ -202,8 +257,10 @@ def test_where_nothing_was_trained_yet_the_refusal_says_how(tmp_path: Path) -> N
         catalog.check(config_with(rewards=[{"kind": "model", "source": "kindness"}]), tmp_path)
 
 
-def test_learned_rewards_from_here_a_folder_or_the_hub_pass(tmp_path: Path) -> None:
+def test_learned_rewards_from_here_a_folder_or_the_hub_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained(tmp_path, "kindness")
-    other = model_files(tmp_path / "elsewhere")
-    sources = ["kindness", str(other), "OpenAssistant/reward-model-deberta-v3-large-v2"]
+    other = model_folder(tmp_path / "elsewhere")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    model_folder(hub_cache(tmp_path / "cache", "someone/scorer"), model_type="deberta-v2")
+    sources = ["kindness", str(other), "someone/scorer"]
     catalog.check(config_with(rewards=[{"kind": "model", "source": source} for source in sources]), tmp_path)

@@ -14,6 +14,7 @@ import pytest
 from tests.support import PROJECT
 
 BASE = {"errors", "config", "config_io", "engines", "dialogues", "preferences", "tables", "prompt_texts"}
+SOURCES = {"model_files", "hub", "curated", "devices"}  # what there is to load, and where
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "config": {"config", "errors"},
@@ -23,16 +24,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "prompt_texts": {"tables", "dialogues", "errors"},
     "preferences": {"dialogues", "errors", "tables"},
     "engines": {"config", "errors"},
+    "model_files": {"errors"},
+    "hub": {"model_files", "errors"},
+    "curated": {"model_files"},
+    "devices": set(),
+    "estimates": {"estimates", "catalog", *SOURCES, *BASE},
     "exports": {"exports", "insight", "runs", "catalog", "__init__", *BASE},
     "pocket": {"pocket", "errors"},
     "rewards": {"rewards", "pocket", *BASE},
-    "catalog": {"pocket", *BASE},
+    "catalog": {"pocket", "model_files", "hub", "curated", *BASE},
     "runs": {"runs", "catalog", *BASE},
     "insight": {"insight", "runs", "rewards", "catalog", *BASE},
     "ppo": {"ppo"},
-    "training": {"training", "ppo", "rewards", "pocket", "runs", "catalog", *BASE},
-    "ui": {"ui", "exports", "insight", "rewards", "runs", "catalog", *BASE},
-    "cli": {"cli", "ui", "exports", "insight", "rewards", "runs", "catalog", "pocket", *BASE},
+    "training": {"training", "ppo", "rewards", "pocket", "runs", "catalog", "estimates", *SOURCES, *BASE},
+    "ui": {"ui", "exports", "insight", "rewards", "runs", "catalog", "estimates", *SOURCES, *BASE},
+    "cli": {"cli", "ui", "exports", "insight", "rewards", "runs", "catalog", "estimates", "pocket", *SOURCES, *BASE},
     "__init__": set(),
     "__main__": {"cli"},
     "app": {"ui", "cli", *BASE},
@@ -144,7 +150,20 @@ def of(*components: str) -> list[str]:
 
 
 def test_the_light_half_loads_neither_models_nor_the_page() -> None:
-    names = of("errors", "config", "config_io", "engines", "exports", "catalog", "rewards", "runs", "insight", "cli")
+    names = of(
+        "errors",
+        "config",
+        "config_io",
+        "engines",
+        "exports",
+        "catalog",
+        "estimates",
+        "hub",
+        "rewards",
+        "runs",
+        "insight",
+        "cli",
+    )
     assert len(names) > 10
     loaded = loaded_after_importing(names)
     assert set(names) <= loaded

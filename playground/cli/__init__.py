@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from playground import __version__, catalog, config_io
+from playground import __version__, catalog, config_io, estimates
 from playground.cli import following, health, outgoing, previewing, printing, reward_check, reward_models, scoring
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.errors import (
@@ -111,6 +111,25 @@ def train(
     status = following.follow(run, process, display)
     printing.print_end(run, config, status, as_json=json)
     raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))
+
+
+@app.command()
+def estimate(
+    preset: Annotated[
+        str, typer.Argument(metavar="CONFIG", help="A preset (also one of a hub model), or a YAML file.")
+    ],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="path=value", help="Change one setting, for example ppo.batch_size=16. Repeatable."
+        ),
+    ] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
+) -> None:
+    """Say what a run would need, before it starts: memory by role, time, what has to be downloaded, and if it fits."""
+    config = config_io.load(catalog.preset_path(preset), set_)
+    printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True), as_json=json)
 
 
 @app.command()

@@ -6,6 +6,7 @@ Imports no torch: a child process asks it for devices. Called by `python -m play
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import platform
 import shutil
 import subprocess
@@ -15,8 +16,8 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-from playground import catalog
-from playground.errors import OutputsNotWritable
+from playground import catalog, devices, hub
+from playground.errors import ModelNotFound, OutputsNotWritable
 from playground.runs import history
 from playground.runs.directory import make_outputs
 from playground.runs.launcher import available_cores
@@ -26,9 +27,6 @@ LEAST_FREE_DISK_GB = 1.0
 LEAST_FREE_MEMORY_GB = 1.5
 TORCH_TIMEOUT_SECONDS = 120
 REQUIREMENTS = catalog.PROJECT / "requirements.txt"
-ASK_TORCH = (
-    "import torch; print(', '.join(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())) or 'none')"
-)
 
 
 class Check(NamedTuple):
@@ -48,7 +46,8 @@ def examine(outputs: Path) -> list[Check]:
         Check("cores", "ok", str(available_cores())),
         _memory(),
         *_packages(),
-        _devices(),
+        *_devices(),
+        *_hub(),
         *(_model(choice.name) for choice in catalog.MODELS),
         *_outputs(outputs),
     ]
@@ -83,25 +82,60 @@ def _packages() -> list[Check]:
     return checks
 
 
-def _devices() -> Check:
+def _devices() -> list[Check]:
+    """Every device with its memory, what PyTorch makes of them, and where bitsandbytes can compute."""
+    checks = [
+        Check(
+            device.name, "ok", f"{device.label}, {device.free_bytes / GB:.1f} of {device.total_bytes / GB:.1f} GB free"
+        )
+        for device in devices.available()
+    ]
     try:
         answer = subprocess.run(
-            [sys.executable, "-c", ASK_TORCH], capture_output=True, text=True, timeout=TORCH_TIMEOUT_SECONDS
+            [sys.executable, "-c", devices.ASK_TORCH], capture_output=True, text=True, timeout=TORCH_TIMEOUT_SECONDS
         )
     except subprocess.TimeoutExpired:
-        return Check("gpu", "warn", "PyTorch did not answer in time", "Try again when the machine is less busy.")
+        return [
+            *checks,
+            Check("gpu", "warn", "PyTorch did not answer in time", "Try again when the machine is less busy."),
+        ]
     if answer.returncode:
         last_line = (answer.stderr.strip().splitlines() or ["no message"])[-1]
-        return Check("gpu", "fail", f"PyTorch does not start: {last_line}", "pip install -r requirements.txt")
-    name = answer.stdout.strip()
-    return Check("gpu", "ok", "none; training runs on the CPU" if name == "none" else name)
+        failed = Check("gpu", "fail", f"PyTorch does not start: {last_line}", "pip install -r requirements.txt")
+        return [*checks, failed]
+    found = json.loads(answer.stdout.splitlines()[-1])
+    gpus = [f"{gpu['name']} ({'bf16' if gpu['bf16'] else 'no bf16'})" for gpu in found["gpus"]]
+    gpus += ["Apple GPU"] if found["mps"] else []
+    seen = len([check for check in checks if check.name.startswith("cuda")])
+    if seen > len(found["gpus"]):
+        remedy = "Install the PyTorch build for this GPU: pytorch.org tells which one."
+        checks.append(
+            Check("gpu", "warn", f"there {'is' if seen == 1 else 'are'} {seen}, but PyTorch sees none", remedy)
+        )
+    else:
+        checks.append(Check("gpu", "ok", ", ".join(gpus) or "none; training runs on the CPU"))
+    works = "does not start" not in found["bitsandbytes"]
+    remedy = "" if works else "int8 and nf4 need it: pip install -r requirements.txt"
+    return [*checks, Check("bitsandbytes backends", "ok" if works else "warn", found["bitsandbytes"], remedy)]
+
+
+def _hub() -> list[Check]:
+    """The cache of the hub, whether there is a token (never which), and whether the hub may be asked."""
+    folder = hub.cache_folder()
+    models = [path for path in folder.glob("models--*") if path.is_dir()]
+    size = sum(file.stat().st_size for path in models for file in (path / "blobs").glob("*") if file.is_file())
+    found = f"{folder}, {len(models)} {'model' if len(models) == 1 else 'models'}, {size / GB:.1f} GB"
+    network = "HF_HUB_OFFLINE is set: only models that are here" if hub.offline() else "models may be downloaded"
+    token = "there is one" if hub.token_is_set() else "none; gated and private models need one"
+    return [Check("hub cache", "ok", found), Check("hub token", "ok", token), Check("hub network", "ok", network)]
 
 
 def _model(name: str) -> Check:
-    missing = catalog.missing_files(catalog.POCKET_MODELS / name)
-    if missing:
+    try:
+        catalog.model_folder(name)
+    except ModelNotFound as error:
         remedy = f"Get the files from the repository again, or make the model: python -m playground pretrain {name}"
-        return Check(name, "fail", f"without {', '.join(missing)}", remedy)
+        return Check(name, "fail", str(error), remedy)
     return Check(name, "ok", "its files are there")
 
 

@@ -18,6 +18,7 @@ from playground.cli import terms
 from playground.cli.health import Check
 from playground.cli.text import add_row, console, number, plain
 from playground.config import RunConfig, differences
+from playground.estimates import Estimate
 from playground.exports.report import Report
 from playground.insight import before_after, compute, knee
 from playground.rewards.mixture import term_names
@@ -182,6 +183,30 @@ def print_answers(answers: Sequence[GeneratedSample]) -> None:
         else:
             add_row(table, texts[0], old)
     console().print(table)
+
+
+def print_estimate(found: Estimate, *, as_json: bool) -> None:
+    """What a run would need."""
+    if as_json:
+        print_json(found.to_json())
+        return
+    kinds = list(dict.fromkeys(kind for role in found.rows for kind in role.kinds))
+    table = Table("Role", *kinds, "GB", box=None, pad_edge=False)
+    for role in found.rows:
+        sizes = [f"{role.kinds[kind] / 1e9:.2f}" if kind in role.kinds else "" for kind in kinds]
+        add_row(table, role.role, *sizes, f"{role.total / 1e9:.2f}")
+    add_row(table, "libraries", *[""] * len(kinds), f"{found.libraries / 1e9:.2f}")
+    console().print(table)
+    device = found.device
+    print(f"{found.total / 1e9:.1f} GB at the fullest moment ({found.moment}); {device.label} ({device.name}) has "
+          f"{device.free_bytes / 1e9:.1f} of {device.total_bytes / 1e9:.1f} GB free.")  # fmt: skip
+    print(f"Time: {duration(found.pace.update_low)} to {duration(found.pace.update_high)} an update, "
+          f"{duration(found.pace.run_low)} to {duration(found.pace.run_high)} in all.")  # fmt: skip
+    if found.download:
+        gated = "; gated: its terms must be accepted on its page" if found.download.gated else ""
+        print(f"To download first: {plain(found.download.source)}, {found.download.megabytes:.0f} MB, licence "
+              f"{plain(found.download.licence)}{gated}.")  # fmt: skip
+    print(f"{found.verdict.capitalize()}. {found.advice}".strip())
 
 
 def print_checks(checks: Sequence[Check], *, as_json: bool) -> None:

@@ -19,6 +19,7 @@ from typing import IO
 from playground import catalog
 from playground.config import RunConfig
 from playground.errors import RunBusy
+from playground.runs import used_models
 from playground.runs.directory import RunDirectory, make_outputs
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
@@ -51,6 +52,7 @@ def start(
         with open(run.lock_path, "wb") as lock:
             take(lock)
             run.publish(config)
+            used_models.remember(outputs, config.model.source)
             return run, (spawn or new_worker)(run, lock)
 
 

@@ -92,10 +92,15 @@ class Session:
         """Fix the scale of the score on samples of the reference, and record it."""
         config = self.config
         asked, seeds = evaluation.reference_questions(self.split.training, config.seed, SCALE_SAMPLES)
-        episodes, _ = evaluation.answer(
-            self.reference, None, self.tokens, asked, seeds, config.sampling, config.ppo.micro_batch_size, self.between,
-        )  # fmt: skip
-        scale = self.scorer.fit_scale([prompt.text for prompt in asked], episodes.texts(self.tokens))
+        at_once = SCALE_SAMPLES if is_small(self.policy) else config.ppo.batch_size  # what the run has memory for
+        completions: list[str] = []
+        for rows in (slice(first, first + at_once) for first in range(0, SCALE_SAMPLES, at_once)):
+            episodes, _ = evaluation.answer(
+                self.reference, None, self.tokens, asked[rows], seeds[rows], config.sampling,
+                config.ppo.micro_batch_size, self.between,
+            )  # fmt: skip
+            completions += episodes.texts(self.tokens)
+        scale = self.scorer.fit_scale([prompt.text for prompt in asked], completions)
         terms = self.scorer.facts()["terms"]
         self.writer.event("score_scale", mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES, terms=terms)
 
@@ -182,5 +187,10 @@ def limit_threads(model: models.LanguageModel) -> None:
     Its matrix products take microseconds, and threads that wait for each other at every one of them are slower than
     fewer threads as soon as anything else wants the cores.
     """
-    if sum(parameter.numel() for parameter in model.parameters()) < SMALL_MODEL:
+    if is_small(model):
         torch.set_num_threads(max(1, min(torch.get_num_threads(), available_cores() - 1)))
+
+
+def is_small(model: models.LanguageModel) -> bool:
+    """True for models like the pocket ones, which are more overhead than arithmetic."""
+    return sum(parameter.numel() for parameter in model.parameters()) < SMALL_MODEL

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from playground import catalog
+from playground import catalog, estimates
 from playground.config import RunConfig
 from playground.errors import PlaygroundError, TrainingDiverged
 from playground.runs.directory import RunDirectory
@@ -57,14 +57,21 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
         StopRequested, PlaygroundError, and whatever the machine throws; `reported` turns each into a terminal state.
     """
     catalog.check(config, run.path.parent)
-    writer.set_status(phase="loading PyTorch")
-    from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
 
     def between() -> None:
         if run.stop_requested:
             raise StopRequested
 
+    def tell_download(text: str) -> None:
+        between()
+        if text != writer.status.phase:
+            writer.set_status(phase=text)
+
     signal.signal(signal.SIGTERM, lambda *_: run.request_stop())
+    catalog.fetch(config, run.path.parent, tell_download)
+    writer.set_status(phase="loading PyTorch")
+    from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
+
     writer.set_status(phase="loading the model")
     session = Session(run, config, writer, between)
     writer.set_status(phase="measuring the reference")
@@ -98,16 +105,22 @@ def reported(writer: RunWriter, stopped: str = "Stopped after update {}.") -> It
         writer.finish("failed", "invalid", str(error))
     except Exception as error:
         traceback.print_exc()
-        reason, message = _diagnosis(error)
+        reason, message = _diagnosis(error, writer)
         writer.finish("failed", reason, message)
 
 
-def _diagnosis(error: Exception) -> tuple[str, str]:
-    if type(error).__name__ == "OutOfMemoryError" or isinstance(error, MemoryError):
-        return "out_of_memory", "Out of memory. Halve ppo.micro_batch_size, or choose a smaller model or batch."
+def _diagnosis(error: Exception, writer: RunWriter) -> tuple[str, str]:
+    if _is_out_of_memory(error):
+        return "out_of_memory", f"Out of memory. {estimates.advice(writer.run.config(), writer.run.path.parent)}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return "disk_full", "The disk is full. Free some space, or set checkpoint.every to 0, and start again."
     return "bug", f"Unexpected {type(error).__name__}: {error}. The whole story is in worker.log."
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """PyTorch has a class of its own for GPUs, and for main memory only a sentence."""
+    told = isinstance(error, RuntimeError) and "allocate memory" in str(error)
+    return told or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
 
 if __name__ == "__main__":

@@ -65,12 +65,7 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
     Raises:
         InvalidConfig: with every problem at once, each naming its field.
     """
-    data = base.model_dump(mode="json")
-    for field, value in values.items():
-        if field in REWARD_LISTS:
-            data[field] = reward_form.reward_data(value)
-        else:
-            _set(data, field, _from_text(field, value))
+    data = _data_of(values, base)
     problems: list[Problem] = []
     config = None
     try:
@@ -81,6 +76,15 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
     if problems or config is None:
         raise InvalidConfig(problems)
     return config
+
+
+def without_disk(values: Mapping[str, Any], base: RunConfig) -> RunConfig:
+    """Like `config_of`, but models and files that are not there are no problem.
+
+    Raises:
+        InvalidConfig: with every problem of the values themselves.
+    """
+    return config_io.from_dict(_data_of(values, base))
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,6 +164,17 @@ def knob_data(field: str) -> dict[str, Any]:
         "optional": type(None) in get_args(annotation),
         "whole": annotation is int or int in get_args(annotation),
     }
+
+
+def _data_of(values: Mapping[str, Any], base: RunConfig) -> dict[str, Any]:
+    """Form values as the data of a configuration; what the form does not show comes from `base`."""
+    data = base.model_dump(mode="json")
+    for field, value in values.items():
+        if field in REWARD_LISTS:
+            data[field] = reward_form.reward_data(value)
+        else:
+            _set(data, field, _from_text(field, value))
+    return data
 
 
 def _annotation(field: str) -> Any:

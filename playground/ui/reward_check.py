@@ -123,7 +123,7 @@ def _problem(spec: Mapping[str, Any], pairs: Any, outputs: Path) -> str:
     if len(source) > ModelReward.model_fields["source"].metadata[1].max_length:
         return "The name of the reward model is too long."
     try:
-        if RUN_ID.fullmatch(source) or not catalog.HUB_ID.fullmatch(source):
+        if RUN_ID.fullmatch(source) or hub.repository(source) is None:
             catalog.reward_model_folder(source, None, outputs)
         if pairs and preferences.is_file_name(str(pairs)):
             preferences.check_file(str(pairs))

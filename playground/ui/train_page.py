@@ -21,7 +21,7 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form, prompts_part, reward_picker, steer, taking_out
+from playground.ui import components, form, needs_part, prompts_part, reward_picker, steer, taking_out
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 DOUBLE_CLICK_SECONDS = 10.0
@@ -86,6 +86,7 @@ def build(
         with gr.Column(elem_id="controls", scale=0, min_width=320):
             preset, story, fields, prompts, text, use_text = _controls(first, first_values, outputs)
             with gr.Column(elem_id="start-bar"):
+                needs = needs_part.panel()
                 notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
                 start = gr.Button(START, variant="primary", elem_id="start")
         saver = service if keeps_files else None
@@ -116,6 +117,9 @@ def build(
     def read(chosen: Any, old_notes: Any, *values: Any) -> RunConfig:
         return _read(chosen, old_notes, values, outputs)[1]
 
+    def estimate(chosen: Any, old_notes: Any, *values: Any) -> Any:
+        return needs_part.needs(lambda: _read_without_disk(chosen, values, outputs), outputs)
+
     def start_run(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
         return list(started(chosen, old_notes, values, outputs, standby))
 
@@ -124,7 +128,10 @@ def build(
 
     def choose_at_load(request: gr.Request) -> list[Any]:
         get_ready()
-        return filled_from(request.query_params.get("preset") or catalog.DEFAULT_PRESET, outputs).flat()
+        found = filled_from(request.query_params.get("preset") or catalog.DEFAULT_PRESET, outputs).flat()
+        place = filled.index(fields["model.source"])
+        found[place] = needs_part.model_update(found[place], outputs)  # a run since may have used another model
+        return found
 
     def use(yaml_text: str, chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
         return from_text(yaml_text, chosen, old_notes, values, outputs)
@@ -133,12 +140,13 @@ def build(
     # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
     edits += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
     gr.on([*edits, view.input], check, form_inputs, [notes, start, text], trigger_mode="always_last", **quiet)
+    gr.on([*edits, text.change], estimate, form_inputs, needs, trigger_mode="always_last", **quiet)
     uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service)
     uploaded.then(check, form_inputs, [notes, start, text], **quiet)
     preset.input(choose, preset, filled, **quiet)
     start.click(start_run, form_inputs, [view, notes, start], trigger_mode="once", **quiet)
     use_text.click(use, [text, *form_inputs], filled, **quiet)
-    demo.load(choose_at_load, None, filled, **quiet)
+    demo.load(choose_at_load, None, filled, **quiet).then(estimate, form_inputs, needs, **quiet)
 
     def recheck(event: Any) -> None:
         event.then(check, form_inputs, [notes, start, text], **quiet)
@@ -157,7 +165,7 @@ def _controls(
     )
     story = components.widget("story", _story(first), elem_id="story")
     gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
-    made["model.source"] = _picker("model.source", catalog.MODELS, values, "Or type the path of a model folder.")
+    made["model.source"] = needs_part.model_picker(values["model.source"], outputs, dom_id("model.source"))
     prompts = prompts_part.controls(values, outputs, dom_id)
     made |= prompts.fields
     made["rewards"] = reward_picker.picker(values["rewards"], outputs, place="train", elem_id=dom_id("rewards"))
@@ -197,23 +205,11 @@ def _about_trl() -> dict[str, Any]:
     }
 
 
-def _picker(field: str, choices: tuple[catalog.Choice, ...], values: dict[str, Any], extra: str) -> gr.Dropdown:
-    return gr.Dropdown(
-        [
-            (f"{choice.label}, {choice.size.partition(',')[0]}" if choice.size else choice.label, choice.name)
-            for choice in choices
-        ],
-        value=values[field],
-        label=form.LABELS[field],
-        info=extra,
-        allow_custom_value=True,
-        elem_id=dom_id(field),
-    )
-
-
 def _control(field: str, values: dict[str, Any]) -> Any:
     """The control that a field's metadata asks for: a knob for numbers, radio buttons for choices, else a text."""
     knob = form.KNOBS[field]
+    if field == "device":
+        return needs_part.device_picker(values[field], dom_id(field))
     options = form.options_of(field)
     if options:
         choices = [(form.option_label(option), option) for option in options]
@@ -326,8 +322,9 @@ def base_of(chosen: Any, outputs: Path) -> RunConfig:
     name = str(chosen or "")
     if name.startswith(RUN_PREFIX):
         return history.find_run(outputs, name.removeprefix(RUN_PREFIX)).config()
-    if name not in catalog.preset_names():  # the form takes names only, never the path of a file
-        raise InvalidConfig([Problem("preset", catalog.unknown("preset", name, catalog.preset_names()))])
+    names = [*catalog.preset_names(), *catalog.model_preset_names()]
+    if name not in names:  # the form takes names only, never the path of a file
+        raise InvalidConfig([Problem("preset", catalog.unknown("preset", name, names))])
     return catalog.preset(name)
 
 
@@ -338,6 +335,10 @@ def _read(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path) -
     with contextlib.suppress(ValidationError):  # it comes back from a browser, so it may be anything
         told = base.model_copy(update={"about": type(base.about).model_validate(about)})
     return base, form.config_of(dict(zip(form.FIELDS, values, strict=True)), told, outputs)
+
+
+def _read_without_disk(chosen: Any, values: tuple[Any, ...], outputs: Path) -> RunConfig:
+    return form.without_disk(dict(zip(form.FIELDS, values, strict=True)), base_of(chosen, outputs))
 
 
 def _notes(config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[str, Any]:
@@ -374,7 +375,8 @@ def _view(run_id: str) -> dict[str, Any]:
 
 
 def _preset_choices(chosen: Any = None) -> list[tuple[str, str]]:
-    choices = [(catalog.preset(name).about.title or name, name) for name in catalog.preset_names()]
+    names = [*catalog.preset_names(), *catalog.model_preset_names()]
+    choices = [(catalog.preset(name).about.title or name, name) for name in names]
     if isinstance(chosen, str) and chosen.startswith(RUN_PREFIX):
         choices.append((f"Settings of {chosen.removeprefix(RUN_PREFIX)}", chosen))
     return choices

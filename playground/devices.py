@@ -1,0 +1,110 @@
+"""Where a run can be computed and how much memory is there, without loading torch.
+
+NVIDIA's own tool is asked for GPUs, the operating system for the rest. Knows processes and files; nothing of runs. The
+page, the command line and `estimates` ask here.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+ASK_SECONDS = 4.0
+KEEP_SECONDS = 5.0  # how long an answer of NVIDIA's tool is good; it takes a tenth of a second
+MIB = 2**20
+CGROUP = Path("/sys/fs/cgroup")  # version 2
+ASK_TORCH = """
+import json, torch
+gpus = [{"name": torch.cuda.get_device_name(i), "bf16": torch.cuda.is_bf16_supported(including_emulation=False)}
+        for i in range(torch.cuda.device_count())]
+try:
+    import bitsandbytes
+    backends = sorted(getattr(bitsandbytes, "supported_torch_devices", None) or [])
+    bnb = f"{bitsandbytes.__version__} ({', '.join(backends)})"
+except Exception as error:
+    bnb = f"does not start: {type(error).__name__}"
+print(json.dumps({"gpus": gpus, "mps": torch.backends.mps.is_available(), "bitsandbytes": bnb}))
+"""
+
+
+@dataclass(frozen=True)
+class Device:
+    """One place to compute. `name` is what `device` in a configuration takes. Memory in bytes."""
+
+    name: str
+    label: str
+    total_bytes: int
+    free_bytes: int
+
+    @property
+    def kind(self) -> str:
+        """cpu, cuda or mps."""
+        return self.name.partition(":")[0]
+
+
+def available() -> list[Device]:
+    """Every device of this machine, the one that `auto` takes first."""
+    found = [*_gpus(int(time.monotonic() / KEEP_SECONDS))]
+    if sys.platform == "darwin" and platform.machine() == "arm64":
+        total, free = _memory()
+        found.append(Device("mps", "Apple GPU", total, free))
+    total, free = _memory()
+    return [*[gpu for gpu in found if gpu.kind == "cuda"], Device("cpu", "Processor", total, free),
+            *[gpu for gpu in found if gpu.kind == "mps"]]  # fmt: skip
+
+
+def chosen(name: str) -> Device | None:
+    """The device that a configuration means; None where this machine does not have it."""
+    devices = available()
+    if name == "auto":
+        return devices[0]
+    wanted = "cuda:0" if name == "cuda" else name
+    return next((device for device in devices if device.name == wanted), None)
+
+
+@functools.lru_cache(maxsize=2)
+def _gpus(moment: int) -> tuple[Device, ...]:
+    """What nvidia-smi says. `moment` makes an old answer a different question."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return ()
+    query = "--query-gpu=index,name,memory.total,memory.free"
+    try:
+        answer = subprocess.run(
+            [tool, query, "--format=csv,noheader,nounits"], capture_output=True, text=True, timeout=ASK_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(parsed(answer.stdout)) if answer.returncode == 0 else ()
+
+
+def parsed(table: str) -> list[Device]:
+    """The lines of nvidia-smi: index, name, total and free MiB."""
+    found = []
+    for row in csv.reader(table.splitlines(), skipinitialspace=True):
+        if len(row) == 4 and row[0].isdigit() and row[2].isdigit() and row[3].isdigit():
+            found.append(Device(f"cuda:{row[0]}", row[1][:60], int(row[2]) * MIB, int(row[3]) * MIB))
+    return found
+
+
+def _memory() -> tuple[int, int]:
+    """Total and free bytes of main memory; in a container, of its share."""
+    memory = psutil.virtual_memory()
+    total, free = int(memory.total), int(memory.available)
+    try:
+        limit = int((CGROUP / "memory.max").read_text(encoding="ascii"))
+        used = int((CGROUP / "memory.current").read_text(encoding="ascii"))
+        lines = (CGROUP / "memory.stat").read_text(encoding="ascii").splitlines()
+        cache = next((int(line.split()[1]) for line in lines if line.startswith("inactive_file ")), 0)
+    except (OSError, ValueError):  # no container, or no limit ("max")
+        return total, free
+    return min(total, limit), min(free, max(0, limit - used + cache))

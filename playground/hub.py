@@ -1,0 +1,339 @@
+"""Models of the Hugging Face hub: what is known of one before it is downloaded, the local cache, the download.
+
+Only what is asked for leaves this machine, nothing with HF_HUB_OFFLINE=1. Knows huggingface_hub (imported when it is
+needed, for it takes its time); no torch. `catalog` asks for the cache, the worker downloads, the page asks for facts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playground import model_files
+from playground.errors import ModelNotFound, ModelNotHere
+from playground.model_files import Architecture, Use
+
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,99}")
+COMMIT = re.compile(r"[0-9a-f]{40}")
+OLD_NAMES = {  # from before the hub had owners
+    "gpt2": "openai-community/gpt2",
+    "gpt2-medium": "openai-community/gpt2-medium",
+    "gpt2-large": "openai-community/gpt2-large",
+    "distilgpt2": "distilbert/distilgpt2",
+    "bert-base-uncased": "google-bert/bert-base-uncased",
+    "roberta-base": "FacebookAI/roberta-base",
+    "distilbert-base-uncased": "distilbert/distilbert-base-uncased",
+}
+WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")  # no pickle, no code
+NOT_WANTED = ("*/*",)  # copies in other formats live in subfolders
+FACTS_SECONDS = 5.0
+POLL_SECONDS = 0.25
+MB = 1e6
+KEEP_SECONDS, KEEP_FAILURE_SECONDS = 3600.0, 30.0  # how long an answer of the hub is good
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class HubFacts:
+    """A model of the hub before it is downloaded. `download_bytes` is the size of the files that would be fetched."""
+
+    id: str
+    commit: str
+    licence: str
+    gated: bool
+    download_bytes: int
+    architecture: Architecture | None
+    chat_template: bool
+
+
+_asked_before: dict[tuple[str, str | None, Use], tuple[float, HubFacts | ModelNotFound]] = {}
+
+
+def repository(source: str) -> str | None:
+    """The id that a model has on the hub, if `source` can be one: owner/name, or one of a few old bare names."""
+    if source in OLD_NAMES:
+        return OLD_NAMES[source]
+    return source if HUB_ID.fullmatch(source) and ".." not in source and "--" not in source else None
+
+
+def offline() -> bool:
+    """True where the environment forbids to ask the hub."""
+    wishes = (os.environ.get("HF_HUB_OFFLINE") or os.environ.get("TRANSFORMERS_OFFLINE") or "").upper()
+    return wishes in ("1", "ON", "YES", "TRUE")
+
+
+def cache_folder() -> Path:
+    """Where the hub's library keeps what it has downloaded."""
+    home = os.environ.get("HF_HOME") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
+    )
+    return Path(
+        os.path.expanduser(
+            os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or os.path.join(home, "hub")
+        )
+    )
+
+
+def cached(source: str, revision: str | None = None) -> Path | None:
+    """The folder of a model that has been downloaded completely; None if it has not. Asks nobody.
+
+    Raises:
+        ModelNotFound: if the revision is not a name that a revision can have.
+    """
+    wanted = _revision(revision)
+    name = repository(source)
+    for known in dict.fromkeys((name, source)) if name else ():
+        folder = cache_folder() / ("models--" + known.replace("/", "--"))
+        commit = wanted
+        if not COMMIT.fullmatch(wanted):
+            try:
+                commit = (folder / "refs" / wanted).read_text(encoding="utf-8").strip()
+            except (OSError, ValueError):
+                continue
+        snapshot_folder = folder / "snapshots" / commit
+        if COMMIT.fullmatch(commit) and (snapshot_folder / "config.json").is_file() and _complete(snapshot_folder):
+            return snapshot_folder
+    return None
+
+
+def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubFacts:
+    """What the hub says of a model, within a few seconds; nothing but its config.json is fetched.
+
+    Raises:
+        ModelNotFound: it is not there, private, gated, or cannot be used here. ModelNotHere: the hub cannot be asked.
+    """
+    name = _asked(source)
+    with _told(name, revision):
+        info = _api().model_info(name, revision=_revision(revision), files_metadata=True, timeout=FACTS_SECONDS)
+    sizes = {item.rfilename: item.size or 0 for item in info.siblings or [] if _is_wanted(item.rfilename)}
+    if not any(file.endswith(".safetensors") for file in sizes):
+        raise ModelNotFound(
+            f"{name} has no safetensors on the hub, only weights that can run code when they are opened: choose "
+            "another model, or convert it on a machine you trust and give the folder's path."
+        )
+    config = _config(name, info.sha)
+    model_files.check_config(config, f"config.json of {name}", use)
+    weights = sum(size for file, size in sizes.items() if file.endswith(".safetensors"))
+    counted = getattr(info.safetensors, "total", None) if info.safetensors else None
+    each = 4 if "32" in str(config.get("dtype") or config.get("torch_dtype") or "float32") else 2
+    return HubFacts(
+        id=name,
+        commit=str(info.sha),
+        licence=_licence(info),
+        gated=bool(info.gated),
+        download_bytes=sum(sizes.values()),
+        architecture=model_files.architecture(config, counted or weights // each, f"config.json of {name}"),
+        chat_template="chat_template.jinja" in sizes or _names_chat_template(info.config),
+    )
+
+
+def snapshot(
+    source: str, revision: str | None = None, progress: Progress = lambda text: None, use: Use = "policy"
+) -> Path:
+    """Download a model, or what is still missing of it, and return its folder.
+
+    Args:
+        progress: told every quarter of a second what has come, in words; may raise to break off.
+
+    Raises:
+        ModelNotFound, ModelNotHere: see `facts`. Whatever `progress` raises.
+    """
+    from huggingface_hub import snapshot_download
+
+    known = facts(source, revision, use)
+    counter = _Counter(known.download_bytes)
+    result: list[str | BaseException] = []
+
+    def fetch() -> None:
+        try:
+            result.append(
+                snapshot_download(
+                    known.id, revision=_revision(revision), cache_dir=cache_folder(), allow_patterns=list(WANTED),
+                    ignore_patterns=list(NOT_WANTED), tqdm_class=counter.bar(), endpoint=_endpoint(),
+                )
+            )  # fmt: skip
+        except BaseException as error:  # told in the thread that asked
+            result.append(error)
+
+    thread = threading.Thread(target=fetch, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            progress(f"downloading {known.id}: {counter.text()}")
+            thread.join(POLL_SECONDS)
+    except BaseException:
+        counter.stopped = True  # the next piece that arrives ends the download; it can be resumed
+        raise
+    with _told(known.id, revision):
+        if isinstance(result[0], BaseException):
+            raise result[0]
+    return Path(result[0])
+
+
+def facts_kept(source: str, revision: str | None = None, use: Use = "policy") -> HubFacts:
+    """Like `facts`, asking the hub at most once in a while: for a page that asks at every edit.
+
+    Raises:
+        ModelNotFound, ModelNotHere: see `facts`.
+    """
+    key = (source, revision, use)
+    at, answer = _asked_before.get(key, (0.0, None))
+    keep = KEEP_FAILURE_SECONDS if isinstance(answer, ModelNotFound) else KEEP_SECONDS
+    if answer is None or time.monotonic() - at > keep:
+        try:
+            answer = facts(source, revision, use)
+        except ModelNotFound as error:
+            answer = error
+        _asked_before[key] = (time.monotonic(), answer)
+    if isinstance(answer, ModelNotFound):
+        raise type(answer)(str(answer))
+    return answer
+
+
+def token_is_set() -> bool:
+    """Is there a token of the hub, in the environment or from its login? The token itself goes nowhere."""
+    from huggingface_hub import get_token
+
+    return get_token() is not None
+
+
+class _Counter:
+    """Bytes that have come, as the hub's library reports them to its progress bars."""
+
+    def __init__(self, expected: int) -> None:
+        self.expected, self.done, self.stopped = expected, 0.0, False
+        self._lock = threading.Lock()
+
+    def text(self) -> str:
+        """For example "120 of 523 MB"."""
+        done = min(self.done, self.expected)
+        return f"{done / MB:.0f} of {self.expected / MB:.0f} MB"
+
+    def bar(self) -> Any:
+        """A class that the library takes for its own progress bar."""
+        from huggingface_hub.utils import tqdm
+
+        counter = self
+
+        class Bar(tqdm):
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                self.counts = kwargs.get("name") == "huggingface_hub.snapshot_download"
+                super().__init__(*args, **{**kwargs, "disable": True})
+
+            def update(self, n: float | None = 1) -> bool | None:
+                if counter.stopped:
+                    raise InterruptedError("the download was broken off")
+                if self.counts:
+                    with counter._lock:
+                        counter.done += n or 0
+                return super().update(n)
+
+        return Bar
+
+
+def _asked(source: str) -> str:
+    name = repository(source)
+    if name is None:
+        raise ModelNotFound(f"`{source[:80]}` is not the id of a model on the hub: ids look like owner/name.")
+    if offline():
+        raise ModelNotHere(
+            f"{name} is not on this machine, and HF_HUB_OFFLINE forbids to download it: choose a model that is here, "
+            "or start without HF_HUB_OFFLINE."
+        )
+    return name
+
+
+def _revision(revision: str | None) -> str:
+    if revision is None:
+        return "main"
+    if not REVISION.fullmatch(revision) or ".." in revision:
+        raise ModelNotFound(f"`{revision[:40]}` cannot be a revision: give a branch, a tag or a commit.")
+    return revision
+
+
+def _complete(folder: Path) -> bool:
+    """All weights are there. A folder without any safetensors counts too: it is refused later, with the reason."""
+    try:
+        model_files.shards(folder)
+    except ModelNotFound:
+        return bool(list(folder.glob("*.bin"))) and not (folder / "model.safetensors.index.json").exists()
+    return True
+
+
+def _is_wanted(file: str) -> bool:
+    return "/" not in file and file.endswith(tuple(pattern[1:] for pattern in WANTED))
+
+
+def _api() -> Any:
+    from huggingface_hub import HfApi
+
+    return HfApi(endpoint=_endpoint())
+
+
+def _endpoint() -> str | None:
+    return os.environ.get("HF_ENDPOINT") or None
+
+
+def _config(name: str, commit: str) -> dict[str, Any]:
+    from huggingface_hub import hf_hub_download
+
+    with _told(name, commit):
+        path = hf_hub_download(
+            name, "config.json", revision=commit, cache_dir=cache_folder(), etag_timeout=FACTS_SECONDS,
+            endpoint=_endpoint(),
+        )  # fmt: skip
+    return model_files.read_json(Path(path))
+
+
+def _names_chat_template(config: Any) -> bool:
+    """The hub repeats the tokenizer's chat template in what it says of a model."""
+    told = config if isinstance(config, dict) else {}
+    return bool((told.get("tokenizer_config") or {}).get("chat_template") or told.get("chat_template_jinja"))
+
+
+def _licence(info: Any) -> str:
+    card = info.card_data
+    said = getattr(card, "license_name", None) or getattr(card, "license", None) if card else None
+    said = said or next((tag[8:] for tag in info.tags or [] if tag.startswith("license:")), None)
+    return str(said)[:60] if said else "not stated"
+
+
+@contextlib.contextmanager
+def _told(name: str, revision: str | None) -> Iterator[None]:
+    """Every way in which the hub can refuse -> one sentence."""
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.GatedRepoError:
+        raise ModelNotFound(
+            f"{name} is gated: accept its terms on its page at huggingface.co, and log in with `hf auth login` or set "
+            "HF_TOKEN."
+        ) from None
+    except errors.RepositoryNotFoundError:
+        raise ModelNotFound(
+            f"There is no model {name} on the hub, or it is private: check the spelling, or log in with `hf auth "
+            "login`."
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise ModelNotFound(
+            f"{name} has no revision `{revision}`: leave model.revision empty for the newest."
+        ) from None
+    except errors.EntryNotFoundError:
+        raise ModelNotFound(f"{name} has no config.json on the hub: it is not a model for this tool.") from None
+    except (errors.HTTPError, OSError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
+        raise ModelNotHere(
+            f"{name} is not on this machine and the hub cannot be reached ({type(error).__name__}): check the network, "
+            "or choose a model that is here."
+        ) from None

@@ -1,0 +1,56 @@
+"""Model folders made of nothing: a configuration, a safetensors file with zeros, a tokenizer. Enough to look at."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+LLAMA = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16, "vocab_size": 32,
+    "max_position_embeddings": 64, "tie_word_embeddings": True,
+}  # fmt: skip
+SHAPES = {"embed": [32, 8], "layer": [16, 8]}
+NUM_WEIGHTS = 32 * 8 + 16 * 8
+
+
+def model_folder(folder: Path, **changes: Any) -> Path:
+    """A folder that passes the gate; `changes` go into its configuration."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "config.json", {**LLAMA, **changes})
+    write_json(folder / "tokenizer.json", {})
+    (folder / "model.safetensors").write_bytes(safetensors(SHAPES))
+    return folder
+
+
+def safetensors(shapes: Mapping[str, list[int]], dtype: str = "BF16", size: int = 2, **entry: Any) -> bytes:
+    """The bytes of a weights file full of zeros. `entry` overwrites what the header says of the last tensor."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, shape in shapes.items():
+        start, end = end, end + size * math.prod(shape)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [start, end]}
+    header[name] |= entry
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(end)
+
+
+def write_json(path: Path, value: Any) -> Path:
+    """JSON into a file."""
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def hub_cache(cache: Path, name: str, commit: str = "c" * 40, revision: str = "main") -> Path:
+    """The folder of a model in a cache laid out as the hub's library lays it out; the caller fills it."""
+    repository = cache / ("models--" + name.replace("/", "--"))
+    snapshot = repository / "snapshots" / commit
+    snapshot.mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "refs" / revision).write_text(commit, encoding="utf-8")
+    (repository / "blobs").mkdir()
+    return snapshot

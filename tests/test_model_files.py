@@ -1,0 +1,144 @@
+"""The gate before a model is loaded: what a folder must have, what must not be in it, and that it is looked at once."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground import catalog, model_files
+from playground.errors import ModelNotFound
+from tests.model_folders import LLAMA, NUM_WEIGHTS, SHAPES, model_folder, safetensors, write_json
+
+
+def test_a_folder_tells_its_measures(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "m")
+    write_json(folder / "tokenizer_config.json", {"chat_template": "{{ messages }}"})
+    found = model_files.inspect(folder)
+    assert found.architecture == model_files.Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, NUM_WEIGHTS)
+    assert (found.weight_bytes, found.dtype, found.chat_template) == (2 * NUM_WEIGHTS, "BF16", True)
+    assert found.architectures == ("LlamaForCausalLM",)
+
+
+def test_the_shipped_models_pass_and_tell_their_size() -> None:
+    found = model_files.inspect(catalog.POCKET_MODELS / "pocket-2m")
+    matrices = 4 * (4 * 192 * 192 + 3 * 192 * 512) + 1280 * 192  # four layers, one embedding
+    assert found.architecture.parameters == matrices + 9 * 192  # and two norms a layer, one at the end
+    assert not found.chat_template
+
+
+def test_the_matrices_are_counted_by_hand() -> None:
+    made = model_files.architecture(LLAMA, 0)
+    attention = 8 * 8 + 2 * 8 * 4 + 8 * 8  # queries, keys and values of two of four heads, output
+    assert made.attention_parameters == attention
+    assert made.linear_parameters == 2 * (attention + 3 * 8 * 16)
+    gpt2 = {"model_type": "gpt2", "n_embd": 8, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": 32}
+    assert model_files.architecture(gpt2, 0).linear_parameters == 2 * (4 * 8 * 8 + 2 * 8 * 32)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("config.json", None, "it has no config.json"),
+        ("config.json", "{", "config.json is not valid JSON"),
+        ("config.json", "[" * 50_000, "config.json is not valid JSON"),
+        ("config.json", "[1]", "config.json is not a JSON object"),
+        ("config.json", {**LLAMA, "model_type": "mamba"}, r"architecture that is not supported \(`mamba`\)"),
+        ("config.json", {**LLAMA, "model_type": None}, "architecture that is not supported"),
+        ("config.json", {**LLAMA, "model_type": "bert"}, "cannot write text"),
+        ("config.json", {**LLAMA, "hidden_size": -1}, "hidden_size: -1, which makes no sense"),
+        ("config.json", {**LLAMA, "vocab_size": "many"}, "vocab_size: many, which makes no sense"),
+        ("config.json", {k: v for k, v in LLAMA.items() if k != "num_hidden_layers"}, "does not say num_hidden_layers"),
+        ("config.json", {**LLAMA, "auto_map": {"AutoModel": "a.B"}}, r"code of its own \(auto_map\)"),
+        ("config.json", {**LLAMA, "text": [{"auto_map": 1}]}, "code of its own"),
+        ("config.json", {**LLAMA, "_attn_implementation": "someone/kernel"}, "its own attention code"),
+        ("config.json", {**LLAMA, "attn_implementation": {"": "x"}}, "its own attention code"),
+        ("config.json", {**LLAMA, "quantization_config": {"quant_method": "gptq"}}, "quantized already"),
+        ("tokenizer.json", None, "has no tokenizer: it needs tokenizer.json"),
+        ("tokenizer_config.json", {"auto_map": {}}, "tokenizer_config.json asks for code of its own"),
+        ("model.safetensors", None, "has no weights"),
+        ("model.safetensors", b"", "it does not begin with a header"),
+        ("model.safetensors", struct.pack("<Q", 2**40) + b"{}", "it does not begin with a header"),
+        ("model.safetensors", struct.pack("<Q", 2) + b"no", "its header is not valid JSON"),
+        ("model.safetensors", struct.pack("<Q", 2) + b"{}", "its header names no weights"),
+        ("model.safetensors", safetensors(SHAPES)[:-1], "the place of `layer` makes no sense"),
+        ("model.safetensors", safetensors(SHAPES) + b"x", "longer than its header says"),
+        ("model.safetensors", safetensors(SHAPES, dtype="F4"), "the place of `embed` makes no sense"),
+        ("model.safetensors", safetensors(SHAPES, shape=[16, 9]), "the place of `layer` makes no sense"),
+        ("model.safetensors", safetensors(SHAPES, data_offsets=[-256, 0]), "the place of `layer` makes no sense"),
+        ("model.safetensors", safetensors(SHAPES, data_offsets=None), "the place of `layer` makes no sense"),
+        ("model.safetensors.index.json", {"weight_map": {"a": "one", "b": "two"}}, "lacks 2 of the 2 weight files"),
+        ("model.safetensors.index.json", {"weight_map": {"a": "../model.safetensors"}}, "does not say which file"),
+        ("model.safetensors.index.json", {"weight_map": {}}, "does not say which file"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_one_sentence_that_names_the_file(tmp_path: Path, name: str, content: Any, message: str) -> None:
+    path = model_folder(tmp_path / "m") / name
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content if isinstance(content, bytes) else
+                         content.encode() if isinstance(content, str) else json.dumps(content).encode())  # fmt: skip
+    with pytest.raises(ModelNotFound, match=message) as caught:
+        model_files.inspect(tmp_path / "m")
+    assert str(tmp_path / "m") in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_weights_in_a_pickle_only_are_refused_with_the_way_to_convert_them(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "m")
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").touch()
+    with pytest.raises(ModelNotFound, match=r"pickle file only.*save_pretrained"):
+        model_files.inspect(folder)
+
+
+def test_the_mark_that_transformers_itself_leaves_is_no_fault(tmp_path: Path) -> None:
+    model_files.inspect(model_folder(tmp_path / "m", _attn_implementation_autoset=True))
+
+
+@pytest.mark.parametrize("form", model_files.TOKENIZER_FORMS)
+def test_a_tokenizer_may_come_in_any_usual_form(tmp_path: Path, form: tuple[str, ...]) -> None:
+    folder = model_folder(tmp_path / "m")
+    (folder / "tokenizer.json").unlink()
+    for name in form:
+        (folder / name).touch()
+    model_files.inspect(folder)
+
+
+def test_weights_in_several_files_are_added_up(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "m")
+    (folder / "model.safetensors").unlink()
+    for name, shape in SHAPES.items():
+        (folder / f"{name}.safetensors").write_bytes(safetensors({name: shape}, "F32", 4))
+    places = {name: f"{name}.safetensors" for name in SHAPES}
+    write_json(folder / "model.safetensors.index.json", {"weight_map": places})
+    found = model_files.inspect(folder)
+    assert (found.architecture.parameters, found.weight_bytes) == (NUM_WEIGHTS, 4 * NUM_WEIGHTS)
+
+
+def test_a_reward_model_may_be_an_encoder_and_tells_its_labels(tmp_path: Path) -> None:
+    labels = {"0": "bad", "1": "good", "2": "best"}
+    folder = model_folder(tmp_path / "m", model_type="bert", id2label=labels)
+    assert model_files.inspect(folder, "reward").num_labels == 3
+    with pytest.raises(ModelNotFound, match="cannot write text"):
+        model_files.inspect(folder, "policy")
+
+
+def test_a_folder_is_read_again_only_when_a_file_of_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = model_folder(tmp_path / "m")
+    model_files.inspect(folder)
+    reads: list[Path] = []
+    read = model_files.read_json
+    monkeypatch.setattr(model_files, "read_json", lambda path: reads.append(path) or read(path))  # type: ignore[func-returns-value]
+    model_files.inspect(folder)
+    assert reads == []
+    write_json(folder / "config.json", {**LLAMA, "auto_map": {}})
+    for _ in range(2):  # a refusal is remembered too
+        with pytest.raises(ModelNotFound, match="auto_map"):
+            model_files.inspect(folder)
+    assert reads == [folder / "config.json"]

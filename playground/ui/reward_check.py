@@ -12,7 +12,7 @@ from typing import Any
 
 import gradio as gr
 
-from playground import catalog, config_io, preferences
+from playground import catalog, config_io, hub, preferences
 from playground.config import ModelReward
 from playground.config.parts import RUN_ID
 from playground.errors import InvalidConfig, PlaygroundError

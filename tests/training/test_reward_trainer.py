@@ -120,8 +120,10 @@ def test_the_same_seed_gives_the_same_reward_model(tmp_path):
 def test_what_cannot_be_trained_is_one_sentence(tmp_path):
     base = snapshot(tmp_path / "base", "llama", own_pad=True)
     source = pairs_file(tmp_path)
-    with pytest.raises(PairsUnusable, match="max_length: almost all completions are longer"):
-        trained(tmp_path / "a", config_for(base, source, max_length=10))
+    text = Path(source).read_text(encoding="utf-8")
+    Path(source).write_text(text.replace(" was lovely", " was lovely" * 20), encoding="utf-8")
+    with pytest.raises(PairsUnusable, match=r"max_length: almost all completions are longer.* 40 that are too long"):
+        trained(tmp_path / "a", config_for(base, source, max_length=20))
     (base / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ModelNotFound):
         trained(tmp_path / "b", config_for(base, source))

@@ -29,7 +29,6 @@ from bench.machine import processor_name  # noqa: E402
 from playground import catalog  # noqa: E402
 from playground.pocket import judges, prompts  # noqa: E402
 from playground.pocket.text import distinct_n  # noqa: E402
-from playground.rewards.mixture import Scale  # noqa: E402
 from playground.runs.directory import RunDirectory  # noqa: E402
 from playground.training import evaluation, loading  # noqa: E402
 from playground.training.prompts import Prompt  # noqa: E402
@@ -90,7 +89,7 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     reference, tokens = loading.load(catalog.model_folder(config.model.source), device)
     policy, _ = loading.load(checkpoint, device)
     facts = json.loads((checkpoint / "trainer.json").read_text())
-    scorer = Scorer(config, scale=Scale(facts["score_mean"], facts["score_sd"], config.score.clip))
+    scorer = Scorer(config).restore(facts)
     seen = set(read_prompts(config.prompts, config.prompts.limit + config.evaluation.num_prompts, config.seed))
     drawn = prompts.prompts(config.prompts.source, FRESH_PROMPTS + len(seen), derived_seed(config.seed, "fresh"))
     texts = [text for text in drawn if text not in seen][:FRESH_PROMPTS]

@@ -26,6 +26,7 @@ PRESETS = PROJECT / "presets"
 MODEL_PRESETS = PRESETS / "models"  # one for each suggested model of the hub
 POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
+HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
 ADAPTER_CONFIG = "adapter_config.json"  # a folder that has it holds what LoRA learned, and names its base
 START = "start"  # the reference that is the model before training
 TYPED = "typed"  # the prompt source that is typed into the configuration
@@ -77,6 +78,7 @@ REWARDS = (
     Choice("repetition", "Repetition", "Share of word pairs said before; a negative weight punishes it."),
     Choice("agreement", "Agreement", "+1 for stating the value that the user claimed, -1 for another one."),
     Choice("truth", "Truth", "+1 for stating the true value, -1 for a false one."),
+    Choice("grammar", "Grammar", "Share of sentences that the pocket world could have written; or its quality marks."),
     Choice("model", "Reward model", "A model that was trained to score text: from the hub, a folder, or trained here."),
 )
 
@@ -134,6 +136,11 @@ def model_folder(source: str, revision: str | None = None, use: Use = "policy") 
     folder = _folder(source, revision)
     files(folder, use)
     return folder
+
+
+def is_hub_id(source: str) -> bool:
+    """True for the id of a model on the hub: neither shipped nor a folder of this machine."""
+    return source not in [model.name for model in MODELS] and not os.path.isdir(os.path.expanduser(source))
 
 
 def files(folder: Path, use: Use = "policy") -> ModelFiles:
@@ -301,6 +308,10 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
             problems.append(Problem(need.field, str(error)))
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
+    text = config.evaluation.text
+    if text not in (None, *HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
+        ways = f"Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, or nothing."
+        problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     if config.engine == "trl":
         reason = engines.availability()
         problems += [Problem("engine", reason)] if reason else engines.unsupported(config)

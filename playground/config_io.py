@@ -194,7 +194,7 @@ def _yaml_value(raw: str) -> Any:
 def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
     """One pydantic error -> the field's dotted name and a sentence that says what to do."""
     location = [str(part) for part in item["loc"]]
-    if location[0] in ("rewards", "judges") and len(location) > 2:  # pydantic puts the kind behind the index
+    if location[:1] in (["rewards"], ["judges"]) and len(location) > 2:  # pydantic puts the kind behind the index
         location.pop(2)
     field, kind, context, given = ".".join(location), item["type"], item.get("ctx", {}), item.get("input")
     if kind == "extra_forbidden":
@@ -207,7 +207,7 @@ def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
     if kind == "value_error":
         message = str(context.get("error", item["msg"]))
         name, bar, rest = message.partition("|")
-        return Problem(f"{field}.{name}" if bar else field, _sentence(rest if bar else message))
+        return Problem(".".join(filter(None, (field, name))) if bar else field, _sentence(rest if bar else message))
     bounds = {"greater_than_equal": ("at least", "ge"), "greater_than": ("more than", "gt"),
               "less_than_equal": ("at most", "le"), "less_than": ("less than", "lt")}  # fmt: skip
     if kind in bounds:

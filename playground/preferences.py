@@ -2,31 +2,23 @@
 
 Forms: columns prompt, chosen and rejected; or whole dialogues in chosen and rejected (as in HH-RLHF), from which the
 common prompt is split off; texts, or lists of messages. What cannot teach anything is left out and counted by reason.
-Knows files, text and `dialogues`; no tokenizer and no torch, so that the page and the command line can look into a
+Knows `tables` and `dialogues`; no tokenizer and no torch, so that the page and the command line can look into a
 file before anything is started.
 """
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import gzip
-import io
-import json
 import os
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground import dialogues
+from playground import dialogues, tables
 from playground.errors import PairsUnusable
+from playground.tables import TableUnusable
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".csv")
-MAX_FILE_BYTES = 500_000_000
-MAX_TEXT_BYTES = 2_000_000_000  # unpacked; a small archive can hold without end
 MAX_ROWS = 500_000
-MAX_LINE = 2_000_000
 MIN_PAIRS = 8  # fewer cannot be split into a part to learn from and one to test on
 ROLES = {"user": "user", "human": "user", "assistant": "assistant", "gpt": "assistant"}
 
@@ -80,20 +72,16 @@ REASONS = {
 
 def is_file_name(source: str) -> bool:
     """True if a source is meant to be a file of pairs."""
-    return source.lower().endswith((*SUFFIXES, ".json", ".txt", ".tsv", ".gz"))
+    return tables.kind_of(source) is not None or source.lower().endswith((".json", ".gz"))
 
 
 def check_file(source: str) -> None:
-    """Look whether a file of pairs is there and begins as one; quick, however long it is.
+    """Look whether a file of pairs is there, can be read, and begins as one.
 
     Raises:
         PairsUnusable: with what to do.
     """
-    path = _checked_path(source)
-    first = next(_rows(path), None)
-    if first is None:
-        raise PairsUnusable(f"pairs.source: {path.name} has no pairs.")
-    _texts(first, 1, path.name)
+    _texts(_rows(source)[0], 1, Path(source).name)
 
 
 def read_file(source: str) -> tuple[list[Pair], Counts]:
@@ -102,8 +90,7 @@ def read_file(source: str) -> tuple[list[Pair], Counts]:
     Raises:
         PairsUnusable: unreadable, too large, not UTF-8, without the columns, or with nothing usable in it.
     """
-    path = _checked_path(source)
-    return from_rows(_rows(path), path.name)
+    return from_rows(_rows(source), Path(source).name)
 
 
 def from_rows(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[list[Pair], Counts]:
@@ -166,8 +153,7 @@ def _texts(row: Mapping[str, Any], number: int, name: str) -> tuple[str, str, st
     chosen, rejected = (_as_text(row[column], number, column, name) for column in ("chosen", "rejected"))
     given = row.get("prompt")
     prompt = "" if given is None else _as_text(given, number, "prompt", name)
-    whole = isinstance(row["chosen"], (list, tuple)) or dialogues.is_dialogue(chosen)
-    if whole and (not prompt or dialogues.is_dialogue(chosen)):  # some datasets repeat the prompt in both
+    if dialogues.is_dialogue(chosen):  # some datasets have a prompt beside whole dialogues
         return split_dialogues(chosen, rejected)
     if given is None:
         raise PairsUnusable(
@@ -188,9 +174,11 @@ def _as_text(value: Any, number: int, column: str, name: str) -> str:
             content = item.get("content", item.get("value"))
             if role and isinstance(content, str):
                 said.append(dialogues.Turn(role, content.strip()))
+        if len(said) == 1 and said[0].role == "assistant":
+            return f" {said[0].content}"  # an answer alone, whose prompt stands in a column of its own
+        if said and said[-1].role == "assistant":
+            return f"{dialogues.text_of(said[:-1])} {said[-1].content}"
         if said:
-            if said[-1].role == "assistant":
-                return f"{dialogues.text_of(said[:-1])} {said[-1].content}"
             return dialogues.text_of(said)
     raise PairsUnusable(
         f"pairs.source: `{column}` in row {number} of {name} is {type(value).__name__}; it must be a text, or a list "
@@ -198,66 +186,8 @@ def _as_text(value: Any, number: int, column: str, name: str) -> str:
     )
 
 
-def _checked_path(source: str) -> Path:
-    path = Path(os.path.expanduser(source))
-    if not path.name.lower().endswith(SUFFIXES):
-        raise PairsUnusable(
-            f"pairs.source: {path.name} is no file of pairs; use one that ends in {', '.join(SUFFIXES)}."
-        )
-    if not os.path.isfile(path):
-        raise PairsUnusable(f"pairs.source: there is no file {source[:200]}.")
-    size = path.stat().st_size
-    if size > MAX_FILE_BYTES:
-        raise PairsUnusable(
-            f"pairs.source: {path.name} has {size // 1_000_000:,} MB; at most {MAX_FILE_BYTES // 1_000_000} MB are "
-            "read. Take a part of it."
-        )
-    if not size:
-        raise PairsUnusable(f"pairs.source: {path.name} is empty.")
-    return path
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(source: str) -> list[dict[str, Any]]:
     try:
-        with _open(path) as file:
-            yield from _csv_rows(file, path) if path.name.lower().endswith(".csv") else _json_rows(file, path)
-    except UnicodeDecodeError:
-        raise PairsUnusable(f"pairs.source: {path.name} is not UTF-8 text. Save it as UTF-8.") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise PairsUnusable(f"pairs.source: {path.name} is not a whole gzip file. Pack it again.") from None
-    except OSError as error:
-        raise PairsUnusable(f"pairs.source: cannot read {path}: {error.strerror or error}.") from None
-
-
-def _open(path: Path) -> io.TextIOWrapper:
-    raw: Any = gzip.open(path, "rb") if path.name.lower().endswith(".gz") else open(path, "rb")  # noqa: SIM115
-    return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
-
-
-def _json_rows(file: io.TextIOWrapper, path: Path) -> Iterator[dict[str, Any]]:
-    read = 0
-    for number in range(1, MAX_ROWS + 2):
-        line = file.readline(MAX_LINE + 1)
-        if not line:
-            return
-        read += len(line)
-        if len(line) > MAX_LINE or read > MAX_TEXT_BYTES:
-            raise PairsUnusable(f"pairs.source: line {number} of {path.name} is too long. A line holds one pair.")
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            raise PairsUnusable(
-                f"pairs.source: line {number} of {path.name} is not a JSON object. A line holds one pair."
-            )
-        yield row
-
-
-def _csv_rows(file: io.TextIOWrapper, path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        yield from csv.DictReader(file)
-    except csv.Error as error:
-        raise PairsUnusable(f"pairs.source: {path.name} is not a readable table: {error}.") from None
+        return tables.read(Path(os.path.expanduser(source))).rows
+    except TableUnusable as error:
+        raise PairsUnusable(f"pairs.source: {error}") from None

@@ -40,9 +40,8 @@ def small_config(name: str = "finish", **overrides: Any) -> RunConfig:
 
 def update_metrics(update: int, **changes: Any) -> UpdateMetrics:
     """Metrics with figures that are easy to follow: score update / 2, KL = update, two seconds an update."""
-    values: dict[str, Any] = {
-        name: 0.0 for name in UpdateMetrics.model_fields if name not in ("attempt", "terms", "kl_estimates")
-    }
+    groups = ("attempt", "terms", "contributions", "kl_estimates")
+    values: dict[str, Any] = {name: 0.0 for name in UpdateMetrics.model_fields if name not in groups}
     values |= {"update": update, "episodes": 64 * update, "tokens": 640 * update, "seconds": 2.0 * update}
     values |= {"score_mean": update / 2, "kl_to_reference": float(update)}
     return UpdateMetrics(**{**values, **changes})

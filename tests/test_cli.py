@@ -560,6 +560,7 @@ def test_help_names_every_command(run: Run) -> None:
         "runs",
         "show",
         "generate",
+        "prompts",
         "pretrain",
         "doctor",
     ):
@@ -601,5 +602,7 @@ def test_durations_read_like_speech(seconds: float, words: str) -> None:
 
 def test_the_readme_preset_files_are_what_train_accepts() -> None:
     for name in catalog.preset_names():
-        catalog.check(config_io.load(catalog.preset_path(name)))
+        config = config_io.load(catalog.preset_path(name))
+        if not catalog.is_hub_id(config.model.source):
+            catalog.check(config)
     assert os.environ["HF_HUB_OFFLINE"] == "1"

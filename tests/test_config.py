@@ -13,6 +13,7 @@ from playground import catalog, config_io
 from playground.config import RunConfig, differences, knobs
 from playground.errors import InvalidConfig, Problem
 
+KINDS = "sentiment, length, keyword, pattern, repetition, agreement, truth, grammar, model"
 GOOD: dict[str, Any] = {"rewards": [{"kind": "length"}]}
 
 
@@ -63,12 +64,12 @@ def yaml_problems(text: str) -> list[Problem]:
         (
             {"rewards": [{"kind": "lenght"}]},
             "rewards.0.kind",
-            "must be one of sentiment, length, keyword, pattern, repetition, agreement, truth, model (got 'lenght').",
+            f"must be one of {KINDS} (got 'lenght').",
         ),
         (
             {"rewards": [{"weight": 1}]},
             "rewards.0.kind",
-            "must be one of sentiment, length, keyword, pattern, repetition, agreement, truth, model (got nothing).",
+            f"must be one of {KINDS} (got nothing).",
         ),
         ({"rewards": [{"kind": "keyword"}]}, "rewards.0.words", "This setting is missing; give it a value."),
         ({"rewards": [{"kind": "keyword", "words": []}]}, "rewards.0.words", "must have at least one entry."),

@@ -11,7 +11,7 @@ import pytest
 
 from playground import catalog
 from playground.runs.directory import RunDirectory
-from playground.runs.records import Event, Record, Sample, Status, UpdateMetrics
+from playground.runs.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
 from playground.runs.writer import RunWriter
 from tests.support import PROJECT, sample, small_config, update_metrics
 
@@ -19,7 +19,7 @@ README = (PROJECT / "README.md").read_text(encoding="utf-8")
 RUN_FORMAT = (PROJECT / "docs" / "run-format.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("record", [Status, UpdateMetrics, Sample, Event])
+@pytest.mark.parametrize("record", [Status, UpdateMetrics, Sample, Evaluation, Event])
 def test_the_run_format_names_every_field(record: type[Record]) -> None:
     assert [name for name in record.model_fields if f"`{name}`" not in RUN_FORMAT] == []
 

@@ -8,7 +8,6 @@ Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as written, 3 
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 import time
 from pathlib import Path
@@ -16,8 +15,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from playground import __version__, catalog, config_io, estimates, exports
-from playground.cli import following, health, previewing, printing, reward_models
+from playground import __version__, catalog, config_io, estimates
+from playground.cli import following, health, outgoing, previewing, printing, reward_check, reward_models, scoring
+from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.errors import (
     InvalidConfig,
     ModelNotFound,
@@ -27,12 +27,11 @@ from playground.errors import (
     RunExists,
     RunNotFound,
     RunNotSteerable,
+    ServiceUnavailable,
 )
 from playground.runs import control, history, launcher
-from playground.runs.directory import RunDirectory
 from playground.runs.model_service import GeneratedSample, ModelService
 
-FAILED, CANNOT = 1, 2
 CALLERS_MISTAKES = (
     InvalidConfig, ModelNotFound, PairsUnusable, PromptsUnusable, RunExists, RunNotFound, RunNotSteerable,
 )  # fmt: skip
@@ -46,15 +45,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-Outputs = Annotated[
-    Path, typer.Option(envvar="PLAYGROUND_OUTPUTS", help="The folder in which runs are kept.", metavar="DIR")
-]
-RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN_DIR", help="A run folder, or the id of a run in the outputs folder.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
-DEFAULT_OUTPUTS = Path("outputs")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -145,7 +135,7 @@ def estimate(
 @app.command()
 def resume(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
     """Let a paused run go on. (Continuing an interrupted run is not in this version yet.)"""
-    run = _find(run_dir, outputs)
+    run = find_run(run_dir, outputs)
     if not run.status().ended:
         control.request_resume(run)
         print(f"{run.id} goes on.")
@@ -161,7 +151,7 @@ def stop(
     timeout: Annotated[float, typer.Option(help="How many seconds to wait for the run to end.", min=0)] = 120,
 ) -> None:
     """Stop a run and wait until it has stopped. A run that has already ended is left as it is."""
-    run = _find(run_dir, outputs)
+    run = find_run(run_dir, outputs)
     status = run.status()
     if status.ended:
         print(f"{run.id} has already ended: {status.state}.")
@@ -189,7 +179,7 @@ def set_command(
     outputs: Outputs = DEFAULT_OUTPUTS,
 ) -> None:
     """Change settings of a run that is training, for example `set RUN_DIR kl.coef=0.2`. Applied at its next update."""
-    run = _find(run_dir, outputs)
+    run = find_run(run_dir, outputs)
     asked = control.request_edits(run, [control.Edit(*config_io.parse_override(text)) for text in edits])
     for field, value in asked:
         print(f"{run.id}: {field} becomes {value:g} at the next update.")
@@ -198,7 +188,7 @@ def set_command(
 @app.command()
 def pause(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
     """Let a run wait after the update it is in."""
-    run = _find(run_dir, outputs)
+    run = find_run(run_dir, outputs)
     control.request_pause(run)
     print(f"{run.id} pauses after the update it is in.")
 
@@ -206,7 +196,7 @@ def pause(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
 @app.command()
 def step(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
     """Let a paused run do one more update."""
-    run = _find(run_dir, outputs)
+    run = find_run(run_dir, outputs)
     control.request_step(run)
     print(f"{run.id} does one more update and pauses again.")
 
@@ -220,35 +210,12 @@ def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
 @app.command()
 def show(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """Show one run: state, settings, last numbers, warnings, before and after."""
-    printing.print_run(_find(run_dir, outputs), as_json=json)
+    printing.print_run(find_run(run_dir, outputs), as_json=json)
 
 
-@app.command()
-def export(
-    run_dir: RunArgument,
-    as_: Annotated[
-        Literal["trl", "yaml"],
-        typer.Option("--as", help="trl: a Python script for TRL 1.12. yaml: a file for `train`."),
-    ],
-    output: Annotated[
-        Path | None, typer.Option(help="Write it to this file instead of printing it.", metavar="FILE")
-    ] = None,
-    outputs: Outputs = DEFAULT_OUTPUTS,
-) -> None:
-    """Write a run down for use elsewhere: as a script for TRL, or as settings for `train`."""
-    run = _find(run_dir, outputs)
-    config = run.config()
-    if as_ == "yaml":
-        text, how = exports.yaml_text(config, str(output or "run.yaml")), exports.command(config, str(output))
-    else:
-        scale = exports.ScoreScale.of(run.events())
-        text, how = exports.trl_script(config, scale), f"python {shlex.quote(str(output))}"
-    if output is None:
-        print(text, end="")
-        return
-    output.write_text(text, encoding="utf-8")
-    print(f"Start it with: {how}", file=sys.stderr)
-    print(output)
+app.command()(outgoing.export)
+app.command()(outgoing.save)
+app.command()(outgoing.push)
 
 
 @app.command()
@@ -290,6 +257,8 @@ def prompts(
     service = ModelService()
     try:
         (preview,) = service.ask("prompts", {"config": catalog.located(config).model_dump(mode="json")})
+    except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone
+        raise PromptsUnusable(str(error)) if str(error).startswith("prompts.") else error from None
     finally:
         service.close()
     if json:
@@ -329,16 +298,10 @@ def doctor(
     raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)
 
 
+app.command("score")(scoring.score)
 app.command("reward-train")(reward_models.reward_train)
 app.command("reward-models")(reward_models.reward_models)
-
-
-def _find(text: str, outputs: Path) -> RunDirectory:
-    """A run by its folder, or by its id in the outputs folder."""
-    by_path = RunDirectory(text)
-    if by_path.config_path.is_file() or len(Path(text).parts) != 1:
-        return RunDirectory.open(text)
-    return history.find_run(outputs, text)
+app.command("reward-check")(reward_check.reward_check)
 
 
 def _generator(source: str, outputs: Path) -> Path | str:
@@ -348,6 +311,6 @@ def _generator(source: str, outputs: Path) -> Path | str:
         ModelNotFound: if it is neither a run nor a model.
     """
     try:
-        return _find(source, outputs).path.resolve()
+        return find_run(source, outputs).path.resolve()
     except RunNotFound:
         return catalog.model_folder(source).resolve()

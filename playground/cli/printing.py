@@ -7,36 +7,28 @@ never read as markup. Knows records and insight; decides nothing.
 from __future__ import annotations
 
 import json
-import math
-import os
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from playground.cli import terms
 from playground.cli.health import Check
+from playground.cli.text import add_row, console, number, plain
 from playground.config import RunConfig, differences
 from playground.estimates import Estimate
-from playground.insight import before_after
+from playground.exports.report import Report
+from playground.insight import before_after, compute, knee
+from playground.rewards.mixture import term_names
 from playground.runs.directory import RunDirectory
 from playground.runs.history import RunSummary
 from playground.runs.model_service import GeneratedSample
 from playground.runs.records import Sample, Status, finite_or_null
 
-CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 TABLE_ROWS = 3
 LOG_BYTES = 1500
-PIPE_WIDTH = 120
-
-
-def plain(text: str) -> str:
-    """Text that a terminal cannot take for commands: control characters become spaces, line breaks stay."""
-    return CONTROL.sub(" ", text)
 
 
 def complain(text: str) -> None:
@@ -47,13 +39,6 @@ def complain(text: str) -> None:
 def print_json(value: Any) -> None:
     """One line of strict JSON on stdout, at once."""
     print(json.dumps(finite_or_null(value), ensure_ascii=False, allow_nan=False), flush=True)
-
-
-def number(value: float | None, *, sign: bool = False) -> str:
-    """A figure with two decimals, or a hyphen where there is none."""
-    if value is None or not math.isfinite(value):
-        return "-"
-    return f"{value:+.2f}" if sign else f"{value:.2f}"
 
 
 def duration(seconds: float) -> str:
@@ -114,9 +99,10 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
 
 def print_run(run: RunDirectory, *, as_json: bool) -> None:
     """One run in full."""
-    config, status, metrics, samples = run.config(), run.status(), run.metrics(), run.samples()
-    warnings = [event.message for event in run.events() if event.kind == "warning"]
-    changed = differences(config, RunConfig(rewards=config.rewards))
+    report = Report.of(run)
+    config, status, metrics, samples = report.config, report.status, report.metrics, report.samples
+    warnings = [event.message for event in report.events if event.kind == "warning"]
+    changed = differences(config, RunConfig(rewards=config.rewards, judges=config.judges))
     if as_json:
         print_json(
             {
@@ -126,6 +112,12 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
                 "last_update": metrics[-1].model_dump() if metrics else None,
                 "warnings": warnings,
                 "outcome": _outcome(samples),
+                "terms": terms.term_rows(samples),
+                "judges": terms.verdicts(config, samples),
+                "knee": report.knee._asdict(),
+                "compute": _compute(report.ledger),
+                "perplexity_text": report.forgetting(),
+                "perplexity_reference": report.strangeness(),
             }
         )
         return
@@ -141,10 +133,40 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     if metrics:
         add_row(table, "score", f"{number(metrics[-1].score_mean, sign=True)} in the last update")
         add_row(table, "KL", f"{number(metrics[-1].kl_to_reference)} nats per completion in the last update")
+    _add_outcome(table, report)
+    if config.judges:
+        add_row(table, "judges", ", ".join(term_names(config.judges)))
     for warning in warnings:
         add_row(table, "warning", warning)
     console().print(table)
+    terms.print_change(config, samples)
     _print_before_after(samples, config)
+
+
+def _add_outcome(table: Table, report: Report) -> None:
+    """The two perplexities, the knee and the compute ledger."""
+    if text := report.forgetting():
+        add_row(table, "text", f"perplexity on held-out text {number(text[0])} before, {number(text[1])} now")
+    if strange := report.strangeness():
+        told = f"perplexity of its texts to the reference {number(strange[0])} at first, {number(strange[1])} now"
+        add_row(table, "strangeness", told)
+    if sentence := knee.knee_sentence(report.knee):
+        add_row(table, "knee", sentence)
+    if report.ledger:
+        add_row(table, "compute", compute.ledger_sentence(report.ledger))
+        for phase in report.ledger.phases:
+            counted = "" if phase.operations is None else f", {compute.operations_in_words(phase.operations)}"
+            add_row(table, "", f"{phase.name}: {duration(phase.seconds)}{counted}")
+
+
+def _compute(ledger: compute.Ledger | None) -> dict[str, Any] | None:
+    if ledger is None:
+        return None
+    return {
+        **ledger._asdict(),
+        "phases": [phase._asdict() for phase in ledger.phases],
+        "operations": ledger.operations,
+    }
 
 
 def print_answers(answers: Sequence[GeneratedSample]) -> None:
@@ -220,14 +242,6 @@ def _outcome(samples: Sequence[Sample]) -> dict[str, Any] | None:
     return found._asdict() if found else None
 
 
-def console() -> Console:
-    """As wide as the terminal (or COLUMNS); files and pipes get lines of a fixed width."""
-    made = Console(highlight=False, markup=False)
-    if not made.is_terminal and "COLUMNS" not in os.environ:
-        made.width = PIPE_WIDTH
-    return made
-
-
 def _table(*headings: str) -> Table:
     """A table whose columns of figures stay whole and whose columns of text share the rest."""
     table = Table(show_lines=True)
@@ -235,8 +249,3 @@ def _table(*headings: str) -> Table:
         figures = heading in ("Score", "KL")
         table.add_column(heading, no_wrap=figures, ratio=None if figures else 1, overflow="fold")
     return table
-
-
-def add_row(table: Table, *cells: str) -> None:
-    """A row of plain text."""
-    table.add_row(*(Text(plain(cell)) for cell in cells))

@@ -20,6 +20,7 @@ from playground.config.reward_training import PairsConfig, RewardTrainingConfig
 from playground.config.rewards import (
     REWARD_CLASSES,
     AgreementReward,
+    GrammarReward,
     KeywordReward,
     LengthReward,
     ModelReward,
@@ -35,11 +36,11 @@ from playground.config.sources import AdapterConfig, ModelConfig, PromptsConfig,
 from playground.config.training import CheckpointConfig, EvaluationConfig, KLConfig, PPOConfig
 
 __all__ = [
-    "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig", "KLConfig",
-    "KeywordReward", "LengthReward", "ModelConfig", "ModelReward", "PPOConfig", "PairsConfig", "Part", "PatternReward",
-    "PromptsConfig", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart", "RewardTrainingConfig",
-    "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward", "TruthReward", "differences", "flatten", "knob",
-    "knobs", "knobs_of",
+    "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig",
+    "GrammarReward", "KLConfig", "KeywordReward", "LengthReward", "ModelConfig", "ModelReward", "PPOConfig",
+    "PairsConfig", "Part", "PatternReward", "PromptsConfig", "ReferenceConfig", "RepetitionReward", "RewardConfig",
+    "RewardPart", "RewardTrainingConfig", "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward",
+    "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
 ]  # fmt: skip
 
 

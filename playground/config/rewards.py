@@ -80,6 +80,16 @@ class TruthReward(RewardPart):
     kind: Literal["truth"] = "truth"
 
 
+class GrammarReward(RewardPart):
+    """Share of sentences that the pocket world's grammar can write, or its whole standard of quality; 0 to 1.
+
+    A sentence that was not finished counts as one that does not parse. Of no use for text from outside that world.
+    """
+
+    kind: Literal["grammar"] = "grammar"
+    measure: Literal["sentences", "quality"] = "sentences"
+
+
 class ModelReward(RewardPart):
     """A learned scorer: a sequence classifier with its own tokenizer, from the hub, a folder, or trained here."""
 
@@ -104,6 +114,7 @@ RewardConfig = Annotated[
         RepetitionReward,
         AgreementReward,
         TruthReward,
+        GrammarReward,
         ModelReward,
     ],
     Field(discriminator="kind"),

@@ -291,6 +291,26 @@ class EvaluationConfig(Part):
         low="Too low: most of the time goes into looking.",
         high="Too high: you miss when it turned.",
     )
+    text: str | None = knob(
+        None,
+        label="Held-out text",
+        help="Ordinary text on which the policy's perplexity is measured at each look: when it rises, the model is "
+        "forgetting what it knew. `pocket` for the pocket models, `english` (plain paragraphs) for others, "
+        "both shipped; or a .txt file with one document a line. Empty means not measured.",
+        min_length=1,
+        max_length=300,
+    )
+    num_texts: int = knob(
+        24,
+        label="Held-out documents",
+        unit="documents",
+        slider=(4, 256, 4),
+        ge=1,
+        le=10_000,
+        help="How many documents of the held-out text are read.",
+        low="Too low: the perplexity depends on which documents they are (but they stay the same during a run).",
+        high="Too high: each look takes longer.",
+    )
 
 
 class CheckpointConfig(Part):

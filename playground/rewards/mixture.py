@@ -1,4 +1,4 @@
-"""The weighted sum of rewards, its terms, and the scale that makes it a score.
+"""The weighted sum of rewards, its terms, and the scales that make it a score.
 
 Knows only functions of text (see rules.py). The trainer, the model service and the page score through this.
 """
@@ -6,47 +6,77 @@ Knows only functions of text (see rules.py). The trainer, the model service and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from playground import config
-from playground.errors import RewardFailed, RewardNotFinite
+from playground.errors import PlaygroundError, RewardFailed, RewardNotFinite
 from playground.rewards import rules
+
+MAX_NAME_CHARACTERS = 60
+
+
+class Term(NamedTuple):
+    """One entry of a mixture: a function of text, and what happens to its values before they are summed up."""
+
+    weight: float
+    function: rules.Reward
+    normalise: bool = False
+    cap: float | None = None
+
+
+class TermScale(NamedTuple):
+    """What a term was on the reference's samples: mean and sd of its raw values, and its mean contribution."""
+
+    mean: float = 0.0
+    sd: float = 1.0
+    contribution: float = 0.0
 
 
 class Scored(NamedTuple):
-    """Raw rewards of a batch: the weighted sum and each unweighted term; None = no opinion."""
+    """Of a batch: the weighted sums, each term's raw values, and what each term adds to the sums.
+
+    None = no opinion. A completion without any opinion has no sum, and None for each contribution; otherwise a term
+    without an opinion contributes 0, and the contributions of a completion add up to its sum.
+    """
 
     totals: list[float | None]
     terms: dict[str, list[float | None]]
+    contributions: dict[str, list[float | None]]
 
 
 class Mixture:
-    """Several reward functions with weights. A term without an opinion contributes nothing to the sum."""
+    """Several reward functions with weights. A term without an opinion contributes nothing to the sum.
 
-    def __init__(self, functions: dict[str, tuple[float, rules.Reward]]) -> None:
-        self._functions = functions
+    Args:
+        functions: by name, what makes a `Term`: (weight, function) and, if wanted, normalise and cap.
+        what: what to call one of them in an error: "reward", or "judge" where they only watch.
+
+    Attributes:
+        scales: of each term; as `fit` or `restore` fixed them.
+    """
+
+    def __init__(self, functions: Mapping[str, tuple[Any, ...]], what: str = "reward") -> None:
+        self._what = what
+        self._terms = {name: Term(*entry) for name, entry in functions.items()}
+        self._fitted = not any(term.normalise for term in self._terms.values())
+        self.scales = {name: TermScale() for name in self._terms}
 
     @classmethod
     def from_config(
         cls,
         specs: Sequence[config.RewardConfig],
         build: Callable[[config.RewardConfig], rules.Reward] = rules.build,
+        what: str = "reward",
     ) -> Mixture:
-        """The mixture a configuration names. Terms are named by kind, numbered when a kind occurs twice.
+        """The mixture that a configuration names.
 
         Args:
             build: what makes a function of an entry; training passes one that can load models.
         """
-        functions: dict[str, tuple[float, rules.Reward]] = {}
-        for spec in specs:
-            name: str = spec.kind
-            number = 2
-            while name in functions:
-                name, number = f"{spec.kind} {number}", number + 1
-            functions[name] = (spec.weight, build(spec))
-        return cls(functions)
+        named = zip(term_names(specs), specs, strict=True)
+        return cls({name: Term(spec.weight, build(spec), spec.normalise, spec.cap) for name, spec in named}, what)
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str]) -> Scored:
         """Score a batch.
@@ -55,16 +85,57 @@ class Mixture:
             RewardFailed: a function raised or returned the wrong number of values.
             RewardNotFinite: it returned a value that is not finite.
         """
-        terms = {name: _call(name, function, prompts, completions) for name, (_, function) in self._functions.items()}
-        totals: list[float | None] = []
-        for row in range(len(completions)):
-            parts = [
-                weight * value
-                for name, (weight, _) in self._functions.items()
-                if (value := terms[name][row]) is not None
+        return self.combine(self.measure(prompts, completions))
+
+    def measure(self, prompts: Sequence[str], completions: Sequence[str]) -> dict[str, list[float | None]]:
+        """Each term's raw values. Raises: see `__call__`."""
+        return {
+            name: values_of(f"{self._what} `{name}`", term.function, prompts, completions)
+            for name, term in self._terms.items()
+        }
+
+    def fit(self, terms: Mapping[str, Sequence[float | None]]) -> None:
+        """Fix the scales from the raw values on samples of the reference. Once; see `Scorer.fit_scale`."""
+        self._fitted = True
+        for name in self._terms:
+            scale = Scale.of(terms[name])
+            self.scales[name] = TermScale(scale.mean, scale.sd)
+        for name, values in self.combine(terms).contributions.items():
+            self.scales[name] = self.scales[name]._replace(contribution=mean_known(values) or 0.0)
+
+    def restore(self, scales: Mapping[str, Mapping[str, float]]) -> None:
+        """The scales as a run recorded them: name -> the fields of `TermScale`."""
+        found = {name: TermScale(**scales[name]) for name in self._terms if name in scales}
+        self.scales |= found
+        self._fitted = self._fitted or len(found) == len(self._terms)
+
+    def combine(self, terms: Mapping[str, Sequence[float | None]]) -> Scored:
+        """Raw values -> sums and contributions: each value normalised (if its term says so), capped, weighted."""
+        if not self._fitted:
+            raise RuntimeError(
+                "a term is to be normalised, but its scale on the reference was neither fitted nor given"
+            )
+        weighed = {name: [self._contribution(name, value) for value in terms[name]] for name in self._terms}
+        rows = list(zip(*weighed.values(), strict=True))
+        totals = [sum(known) if (known := [part for part in row if part is not None]) else None for row in rows]
+        contributions = {
+            name: [
+                None if total is None else 0.0 if part is None else part
+                for part, total in zip(parts, totals, strict=True)
             ]
-            totals.append(sum(parts) if parts else None)
-        return Scored(totals, terms)
+            for name, parts in weighed.items()
+        }
+        return Scored(totals, {name: list(terms[name]) for name in self._terms}, contributions)
+
+    def _contribution(self, name: str, value: float | None) -> float | None:
+        if value is None:
+            return None
+        term, scale = self._terms[name], self.scales[name]
+        if term.normalise:
+            value = (value - scale.mean) / scale.sd
+        if term.cap is not None:
+            value = min(max(value, -term.cap), term.cap)
+        return term.weight * value
 
 
 @dataclass(frozen=True)
@@ -94,14 +165,59 @@ class Scale:
         return scores
 
 
-def _call(name: str, function: rules.Reward, prompts: Sequence[str], completions: Sequence[str]) -> list[float | None]:
+def term_names(specs: Iterable[config.RewardConfig]) -> list[str]:
+    """A name for each reward, no two alike: its kind, or the last part of a model's source; numbered from 2."""
+    names: list[str] = []
+    for spec in specs:
+        plain: str = spec.kind
+        if isinstance(spec, config.ModelReward):
+            plain = spec.source.rstrip("/\\").replace("\\", "/").rpartition("/")[2][:MAX_NAME_CHARACTERS] or spec.kind
+        name, number = plain, 2
+        while name in names:
+            name, number = f"{plain} {number}", number + 1
+        names.append(name)
+    return names
+
+
+def mean_known(values: Iterable[float | None]) -> float | None:
+    """Mean of the values that are there; None if none is."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def values_of(
+    what: str, function: rules.Reward, prompts: Sequence[str], completions: Sequence[str]
+) -> list[float | None]:
+    """What a reward says of a batch, checked: one finite number or None for each completion.
+
+    Args:
+        what: what to call it in an error, for example "reward `length`".
+
+    Raises:
+        RewardFailed: it raised, or returned something else. RewardNotFinite: a value is infinite or not a number.
+    """
     try:
-        values = list(function(prompts=prompts, completions=completions))
+        returned = function(prompts=prompts, completions=completions)
+        values = None if returned is None else list(returned)
+    except PlaygroundError:
+        raise
     except Exception as error:
-        raise RewardFailed(f"The reward `{name}` failed: {type(error).__name__}: {error}") from error
+        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+            raise  # the worker has advice for this
+        raise RewardFailed(f"The {what} failed: {type(error).__name__}: {error}") from error
+    if values is None:
+        raise RewardFailed(f"The {what} returned nothing; it must return one number for each completion.")
     if len(values) != len(completions):
-        raise RewardFailed(f"The reward `{name}` returned {len(values)} values for {len(completions)} completions.")
+        raise RewardFailed(f"The {what} returned {len(values)} values for {len(completions)} completions.")
+    found = []
     for value in values:
-        if value is not None and not math.isfinite(value):
-            raise RewardNotFinite(f"The reward `{name}` returned {value}; a reward must be a finite number or None.")
-    return [None if value is None else float(value) for value in values]
+        try:
+            number = None if value is None else float(value)
+        except (TypeError, ValueError):
+            raise RewardFailed(
+                f"The {what} returned {str(value)[:40]!r} for a completion; it must be a number or None."
+            ) from None
+        if number is not None and not math.isfinite(number):
+            raise RewardNotFinite(f"The {what} returned {number}; each must be a finite number or None.")
+        found.append(number)
+    return found

@@ -100,6 +100,18 @@ def _judgement(judge: Callable[[str, str], bool | None]) -> Reward:
     return _each(lambda prompt, completion: {True: 1.0, False: -1.0, None: None}[judge(prompt, completion)])
 
 
+def sentences_that_parse(prompt: str, completion: str) -> float:
+    """Share of the completion's sentences that parse, 0 to 1; an unfinished one counts as one that does not."""
+    reading = judges.read_completion(prompt, completion)
+    return len(reading.sentences) / max(1, len(reading.texts) + (not reading.ends))
+
+
+def _grammar(spec: config.GrammarReward) -> Reward:
+    if spec.measure == "quality":
+        return _each(lambda prompt, completion: judges.quality(prompt, completion).score)
+    return _each(sentences_that_parse)
+
+
 def _agreement(spec: config.AgreementReward) -> Reward:
     if spec.neutral == "no-opinion":
         return _judgement(judges.agrees)
@@ -118,5 +130,6 @@ _BUILDERS: dict[type, Callable[[Any], Reward]] = {
     config.PatternReward: _pattern,
     config.RepetitionReward: _repetition,
     config.AgreementReward: _agreement,
+    config.GrammarReward: _grammar,
     config.TruthReward: lambda spec: _judgement(judges.answers_truly),
 }

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from playground import config_io
 from playground.config import RUN_ID, RunConfig
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
-from playground.runs.records import Event, Record, Sample, Status, UpdateMetrics
+from playground.runs.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
 
 R = TypeVar("R", bound=Record)
 
@@ -39,6 +39,7 @@ class RunDirectory:
         self.status_path = self.path / "status.json"
         self.metrics_path = self.path / "metrics.jsonl"
         self.samples_path = self.path / "samples.jsonl"
+        self.evaluations_path = self.path / "evaluations.jsonl"
         self.events_path = self.path / "events.jsonl"
         self.log_path = self.path / "worker.log"
         self.lock_path = self.path / "worker.lock"
@@ -138,6 +139,10 @@ class RunDirectory:
         """All evaluation samples so far."""
         return read_records(self.samples_path, Sample)
 
+    def evaluations(self) -> list[Evaluation]:
+        """What each look at the fixed prompts measured beside them; none in runs that measured nothing."""
+        return read_records(self.evaluations_path, Evaluation)
+
     def events(self) -> list[Event]:
         """All events so far."""
         return read_records(self.events_path, Event)
@@ -153,8 +158,12 @@ class RunDirectory:
 
     def latest_checkpoint(self) -> Path | None:
         """The newest complete checkpoint folder (one with a manifest), or None."""
-        found = sorted(self.checkpoints_path.glob("update-*/MANIFEST.json"))
-        return found[-1].parent if found else None
+        found = self.checkpoints()
+        return found[-1] if found else None
+
+    def checkpoints(self) -> list[Path]:
+        """The complete checkpoint folders (those with a manifest), oldest first."""
+        return sorted(path.parent for path in self.checkpoints_path.glob("update-*/MANIFEST.json"))
 
     def request_stop(self) -> None:
         """Ask the worker to stop. It does so within one micro-batch."""

@@ -78,11 +78,14 @@ class ModelService:
         for answer in self.ask("compare", question):
             yield GeneratedSample(**answer)
 
-    def ask(self, kind: str, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def ask(
+        self, kind: str, question: dict[str, Any], timeout_seconds: float = ANSWER_TIMEOUT_SECONDS
+    ) -> Iterator[dict[str, Any]]:
         """Put one question to the service and pass on its answers as they come.
 
         Args:
             kind: one of `training.service.QUESTIONS`. question: plain data, as that kind wants it.
+            timeout_seconds: the longest silence before an answer, once the service has started.
 
         Raises:
             ServiceUnavailable: see `compare`.
@@ -91,7 +94,7 @@ class ModelService:
             self._ensure_started()
             self._last_id += 1
             self._send({**question, "id": self._last_id, "kind": kind})
-            yield from self._read_answer(self._last_id)
+            yield from self._read_answer(self._last_id, timeout_seconds)
 
     def close(self) -> None:
         """End the service process, if it runs."""
@@ -104,8 +107,8 @@ class ModelService:
                 process.kill()
                 process.wait()
 
-    def _read_answer(self, question: int) -> Iterator[dict[str, Any]]:
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS + ANSWER_TIMEOUT_SECONDS
+    def _read_answer(self, question: int, timeout_seconds: float) -> Iterator[dict[str, Any]]:
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS + timeout_seconds
         while True:
             try:
                 answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -119,6 +122,7 @@ class ModelService:
                 continue
             if answer["event"] == "answer":
                 yield answer["answer"]
+                deadline = time.monotonic() + timeout_seconds  # it is alive and gets on
             elif answer["event"] == "error":
                 raise ServiceUnavailable(answer["message"])
             elif answer["event"] == "done":

@@ -50,6 +50,7 @@ class UpdateMetrics(Record):
 
     Units: scores in standard deviations of the reference (unless not normalised); KL, entropy in nats;
     lengths in tokens; memory in GB of resident set (or of the device, where there is one).
+    `contributions` says how much each reward lifts the score above the reference's average, in the score's unit.
     `kl_estimates` holds the same KL by other estimators (k1, k2, k3, abs, full), nats per completion.
     None means: not defined here (for example no variance), or not finite.
     """
@@ -69,6 +70,7 @@ class UpdateMetrics(Record):
     score_p90: float | None
     raw_score_mean: float | None
     terms: dict[str, float | None] = {}
+    contributions: dict[str, float | None] = {}
     kl_to_reference: float | None
     kl_per_token: float | None
     kl_estimates: dict[str, float | None] = {}
@@ -92,7 +94,8 @@ class UpdateMetrics(Record):
 
 
 class Sample(Record):
-    """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value;
+    """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value,
+    `judges` that of each reward that only watches;
     `kl` is the summed log-ratio of policy to reference over the completion, in nats (0 before training)."""
 
     update: int
@@ -103,9 +106,25 @@ class Sample(Record):
     seed: int
     score: float | None
     scores: dict[str, float | None] = {}
+    judges: dict[str, float | None] = {}
     kl: float | None
     tokens: int | None = None
     ended: bool | None = None
+
+
+class Evaluation(Record):
+    """What is measured at each look at the fixed prompts beside its samples.
+
+    `perplexity_text` is the policy's own on held-out text: it rises when the model forgets. (How strange its own texts
+    have become to the reference is `perplexity_reference` of each update.)
+    """
+
+    update: int
+    stage: Stage
+    perplexity_text: float | None = None
+    text_documents: int = 0
+    text_tokens: int = 0
+    seconds: float = 0.0
 
 
 class Event(Record):

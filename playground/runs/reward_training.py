@@ -91,14 +91,12 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
     with launcher.one_at_a_time(outputs):
         busy = living(outputs)
         if busy:
-            raise RunBusy(
-                f"The reward model `{busy.id}` is still in training. Stop it or wait for it, then start again."
-            )
+            raise RunBusy(f"The reward model `{busy.id}` is in training. Stop it or wait for it, then start again.")
         training = RewardTraining(outputs / catalog.REWARD_MODELS / config.name)
         if training.card() and not replace:
-            raise RunExists(
-                f"name: there is already a reward model `{config.name}`. Choose another name, or delete it."
-            )
+            raise RunExists(f"There is already a reward model `{config.name}`. Choose another name, or delete it.")
+        if training.folder.is_dir() and not training.config_path.is_file():
+            raise RunExists(f"{training.folder} was not made by a training. Choose another name, or move it away.")
         try:
             if training.folder.is_dir():
                 shutil.rmtree(training.folder)  # what is left of a training that did not end well, or is to be replaced

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from playground.runs.directory import RunDirectory, write_atomically
-from playground.runs.records import Event, Record, Sample, State, Status, to_json_line
+from playground.runs.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
 
 
 class RunWriter:
@@ -53,6 +53,10 @@ class RunWriter:
     def samples(self, samples: list[Sample]) -> None:
         """Append evaluation samples, all in one write."""
         _append(self.run.samples_path, *samples)
+
+    def evaluation(self, evaluation: Evaluation) -> None:
+        """Append what was measured at one look."""
+        _append(self.run.evaluations_path, evaluation)
 
     def event(self, kind: str, message: str = "", **data: Any) -> None:
         """Append one event."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from torch import Tensor
 
@@ -14,6 +14,8 @@ from playground.training.prompts import Prompt
 from playground.training.sampling import Episodes, sample
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed, uniforms
+
+Judge = Callable[[Sequence[str], Sequence[str]], Mapping[str, Sequence[float | None]]]
 
 
 def answer(
@@ -51,6 +53,12 @@ def answer(
     return episodes, (own - score(reference)).sum(1).tolist()
 
 
+def reference_questions(training: list[Prompt], seed: int, count: int) -> tuple[list[Prompt], list[int]]:
+    """Prompts and seeds of the samples that stand for the reference: they fix the scale of a run's score."""
+    asked = [training[number % len(training)] for number in range(count)]
+    return asked, [derived_seed(seed, "scale", number) for number in range(count)]
+
+
 def evaluation_seeds(config: RunConfig, num_prompts: int) -> list[int]:
     """One seed for each (prompt, sample), prompts in the outer loop."""
     each = config.evaluation.samples_per_prompt
@@ -68,8 +76,13 @@ def evaluate(
     stage: Stage,
     update: int,
     between: Callable[[], None] = lambda: None,
+    judge: Judge = lambda prompts, completions: {},
 ) -> list[Sample]:
-    """Answer all fixed prompts and score the answers."""
+    """Answer all fixed prompts and score the answers.
+
+    Args:
+        judge: texts -> values by judge, for what only watches.
+    """
     seeds = evaluation_seeds(config, len(prompts))
     each = config.evaluation.samples_per_prompt
     asked = [(number, prompt) for number, prompt in enumerate(prompts) for _ in range(each)]
@@ -78,7 +91,8 @@ def evaluate(
         config.ppo.micro_batch_size, between,
     )  # fmt: skip
     completions, ended, lengths = episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist()
-    scores = scorer([prompt.text for _, prompt in asked], completions, ended)
+    texts = [prompt.text for _, prompt in asked]
+    scores, judged = scorer(texts, completions, ended), judge(texts, completions)
     return [
         Sample(
             update=update,
@@ -89,6 +103,7 @@ def evaluate(
             seed=seeds[row],
             score=scores.scores[row],
             scores={name: values[row] for name, values in scores.terms.items()},
+            judges={name: values[row] for name, values in judged.items()},
             kl=kls[row],
             tokens=lengths[row],
             ended=ended[row],

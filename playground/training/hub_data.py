@@ -7,7 +7,6 @@ kinds of source go through the same call. Whatever can be wrong with one is a si
 from __future__ import annotations
 
 import contextlib
-import itertools
 import re
 import socket
 import urllib.parse
@@ -19,7 +18,8 @@ from typing import Any
 from playground.errors import PromptsUnusable
 
 MAX_ROWS = 50_000
-BATCH = 1000
+MAX_CHARACTERS = 100_000_000
+BATCH = 100
 _AVAILABLE = re.compile(r"[Aa]vailable(?: splits| configs)?:? *(\[[^\]]*\])")
 
 
@@ -43,12 +43,20 @@ class Rows:
         self.columns = tuple(first)
 
     def values(self, column: str, count: int = MAX_ROWS) -> tuple[list[Any], bool]:
-        """Up to `count` values of a column in the order of the dataset, and whether it goes on behind them."""
+        """Up to `count` values of a column in the order of the dataset, and whether it goes on behind them.
+
+        Values beyond MAX_CHARACTERS in all are not read either: a row of a dataset may be of any size.
+        """
+        found: list[Any] = []
+        characters = 0
         with self._told():
-            batches = self._stream.select_columns([column]).iter(batch_size=min(BATCH, count + 1))
-            flat = itertools.chain.from_iterable(batch[column] for batch in batches)
-            found = list(itertools.islice(flat, count + 1))
-        return found[:count], len(found) > count
+            for batch in self._stream.select_columns([column]).iter(batch_size=min(BATCH, count + 1)):
+                for value in batch[column]:
+                    if len(found) == count or characters > MAX_CHARACTERS:
+                        return found, True
+                    found.append(value)
+                    characters += len(value) if isinstance(value, str) else len(str(value))
+        return found, False
 
     def _open(self, subset: str | None, split: str) -> Any:
         import datasets  # a second of imports

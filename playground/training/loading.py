@@ -212,8 +212,7 @@ def _with_new_adapter(model: Any, folder: Path, config: ModelConfig) -> Any:
 
 def base_name(source: str, folder: Path) -> str:
     """How an adapter names its base: a hub id as it is, so that it can be shared; else the folder."""
-    on_hub = source not in [model.name for model in catalog.MODELS] and not Path(source).expanduser().is_dir()
-    return source if on_hub else str(folder.resolve())
+    return source if catalog.is_hub_id(source) else str(folder.resolve())
 
 
 def is_linear(module: nn.Module) -> bool:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import psutil
 import torch
 
-
-def mean_known(values: Sequence[float | None]) -> float | None:
-    """Mean of the values that are there; None if none is."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+from playground.rewards.mixture import mean_known as mean_known
 
 
 def capped_exp(value: float) -> float:

@@ -239,6 +239,30 @@ def positions(mask: Tensor) -> Tensor:
     return (mask.long().cumsum(1) - 1).clamp(min=0)
 
 
+def sizes(model: nn.Module) -> dict[str, int]:
+    """How many weights there are: `parameters` in all, `trained_parameters`, and `matrix_parameters`, those that every
+    token is multiplied with (looking a token up in an embedding is no arithmetic; a tied LM head is)."""
+    every = {id(parameter): _numel(parameter) for parameter in model.parameters()}
+    trained = {id(parameter): parameter.numel() for parameter in model.parameters() if parameter.requires_grad}
+    matrices = {
+        id(parameter): _numel(parameter)
+        for module in model.modules()
+        if not isinstance(module, nn.Embedding)
+        for parameter in module.parameters(recurse=False)
+    }
+    return {
+        "parameters": sum(every.values()),
+        "trained_parameters": sum(trained.values()),
+        "matrix_parameters": sum(matrices.values()),
+    }
+
+
+def _numel(parameter: nn.Parameter) -> int:
+    """Numbers in a weight, also where bitsandbytes packs two into a byte (nf4)."""
+    state = getattr(parameter, "quant_state", None)
+    return math.prod(state.shape) if state is not None and hasattr(state, "shape") else parameter.numel()
+
+
 def switch_dropout_off(model: Any) -> None:
     """No dropout in RL: the probability of a token must be the same number each time it is asked for."""
     model.eval()

@@ -7,7 +7,6 @@ The reading and counting is in `playground.preferences`. `reward_trainer` calls 
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,16 +14,17 @@ import torch
 
 from playground import catalog, preferences
 from playground.config import PairsConfig, RewardTrainingConfig, SamplingConfig
-from playground.errors import PairsUnusable
+from playground.errors import PairsUnusable, PromptsUnusable
 from playground.pocket import prompts as pocket_prompts
 from playground.pocket.annotators import ANNOTATORS, Annotator, rng_of
 from playground.preferences import MIN_PAIRS, Counts, Pair
-from playground.training import evaluation, loading
+from playground.training import evaluation, hub_data, loading
 from playground.training.prompts import Prompt
 from playground.training.streams import derived_seed, generator
 
 WRITING_BATCH = 256
 DEFAULT_WRITER = "pocket-2m"
+COLUMNS = ("prompt", "chosen", "rejected")
 
 
 class PairSet(NamedTuple):
@@ -177,30 +177,17 @@ def _drawn(pairs: list[Pair], limit: int, seed: int) -> list[Pair]:
 
 
 def _read_dataset(config: PairsConfig) -> tuple[list[Pair], Counts]:
-    """The pairs of a dataset: its id on the hub, a folder laid out as one there, or one saved by `datasets`.
+    """The pairs of a dataset: its id on the hub, or a folder laid out as one there.
 
     Raises:
         PairsUnusable: there is none, or no such subset or split, or it has no such columns.
     """
-    import datasets  # a second of imports, needed for this source only
-    import pyarrow
-
-    datasets.disable_progress_bars()
-    folder = os.path.expanduser(config.source)
-    local = os.path.isdir(folder)
     try:
-        if local and os.path.isfile(os.path.join(folder, "state.json")):
-            rows: Any = datasets.load_from_disk(folder)
-        elif local and os.path.isfile(os.path.join(folder, "dataset_dict.json")):
-            rows = datasets.load_from_disk(folder)[config.split]
-        else:
-            subset = {"data_dir": config.subset} if local and config.subset else {"name": config.subset}
-            rows = datasets.load_dataset(folder if local else config.source, split=config.split, **subset)
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError, pyarrow.ArrowException) as error:
-        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise PairsUnusable(
-            f"pairs.source: {config.source[:100]} cannot be loaded as a dataset (split {config.split}): "
-            f"{first[:300].rstrip('.')}. Give an annotator ({', '.join(ANNOTATORS)}), a file of pairs, or a dataset "
-            "that is on the hub or on this machine."
-        ) from error
-    return preferences.from_rows(rows, config.source)
+        rows = hub_data.Rows(config.source, config.subset, config.split)
+        columns = {name: rows.values(name)[0] for name in COLUMNS if name in rows.columns}
+    except PromptsUnusable as error:
+        raise PairsUnusable(str(error).replace("prompts.", "pairs.", 1)) from error
+    if not {"chosen", "rejected"} <= columns.keys():
+        return preferences.from_rows([dict.fromkeys(rows.columns)], config.source)  # says which one is missing
+    table = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return preferences.from_rows(table, config.source)

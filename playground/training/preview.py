@@ -77,7 +77,7 @@ def lengths(counts: Sequence[int]) -> dict[str, Any]:
     return {
         "min": low,
         "median": round(statistics.median(counts)),
-        "p90": int(np.quantile(counts, 0.9, method="higher")),
+        "p90": int(np.quantile(counts, 0.9, method="inverted_cdf")),
         "max": high,
         "edges": edges,
         "counts": np.histogram(counts, edges)[0].tolist(),

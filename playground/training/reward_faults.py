@@ -41,15 +41,19 @@ def variants(form: Format, end_id: int | None = None) -> list[Variant]:
     Args:
         end_id: the end token that the model's own configuration names, if any.
     """
-    found = [*_templates(form), *_faults(form, end_id)]
-    seen = [form.ids(*PROBE)]
-    kept = []
-    for variant in found:
-        ids = variant.encode(*PROBE).ids
-        if ids not in seen:
-            seen.append(ids)
-            kept.append(variant)
-    return kept
+    in_force = form.ids(*PROBE)
+    kept: dict[tuple[int, ...], Variant] = {}
+    for variant in [*_templates(form), *_faults(form, end_id)]:
+        try:
+            ids = variant.encode(*PROBE).ids
+        except RewardModelUnusable:
+            continue  # a chat template may refuse what it was not made for
+        same = kept.get(tuple(ids))
+        if same:  # for example the template `plain`, where it is `pair` without its separator
+            kept[tuple(ids)] = same._replace(name=f"{same.name}, {variant.name}")
+        elif ids != in_force:
+            kept[tuple(ids)] = variant
+    return list(kept.values())
 
 
 def _templates(form: Format) -> list[Variant]:

@@ -24,7 +24,7 @@ TAIL = 3  # an end-of-turn token stands among the last few ids; a template may p
 TELLING_LENGTH = 12  # letters; shorter texts may occur in a template by chance
 PROBE = (
     "The traveller asked the librarian about seven old maps.",
-    "Those drawings were moved upstairs during winter.",
+    " Those drawings were moved upstairs during winter.",
 )
 
 
@@ -113,7 +113,7 @@ class Format:
     def of_text(self, text: str) -> Encoded:
         """A rendered text with the special tokens of this form around it; uncut."""
         # a chat template writes the special tokens itself; a tokenizer that added its own would put a second bos
-        ids = list(self.tokenizer(text, add_special_tokens=self.name != "chat").input_ids)
+        ids = list(self.tokenizer(text, add_special_tokens=self.name != "chat", verbose=False).input_ids)
         if self.name != "chat" or not self._special.intersection(ids[-TAIL:]):
             ids = self.with_end(ids)
         return Encoded(ids, [0] * len(ids), 0)
@@ -158,7 +158,7 @@ class Format:
     def _whole(self, prompt: str, completion: str) -> Encoded:
         """All of it, however long."""
         if self.name == "pair":
-            made = self.tokenizer(prompt, completion, return_token_type_ids=True)
+            made = self.tokenizer(prompt, completion, return_token_type_ids=True, verbose=False)
             return Encoded(list(made.input_ids), list(made.token_type_ids), 0)
         return self.of_text(self.rendered(prompt, completion))
 

@@ -179,7 +179,7 @@ def _quantized(spec: ModelReward, device: torch.device, heads: list[str]) -> dic
     from transformers import BitsAndBytesConfig
 
     if spec.quantization == "int8":
-        # it says at every product that it computes in float16, as is known
+        # bitsandbytes says at every product that it computes in float16
         logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
         return {
             "quantization_config": BitsAndBytesConfig(

@@ -84,10 +84,7 @@ def train(
 
     model = run_trainer(config, training.path, device, base, pairs, recorded, between)
     phase("testing on held-out pairs")
-    chosen, rejected = score_pairs(model, base, pairs.held_out, between)
-    if not all(map(math.isfinite, [*chosen, *rejected])):
-        raise TrainingDiverged("A score is not finite. Lower learning_rate and start again.")
-    found = report(pairs.held_out, chosen, rejected)
+    found = tested(model, base, pairs.held_out, between)
     last = curve[-1].model_copy(update=figures(found))
     recorded(last, last.step)
     phase("saving")
@@ -219,7 +216,7 @@ def run_trainer(
     )
 
     def look(model: Any) -> dict[str, Any]:
-        return report(pairs.held_out, *score_pairs(model, base, pairs.held_out, between))
+        return tested(model, base, pairs.held_out, between)
 
     trainer = RewardTrainer(
         model=base.model,
@@ -316,6 +313,14 @@ def as_dataset(pairs: Sequence[Pair], form: Format) -> Any:
             "rejected_ids": [form.ids(pair.prompt, pair.rejected) for pair in pairs],
         }
     )
+
+
+def tested(model: Any, base: Base, pairs: Sequence[Pair], between: Callable[[], None]) -> dict[str, Any]:
+    """The report on held-out pairs. Raises: TrainingDiverged."""
+    chosen, rejected = score_pairs(model, base, pairs, between)
+    if not all(map(math.isfinite, [*chosen, *rejected])):
+        raise TrainingDiverged("A score is not finite. Lower learning_rate and start again.")
+    return report(pairs, chosen, rejected)
 
 
 @torch.inference_mode()

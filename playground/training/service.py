@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from playground import catalog
-from playground.config import PromptsConfig, RunConfig, SamplingConfig
+from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
 from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
-from playground.rewards.mixture import Scale
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, loading, reward_models
+from playground.training import evaluation, loading, reward_check, reward_models, saving, workbench
 from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
 from playground.training.preview import preview
@@ -58,6 +57,7 @@ class Service:
     def __init__(self) -> None:
         self._key: tuple[str, ...] = ()
         self._subject: Subject | None = None
+        self.bench = workbench.Bench()
 
     def compare(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Completions of one prompt by reference and policy, in turns.
@@ -99,6 +99,15 @@ class Service:
         """
         yield preview(from_dict(question["config"]))
 
+    def untrained(self, wanted: ModelConfig) -> Subject:
+        """The model of a configuration before training, kept like any other subject."""
+        key = ("model", wanted.model_dump_json())
+        if self._subject is None or key != self._key:
+            self._subject = None  # free the old weights first
+            self._subject = _load_model(wanted.source, wanted)
+            self._key = key
+        return self._subject
+
     def _load(self, path: Path, source: str) -> Subject:
         run = RunDirectory(path)
         is_run = run.config_path.is_file()
@@ -111,9 +120,23 @@ class Service:
         return self._subject
 
 
+def _check_rewards(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The self-test of the learned rewards of a configuration (`config`, as plain data); see `reward_check.check`."""
+    outputs = Path(question["outputs"]) if question.get("outputs") else None
+    yield from reward_check.check(from_dict(question["config"]), outputs, question.get("pairs"))
+
+
+def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from saving.answer(question)
+
+
 QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
     "compare": Service.compare,
     "prompts": Service.prompts,
+    "reward-check": _check_rewards,
+    "save": _save,
+    "reference-samples": workbench.reference_samples,
+    "rewards-score": workbench.rewards_score,
 }
 
 
@@ -136,13 +159,12 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         folder = catalog.reference_folder(config.reference.source, run.path.parent)
         anchor, _ = loading.load(folder, device, config.model)
     facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
-    scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
-    scorer = Scorer(config, scale=scale, build=reward_models.builder(device, run.path.parent))
+    scorer = Scorer(config, build=reward_models.builder(device, run.path.parent)).restore(facts)
     return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts)
 
 
-def _load_model(source: str) -> Subject:
-    model, tokens = loading.load(catalog.model_folder(source), loading.device_of("auto"))
+def _load_model(source: str, config: ModelConfig = loading.AS_IT_IS) -> Subject:
+    model, tokens = loading.load(catalog.model_folder(source, config.revision), loading.device_of("auto"), config)
     return Subject(tokens, model, model, None, None, SamplingConfig(), PromptsConfig())
 
 

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from playground import catalog
-from playground.config import RunConfig
-from playground.errors import ModelNotFound
+from playground.config import RewardConfig, RunConfig
+from playground.errors import ModelNotFound, RewardFailed
+from playground.rewards import rules
+from playground.rewards.mixture import Mixture
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import available_cores
-from playground.runs.records import Stage, UpdateMetrics
+from playground.runs.records import Evaluation, Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
-from playground.training import checkpoints, evaluation, loading, models, prompts, reward_models
+from playground.training import checkpoints, evaluation, held_out, loading, models, prompts, reward_models
 from playground.training.scoring import Scorer
-from playground.training.streams import derived_seed
 from playground.training.trainer import PPOTrainer
 
 if TYPE_CHECKING:
@@ -56,13 +58,27 @@ class Session:
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
         for sentence in self.split.warnings:
             writer.event("warning", sentence)
-        self.scorer = Scorer(config, build=reward_models.builder(device, run.path.parent))
+        self.texts = held_out.encode(held_out.read(config.evaluation), self.tokens, self.policy.context_length)
+        build, self.reward_parameters = reward_models.builder(device, run.path.parent), 0
+
+        def counted(spec: RewardConfig) -> rules.Reward:
+            reward = build(spec)
+            if isinstance(reward, reward_models.RewardModel):
+                self.reward_parameters += models.sizes(reward.network.model)["matrix_parameters"]
+            return reward
+
+        self.scorer = Scorer(config, build=counted)
+        self.judges = Mixture.from_config(config.judges, build, "judge")
         engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
         if config.engine == "trl":
             from playground.training.trl_engine import TRLTrainer as engine  # two seconds of imports
         self.trainer = engine(
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
         )
+        prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
+        sizes: dict[str, Any] = {**models.sizes(self.policy), "prompt_tokens": prompt_tokens}
+        sizes["reward_parameters"] = self.reward_parameters
+        writer.event("model", **sizes)
 
     def _load_reference(self, device: torch.device) -> models.LanguageModel:
         source = self.config.reference.source
@@ -79,9 +95,8 @@ class Session:
 
     def fix_scale(self) -> None:
         """Fix the scale of the score on samples of the reference, and record it."""
-        config, training = self.config, self.split.training
-        asked = [training[number % len(training)] for number in range(SCALE_SAMPLES)]
-        seeds = [derived_seed(config.seed, "scale", number) for number in range(SCALE_SAMPLES)]
+        config = self.config
+        asked, seeds = evaluation.reference_questions(self.split.training, config.seed, SCALE_SAMPLES)
         at_once = SCALE_SAMPLES if is_small(self.policy) else config.ppo.batch_size  # what the run has memory for
         completions: list[str] = []
         for rows in (slice(first, first + at_once) for first in range(0, SCALE_SAMPLES, at_once)):
@@ -91,7 +106,8 @@ class Session:
             )  # fmt: skip
             completions += episodes.texts(self.tokens)
         scale = self.scorer.fit_scale([prompt.text for prompt in asked], completions)
-        self.writer.event("score_scale", mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES)
+        terms = self.scorer.facts()["terms"]
+        self.writer.event("score_scale", mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES, terms=terms)
 
     def look(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
@@ -99,9 +115,35 @@ class Session:
         reference = None if same else self.reference
         samples = evaluation.evaluate(
             self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
-            self.trainer.updates_done, self.between,
+            self.trainer.updates_done, self.between, self.judge,
         )  # fmt: skip
         self.writer.samples(samples)
+        if self.texts:
+            self.writer.evaluation(self._read_texts(stage))
+
+    def _read_texts(self, stage: Stage) -> Evaluation:
+        clock = time.perf_counter()
+        found = held_out.perplexity(
+            self.policy, self.texts, self.tokens.pad_id, self.config.ppo.micro_batch_size, self.between
+        )
+        return Evaluation(
+            update=self.trainer.updates_done, stage=stage, perplexity_text=found.perplexity,
+            text_documents=found.documents, text_tokens=found.tokens, seconds=time.perf_counter() - clock,
+        )  # fmt: skip
+
+    def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> dict[str, list[float | None]]:
+        """What the held-out judges say. One that fails once training has begun is a warning and no reason to stop.
+
+        Raises:
+            RewardFailed: before the first update.
+        """
+        try:
+            return self.judges.measure(prompts, completions)
+        except RewardFailed as error:
+            if not self.trainer.updates_done:
+                raise
+            self.writer.event("warning", f"The judges were not heard after update {self.trainer.updates_done}. {error}")
+            return {}
 
     def train(self) -> None:
         """All updates; between two of them requests are taken (see `runs.control`), the fixed prompts answered, and
@@ -135,8 +177,7 @@ class Session:
                 "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
             )
             return
-        scale = self.scorer.scale
-        facts = {"score_mean": scale.mean, "score_sd": scale.sd, "kl_coef": self.trainer.kl_controller.coef}
+        facts = {**self.scorer.facts(), "kl_coef": self.trainer.kl_controller.coef}
         folder = checkpoints.save(
             self.run.checkpoints_path, self.trainer.updates_done, self.policy, self.trainer.critic, self.tokens,
             facts,

@@ -227,7 +227,7 @@ class PPOTrainer:
             return self.scorer(prompts, rollout.completions, rollout.episodes.ended.tolist())
         except RewardNotFinite as error:
             self.warnings.append(f"Nothing was learned from update {self.updates_done + 1}. {error}")
-            return Scores([math.nan] * len(prompts), [None] * len(prompts), {})
+            return Scores([math.nan] * len(prompts), [None] * len(prompts), {}, {})
 
     # -- advantages ---------------------------------------------------------------------------------------------------
 
@@ -392,6 +392,7 @@ class PPOTrainer:
             score_p90=float(np.quantile(score, 0.9)),
             raw_score_mean=mean_known(scores.raw),
             terms={name: mean_known(values) for name, values in scores.terms.items()},
+            contributions={name: mean_known(values) for name, values in scores.contributions.items()},
             kl_to_reference=kl,
             kl_per_token=float(masked_mean(log_ratio, mask)),
             kl_estimates={

@@ -83,6 +83,7 @@ class Seen:
     scores: list[float] = field(default_factory=list)  # without the penalty for not ending, which TRL subtracts itself
     raw: list[float | None] = field(default_factory=list)
     terms: dict[str, list[float | None]] = field(default_factory=dict)
+    contributions: dict[str, list[float]] = field(default_factory=dict)
     width: int = 0
     seconds: float = 0.0
     finished_at: float = 0.0
@@ -152,6 +153,8 @@ class ScoringBackbone(nn.Module):
         seen.raw += scores.raw
         for name, values in scores.terms.items():
             seen.terms.setdefault(name, []).extend(values)
+        for name, parts in scores.contributions.items():
+            seen.contributions.setdefault(name, []).extend(parts)
         seen.seconds += seconds
         seen.finished_at = time.perf_counter()
 
@@ -206,6 +209,11 @@ class TRLTrainer:
         self.critic = ValueModel(policy)  # what a checkpoint keeps beside the policy
         self.kl_controller = FixedKL(config.kl.coef)
         self.warnings = engines.notes(config)
+        if tokens.stop_ids:
+            self.warnings.append(
+                f"This model ends its texts with any of {len(tokens.ends)} tokens; TRL takes only one of them, "
+                f"number {tokens.eos_id}, for an end."
+            )
         self.updates_done = 0
         self.tokens_done = 0
         self.optimizer_steps = 0
@@ -321,6 +329,7 @@ class TRLTrainer:
             score_p90=float(np.quantile(score, 0.9)),
             raw_score_mean=mean_known(seen.raw),
             terms={name: mean_known(values) for name, values in seen.terms.items()},
+            contributions={name: mean_known(values) for name, values in seen.contributions.items()},
             kl_to_reference=logs["objective/kl"] if estimator == "k1" else None,
             kl_per_token=_finite(kl_per_token) if estimator == "k1" else None,
             kl_estimates={estimator: logs["objective/kl"]},

@@ -20,10 +20,11 @@ from pydantic import ValidationError
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunNotFound
+from playground.rewards.mixture import term_names
 from playground.runs import control, history
 from playground.runs.directory import JsonlTail, RunDirectory
-from playground.runs.records import Event, Sample, UpdateMetrics
-from playground.ui import wire
+from playground.runs.records import Evaluation, Event, Sample, UpdateMetrics
+from playground.ui import wire, wire_rewards
 
 TICK_SECONDS = 0.4
 ENDED_TICK_SECONDS = 2.0
@@ -50,8 +51,9 @@ class RunFeed:
         self.run = run
         self.recorded = recorded
         self.config = run.config()
-        self.columns = wire.new_columns()
+        self.columns = wire.new_columns(term_names(self.config.rewards))
         self.samples: list[Sample] = []
+        self.evaluations: list[Evaluation] = []
         self.events: list[dict[str, Any]] = []
         self.edits: list[control.Edit] = []
         self.status: dict[str, Any] = {}
@@ -61,6 +63,7 @@ class RunFeed:
         self._tails = {
             "metrics": JsonlTail(run.metrics_path),
             "samples": JsonlTail(run.samples_path),
+            "evaluations": JsonlTail(run.evaluations_path),
             "events": JsonlTail(run.events_path),
         }
         self._status_key: tuple[Any, ...] = ()
@@ -92,10 +95,15 @@ class RunFeed:
         if metrics:
             start = max(0, min(before, len(self.columns["update"]) - len(metrics)))
             delta["metrics"] = {name: values[start:] for name, values in self.columns.items()}
+            delta["farmed"] = wire_rewards.farmed(self.columns, self.config)
         samples = _records(self._tails["samples"], Sample)
         if samples:
             self.samples += samples
             delta.update(self._evaluations(min(item.update for item in samples)))
+            delta["judged"] = wire_rewards.judged(self.samples, self.config)
+        if evaluations := _records(self._tails["evaluations"], Evaluation):
+            self.evaluations += evaluations
+            delta["text"] = wire.text_perplexity(self.evaluations)
         if events := self._events(_records(self._tails["events"], Event)):
             self.events = (self.events + events)[-MAX_EVENTS:]
             delta["events"] = events
@@ -125,6 +133,9 @@ class RunFeed:
             "status": status,
             "live": {} if self.recorded or status["ended"] else wire.live_values(self.current_config()),
             "metrics": wire.thinned(self.columns),
+            "text": wire.text_perplexity(self.evaluations),
+            "farmed": wire_rewards.farmed(self.columns, self.config),
+            "judged": wire_rewards.judged(self.samples, self.config),
             "events": self.events,
             "prompts": wire.prompts(next(iter(grouped.values()), [])),
             "updates": list(grouped),

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
 from playground import catalog, config_io, engines
-from playground.config import REWARD_CLASSES, RewardPart, RunConfig, differences, flatten, knobs
+from playground.config import RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
-from playground.ui import uploads
+from playground.ui import reward_form, uploads
 
 
 def shown(all_knobs: Mapping[str, dict[str, Any]], choices: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -27,8 +27,14 @@ ENGINES = [name for name in get_args(RunConfig.model_fields["engine"].annotation
 KNOBS = shown(knobs(), ENGINES)
 WORDS_FOR_NOTHING = {"prompts.column": "the usual one", "prompts.subset": "the default one", "model.revision": "newest"}
 OPTION_LABELS = {"trl": "TRL"}
-FIELDS = ("name", "rewards", *KNOBS)
-LABELS = {"name": "Run name", "rewards": "Reward", **{field: knob["label"] for field, knob in knobs().items()}}
+REWARD_LISTS = ("rewards", "judges")
+FIELDS = ("name", *REWARD_LISTS, *KNOBS)
+LABELS = {
+    "name": "Run name",
+    "rewards": "Reward",
+    "judges": "Judges that only watch",
+    **{field: knob["label"] for field, knob in knobs().items()},
+}
 
 
 class Difference(NamedTuple):
@@ -43,9 +49,11 @@ class Difference(NamedTuple):
 def values_of(config: RunConfig) -> dict[str, Any]:
     """A configuration as form values, one for each of FIELDS."""
     flat = flatten(config)
-    values = {field: _as_text(field, flat[field]) for field in FIELDS if field != "rewards"}
-    values["rewards"] = [_reward_values(reward) for reward in flat["rewards"]]
-    return values
+    values = {field: _as_text(field, flat[field]) for field in FIELDS if field not in REWARD_LISTS}
+    return {
+        **values,
+        **{field: [reward_form.reward_values(reward) for reward in flat[field]] for field in REWARD_LISTS},
+    }
 
 
 def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None = None) -> RunConfig:
@@ -79,6 +87,18 @@ def without_disk(values: Mapping[str, Any], base: RunConfig) -> RunConfig:
     return config_io.from_dict(_data_of(values, base))
 
 
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Some form values as plain configuration data, for what needs a part of the form only."""
+    data: dict[str, Any] = {}
+    for field, value in values.items():
+        *groups, name = field.split(".")
+        part = data
+        for group in groups:
+            part = part.setdefault(group, {})
+        part[name] = _from_text(field, value)
+    return data
+
+
 def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]:
     """What a person changed, as label, value in the preset, value now."""
     return [
@@ -89,8 +109,8 @@ def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]
 
 def in_words(field: str, value: Any) -> str:
     """A value for reading: three significant digits, names instead of codes."""
-    if field == "rewards":
-        return ", ".join(reward_in_words(reward) for reward in value or []) or "none"
+    if field in REWARD_LISTS:
+        return ", ".join(reward_form.reward_in_words(reward) for reward in value or []) or "none"
     if value is None or value == "":
         return WORDS_FOR_NOTHING.get(field, "off")
     if isinstance(value, bool):
@@ -105,25 +125,11 @@ def in_words(field: str, value: Any) -> str:
     return {choice.name: choice.label for choice in catalog.MODELS}.get(str(value), str(value))
 
 
-def reward_in_words(reward: Mapping[str, Any]) -> str:
-    """One reward for reading, for example "0.5 x Length (target 20)"."""
-    names = {choice.name: choice.label for choice in catalog.REWARDS}
-    details = []
-    for key, value in reward.items():
-        if key in ("kind", "weight") or value in (None, "", False, "pocket-lexicon"):
-            continue
-        details.append(f"{key} {', '.join(value) if isinstance(value, (list, tuple)) else value}")
-    weight = reward.get("weight", 1.0)
-    text = names.get(str(reward.get("kind")), str(reward.get("kind")))
-    text = text if weight == 1 else f"{weight:g} x {text}" if isinstance(weight, (int, float)) else f"{weight} x {text}"
-    return f"{text} ({'; '.join(details)})" if details else text
-
-
 def label_of(field: str) -> str:
     """A field's name for a person; unknown keys keep their own."""
     if field in LABELS:
         return LABELS[field]
-    return LABELS["rewards"] if field.startswith("rewards") else field
+    return LABELS.get(field.partition(".")[0], field) if field.startswith(REWARD_LISTS) else field
 
 
 def options_of(field: str) -> list[str]:
@@ -160,26 +166,12 @@ def knob_data(field: str) -> dict[str, Any]:
     }
 
 
-def reward_kinds() -> list[dict[str, Any]]:
-    """What the reward picker offers: each kind with its label, help, default weight and own fields."""
-    return [
-        {
-            "kind": choice.name,
-            "label": choice.label,
-            "help": choice.help,
-            "weight": REWARD_CLASSES[choice.name].model_fields["weight"].default,
-            "fields": _own_fields(choice.name),
-        }
-        for choice in catalog.REWARDS
-    ]
-
-
 def _data_of(values: Mapping[str, Any], base: RunConfig) -> dict[str, Any]:
     """Form values as the data of a configuration; what the form does not show comes from `base`."""
     data = base.model_dump(mode="json")
     for field, value in values.items():
-        if field == "rewards":
-            data["rewards"] = [_reward_data(reward) for reward in value or []]
+        if field in REWARD_LISTS:
+            data[field] = reward_form.reward_data(value)
         else:
             _set(data, field, _from_text(field, value))
     return data
@@ -190,49 +182,6 @@ def _annotation(field: str) -> Any:
     for name in field.split("."):
         part = part.model_fields[name].annotation
     return part
-
-
-def _own_fields(kind: str) -> list[dict[str, Any]]:
-    labels = {
-        "target": ("Target length in words", "empty: the longer the better"),
-        "words": ("Words", "separated by commas"),
-        "pattern": ("Regular expression", r"for example  \bthank you\b"),
-        "judge": ("Judge", ""),
-        "neutral": ("Where the user claims nothing", "truth: right answers count, as agreement does elsewhere"),
-    }
-    fields = []
-    for name, field in REWARD_CLASSES[kind].model_fields.items():
-        if name in RewardPart.model_fields:
-            continue
-        label, hint = labels.get(name, (name, ""))
-        options = [str(item) for item in get_args(field.annotation) if isinstance(item, str)]
-        fields.append({"name": name, "label": label, "hint": hint, "options": options,
-                       "default": "" if field.is_required() or field.default is None else field.default})  # fmt: skip
-    return fields
-
-
-def _reward_values(reward: Mapping[str, Any]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in reward.items():
-        values[key] = ", ".join(value) if isinstance(value, list) else "" if value is None else value
-    return values
-
-
-def _reward_data(values: Any) -> Any:
-    """The other way round; a field of another kind that was left over is dropped."""
-    if not isinstance(values, Mapping):
-        return values
-    known = REWARD_CLASSES.get(str(values.get("kind")))
-    data: dict[str, Any] = {}
-    for key, value in values.items():
-        if known and key not in known.model_fields:
-            continue
-        if key == "words" and isinstance(value, str):
-            data[key] = [word.strip() for word in re.split(r"[,\n]", value) if word.strip()]
-        else:
-            optional = known and type(None) in get_args(known.model_fields[key].annotation)
-            data[key] = None if value == "" and (optional or key == "weight") else value
-    return data
 
 
 def is_list(field: str) -> bool:

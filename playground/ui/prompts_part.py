@@ -86,11 +86,13 @@ def connect(
     def take(path: str) -> list[Any]:
         return taken(path, outputs)
 
-    def look(*values: Any) -> Iterator[dict[str, Any]]:
-        yield from looked_at(lambda: read(*values), service)
+    def look(*values: Any) -> Iterator[list[Any]]:
+        for answer in looked_at(lambda: read(*values), service):
+            columns = answer.get("preview", {}).get("columns")
+            yield [answer, gr.Dropdown(choices=columns, allow_custom_value=True) if columns else gr.skip()]
 
     source.change(None, source, None, js=SHOW_FIELDS, queue=False, **private)
-    part.look.click(look, inputs, shown, trigger_mode="once", concurrency_limit=2, **private)
+    part.look.click(look, inputs, [shown, column], trigger_mode="once", concurrency_limit=2, **private)
     return part.upload.upload(take, part.upload, [source, column, part.note], queue=False, **private)
 
 
@@ -107,8 +109,8 @@ def taken(path: str, outputs: Path) -> list[Any]:
     except PlaygroundError as error:
         return [gr.skip(), gr.skip(), {"problem": uploads.problem_of(error), "at": time.time()}]
     return [
-        gr.Dropdown(choices=choices(outputs), value=str(kept.path)),
-        gr.Dropdown(choices=list(kept.columns), value=kept.column or ""),
+        gr.Dropdown(choices=choices(outputs), value=str(kept.path), allow_custom_value=True),
+        gr.Dropdown(choices=list(kept.columns), value=kept.column or "", allow_custom_value=True),
         {"sentence": kept.sentence, "at": time.time()},
     ]
 

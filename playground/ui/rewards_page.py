@@ -10,11 +10,14 @@ from pathlib import Path
 import gradio as gr
 
 from playground.runs.model_service import ModelService
+from playground.ui import reward_check, reward_training, train_page, workbench
 
 
-def build(outputs: Path, service: ModelService) -> None:
+def build(outputs: Path, service: ModelService, train: train_page.Train) -> None:
     """Lay out the sections of the page."""
-    with gr.Column(elem_id="workbench"):
-        pass
+    with gr.Row(elem_id="workbench", equal_height=False):
+        workbench.build(outputs, service, train)
+    with gr.Column(elem_id="reward-check"):
+        reward_check.build(outputs, service, train)
     with gr.Column(elem_id="reward-training"):
-        pass
+        reward_training.build(outputs)

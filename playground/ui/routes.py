@@ -7,11 +7,9 @@ checked by `runs.history` before they touch a path. Knows Starlette and `feed`; 
 from __future__ import annotations
 
 import asyncio
-import csv
 import functools
 import importlib.metadata
 import importlib.util
-import io
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -25,10 +23,11 @@ from starlette.staticfiles import StaticFiles
 
 from playground import exports
 from playground.errors import InvalidConfig, PlaygroundError, RunNotFound
-from playground.runs import control, history, launcher
+from playground.exports import tables
+from playground.exports.report import Report
+from playground.runs import history, launcher
 from playground.runs.directory import RunDirectory
-from playground.runs.records import Event, UpdateMetrics
-from playground.ui import machine, wire
+from playground.ui import machine, reward_data, taking_out, wire
 from playground.ui.feed import RECORDED_ID, Hub, RunFeed
 
 STATIC = Path(__file__).parent / "static"
@@ -50,11 +49,15 @@ def routes(hub: Hub) -> list[BaseRoute]:
         ("/live/_home", views.home),
         ("/live/_runs", views.runs),
         ("/live/_overlay", views.overlay),
+        ("/live/_rewards", views.reward_models),
+        ("/live/_rewards/{name}", views.reward_model),
         ("/live/{run_id}", views.live),
         ("/live/{run_id}/poll", views.poll),
         ("/live/{run_id}/moment/{update:int}", views.moment),
         ("/live/{run_id}/compare", views.compare),
         ("/live/{run_id}/metrics.csv", views.metrics_csv),
+        ("/live/{run_id}/samples.csv", views.samples_csv),
+        ("/live/{run_id}/outcome", views.outcome),
         ("/live/{run_id}/log", views.log),
         ("/live/{run_id}/export/{kind}", views.export),
         ("/playground/bokeh/{version}/{name}", bokeh_file),
@@ -107,6 +110,15 @@ class Views:
             found.append(wire.Overlaid(run_id, feed.config, feed.status, feed.columns, edits))
         return _json(wire.encode(wire.overlay(found, problems)))
 
+    async def reward_models(self, request: Request) -> Response:
+        """The reward models that were trained here, and which one is in training."""
+        return _json(wire.encode(await asyncio.to_thread(reward_data.overview, self.hub.outputs)))
+
+    async def reward_model(self, request: Request) -> Response:
+        """One of them: its state, its curve, its report."""
+        name = request.path_params["name"]
+        return _json(wire.encode(await asyncio.to_thread(reward_data.detail, self.hub.outputs, name)))
+
     async def live(self, request: Request) -> Response:
         """Server-sent events of one run."""
         run_id = request.path_params["run_id"]
@@ -145,9 +157,21 @@ class Views:
     async def metrics_csv(self, request: Request) -> Response:
         """All metrics as a table for a spreadsheet, at full length and precision."""
         run = self.hub.find(request.path_params["run_id"])
-        text = await asyncio.to_thread(lambda: _csv(run.metrics(), run.events()))
-        name = f"{run.id.strip('_')}-metrics.csv"
-        return Response(text, media_type="text/csv", headers={"Content-Disposition": f'attachment; filename="{name}"'})
+        text = await asyncio.to_thread(
+            lambda: tables.metrics_csv(run.config(), run.metrics(), run.events(), run.evaluations())
+        )
+        return _table(text, f"{run.id.strip('_')}-metrics.csv")
+
+    async def samples_csv(self, request: Request) -> Response:
+        """All completions of the fixed prompts as a table."""
+        run = self.hub.find(request.path_params["run_id"])
+        text = await asyncio.to_thread(lambda: tables.samples_csv(run.samples()))
+        return _table(text, f"{run.id.strip('_')}-samples.csv")
+
+    async def outcome(self, request: Request) -> Response:
+        """What the run came to: the knee, the two perplexities, what it cost."""
+        run = self.hub.find(request.path_params["run_id"])
+        return _json(await asyncio.to_thread(lambda: wire.encode(taking_out.outcome(Report.of(run)))))
 
     async def export(self, request: Request) -> Response:
         """A run written down for use elsewhere: `yaml` for our own command, `trl` as a script for TRL."""
@@ -239,6 +263,10 @@ def _bokeh_bytes(name: str) -> bytes:
     return (Path(package.origin).parent / "server" / "static" / "js" / name).read_bytes()
 
 
+def _table(text: str, name: str) -> Response:
+    return Response(text, media_type="text/csv", headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
 def _json(body: bytes) -> Response:
     return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
@@ -259,25 +287,3 @@ def _polite(handler: Handler) -> Handler:
             return Response(wire.encode({"error": str(error)}), 409, media_type="application/json")
 
     return wrapped
-
-
-def _csv(metrics: list[UpdateMetrics], events: list[Event]) -> str:
-    """One row for each update; the last column says which settings were changed between the row before it and it."""
-    terms = list(dict.fromkeys(name for record in metrics for name in record.terms))
-    columns = [name for name in UpdateMetrics.model_fields if name != "terms"]
-    edits = [event for event in events if event.kind == control.EDIT]
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow([*columns, *[f"terms.{_plain(name)}" for name in terms], "changed_before"])
-    previous = -1
-    for record in metrics:
-        changed = [event.message for event in edits if previous <= event.update < record.update]
-        figures = [*[getattr(record, name) for name in columns], *[record.terms.get(name) for name in terms]]
-        writer.writerow([*figures, _plain("; ".join(changed))])
-        previous = record.update
-    return buffer.getvalue()
-
-
-def _plain(name: str) -> str:
-    """A term's name without what a spreadsheet could take for a formula."""
-    return name.lstrip("=+-@")

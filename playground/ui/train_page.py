@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form, needs_part, prompts_part, steer
+from playground.ui import components, form, needs_part, prompts_part, reward_picker, steer, taking_out
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 DOUBLE_CLICK_SECONDS = 10.0
@@ -57,6 +57,8 @@ class Train(NamedTuple):
 
     filled: list[gr.components.Component]
     outputs: Path
+    fields: dict[str, Any]  # the form's controls, by the names of form.FIELDS
+    recheck: Callable[[Any], None]  # after an event that filled in some of them
 
 
 class Filled(NamedTuple):
@@ -74,7 +76,9 @@ class Filled(NamedTuple):
         return [self.preset, self.story, *self.values, self.notes, self.start, self.text]
 
 
-def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService) -> Train:
+def build(
+    demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, keeps_files: bool = True
+) -> Train:
     """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
     first = catalog.preset(catalog.DEFAULT_PRESET)
     first_values = form.values_of(first)
@@ -85,6 +89,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
                 needs = needs_part.panel()
                 notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
                 start = gr.Button(START, variant="primary", elem_id="start")
+        saver = service if keeps_files else None
         with gr.Column(elem_id="view", min_width=320):
             preview = prompts_part.panel()
             view = components.widget(
@@ -92,7 +97,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
                 {"run": None},
                 elem_id="run-view",
                 knobs=steer.knobs(),
-                server_functions=steer.functions(outputs),
+                server_functions=[*steer.functions(outputs), *taking_out.functions(outputs, saver)],
+                can_save=saver is not None,
             )
 
     form_inputs = [preset, notes, *fields.values()]
@@ -131,6 +137,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         return from_text(yaml_text, chosen, old_notes, values, outputs)
 
     edits = [component.input for component in fields.values()]
+    # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
+    edits += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
     gr.on([*edits, view.input], check, form_inputs, [notes, start, text], trigger_mode="always_last", **quiet)
     gr.on([*edits, text.change], estimate, form_inputs, needs, trigger_mode="always_last", **quiet)
     uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service)
@@ -139,7 +147,11 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     start.click(start_run, form_inputs, [view, notes, start], trigger_mode="once", **quiet)
     use_text.click(use, [text, *form_inputs], filled, **quiet)
     demo.load(choose_at_load, None, filled, **quiet).then(estimate, form_inputs, needs, **quiet)
-    return Train(filled, outputs)
+
+    def recheck(event: Any) -> None:
+        event.then(check, form_inputs, [notes, start, text], **quiet)
+
+    return Train(filled, outputs, fields, recheck)
 
 
 def _controls(
@@ -156,9 +168,9 @@ def _controls(
     made["model.source"] = needs_part.model_picker(values["model.source"], outputs, dom_id("model.source"))
     prompts = prompts_part.controls(values, outputs, dom_id)
     made |= prompts.fields
-    made["rewards"] = components.widget(
-        "rewards", values["rewards"], elem_id=dom_id("rewards"), kinds=form.reward_kinds()
-    )
+    made["rewards"] = reward_picker.picker(values["rewards"], outputs, place="train", elem_id=dom_id("rewards"))
+    with gr.Accordion(form.LABELS["judges"], open=False, elem_classes=["group"]):
+        made["judges"] = reward_picker.picker(values["judges"], outputs, place="judges", elem_id=dom_id("judges"))
     for field in BASIC_NUMBERS:
         made[field] = _control(field, values)
     gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
@@ -292,7 +304,8 @@ def started(
         living = launcher.living_run(outputs)
         if living is None:
             return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(0, None)
-        same = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS and living.config() == config
+        just_now = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS
+        same = just_now and living.config() == catalog.located(config)
         problems = [] if same else [Problem("", str(error))]  # a double click gets the run it has just started
         return _view(living.id), _notes(config, base, problems), _start_button(0, living)
     except PlaygroundError as error:
@@ -332,7 +345,7 @@ def _notes(config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[
     return {
         "problems": _problems(problems),
         "differences": [item._asdict() for item in form.differences_in_words(config, base)],
-        "marks": {field: value for field, value in form.values_of(base).items() if field != "rewards"},
+        "marks": {field: value for field, value in form.values_of(base).items() if field not in form.REWARD_LISTS},
         "about": config.about.model_dump(),
     }
 

@@ -6,25 +6,28 @@ Knows the records, the configuration and `insight`; nothing of files, HTTP or gr
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from playground import engines
 from playground.config import RunConfig
 from playground.insight import before_after
 from playground.runs import control
-from playground.runs.records import Event, Sample, Status, UpdateMetrics
-from playground.ui import form
+from playground.runs.records import Evaluation, Event, Sample, Status, UpdateMetrics
+from playground.ui import form, reward_form, wire_rewards
+from playground.ui.figures import mean, rounded
 
 COLUMNS = (
     "update", "episodes", "seconds", "score_mean", "score_p10", "score_p50", "score_p90", "raw_score_mean",
     "kl_to_reference", "kl_per_token", "penalised_reward", "kl_coef", "entropy", "update_kl", "clip_fraction",
-    "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2",
+    "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2", "perplexity_reference",
 )  # fmt: skip
 OVERLAY_COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 MAX_POINTS = 2000
 MAX_OVERLAY_POINTS = 600
 MAX_OVERLAY_RUNS = 4
@@ -46,7 +49,7 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "expect": config.about.expect,
         "recorded": recorded,
         "can_ask": can_ask,
-        "unit": _score_unit(config),
+        "unit": wire_rewards.score_unit(config),
         "engine": config.engine,
         "can_steer": not recorded,
         "adaptive": config.kl.controller == "adaptive",
@@ -54,10 +57,13 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "beta": config.kl.coef,
         "every": config.evaluation.every,
         "num_prompts": config.evaluation.num_prompts,
+        "terms": wire_rewards.named(reward_form.term_labels(config.rewards)),
+        "judges": wire_rewards.named(reward_form.term_labels(config.judges)),
         "settings": [
             {"field": field, "label": form.LABELS[field], "value": form.in_words(field, value), "unit": _unit(field)}
             for field, value in form.flatten(config).items()
             if field in ("model.source", "rewards", "prompts.source", "kl.coef", "ppo.learning_rate", "seed")
+            or (field == "judges" and value)
         ],
     }
 
@@ -108,9 +114,10 @@ def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int, waited:
     return round(max(0.0, pace * (num_updates - updates[-1])), 1)
 
 
-def new_columns() -> dict[str, list[Any]]:
-    """Empty columns."""
-    return {name: [] for name in COLUMNS}
+def new_columns(terms: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """Empty columns; where the score has several terms, one for the contribution of each."""
+    parts = [wire_rewards.PARTS + name for name in terms] if len(terms) > 1 else []
+    return {name: [] for name in (*COLUMNS, *parts)}
 
 
 def append(columns: dict[str, list[Any]], record: UpdateMetrics) -> None:
@@ -119,8 +126,9 @@ def append(columns: dict[str, list[Any]], record: UpdateMetrics) -> None:
     while updates and updates[-1] >= record.update:
         for values in columns.values():
             values.pop()
-    for name in COLUMNS:
-        columns[name].append(_rounded(getattr(record, name)))
+    for name, values in columns.items():
+        part = name.removeprefix(wire_rewards.PARTS)
+        values.append(rounded(getattr(record, name) if part == name else record.contributions.get(part)))
 
 
 def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> dict[str, list[Any]]:
@@ -149,7 +157,7 @@ def moment(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> dict[
         "stage": samples[0].stage,
         "summary": moment_summary(samples),
         "rows": [
-            {"id": item.prompt_id, "text": item.completion, "score": _rounded(item.score), "kl": _rounded(item.kl)}
+            {"id": item.prompt_id, "text": item.completion, "score": rounded(item.score), "kl": rounded(item.kl)}
             for item in rows.values()
         ],
     }
@@ -158,18 +166,22 @@ def moment(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> dict[
 def moment_summary(samples: Sequence[Sample]) -> dict[str, Any]:
     """Means over all completions of one evaluation."""
     terms: dict[str, list[float | None]] = defaultdict(list)
+    judges: dict[str, list[float | None]] = defaultdict(list)
     for item in samples:
         for name, value in item.scores.items():
             terms[name].append(value)
+        for name, value in item.judges.items():
+            judges[name].append(value)
     known_ends = [item.ended for item in samples if item.ended is not None]
     return {
         "count": len(samples),
         "unique": len({item.completion for item in samples}),
-        "ended": _mean(known_ends),
-        "score": _mean(item.score for item in samples),
-        "kl": _mean(item.kl for item in samples),
-        "length": _mean(item.tokens for item in samples),
-        "terms": {name: _mean(values) for name, values in terms.items()},
+        "ended": mean(known_ends),
+        "score": mean(item.score for item in samples),
+        "kl": mean(item.kl for item in samples),
+        "length": mean(item.tokens for item in samples),
+        "terms": {name: mean(values) for name, values in terms.items()},
+        "judges": {name: mean(values) for name, values in judges.items()},
     }
 
 
@@ -180,6 +192,24 @@ def prompts(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> list
         if len(seen) < limit:
             seen.setdefault(item.prompt_id, item.prompt)
     return [{"id": key, "text": text} for key, text in seen.items()]
+
+
+def text_perplexity(evaluations: Iterable[Evaluation]) -> list[dict[str, Any]]:
+    """Perplexity on held-out text at each look; the last attempt at an update counts."""
+    known = {item.update: item.perplexity_text for item in evaluations if item.perplexity_text is not None}
+    return [{"update": update, "value": rounded(value)} for update, value in sorted(known.items())]
+
+
+def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
+    """How the scores of the fixed prompts are spread at each look: percentiles and mean."""
+    found = []
+    for update, rows in moments(samples).items():
+        scores = [item.score for item in rows if item.score is not None]
+        if scores:
+            p10, p25, p50, p75, p90 = (rounded(float(value)) for value in np.quantile(scores, QUANTILES))
+            found.append({"update": update, "p10": p10, "p25": p25, "p50": p50, "p75": p75, "p90": p90,
+                          "mean": mean(scores)})  # fmt: skip
+    return found
 
 
 def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
@@ -204,8 +234,14 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict
     return {
         "moments": later,
         "update": chosen,
+        "distribution": distribution(samples),
         "outcome": outcome_sentence(samples, unit, chosen) if chosen is not None else "",
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
+        "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
+        "table": [
+            *wire_rewards.rows(pairs, "scores", "trained on"),
+            *wire_rewards.rows(pairs, "judges", "only watches"),
+        ],
         "before": moment_summary([pair.before for pair in pairs]) if pairs else None,
         "after": moment_summary([pair.after for pair in pairs]) if pairs else None,
         "total": len(pairs),
@@ -216,7 +252,7 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict
                 "prompt": pair.before.prompt,
                 "before": _side(pair.before),
                 "after": _side(pair.after),
-                "gain": _rounded(pair.gain),
+                "gain": rounded(pair.gain),
             }
             for pair in pairs[:MAX_PAIRS]
         ],
@@ -243,7 +279,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
                 "model": form.in_words("model.source", run.config.model.source),
                 "engine": run.config.engine,
                 "seed": run.config.seed,
-                "unit": _score_unit(run.config),
+                "unit": wire_rewards.score_unit(run.config),
                 **{key: run.status[key] for key in ("state", "update", "num_updates", "ended")},
                 "metrics": thinned({name: run.columns[name] for name in OVERLAY_COLUMNS}, MAX_OVERLAY_POINTS),
             }
@@ -293,32 +329,17 @@ def edits_in_words(events: Iterable[Mapping[str, Any]]) -> list[str]:
 def _side(item: Sample) -> dict[str, Any]:
     return {
         "text": item.completion,
-        "score": _rounded(item.score),
-        "kl": _rounded(item.kl),
+        "score": rounded(item.score),
+        "kl": rounded(item.kl),
         "tokens": item.tokens,
-        "scores": {name: _rounded(value) for name, value in item.scores.items()},
+        "scores": {name: rounded(value) for name, value in item.scores.items()},
+        "judges": {name: rounded(value) for name, value in item.judges.items()},
     }
-
-
-def _score_unit(config: RunConfig) -> str:
-    return "sd" if config.score.normalise == "reference" else "points"
 
 
 def _unit(field: str) -> str:
     return str(form.KNOBS.get(field, {}).get("unit", ""))
 
 
-def _mean(values: Iterable[float | int | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return _rounded(math.fsum(known) / len(known)) if known else None
-
-
 def _or_zero(value: float | None) -> float:
     return 0.0 if value is None else value
-
-
-def _rounded(value: Any) -> Any:
-    """Five significant digits are plenty for a curve, and half the bytes."""
-    if isinstance(value, float):
-        return float(f"{value:.5g}") if math.isfinite(value) else None
-    return value

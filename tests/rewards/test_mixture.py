@@ -2,30 +2,81 @@ import math
 
 import pytest
 
-from playground.config import KeywordReward, LengthReward
-from playground.errors import RewardFailed
-from playground.rewards.mixture import Mixture, Scale
+from playground.config import KeywordReward, LengthReward, ModelReward
+from playground.errors import ModelNotFound, RewardFailed, RewardNotFinite
+from playground.rewards.mixture import Mixture, Scale, TermScale, term_names
 
 
 def constant(*values):
     return lambda prompts, completions, **_: list(values)
 
 
+def score(mixture, count=2):
+    return mixture(["p"] * count, ["x"] * count)
+
+
 def test_the_total_is_the_weighted_sum_and_terms_stay_unweighted():
     mixture = Mixture({"a": (2.0, constant(1.0, 3.0)), "b": (-0.5, constant(4.0, 0.0))})
-    totals, terms = mixture(["p", "p"], ["x", "y"])
+    totals, terms, contributions = score(mixture)
     assert totals == [0.0, 6.0]
     assert terms == {"a": [1.0, 3.0], "b": [4.0, 0.0]}
+    assert contributions == {"a": [2.0, 6.0], "b": [-2.0, 0.0]}
 
 
 def test_a_term_without_an_opinion_adds_nothing_and_no_opinion_at_all_is_none():
     mixture = Mixture({"a": (1.0, constant(None, None)), "b": (1.0, constant(5.0, None))})
-    assert mixture(["p", "p"], ["x", "y"]).totals == [5.0, None]
+    found = score(mixture)
+    assert found.totals == [5.0, None]
+    assert found.contributions == {"a": [0.0, None], "b": [5.0, None]}
+    assert found.terms == {"a": [None, None], "b": [5.0, None]}
+
+
+def test_a_cap_without_normalising_cuts_the_raw_value_before_the_weight():
+    found = score(Mixture({"a": (-2.0, constant(1.0, -9.0, 9.0), False, 3.0)}), 3)
+    assert found.totals == [-2.0, 6.0, -6.0]
+    assert found.terms == {"a": [1.0, -9.0, 9.0]}
+
+
+def test_a_normalised_term_has_mean_0_and_sd_1_on_the_reference_and_is_capped_after_that():
+    """Reference 10, 20, 30: mean 20, sd sqrt(200/3). Weight 3, cap 1: the outer two are cut to one sd."""
+    mixture = Mixture({"a": (3.0, constant(10.0, 20.0, 30.0), True, 1.0), "b": (1.0, constant(1.0, 1.0, 1.0))})
+    mixture.fit(mixture.measure(["p"] * 3, ["x"] * 3))
+    assert mixture.scales["a"] == TermScale(20.0, pytest.approx(math.sqrt(200 / 3)), pytest.approx(0))
+    assert mixture.scales["b"] == TermScale(1.0, 1.0, 1.0)
+    found = score(mixture, 3)
+    assert found.contributions["a"] == pytest.approx([-3.0, 0.0, 3.0])
+    assert found.totals == pytest.approx([-2.0, 1.0, 4.0])
+    assert found.terms["a"] == [10.0, 20.0, 30.0]
+
+
+def test_scales_are_fixed_once_and_can_be_carried_over():
+    mixture = Mixture({"a": (2.0, constant(0.0, 4.0), True)})
+    mixture.fit(mixture.measure(["p"] * 2, ["x"] * 2))
+    copy = Mixture({"a": (2.0, constant(6.0, 2.0), True)})
+    copy.restore({name: scale._asdict() for name, scale in mixture.scales.items()})
+    assert score(copy).totals == [4.0, 0.0]  # (6 - 2) / 2 x 2, (2 - 2) / 2 x 2
+
+
+def test_a_term_that_is_to_be_normalised_is_never_scored_without_its_scale():
+    with pytest.raises(RuntimeError, match="neither fitted nor given"):
+        score(Mixture({"a": (1.0, constant(1.0, 2.0), True)}))
 
 
 def test_the_same_kind_twice_gets_two_names():
     mixture = Mixture.from_config([LengthReward(), KeywordReward(words=("x",)), LengthReward(target=3)])
     assert list(mixture(["p"], ["x x y"]).terms) == ["length", "keyword", "length 2"]
+
+
+def test_models_are_named_after_their_source_and_never_alike():
+    sources = ["kind-judge", "/models/kind-judge/", "someone/reward-large", "length", "C:\\models\\mine"]
+    specs = [LengthReward(), *(ModelReward(source=source) for source in sources)]
+    assert term_names(specs) == ["length", "kind-judge", "kind-judge 2", "reward-large", "length 2", "mine"]
+
+
+def test_weight_scale_and_cap_come_from_the_configuration():
+    mixture = Mixture.from_config([LengthReward(weight=2.0, normalise=True, cap=1.5)])
+    mixture.fit({"length": [1.0, 3.0]})
+    assert mixture(["p"] * 3, ["one", "one two", "a b c d e f"]).totals == [-2.0, 0.0, 3.0]
 
 
 def test_scale_normalises_the_reference_to_mean_0_and_sd_1():
@@ -56,10 +107,33 @@ def test_a_reward_that_does_not_vary_is_not_divided_by_zero(totals):
     [
         (constant(1.0), "returned 1 values for 2 completions"),
         (constant(1.0, float("inf")), "finite number or None"),
+        (constant(1.0, float("nan")), "finite number or None"),
+        (constant(1.0, "good"), "returned 'good' for a completion"),
+        (lambda prompts, completions, **_: None, "returned nothing"),
+        (lambda prompts, completions, **_: 3.0, "TypeError"),
         (lambda prompts, completions, **_: {}["x"], "KeyError"),
     ],
 )
 def test_a_misbehaving_reward_is_named_with_what_it_did(function, message):
     with pytest.raises(RewardFailed, match="`mine`") as caught:
         Mixture({"mine": (1.0, function)})(["p", "p"], ["x", "y"])
-    assert message in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_judge_that_misbehaves_is_called_a_judge():
+    with pytest.raises(RewardNotFinite, match="The judge `gold` returned inf"):
+        Mixture({"gold": (1.0, constant(float("inf")))}, what="judge").measure(["p"], ["x"])
+
+
+def raising(error):
+    def reward(prompts, completions, **_):
+        raise error
+
+    return reward
+
+
+@pytest.mark.parametrize("error", [ModelNotFound("There is no model."), MemoryError()])
+def test_what_others_know_better_is_passed_on_as_it_is(error):
+    with pytest.raises(type(error)) as caught:
+        Mixture({"mine": (1.0, raising(error))})(["p"], ["x"])
+    assert caught.value is error

@@ -86,3 +86,16 @@ def test_agreement_and_truth_are_judged_on_the_stated_value():
 def test_every_reward_takes_any_text(spec, text):
     value = score(spec, text)
     assert value is None or value == value
+
+
+def test_grammar_is_the_share_of_sentences_that_the_pocket_world_can_write():
+    prompt = "Review of the film: The plot was"
+    good = " wonderful and the ending was lovely."
+    assert judges.parses(prompt, good)
+    assert score(config.GrammarReward(), good, prompt) == 1.0
+    assert score(config.GrammarReward(), good + " Praise praise joy film.", prompt) == 0.5
+    assert score(config.GrammarReward(), good + " The music", prompt) == 0.5  # cut off
+    assert score(config.GrammarReward(), "", prompt) == 0.0
+    assert score(config.GrammarReward(), " joy joy joy", prompt) == 0.0
+    quality = config.GrammarReward(measure="quality")
+    assert score(quality, good, prompt) == judges.quality(prompt, good).score == 1.0

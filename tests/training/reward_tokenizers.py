@@ -72,7 +72,12 @@ def llama(chat_template: str | None = LLAMA_CHAT) -> Any:
     return made
 
 
-def bert(max_length: int = 64) -> Any:
+def roberta() -> Any:
+    """Begin and separator, and nothing that says which text a token belongs to."""
+    return bert(("input_ids", "attention_mask"))
+
+
+def bert(inputs: tuple[str, ...] = ("input_ids", "token_type_ids", "attention_mask")) -> Any:
     """Word pieces without case and accents, [CLS] and [SEP]."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
@@ -89,5 +94,5 @@ def bert(max_length: int = 64) -> Any:
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
-        model_max_length=max_length,
+        model_max_length=64, model_input_names=list(inputs),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -64,20 +65,27 @@ def byte_level(*, own_pad: bool = False, chat: bool = False) -> PreTrainedTokeni
     return tokenizer
 
 
-def sentencepiece_like(*, own_pad: bool = True) -> PreTrainedTokenizerFast:
-    """Like Llama's and Gemma's: a mark for spaces, one of them in front of the text, a beginning token before it."""
+def sentencepiece_like(*, own_pad: bool = True, pieces: str = "unigram") -> PreTrainedTokenizerFast:
+    """Like Llama's (`bpe`) and T5's: a mark for spaces, one of them in front of the text, a beginning before it."""
     special = ["<unk>", "<s>", "</s>", *(["<pad>"] if own_pad else [])]
-    made = Tokenizer(models.Unigram())
+    options = {"vocab_size": VOCABULARY, "special_tokens": special, "show_progress": False}
+    made = Tokenizer(models.Unigram() if pieces == "unigram" else models.BPE(unk_token="<unk>"))
     made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     made.decoder = decoders.Metaspace(prepend_scheme="first")
-    made.train_from_iterator(TEXT, trainers.UnigramTrainer(vocab_size=VOCABULARY, special_tokens=special,
-                                                           unk_token="<unk>", show_progress=False))  # fmt: skip
+    if pieces == "unigram":
+        trainer: Any = trainers.UnigramTrainer(unk_token="<unk>", **options)
+    else:
+        trainer = trainers.BpeTrainer(**options)
+    made.train_from_iterator(TEXT, trainer)
     made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     return PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="</s>", unk_token="<unk>",
                                    pad_token="<pad>" if own_pad else None)  # fmt: skip
 
 
-TOKENIZERS = {"gpt2": byte_level, "opt": byte_level, "gpt_neox": byte_level, "qwen2": byte_level, "qwen3": byte_level}
+TOKENIZERS: dict[str, Any] = {
+    **dict.fromkeys(("gpt2", "opt", "gpt_neox", "qwen2", "qwen3"), byte_level),
+    "llama": functools.partial(sentencepiece_like, pieces="bpe"),
+}
 
 
 def snapshot(folder: Path, family: str, *, own_pad: bool, seed: int = 0, tokenizer: Any = None, **config: Any) -> Path:

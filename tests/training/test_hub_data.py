@@ -61,11 +61,13 @@ def test_parquet_with_chat_messages_gives_dialogues(tmp_path):
     assert prompts.prompt_texts.prompt_of(value, "chosen") == "\n\nHuman: ab\n\nAssistant:"
 
 
-def test_only_the_first_rows_are_read_and_that_is_said(tmp_path):
+def test_only_the_first_rows_are_read_and_that_is_said(tmp_path, monkeypatch):
     write(tmp_path / "train.jsonl", [{"prompt": str(n)} for n in range(5)])
     rows = hub_data.Rows(str(tmp_path), None, "train")
     assert rows.values("prompt", 3) == (["0", "1", "2"], True)
     assert rows.values("prompt", 5) == ([str(n) for n in range(5)], False)
+    monkeypatch.setattr(hub_data, "MAX_CHARACTERS", 1)
+    assert rows.values("prompt") == (["0", "1"], True)
 
 
 def broken(folder: Path) -> None:

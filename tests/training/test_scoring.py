@@ -1,8 +1,10 @@
 """The score by hand: scale, clip and the penalty for not ending, in this order."""
 
+import json
+
 import pytest
 
-from playground.rewards.mixture import Scale
+from playground.rewards.mixture import Mixture, Scale
 from playground.training.scoring import Scorer
 from tests.training import tiny
 
@@ -16,3 +18,46 @@ def test_a_completion_that_was_cut_loses_the_penalty_after_scaling_and_clipping(
     found = scorer(["p"] * 4, ["b", "b", "a" * 8, "a" * 8], [True, False, True, False])
     assert found.scores == scores
     assert found.raw == [0.0, 0.0, 8.0, 8.0]
+
+
+def mixed(**changes):
+    """Two rewards: letters "a" and letters "b"."""
+    count = {name: lambda prompts, completions, name=name, **_: [float(text.count(name)) for text in completions]
+             for name in "ab"}  # fmt: skip
+    config = tiny.config(**changes)
+    return Scorer(config, Mixture({"a": (1.0, count["a"], True), "b": (-2.0, count["b"], True, 1.5)}))
+
+
+def test_contributions_add_up_to_the_score_and_are_0_on_average_on_the_reference():
+    scorer, texts = mixed(), ["a", "ab", "aab", "bbb", ""]
+    scorer.fit_scale(["p"] * 5, texts)
+    on_reference = scorer(["p"] * 5, texts, [True] * 5)
+    for values in on_reference.contributions.values():
+        assert sum(values) == pytest.approx(0)
+    later = scorer(["p"] * 2, ["aaaa", "bbbbbbbb"], [True] * 2)
+    for row, score in enumerate(later.scores):
+        assert score == pytest.approx(sum(values[row] for values in later.contributions.values()))
+    assert later.contributions["b"][1] < 0 and later.terms == {"a": [4.0, 0.0], "b": [0.0, 8.0]}
+
+
+def test_all_scales_travel_as_plain_data():
+    first = mixed(score__clip=5.0)
+    first.fit_scale(["p"] * 3, ["a", "ab", "bb"])
+    again = mixed(score__clip=5.0).restore(json.loads(json.dumps(first.facts())))
+    asked = (["p"] * 3, ["aaa", "b", "abab"], [True] * 3)
+    assert again(*asked) == first(*asked)
+
+
+def test_without_a_score_scale_contributions_still_count_from_the_reference():
+    scorer = mixed(score__normalise="none")
+    scorer.fit_scale(["p"] * 2, ["a", "aaab"])
+    assert (scorer.scale.mean, scorer.scale.sd) == (0.0, 1.0)
+    found = scorer(["p"] * 2, ["a", "aaab"], [True, True])
+    assert sum(found.contributions["a"]) == pytest.approx(0) and sum(found.scores) == pytest.approx(0)
+
+
+def test_a_text_without_any_opinion_contributes_nothing():
+    silent = Mixture({"a": (1.0, lambda prompts, completions, **_: [None if not c else 3.0 for c in completions])})
+    scorer = Scorer(tiny.config(), silent)
+    scorer.fit_scale(["p"] * 2, ["x", "y"])
+    assert scorer(["p"] * 2, ["", "z"], [True, True]).contributions == {"a": [0.0, 0.0]}

@@ -11,11 +11,13 @@ import math
 import os
 import random
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from playground import catalog
 from playground.config import RunConfig
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
+from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
 from playground.runs import launcher
 from playground.runs.directory import RunDirectory
@@ -55,19 +57,27 @@ def prompt(prompt_id: int) -> str:
     return f"Review of a {topic}: The {first} was"
 
 
-def samples(update: int, num_updates: int, num_prompts: int, beta: float) -> list[Sample]:
-    """One evaluation of the fixed prompts."""
+def samples_of(config: RunConfig, update: int) -> list[Sample]:
+    """One evaluation of the fixed prompts of a run, judged where it has judges."""
+    judges = term_names(config.judges)
+    return samples(update, config.ppo.num_updates, config.evaluation.num_prompts, config.kl.coef, judges)
+
+
+def samples(update: int, num_updates: int, num_prompts: int, beta: float, judges: Sequence[str] = ()) -> list[Sample]:
+    """One evaluation of the fixed prompts. Judges like the texts until the middle of the run, then less and less."""
     kindness = (update / num_updates) ** 0.8 / (1 + 3 * beta)
     stage = "before" if update == 0 else "after" if update == num_updates else "during"
     found = []
     for prompt_id in range(num_prompts):
         text = completion(prompt_id, kindness)
         raw = float(sum(LEXICON.get(word, 0) for word in words(text)))
+        half = 1 - abs(2 * update / num_updates - 1)
+        judged = {name: 3 * half + 0.3 * (prompt_id % 4) for name in judges}
         kl = 0.0 if update == 0 else max(0.05, 6 * kindness + random.Random(prompt_id + 31 * update).gauss(0, 0.8))
         found.append(
             Sample(update=update, stage=stage, prompt_id=prompt_id, prompt=prompt(prompt_id), completion=text, seed=0,
-                   score=(raw + 0.5) / RAW_SD, scores={"sentiment": raw}, kl=kl, tokens=len(text.split()) + 4,
-                   ended=True)
+                   score=(raw + 0.5) / RAW_SD, scores={"sentiment": raw}, judges=judged, kl=kl,
+                   tokens=len(text.split()) + 4, ended=True)
         )  # fmt: skip
     return found
 
@@ -80,11 +90,14 @@ def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
     score = 1.9 * pull * (1 - math.exp(-3 * share)) + rng.gauss(0, 0.13)
     kl = max(0.01, 7 * pull * share**1.3 + rng.gauss(0, 0.2))
     spread = 1.0 - 0.4 * share * pull
+    names = term_names(config.rewards)
     return UpdateMetrics(
         update=update, episodes=update * config.ppo.batch_size, tokens=update * config.ppo.batch_size * 20,
         seconds=seconds, seconds_rollout=0.4, seconds_score=0.01, seconds_update=0.7,
         score_mean=score, score_std=spread, score_p10=score - 1.3 * spread, score_p50=score + 0.05,
         score_p90=score + 1.2 * spread, raw_score_mean=score * RAW_SD - 0.5, terms={"sentiment": score * RAW_SD - 0.5},
+        contributions={name: score * (0.8 if place == 0 else 0.2 / max(1, len(names) - 1))
+                       for place, name in enumerate(names)},
         kl_to_reference=kl, kl_per_token=kl / 20, penalised_reward=score - beta * kl, kl_coef=beta,
         entropy=2.1 - 0.7 * share * pull + rng.gauss(0, 0.03), update_kl=0.01 + 0.005 * rng.random(),
         clip_fraction=0.08 + 0.05 * rng.random(), ratio_mean=1.0, ratio_max=2.4, policy_loss=-0.02, value_loss=0.4,
@@ -111,7 +124,7 @@ def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.
     wait(min(1.0, seconds_per_update))
     writer.event("score_scale", "Score scale measured on the untrained model: mean -0.50, sd 1.90.", mean=-0.5, sd=1.9)
     writer.set_status(phase="answering the fixed prompts")
-    writer.samples(samples(0, updates, config.evaluation.num_prompts, config.kl.coef))
+    writer.samples(samples_of(config, 0))
     current = [config]
     steering = Steering(writer, config, lambda changed, _: current.__setitem__(0, changed), stop_if_asked)
     for update in range(1, updates + 1):
@@ -133,7 +146,7 @@ def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.
         writer.set_status(update=update)
         if update % config.evaluation.every == 0 or update == updates:
             writer.set_status(phase="answering the fixed prompts")
-            writer.samples(samples(update, updates, config.evaluation.num_prompts, config.kl.coef))
+            writer.samples(samples_of(config, update))
         if config.checkpoint.every and update % config.checkpoint.every == 0:
             writer.event("checkpoint", f"Saved the policy after update {update}.")
     writer.finish("finished", "done", "")

@@ -12,21 +12,24 @@ import sys
 import time
 from pathlib import Path
 
+from playground import config_io
 from playground.errors import ServiceUnavailable
-from playground.runs import launcher
+from playground.rewards.mixture import Mixture, term_names
+from playground.runs import launcher, reward_training
 from playground.runs.model_service import GeneratedSample
 from playground.runs.standby import StandbyWorker
 from playground.ui import server
+from tests.ui import fake_run
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def spawn_fake(run, lock):
+def spawn_fake(run, lock, module="tests.ui.fake_run"):
     """Like launcher.new_worker, with the fake worker."""
     environment = {**os.environ, launcher.LOCK_FD_VARIABLE: str(lock.fileno())}
     with open(run.log_path, "wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.ui.fake_run", str(run.path.resolve())],
+            [sys.executable, "-m", module, str(run.path.resolve())],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, pass_fds=(lock.fileno(),),
             start_new_session=True, cwd=PROJECT, env=environment,
         )  # fmt: skip
@@ -45,6 +48,46 @@ class FakeService:
                 yield GeneratedSample(
                     side, index, f" {word} and number {index}.", 1.5, {"sentiment": 2.0}, 3.2, 6, True
                 )
+
+    def ask(self, kind, question, timeout_seconds=0.0):
+        """The questions `prompts` and `rewards-score`."""
+        known = {"prompts": self.prompts, "rewards-score": self.rewards_score}
+        if kind not in known:
+            raise ServiceUnavailable(f"The fake service does not know the question {kind}.")
+        yield from known[kind](question)
+
+    def prompts(self, question):
+        """The typed prompts, a word a token, as if an instruct model read them."""
+        texts = question["config"]["prompts"]["typed"] or ["The film was"]
+        lengths = [len(text.split()) for text in texts]
+        yield {
+            "source": "typed", "column": None, "columns": [], "form": "chat", "system": None, "room": 96,
+            "num_rows": len(texts) + 2, "goes_on": False, "num_training": len(texts), "num_evaluation": 1,
+            "num_unneeded": 0, "held_out": False, "sentence": "",
+            "left_out": [{"reason": "too long", "count": 2, "rows": [{"row": 2, "text": texts[0]}]}],
+            "lengths": {"min": min(lengths), "median": 3, "p90": 4, "max": max(lengths),
+                        "edges": [min(lengths), max(lengths) + 1], "counts": [len(texts)]},
+            "rows": [{"text": text, "cut": False, "tokens": 3, "held_out": False} for text in texts],
+            "seen": [[{"text": "<|im_start|>", "special": True}, {"text": text, "special": False}] for text in texts],
+        }  # fmt: skip
+
+    def rewards_score(self, question):
+        """The workbench's question, answered with rule rewards on 24 made-up texts."""
+        rewards = config_io.from_dict({"rewards": question["rewards"]}).rewards
+        samples = [{"prompt": fake_run.prompt(i), "completion": fake_run.completion(i, i / 24), "ended": True}
+                   for i in range(24)]  # fmt: skip
+        for done in (0, 12):
+            time.sleep(0.05)
+            yield {"phase": "drawing 24 samples", "done": done, "of": 24}
+        if "unanswerable" in question["texts"][0]["completion"]:
+            raise ServiceUnavailable("The model's context is too short for these prompts; shorten them.")
+        mixture = Mixture.from_config([reward.model_copy(update={"normalise": False}) for reward in rewards])
+
+        def measured(rows):
+            return mixture.measure([row["prompt"] for row in rows], [row["completion"] for row in rows])
+
+        yield {"names": term_names(rewards), "texts": measured(question["texts"]), "reference": measured(samples),
+               "samples": samples}  # fmt: skip
 
     def close(self):
         """Nothing to end."""
@@ -65,6 +108,7 @@ def main() -> None:
     parser.add_argument("--recorded", type=Path)
     arguments = parser.parse_args()
     launcher.new_worker = spawn_fake
+    reward_training.WORKER_MODULE = "tests.fake_reward_worker"
     server.ModelService = FakeService
     server.StandbyWorker = NoStandby
     if arguments.recorded:

@@ -163,7 +163,7 @@ def test_a_run_appears_live_in_every_tab_and_after_a_reload(site, make_page):
     expect(other.locator(".state strong")).to_have_text("stopped")
     expect(page.locator("#start")).to_have_text("Start training")
     page.get_by_role("button", name="Compare before and after").click()
-    expect(page.locator(".outcome")).to_contain_text("95 % interval")
+    expect(page.locator("#compare .outcome")).to_contain_text("95 % interval")
 
 
 def test_zoom_survives_new_points_and_a_double_click_resets_it(site, make_page):
@@ -203,7 +203,7 @@ def test_compare_filters_sorts_reads_blind_and_asks(site, make_page):
     page = visit(make_page(), site, "?tab=compare&run=done")
     rows = page.locator("table.compare tbody tr")
     expect(rows).to_have_count(20)
-    expect(page.locator(".outcome")).to_contain_text("on 64 prompts")
+    expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")
     page.get_by_label("Filter by words").fill("review of a book")
     expect(rows.first).to_contain_text("book")
     shown = int(page.locator(".compare-view .bar .muted", has_text=" of 64").inner_text().split()[0])

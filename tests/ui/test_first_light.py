@@ -59,7 +59,7 @@ def test_train_watch_compare_and_ask(site, make_page):
     run = history.list_runs(site.outputs)[0]
     assert (run.status.state, run.status.update) == ("finished", 6)
     page.get_by_role("button", name="Compare before and after").click()
-    expect(page.locator(".outcome")).to_contain_text("on 64 prompts")
+    expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")
     page.locator("#ask-prompt textarea").fill("Review of the film: The plot was")
     page.get_by_role("button", name="Ask both").click()
     expect(page.locator("#answers tbody tr")).to_have_count(3, timeout=TRAINING_MS)

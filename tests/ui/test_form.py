@@ -5,10 +5,12 @@ import pytest
 from playground import catalog
 from playground.config import RunConfig, TruthReward
 from playground.errors import InvalidConfig
-from playground.ui import form
+from playground.ui import form, reward_form
+
+LOCAL = [name for name in catalog.preset_names() if not catalog.is_hub_id(catalog.preset(name).model.source)]
 
 
-@pytest.mark.parametrize("name", catalog.preset_names())
+@pytest.mark.parametrize("name", LOCAL)
 def test_a_preset_survives_the_form(name):
     preset = catalog.preset(name)
     assert form.config_of(form.values_of(preset), preset) == preset
@@ -99,13 +101,16 @@ def test_differences_are_told_with_labels_and_values():
 
 
 def test_a_reward_is_told_with_weight_and_own_fields():
-    assert form.reward_in_words({"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon"}) == "Sentiment"
-    assert form.reward_in_words({"kind": "length", "weight": 0.5, "target": 20}) == "0.5 x Length (target 20)"
-    assert form.reward_in_words({"kind": "keyword", "weight": "x", "words": ["a", "b"]}) == "x x Keywords (words a, b)"
+    assert reward_form.reward_in_words({"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon"}) == "Sentiment"
+    assert reward_form.reward_in_words({"kind": "length", "weight": 0.5, "target": 20}) == "0.5 x Length (target 20)"
+    assert (
+        reward_form.reward_in_words({"kind": "keyword", "weight": "x", "words": ["a", "b"]})
+        == "x x Keywords (words a, b)"
+    )
 
 
 def test_the_reward_picker_offers_every_kind_with_its_own_fields():
-    kinds = {item["kind"]: item for item in form.reward_kinds()}
+    kinds = {item["kind"]: item for item in reward_form.reward_kinds()}
     assert set(kinds) == {choice.name for choice in catalog.REWARDS}
     assert [field["name"] for field in kinds["length"]["fields"]] == ["target"]
     assert kinds["sentiment"]["fields"][0]["options"] == ["pocket-lexicon", "vader", "pocket-world"]

@@ -110,3 +110,45 @@ def test_changes_in_mid_run_are_in_the_overlay_and_in_the_table_for_a_spreadshee
     assert row["values"] == ["after update 2: Leash (beta) 0.25 → 0.5, Clip range 0.2 → 0.1", "nothing"]
     rows = list(csv.DictReader(io.StringIO(client.get("/live/edited/metrics.csv").text)))
     assert [item["changed_before"] for item in rows] == ["", "", "Leash (beta) 0.25 → 0.5; Clip range 0.2 → 0.1"]
+
+
+def test_samples_and_trl_s_names_are_in_the_tables(client):
+    answer = client.get("/live/one/samples.csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="one-samples.csv"'
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert {row["stage"] for row in rows} == {"before", "during", "after"} and rows[0]["completion"]
+    metrics = list(csv.DictReader(io.StringIO(client.get("/live/one/metrics.csv").text)))
+    assert len(metrics) == 40 and metrics[-1]["objective/kl"] == metrics[-1]["kl_to_reference"]
+    assert client.get("/live/nobody/samples.csv").status_code == 404
+
+
+def test_the_outcome_tells_what_the_run_cost_and_where_training_stopped_paying(client, tmp_path):
+    run = RunDirectory(tmp_path / "one")
+    writer_file = run.evaluations_path
+    writer_file.write_text(
+        '{"update": 0, "stage": "before", "perplexity_text": 4.0}\n'
+        '{"update": 40, "stage": "after", "perplexity_text": 6.0}\n'
+    )
+    data = client.get("/live/one/outcome").json()
+    assert "Perplexity on held-out text 4 \u2192 6: it is forgetting some of what it knew." in data["sentences"]
+    assert data["compute"]["phases"][0]["name"].startswith("writing texts")
+    assert data["compute"]["sentence"].endswith("GB.") and data["adapter"] is False
+    assert data["knee"] is None or data["knee"]["low"] <= data["knee"]["update"] <= data["knee"]["high"]
+    empty = RunDirectory.create(tmp_path, catalog.preset("kinder-reviews"), "empty")
+    assert client.get(f"/live/{empty.id}/outcome").json() == {
+        "knee": None, "sentences": [], "compute": None, "adapter": False,
+    }  # fmt: skip
+
+
+def test_held_out_text_and_the_spread_of_scores_reach_the_page(client, tmp_path):
+    (tmp_path / "two" / "evaluations.jsonl").write_text(
+        '{"update": 0, "stage": "before", "perplexity_text": 4.0}\n{"update": 5, "stage": "during"}\n'
+        '{"update": 10, "stage": "during", "perplexity_text": 5.0}\n'
+        '{"update": 10, "stage": "during", "perplexity_text": 5.5}\n'
+    )
+    snapshot = client.get("/live/two/poll").json()["snapshot"]
+    assert snapshot["text"] == [{"update": 0, "value": 4.0}, {"update": 10, "value": 5.5}]
+    assert len(snapshot["metrics"]["perplexity_reference"]) == 40
+    spread = client.get("/live/two/compare").json()["distribution"]
+    assert [row["update"] for row in spread] == snapshot["updates"]
+    assert all(row["p10"] <= row["p25"] <= row["p50"] <= row["p75"] <= row["p90"] for row in spread)

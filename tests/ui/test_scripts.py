@@ -1,6 +1,12 @@
 """The page's own arithmetic, run in the browser that will run it."""
 
+import json
+
 import pytest
+
+from playground import config_io
+from playground.rewards import trying
+from playground.ui import reward_form
 
 
 @pytest.fixture
@@ -105,3 +111,71 @@ def test_the_address_keeps_what_is_overlaid_only_on_the_runs_page(call):
         "?tab=runs&overlay=a,b", ["a", "b"],
     ]  # fmt: skip
     assert call("nav", "(m.go({page: 'train'}), [location.search, m.place().overlay])") == ["", []]
+
+
+FOUND = {
+    "names": ["length", "sentiment", "truth"],
+    "labels": ["Length", "Sentiment", "Truth"],
+    "rewards": [
+        {"kind": "length", "weight": 1, "normalise": False, "cap": "", "target": ""},
+        {"kind": "sentiment", "weight": 1, "normalise": False, "cap": "", "judge": "pocket-lexicon"},
+        {"kind": "truth", "weight": 1, "normalise": False, "cap": ""},
+    ],
+    "texts": {"length": [7.0, 2.0], "sentiment": [1.0, -3.0], "truth": [None, 1.0]},
+    "reference": {
+        "length": [3.0, 5.0, 9.0, 4.0, 4.0], "sentiment": [0.0, 2.0, None, -1.0, None],
+        "truth": [1.0, None, -1.0, None, None],
+    },
+    "sides": [{"side": "A"}, {"side": "B"}],
+    "samples": [{"prompt": "p", "completion": str(number)} for number in range(5)],
+}  # fmt: skip
+
+
+def test_the_workbench_weighs_as_the_trainer_does(call):
+    treatments = [(2, True, 1.2), (-0.5, True, ""), (3, False, 0.7)]
+    rewards = [
+        {**reward, "weight": weight, "normalise": normalise, "cap": cap}
+        for reward, (weight, normalise, cap) in zip(FOUND["rewards"], treatments, strict=True)
+    ]
+    found = call("workbench_data", f"m.analyse({json.dumps(FOUND)}, {json.dumps(rewards)})")
+    specs = config_io.from_dict({"rewards": reward_form.reward_data(rewards)}).rewards
+    weighed = trying.weigh(specs, FOUND)
+    assert [text["score"] for text in found["texts"]] == pytest.approx(weighed.scores)
+    assert [text["total"] for text in found["texts"]] == pytest.approx(weighed.totals)
+    for row, text in enumerate(found["texts"]):
+        assert text["adds"] == pytest.approx([weighed.adds[name][row] for name in FOUND["names"]])
+    samples = trying.weigh(specs, {**FOUND, "texts": FOUND["reference"]})
+    scores = [sample["score"] for sample in found["samples"]]
+    assert scores == pytest.approx(samples.scores)
+    ranked = sorted(range(5), key=lambda number: -scores[number])
+    assert found["order"] == ranked and [found["samples"][number]["rank"] for number in ranked] == [1, 2, 3, 4, 5]
+
+
+def test_a_reward_that_was_not_measured_is_told_and_left_out(call):
+    rewards = [{**FOUND["rewards"][0], "weight": -1}, {**FOUND["rewards"][0], "target": 20}]
+    found = call("workbench_data", f"m.analyse({json.dumps(FOUND)}, {json.dumps(rewards)})")
+    assert [term["label"] for term in found["terms"]] == ["Length"] and found["missing"] == [rewards[1]]
+    none = call("workbench_data", f"m.analyse({json.dumps(FOUND)}, [])")
+    assert none["samples"] == [] and none["texts"] == []
+
+
+def test_a_duel_names_the_winner_and_the_term_that_decides(call):
+    texts = "[{score: 1, adds: [0.5, 0.5]}, {score: 2, adds: [2.5, -0.5]}]"
+    terms = "[{label: 'Length'}, {label: 'Truth'}]"
+    assert call("workbench_data", f"m.duel({texts}, {terms})") == {
+        "winner": 1, "by": 1, "terms": [{"label": "Length", "by": 2}, {"label": "Truth", "by": -1}],
+    }  # fmt: skip
+    assert call("workbench_data", f"m.duel([{{score: 1, adds: [1, 0]}}, {{score: 1, adds: [0, 1]}}], {terms})") is None
+
+
+def test_bins_hold_every_score_and_one_value_makes_one_bin(call):
+    assert sum(item["count"] for item in call("workbench_data", "m.binsOf([0, 0.5, 1, 1], 4)")) == 4
+    assert [item["count"] for item in call("workbench_data", "m.binsOf([2, 2, 2], 4)")] == [3]
+    assert call("workbench_data", "[m.shareBelow([{score: 0}, {score: 1}, {score: 2}], 1), m.binsOf([])]") == [0.5, []]
+
+
+def test_labels_at_the_ends_of_lines_keep_apart_and_inside(call):
+    tops = call("chart_data", "m.spreadLabels([50, 52, 10, 99], 15, 0, 100)")
+    assert tops == [50, 65, 10, 99]
+    tops = call("chart_data", "m.spreadLabels([95, 96, 97], 15, 0, 100)")
+    assert sorted(tops) == [70, 85, 100]

@@ -126,14 +126,14 @@ def test_bad_yaml_is_told_by_field_and_leaves_the_form_alone(text, field, values
 
 def test_every_field_of_the_form_is_laid_out_once():
     placed = [*train_page.PLACED, *(field for group in train_page.GROUPS.values() for field in group)]
-    assert sorted([*placed, "name", "rewards"]) == sorted(form.FIELDS)
+    assert sorted([*placed, "name", *form.REWARD_LISTS]) == sorted(form.FIELDS)
 
 
 def test_a_field_that_the_configuration_gains_shows_up_by_itself():
     gained = ["model.new", "reference.new", "sampling.new", "ppo.new", "kl.new"]
     groups = train_page.groups_of([*form.KNOBS, *gained, "lora.rank", "budget"])
     placed = [*train_page.PLACED, *(field for group in groups.values() for field in group)]
-    assert sorted([*placed, "name", "rewards"]) == sorted([*form.FIELDS, *gained, "lora.rank", "budget"])
+    assert sorted([*placed, "name", *form.REWARD_LISTS]) == sorted([*form.FIELDS, *gained, "lora.rank", "budget"])
     assert {"model.new", "reference.new"} <= set(groups["Models and reference"])
     assert groups[train_page.OTHER] == ["lora.rank", "budget"]
     assert (

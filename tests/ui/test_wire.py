@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from playground import catalog
+from playground import catalog, config_io
 from playground.runs.records import Event, Sample, Status
-from playground.ui import wire
+from playground.ui import wire, wire_rewards
 from tests.ui import fake_run
 
 
@@ -116,3 +116,48 @@ def test_a_comparison_pairs_before_with_the_chosen_moment():
 def test_a_comparison_without_later_samples_is_empty():
     found = wire.comparison([sample(0, 0, 1.0)], "sd", None)
     assert found["update"] is None and found["rows"] == [] and found["outcome"] == ""
+
+
+def two_rewards(**changes):
+    base = catalog.preset("no-leash").model_dump(mode="json")
+    return config_io.from_dict({**base, "rewards": [{"kind": "sentiment"}, {"kind": "length"}], **changes})
+
+
+def test_contributions_have_columns_only_where_there_are_several_rewards():
+    config = two_rewards()
+    columns = wire.new_columns(["sentiment", "length"])
+    for update in range(1, 8):
+        wire.append(columns, fake_run.metrics(update, config, 1.0))
+    score = columns["score_mean"][-1]
+    assert columns["contributions.sentiment"][-1] == pytest.approx(0.8 * score, rel=1e-4)
+    assert wire_rewards.farmed(columns, config) == "80 % of the gain comes from Sentiment, 20 % from Length."
+    assert list(wire.new_columns(["sentiment"])) == list(wire.COLUMNS)
+    old = fake_run.metrics(8, config, 1.0).model_copy(update={"contributions": {}})
+    wire.append(columns, old)
+    assert columns["contributions.length"][-1] is None  # a run from before there were any
+
+
+def test_judges_are_told_beside_the_trained_score_with_their_intervals():
+    config = two_rewards(judges=[{"kind": "grammar"}, {"kind": "repetition"}])
+    samples = [item for update in (0, 10, 20, 30, 40) for item in fake_run.samples_of(config, update)]
+    found = wire_rewards.judged(samples, config)
+    assert found["updates"] == [0, 10, 20, 30, 40]
+    assert [line["label"] for line in found["lines"]] == ["Trained score", "Grammar", "Less repetition"]
+    grammar, repetition = found["lines"][1]["mean"], found["lines"][2]["mean"]
+    assert grammar == [-value for value in repetition]  # less of it is better
+    assert found["turns"] == [{"label": "Grammar", "update": 20}]
+    assert [item["turned"] for item in found["verdicts"]] == [True, False]
+    assert json.loads(wire.encode(found)) == found
+    assert wire_rewards.judged(samples, two_rewards(judges=[])) is None
+    assert wire_rewards.judged([], config) is None
+
+
+def test_a_comparison_has_a_row_for_each_reward_and_judge():
+    config = two_rewards(judges=[{"kind": "grammar"}])
+    samples = [item for update in (0, 20) for item in fake_run.samples_of(config, update)]
+    found = wire.comparison(samples, "sd", None)
+    assert [(row["name"], row["role"]) for row in found["table"]] == [
+        ("sentiment", "trained on"), ("grammar", "only watches"),
+    ]  # fmt: skip
+    assert found["table"][1]["change"] > 0 and found["rows"][0]["after"]["judges"]["grammar"] >= 3
+    assert found["after"]["judges"]["grammar"] == pytest.approx(found["before"]["judges"]["grammar"] + 3)

@@ -100,6 +100,7 @@ export class Changed {
     const items = [];
     if (now.update > 0) items.push(["score", `${signed(before.summary.score)} \u2192 ${signed(summary.score)} ${live.run?.unit ?? "sd"}`]);
     for (const [name, value] of Object.entries(summary.terms)) items.push([`${name}, raw`, `${now.update > 0 ? `${rounded(before.summary.terms[name])} \u2192 ` : ""}${rounded(value)}`]);
+    for (const [name, value] of Object.entries(summary.judges ?? {})) items.push([`judge ${name}, raw`, `${now.update > 0 ? `${rounded(before.summary.judges?.[name])} \u2192 ` : ""}${rounded(value)}`]);
     items.push(["KL", `${rounded(summary.kl)} nats`]);
     items.push(["different texts", `${summary.unique} of ${summary.count}`]);
     if (summary.ended !== null) items.push(["ends by itself", percent(summary.ended)]);

@@ -6,6 +6,7 @@
 import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, whenChanged } from "./chart_data.js";
 import { cssValue, el, setAttribute, setText } from "./dom.js";
 import { number, rounded } from "./format.js";
+import { live } from "./store.js";
 
 const LARGE_HEIGHT = 208;
 const SMALL_HEIGHT = 92;
@@ -26,10 +27,11 @@ export class Chart {
     this.selection = el("div", { class: "selection" });
     this.flags = el("div", { class: "flags" });
     this.marks = el("div", { class: "edit-marks" });
+    this.knee = el("div", { class: "knee", hidden: true }, el("span", {}, "knee"));
     this.marked = [];
     this.canvas = el("div", { class: "canvas" });
     this.stage = el("div", { class: "stage", role: "img", "aria-label": spec.title }, this.canvas, this.selection,
-      this.marks, this.cross, this.flags);
+      this.marks, this.knee, this.cross, this.flags);
     this.expand = spec.large ? null : el("button", { type: "button", class: "icon-button expand", "aria-expanded": "false",
       "aria-label": `Enlarge ${spec.title}`, title: "Enlarge", onclick: () => this.toggle() }, "\u2922");
     this.card = el("section", { class: `chart ${spec.large ? "large" : "small"}`, "data-chart": spec.key },
@@ -122,11 +124,12 @@ export class Chart {
     this.low = spec.band ? smooth(column(columns, spec.band[0]), weight) : this.raw;
     this.high = spec.band ? smooth(column(columns, spec.band[1]), weight) : this.raw;
     this.run = run;
-    const guide = spec.guide?.(run);
+    const guide = spec.guide?.(run, live);
     setText(this.note, spec.note(run));
     if (!this.source) return;
     const [from, to] = this.inView();
-    const drawn = drawnIndices(this.raw, Math.max(from - 1, 0), Math.min(to + 1, this.x.length), this.stage.clientWidth);
+    const all = drawnIndices(this.raw, Math.max(from - 1, 0), Math.min(to + 1, this.x.length), this.stage.clientWidth);
+    const drawn = spec.sparse ? all.filter((index) => !Number.isNaN(this.raw[index])) : all; // measured at some updates only
     const pick = (values) => Float64Array.from(drawn, (index) => values[index]);
     this.source.data = { x: pick(this.x), raw: pick(this.raw), line: pick(this.smoothed), low: pick(this.low), high: pick(this.high) };
     const dots = drawn.length <= DOTS_UP_TO;
@@ -187,18 +190,27 @@ export class Chart {
 
   /** Show the numbers at x, or the newest ones when x is null. */
   readOut(x) {
-    const index = x === null ? this.x.length - 1 : nearest(this.x, x);
+    const index = this.readAt(x);
     const unit = this.spec.unit(this.run);
     const value = index < 0 ? NaN : this.raw[index];
     setText(this.value, Number.isNaN(value) ? "\u2013" : `${this.told(value)}${unit ? ` ${unit}` : ""}`);
     let detail = "";
+    const guide = this.spec.guide?.(this.run, live);
     if (index >= 0 && this.spec.band) detail = `${this.told(this.low[index])} to ${this.told(this.high[index])}`;
-    else if (this.spec.guide?.(this.run)) detail = `target ${number(this.spec.guide(this.run).value)}`;
+    else if (guide) detail = `${guide.label} ${number(guide.value)}`;
     setText(this.detail, detail);
     const at = index < 0 || x === null ? null : this.pixel(this.x[index]);
     this.cross.style.visibility = at === null ? "hidden" : "visible";
     if (at !== null) this.cross.style.transform = `translateX(${at}px)`;
     this.value.title = Number.isNaN(value) ? "" : String(value);
+  }
+
+  /** Index of the point at x, or of the newest when x is null; where only some are known, of the nearest known one. */
+  readAt(x) {
+    if (!this.spec.sparse) return x === null ? this.x.length - 1 : nearest(this.x, x);
+    const known = [...this.raw.keys()].filter((index) => !Number.isNaN(this.raw[index]));
+    if (!known.length) return -1;
+    return x === null ? known.at(-1) : known[nearest(known.map((index) => this.x[index]), x)];
   }
 
   /** Small flags on the axis: [{update, kind, message}]. */
@@ -231,6 +243,15 @@ export class Chart {
     }));
   }
 
+  /** Where training stopped paying: {update, low, high} or null. */
+  showKnee(knee, xOf) {
+    const at = knee && this.frame() ? this.pixel(xOf(knee.update)) : null;
+    this.knee.hidden = at === null;
+    if (at === null) return;
+    this.knee.style.left = `${at}px`;
+    this.knee.title = `Knee: from update ${knee.update} on the score hardly rises${knee.low === knee.high ? "" : ` (other prompts would say ${knee.low} to ${knee.high})`}`;
+  }
+
   /** Pixels from the left edge of the stage for an x value; null when outside. */
   pixel(x) {
     const box = this.frame();
@@ -250,8 +271,8 @@ export class Chart {
   }
 
   describe() {
-    const last = this.raw.length - 1;
-    const first = this.raw[0];
+    const last = this.readAt(null);
+    const first = this.raw[this.spec.sparse ? this.raw.findIndex((value) => !Number.isNaN(value)) : 0];
     const text = last < 0 ? "no points yet" : `${this.told(first)} at the start, now ${this.told(this.raw[last])} ${this.spec.unit(this.run)}`;
     setAttribute(this.stage, "aria-label", `${this.spec.title}: ${text}`);
   }

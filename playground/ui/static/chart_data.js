@@ -139,3 +139,20 @@ export function labelSides(marks, from, to, gap = 6) {
     return side;
   });
 }
+
+/** Tops of labels that want to be at `tops`, moved so that they stand `height` apart between `from` and `to`. */
+export function spreadLabels(tops, height, from, to) {
+  const order = tops.map((_, index) => index).sort((a, b) => tops[a] - tops[b]);
+  const placed = [];
+  let free = from;
+  for (const index of order) {
+    placed[index] = Math.max(tops[index], free);
+    free = placed[index] + height;
+  }
+  let limit = to;
+  for (const index of order.toReversed()) {
+    placed[index] = Math.min(placed[index], limit);
+    limit = placed[index] - height;
+  }
+  return placed;
+}

@@ -41,6 +41,17 @@ export const CHARTS = [
     note: () => "explained variance",
     gloss: "How well the value head foresees the return: 1 is perfect, 0 no better than the mean, below 0 worse.",
   },
+  {
+    key: "strange", span: 0.5, title: "Strangeness", column: "perplexity_reference", colour: "--pg-reference", unit: () => "",
+    note: () => "its texts, to the reference",
+    gloss: "Perplexity of the policy's texts under the reference: out of how many words the untrained model would have to guess each next one. Rising means that the texts have become strange to it.",
+  },
+  {
+    key: "forgetting", span: 0.5, title: "Forgetting", column: "perplexity_text", colour: "--pg-policy", unit: () => "", sparse: true,
+    note: () => "held-out text, to the policy",
+    gloss: "Perplexity of the policy on ordinary text that it is not trained on. Rising means that it forgets what it knew; the dashed line is the value before training.",
+    guide: (run, live) => (live?.text.length ? { value: live.text[0].value, label: "before" } : null),
+  },
 ];
 
 export const X_MODES = {

@@ -4,6 +4,8 @@ import { Chart } from "./chart.js";
 import { changesBefore, fullRange, marksOf, nearest, whenChanged } from "./chart_data.js";
 import { curveControls } from "./chart_controls.js";
 import { CHARTS, X_MODES } from "./chart_specs.js";
+import { LINE_CHARTS, PARTS } from "./line_specs.js";
+import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./chart_export.js";
 import { el, setText, url } from "./dom.js";
 import { number } from "./format.js";
@@ -21,9 +23,10 @@ export class Charts {
     this.marks = [];
     this.toolbar();
     this.large = el("div", { class: "charts-large" });
+    this.more = el("div", { class: "charts-more" });
     this.small = el("div", { class: "charts-small" });
     this.table = el("div", { class: "numbers", hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
-    this.body = el("div", { class: "charts-body" }, this.large, this.small);
+    this.body = el("div", { class: "charts-body" }, this.large, this.more, this.small);
     this.changes = el("div", { class: "edits", hidden: true });
     element.append(el("div", { class: "charts" }, this.bar, this.body, this.table, this.changes));
     this.begin();
@@ -52,7 +55,7 @@ export class Charts {
       el("h2", {}, "Curves"), this.where, el("span", { class: "grow" }), this.reset,
       smoothing, over,
       this.tableButton,
-      el("button", { type: "button", class: "quiet-button", title: "The curves as a picture", onclick: () => savePng(this.charts, this.marks) }, "PNG"),
+      el("button", { type: "button", class: "quiet-button", title: "The curves as a picture", onclick: () => savePng([...this.charts, ...this.lines].filter((chart) => chart.view && !chart.card.hidden), this.marks) }, "PNG"),
       this.csv);
   }
 
@@ -67,21 +70,28 @@ export class Charts {
     };
     this.charts = CHARTS.map((spec) => new Chart(spec, shared));
     for (const chart of this.charts) (chart.spec.large ? this.large : this.small).append(chart.card);
+    this.lines = LINE_CHARTS.map((spec) => new LinesChart(spec, shared));
+    this.more.append(...this.lines.map((chart) => chart.card));
     for (const chart of this.charts) await chart.draw();
     onChange((what) => {
       if (what.snapshot) {
         this.zoom = null;
-        for (const chart of this.charts) chart.forget();
+        for (const chart of this.all()) chart.forget();
       }
       if (what.snapshot || what.events) this.listChanges();
-      if (what.metrics || what.snapshot || what.events) this.refresh();
+      if (what.metrics || what.snapshot || what.events || what.outcome) this.refresh();
     });
     document.addEventListener("playground-look", () => {
-      for (const chart of this.charts) chart.look();
+      for (const chart of this.all()) if (chart.view) chart.look();
     });
     new ResizeObserver(() => this.placeFlags()).observe(this.large);
     this.listChanges();
     this.refresh();
+  }
+
+  /** Those with one line, and those with one for each reward or judge. */
+  all() {
+    return [...this.charts, ...this.lines];
   }
 
   /** What was changed in mid-run, in words: the key to the numbered marks, and the marks for those who do not see them. */
@@ -97,12 +107,23 @@ export class Charts {
     if (!this.charts) return;
     const column = X_MODES[this.mode].column;
     [this.range.start, this.range.end] = this.zoom ?? fullRange(live.metrics[column] ?? [], this.mode, live.status?.num_updates ?? 0);
+    this.addText();
     for (const chart of this.charts) chart.update(live.metrics, column, this.weight, live.run);
+    for (const chart of this.lines) chart.follow(live, column, this.weight);
     this.reset.hidden = !this.zoom;
     if (live.runId) this.csv.href = url(`live/${encodeURIComponent(live.runId)}/metrics.csv`);
     if (!this.table.hidden) this.fillTable();
     this.setHover(this.hover);
     requestAnimationFrame(() => this.placeFlags());
+  }
+
+  /** What was measured at the looks only, as a column beside the metrics; its card is shown where there is any. */
+  addText() {
+    const at = new Map(live.text.map(({ update, value }) => [update, value]));
+    live.metrics.perplexity_text = live.metrics.update.map((update) => at.get(update) ?? null);
+    const card = this.charts.find((chart) => chart.spec.sparse).card;
+    card.hidden = !live.text.length;
+    this.small.dataset.count = String([...this.small.children].filter((child) => !child.hidden).length);
   }
 
   placeFlags() {
@@ -111,10 +132,12 @@ export class Charts {
     const updates = live.metrics.update;
     const values = live.metrics[X_MODES[this.mode].column] ?? [];
     const xOf = (update) => (this.mode === "update" ? update : values[nearest(updates, update)] ?? 0);
-    for (const chart of this.charts) {
+    for (const chart of this.all()) {
       chart.showFlags(events, xOf);
       chart.showMarks(this.marks, xOf);
     }
+    const score = this.charts.find((chart) => chart.spec.key === "score");
+    score.showKnee(live.status?.ended ? live.outcome?.knee : null, xOf);
   }
 
   setHover(x) {
@@ -122,12 +145,12 @@ export class Charts {
     const updates = live.metrics.update;
     const index = x === null ? updates.length - 1 : nearest(live.metrics[X_MODES[this.mode].column] ?? [], x);
     setText(this.where, index < 0 ? "" : x === null ? `at update ${updates[index]}` : `reading update ${updates[index]}`);
-    for (const chart of this.charts) chart.readOut(x);
+    for (const chart of this.all()) chart.readOut(x);
   }
 
   setZoom(range) {
     this.zoom = range;
-    for (const chart of this.charts) chart.forget();
+    for (const chart of this.all()) chart.forget();
     this.refresh();
   }
 
@@ -142,8 +165,9 @@ export class Charts {
   }
 
   fillTable() {
-    const names = ["update", ...CHARTS.map((spec) => spec.column)];
-    const titles = ["Update", ...CHARTS.map((spec) => spec.title)];
+    const parts = (live.run?.terms ?? []).filter(({ name }) => live.metrics[PARTS + name]);
+    const names = ["update", ...CHARTS.map((spec) => spec.column), ...parts.map(({ name }) => PARTS + name)];
+    const titles = ["Update", ...CHARTS.map((spec) => spec.title), ...parts.map(({ label }) => `From ${label}`)];
     const rows = live.metrics.update.map((_, index) => index).slice(-TABLE_ROWS).reverse();
     const changes = this.marks.length ? changesBefore(live.metrics.update, this.marks) : null;
     if (changes) titles.splice(1, 0, "Changed before it");

@@ -48,6 +48,7 @@ class Compare {
     this.at = el("output", { class: "at" });
     this.outcome = el("p", { class: "outcome" });
     this.facts = el("p", { class: "summary" });
+    this.terms = el("div", { class: "numbers term-table", hidden: true });
     this.sort = el("select", { "aria-label": "Sort", onchange: () => this.fill() },
       Object.entries(SORTS).map(([value, [name]]) => el("option", { value }, name)));
     this.filter = el("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter by words",
@@ -71,7 +72,7 @@ class Compare {
       el("div", { class: "bar" }, el("label", { class: "inline" }, "Run", this.runs),
         el("span", { class: "muted" }, "before training against"),
         el("label", { class: "inline slider-label" }, this.slider, this.at)),
-      this.outcome, this.facts, plots);
+      this.outcome, this.facts, this.terms, plots);
     this.rows = el("section", { class: "panel" },
       el("div", { class: "bar" }, el("h2", {}, "Prompt by prompt"), this.count, el("span", { class: "grow" }), this.filter,
         this.only, this.sort, this.blindButton), this.table, this.more, this.empty);
@@ -144,6 +145,7 @@ class Compare {
     this.data = null;
     setText(this.outcome, "");
     this.facts.replaceChildren();
+    this.terms.hidden = true;
     this.body.replaceChildren();
     this.table.hidden = true;
     this.more.hidden = true;
@@ -153,12 +155,32 @@ class Compare {
     this.histograms.show(null);
   }
 
+  /** What names a reward or a judge: as the form says it, or else as the run recorded it. */
+  labelOf(name, judge = false) {
+    return this.data.run[judge ? "judges" : "terms"].find((item) => item.name === name)?.label ?? name;
+  }
+
+  /** Reward by reward and judge by judge, where there is more than one of them. */
+  fillTerms() {
+    const { table } = this.data;
+    this.terms.hidden = table.length < 2;
+    const head = (text) => el("th", { scope: "col", class: text === "Reward" ? "words" : null }, text);
+    this.terms.replaceChildren(el("table", {},
+      el("thead", {}, el("tr", {}, ["Reward", "Before", "After", "Change"].map(head))),
+      el("tbody", {}, table.map(({ name, role, before, after, change, half, unit }) => el("tr", {},
+        el("th", { scope: "row", class: "words" }, this.labelOf(name, role !== "trained on"), el("span", { class: "muted" }, ` ${role}`)),
+        el("td", { title: before ?? "" }, rounded(before)), el("td", { title: after ?? "" }, rounded(after)),
+        el("td", {}, change === null ? "no opinion" : [el("strong", {}, signed(change)), half === null ? "" : ` \u00b1 ${rounded(half)}`, ` ${unit}`]))))),
+      el("p", { class: "muted small-text" }, "Means of the rewards' own values, and the change on the same prompts with its 95 % interval, in standard deviations of the texts before training. No opinion counts as the average before. What only watches was never trained on."));
+  }
+
   fillFacts() {
     const { before, after } = this.data;
+    this.fillTerms();
     const unit = this.data.run.unit;
     const pairs = [
       ["score", `${signed(before.score)} \u2192 ${signed(after.score)} ${unit}`],
-      ...Object.keys(after.terms).map((name) => [`${name}, raw`, `${rounded(before.terms[name])} \u2192 ${rounded(after.terms[name])}`]),
+      ...(this.data.table.length < 2 ? Object.keys(after.terms) : []).map((name) => [`${name}, raw`, `${rounded(before.terms[name])} \u2192 ${rounded(after.terms[name])}`]),
       ["length", `${rounded(before.length)} \u2192 ${rounded(after.length)} tokens`],
       ["different texts", `${before.unique} \u2192 ${after.unique} of ${after.count}`],
     ];
@@ -218,11 +240,13 @@ class Compare {
     }
     const terms = this.data.terms.map((name) => el("div", { class: "term" },
       `${name} ${rounded(row.before.scores[name])} \u2192 ${rounded(row.after.scores[name])}`));
+    const judges = this.data.judges.map((name) => el("div", { class: "term" },
+      `judge ${name} ${rounded(row.before.judges[name])} \u2192 ${rounded(row.after.judges[name])}`));
     return el("tr", {}, prompt,
       el("td", { class: "before", "data-label": "Before" }, before),
       el("td", { class: "now", "data-label": "After" }, after),
       el("td", { class: "figure score", "data-label": "Score" }, el("div", { class: "nowrap" }, `${signed(row.before.score)} \u2192 `,
-        el("strong", {}, signed(row.after.score))), this.direction(row.gain), terms),
+        el("strong", {}, signed(row.after.score))), this.direction(row.gain), terms, judges),
       el("td", { class: "figure", "data-label": "KL" }, rounded(row.after.kl)),
       el("td", { class: "figure nowrap", "data-label": "Tokens" }, `${row.before.tokens ?? "\u2013"} \u2192 ${row.after.tokens ?? "\u2013"}`));
   }

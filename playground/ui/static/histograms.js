@@ -4,6 +4,7 @@ import { bokehReady } from "./charts.js";
 import { cssValue, el, setText } from "./dom.js";
 import { niceStep } from "./chart_data.js";
 import { number } from "./format.js";
+import { Spread } from "./spread.js";
 
 const BINS = 14;
 
@@ -24,7 +25,11 @@ export class Histograms {
           el("span", { class: "key now" }, "after")), plot.unitNode), plot.stage);
       element.append(plot.card);
     }
-    document.addEventListener("playground-look", () => this.look());
+    this.spread = new Spread(element);
+    document.addEventListener("playground-look", () => {
+      this.look();
+      this.spread.look();
+    });
   }
 
   /** Draw the data of the Compare page; null empties. */
@@ -32,6 +37,7 @@ export class Histograms {
     this.element.hidden = !data?.rows.length;
     if (this.element.hidden) return;
     await bokehReady();
+    await this.spread.show(data);
     for (const plot of this.plots) {
       const before = known(data.rows.map((row) => plot.of(row.before)));
       const after = known(data.rows.map((row) => plot.of(row.after)));

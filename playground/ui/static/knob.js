@@ -33,7 +33,7 @@ export function mount(element, props, { trigger, watch }) {
 export function knobControl(knob, id, { markWord, onEdit }) {
   const scale = knob.slider ? makeScale(knob) : null;
   const field = el("input", { id, type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false",
-    class: "knob-field", "aria-describedby": `${id}-help`, placeholder: knob.optional ? "off" : "",
+    class: "knob-field", "aria-describedby": `${id}-help`, placeholder: knob.optional ? knob.none ?? "off" : "",
     onchange: () => onEdit(read(field.value)),
     onkeydown: (event) => {
       if (event.key === "Enter") field.blur();
@@ -70,7 +70,7 @@ export function knobControl(knob, id, { markWord, onEdit }) {
     if (slider) {
       if (!sliding) slider.value = scale.toStep(typeof shown === "number" ? shown : scale.low);
       slider.classList.toggle("unset", typeof shown !== "number");
-      slider.setAttribute("aria-valuetext", shown === "" ? "off" : write(shown));
+      slider.setAttribute("aria-valuetext", shown === "" ? knob.none ?? "off" : write(shown));
     }
     paint();
   }
@@ -89,7 +89,7 @@ export function knobControl(knob, id, { markWord, onEdit }) {
     const differs = markValue !== undefined && JSON.stringify(markValue) !== JSON.stringify(shown);
     root.classList.toggle("differs", differs);
     back.hidden = !differs;
-    if (differs) setText(back, `${markWord} ${markValue === "" ? "off" : write(markValue)}`);
+    if (differs) setText(back, `${markWord} ${markValue === "" ? knob.none ?? "off" : write(markValue)}`);
   }
 
   return { root, field, show, setMark };

@@ -51,8 +51,8 @@ function differenceList(differences) {
 
 function controlOf(field) {
   const parts = field.split(".");
-  if (parts[0] === "rewards") {
-    const control = document.getElementById("field-rewards");
+  if (parts[0] === "rewards" || parts[0] === "judges") {
+    const control = document.getElementById(`field-${parts[0]}`);
     return control?.querySelector(`.reward[data-index="${Number(parts[1])}"]`) ?? control;
   }
   return document.getElementById(field === "preset" ? "preset" : `field-${parts.join("-")}`);

@@ -22,7 +22,7 @@ export function play(recorded, takeSnapshot, takeDelta) {
   }
   const columns = Object.fromEntries(Object.keys(recorded.metrics).map((name) => [name, []]));
   const first = recorded.moments.filter((item) => item.update === 0);
-  takeSnapshot({ ...recorded, status: status(0), metrics: columns, events: [], moments: first, updates: [0] });
+  takeSnapshot({ ...recorded, status: status(0), metrics: columns, events: [], moments: first, updates: [0], farmed: "", judged: null });
   let index = 0;
   const timer = setInterval(() => {
     if (document.hidden) return;
@@ -38,6 +38,7 @@ export function play(recorded, takeSnapshot, takeDelta) {
       delta.moments = evaluated;
       delta.updates = recorded.updates.filter((item) => item <= update);
     }
+    if (index >= updates.length) Object.assign(delta, { farmed: recorded.farmed, judged: recorded.judged });
     takeDelta(delta);
     if (index >= updates.length) clearInterval(timer);
   }, (SECONDS * 1000) / updates.length);

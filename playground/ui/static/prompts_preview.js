@@ -72,7 +72,7 @@ function lengthsPart({ lengths, room }) {
     svg({ viewBox: `0 0 ${counts.length * BAR} ${HEIGHT}`, class: "bars", role: "img", preserveAspectRatio: "none",
       "aria-label": `Histogram of lengths, from ${lengths.min} to ${lengths.max} tokens, median ${lengths.median}` }, ...bars),
     el("div", { class: "bars-ends muted" }, el("span", {}, count(edges[0])), el("span", {}, count(lengths.max))),
-    el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, count(value))]).flat()));
+    el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, count(value))))));
 }
 
 const REASONS = {

@@ -6,6 +6,7 @@ import { el } from "./dom.js";
 import { onHome, refreshHome } from "./home.js";
 import { LiveSettings } from "./live_settings.js";
 import { go, onPlace, place } from "./nav.js";
+import { Outcome } from "./outcome.js";
 import { StatusPanel } from "./status.js";
 import { live, onChange, open } from "./store.js";
 
@@ -19,6 +20,7 @@ export function mount(element, props, { trigger, watch, server }) {
   new LiveSettings(root, props.knobs, (run, changes) => server.change_settings({ run, changes }));
   new Charts(root);
   new Changed(root);
+  new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 
   drawer(root);
 

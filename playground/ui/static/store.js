@@ -37,6 +37,15 @@ export async function replay() {
   if (live.runId && live.run?.recorded) open(live.runId);
 }
 
+/** What the run came to, fetched again when it has ended. */
+export async function fetchOutcome() {
+  const runId = live.runId;
+  const found = await getJson(`live/${encodeURIComponent(runId)}/outcome`);
+  if (live.runId !== runId) return;
+  live.outcome = found;
+  changed({ outcome: true });
+}
+
 /** One evaluation; fetched if it has not been seen yet. */
 export async function moment(update) {
   if (live.moments.has(update)) return live.moments.get(update);
@@ -58,7 +67,7 @@ export function clock() {
 function empty(runId) {
   return {
     runId, run: null, status: null, statusAt: 0, metrics: { update: [] }, events: [], prompts: [], updates: [],
-    settings: {}, moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
+    farmed: "", judged: null, text: [], outcome: null, settings: {}, moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
   };
 }
 
@@ -154,7 +163,7 @@ function setConnection(state) {
 function takeSnapshot(data) {
   Object.assign(live, {
     run: data.run, status: data.status, statusAt: performance.now(), metrics: data.metrics, events: data.events,
-    prompts: data.prompts, updates: data.updates, settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
+    farmed: data.farmed ?? "", judged: data.judged ?? null, text: data.text ?? [], prompts: data.prompts, updates: data.updates, settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
   });
   changed({ snapshot: true, metrics: true, moments: true, events: true, status: true });
 }
@@ -163,14 +172,23 @@ function takeDelta(data) {
   const what = {};
   if (data.metrics) {
     appendColumns(live.metrics, data.metrics);
+    if (data.farmed !== undefined) live.farmed = data.farmed;
     what.metrics = true;
     if (live.metrics.update.length > MAX_POINTS) cursor = "";
+  }
+  if (data.judged !== undefined) {
+    live.judged = data.judged;
+    what.metrics = true; // the curves of the judges are drawn with those of the metrics
   }
   if (data.moments) {
     if (data.prompts) live.prompts = data.prompts;
     live.updates = data.updates;
     for (const item of data.moments) live.moments.set(item.update, item);
     what.moments = true;
+  }
+  if (data.text) {
+    live.text = data.text;
+    what.metrics = true; // drawn with the curves of the metrics
   }
   if (data.events) {
     live.events = [...live.events, ...data.events];

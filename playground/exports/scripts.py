@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pprint
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from playground import engines
@@ -18,16 +19,22 @@ WIDTH = 110
 
 
 class ScoreScale(NamedTuple):
-    """Mean and standard deviation of the raw reward on the untrained model's text, as a run recorded them."""
+    """Mean and standard deviation of the raw reward on the untrained model's text, as a run recorded them.
+
+    `terms` holds the same of each reward, for those that are normalised before they are weighted.
+    """
 
     mean: float
     sd: float
+    terms: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> ScoreScale | None:
         """As the events of a run tell it; None if it has not been measured yet."""
         recorded = [event.data for event in events if event.kind == "score_scale"]
-        return cls(recorded[-1]["mean"], recorded[-1]["sd"]) if recorded else None
+        if not recorded:
+            return None
+        return cls(recorded[-1]["mean"], recorded[-1]["sd"], recorded[-1].get("terms", {}))
 
 
 def command(config: RunConfig, path: str) -> str:
@@ -50,8 +57,6 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
         scale: as the run recorded it; without one the script measures it at its start.
     """
     differences = [str(problem) for problem in engines.unsupported(config)] + engines.notes(config)
-    if config.score.normalise == "none":
-        scale = ScoreScale(0.0, 1.0)
     return _SCRIPT.format(
         name=repr(config.name),
         differences="\n".join(f"# - {ascii(sentence)[1:-1]}" for sentence in differences),
@@ -61,10 +66,24 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
         num_evaluation=config.evaluation.num_prompts,
         rewards=_literal([reward.model_dump(mode="json") for reward in config.rewards]),
         clip=config.score.clip,
-        scale=_MEASURED if scale is None else f"scale = Scale(mean={scale.mean!r}, sd={scale.sd!r}, clip=SCORE_CLIP)",
+        scale=_scale(config, scale),
         settings=_settings(config),
         folder=repr(f"{config.name}-trl"),
     )
+
+
+def _scale(config: RunConfig, scale: ScoreScale | None) -> str:
+    """The lines that make `scale`, and give the mixture the scales of its terms: as recorded, else measured."""
+    per_term = any(reward.normalise for reward in config.rewards)
+    recorded = scale is not None and (bool(scale.terms) or not per_term)
+    lines = [] if recorded else [_MEASURED]
+    if scale is not None and recorded and per_term:
+        lines.append(f"mixture.restore({_literal({name: dict(found) for name, found in scale.terms.items()})})")
+    if config.score.normalise == "none":
+        lines = [*(lines if per_term else []), "scale = Scale(mean=0.0, sd=1.0, clip=SCORE_CLIP)"]
+    elif scale is not None and recorded:
+        lines.append(f"scale = Scale(mean={scale.mean!r}, sd={scale.sd!r}, clip=SCORE_CLIP)")
+    return "\n".join(lines)
 
 
 def _literal(value: Any) -> str:
@@ -96,7 +115,9 @@ for start in range(0, 256, 64):
         **batch, do_sample=True, top_k=0, top_p=1.0, temperature=args.temperature, max_new_tokens=args.response_length
     )
     texts += tokenizer.batch_decode(answers[:, WIDTH:], skip_special_tokens=True)
-scale = Scale.of(mixture([prompt.text for prompt in asked], texts).totals, SCORE_CLIP)"""
+measured = mixture.measure([prompt.text for prompt in asked], texts)
+mixture.fit(measured)
+scale = Scale.of(mixture.combine(measured).totals, SCORE_CLIP)"""
 
 _SCRIPT = '''\
 # The run {name}, for TRL {version} (pip install trl=={version}.0): python SCRIPT.py [FOLDER FOR THE MODEL]
@@ -109,6 +130,7 @@ import copy
 import os
 import sys
 import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -124,7 +146,7 @@ from playground import catalog
 from playground.config import PromptsConfig
 from playground.config_io import from_dict
 from playground.rewards.mixture import Mixture, Scale
-from playground.training import prompts
+from playground.training import prompts, reward_models
 from playground.training.models import Tokens
 
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else {folder}
@@ -181,7 +203,8 @@ dataset = [{{"input_ids": prompt.ids}} for prompt in training] * repeats
 
 # -- rewards -----------------------------------------------------------------------------------------------------------
 
-mixture = Mixture.from_config(from_dict({{"rewards": REWARDS}}).rewards)
+build = reward_models.builder(device, Path(os.environ.get("PLAYGROUND_OUTPUTS", "outputs")))  # reads learned rewards
+mixture = Mixture.from_config(from_dict({{"rewards": REWARDS}}).rewards, build)
 # The score is the raw reward in standard deviations of the untrained model's.
 {scale}
 print("score scale:", scale)

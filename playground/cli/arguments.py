@@ -1,0 +1,30 @@
+"""What several commands of the command line take, and how they find a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from playground.runs import history
+from playground.runs.directory import RunDirectory
+
+FAILED, CANNOT = 1, 2
+DEFAULT_OUTPUTS = Path("outputs")
+
+Outputs = Annotated[
+    Path, typer.Option(envvar="PLAYGROUND_OUTPUTS", help="The folder in which runs are kept.", metavar="DIR")
+]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN_DIR", help="A run folder, or the id of a run in the outputs folder.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+
+def find_run(text: str, outputs: Path) -> RunDirectory:
+    """A run by its folder, or by its id in the outputs folder. Raises: RunNotFound."""
+    by_path = RunDirectory(text)
+    if by_path.config_path.is_file() or len(Path(text).parts) != 1:
+        return RunDirectory.open(text)
+    return history.find_run(outputs, text)

@@ -1,0 +1,163 @@
+"""The commands that take something out of a run: `export`, `save`, `push`. `cli` registers them.
+
+`export` writes text or histories and needs no model; `save` asks the model service for the weights; `push` saves, shows
+what would become public, asks, and uploads.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from playground import exports
+from playground.cli import printing
+from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, Json, Outputs, RunArgument, find_run
+from playground.exports import push as hub
+from playground.exports import saving, tables, trackers
+from playground.exports.report import Report
+from playground.runs.directory import RunDirectory
+from playground.runs.model_service import ModelService
+
+Checkpoint = Annotated[
+    str | None, typer.Option(help="Which checkpoint, for example update-000040. The newest when not given.")
+]
+As = Annotated[
+    Literal["merged", "adapter"] | None,
+    typer.Option("--as", help="merged: a whole model. adapter: the LoRA weights alone. By default what was trained."),
+]
+Precision = Annotated[
+    Literal["fp32", "bf16", "fp16"] | None,
+    typer.Option(help="Of a merged model. By default bf16 where the base model's files are, else fp32."),
+]
+
+
+def export(
+    run_dir: RunArgument,
+    as_: Annotated[
+        Literal["trl", "yaml", "csv", "samples", "tensorboard", "trackio", "wandb"],
+        typer.Option(
+            "--as",
+            help="trl: a Python script for TRL 1.12. yaml: a file for `train`. csv: a row for each update. samples: a "
+            "row for each completion of a fixed prompt. tensorboard, trackio, wandb: the history for that tool.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write it to this file instead of printing it; for tensorboard and wandb, a folder.", metavar="FILE"
+        ),
+    ] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+) -> None:
+    """Write a run down for use elsewhere: a script for TRL, settings for `train`, tables, or a tracker's history."""
+    run = find_run(run_dir, outputs)
+    if as_ in trackers.TRACKERS:
+        folder = output or trackers.default_folder(run.path.parent, run.id, as_)
+        handed = trackers.TRACKERS[as_](Report.of(run), folder)
+        print(f"Look at it with: {handed.command}", file=sys.stderr)
+        print(handed.where)
+        return
+    text, how = _text(run, as_, output)
+    if output is None:
+        print(text, end="")
+        return
+    output.write_text(text, encoding="utf-8", newline="")
+    if how:
+        print(f"Start it with: {how}", file=sys.stderr)
+    print(output)
+
+
+def save(
+    run_dir: RunArgument,
+    to: Annotated[
+        Path | None, typer.Option(help="The folder to write. By default in `saved` inside the outputs folder.")
+    ] = None,
+    as_: As = None,
+    checkpoint: Checkpoint = None,
+    precision: Precision = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
+) -> None:
+    """Save the policy of a run as a folder that transformers (or peft) loads, with card, curves and settings.
+
+    The last line on stdout is the folder.
+    """
+    run = find_run(run_dir, outputs)
+    kind = as_ or saving.default_kind(run)
+    saved = _save(run, kind, to or saving.default_folder(run, kind), checkpoint, precision, replace=to is None)
+    if json:
+        printing.print_json({**saved.written._asdict(), "folder": str(saved.folder), "bytes": saved.bytes})
+        return
+    size = f"{saved.bytes / 1e6:,.1f} MB"
+    printing.complain(f"Saved update {saved.written.update} of {run.id}, {size}. {saving.how_to_load(saved)}")
+    print(saved.folder)
+
+
+def push(
+    run_dir: RunArgument,
+    to: Annotated[str, typer.Option(help="The repository on the Hugging Face hub, as owner/name.")],
+    as_: As = None,
+    checkpoint: Checkpoint = None,
+    precision: Precision = None,
+    private: Annotated[bool, typer.Option("--private/--public", help="Who sees a new repository.")] = True,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+) -> None:
+    """Push the policy of a run to the Hugging Face hub, after showing what would be seen there and asking.
+
+    The token is that of HF_TOKEN or of `hf auth login`. The last line on stdout is the address.
+    """
+    hub.check_name(to)
+    api = hub.client()
+    run = find_run(run_dir, outputs)
+    config = run.config()
+    kind = as_ or saving.default_kind(run)
+    hub.check_base(config, kind)
+    hub.check_token(api, to)
+    saved = _save(run, kind, saving.default_folder(run, kind), checkpoint, precision, replace=True)
+    planned = hub.plan(api, to, private, saved.folder, config)
+    for line in hub.in_words(planned, config):
+        printing.complain(line)
+    if not yes and not _confirmed():
+        printing.complain(f"Nothing was pushed. The folder stays: {saved.folder}")
+        raise typer.Exit(CANNOT)
+    print(hub.push(api, planned))
+
+
+def _text(run: RunDirectory, kind: str, output: Path | None) -> tuple[str, str]:
+    """A text export, and the command that starts it (empty for tables)."""
+    config = run.config()
+    if kind == "yaml":
+        return exports.yaml_text(config, str(output or "run.yaml")), exports.command(config, str(output))
+    if kind == "csv":
+        return tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations()), ""
+    if kind == "samples":
+        return tables.samples_csv(run.samples()), ""
+    scale = exports.ScoreScale.of(run.events())
+    return exports.trl_script(config, scale), f"python {shlex.quote(str(output))}"
+
+
+def _save(
+    run: RunDirectory,
+    kind: saving.Kind,
+    target: Path,
+    checkpoint: str | None,
+    precision: saving.Precision | None,
+    *,
+    replace: bool,
+) -> saving.Saved:
+    service = ModelService()
+    try:
+        return saving.save(run, service, kind, target, checkpoint=checkpoint, precision=precision, replace=replace)
+    finally:
+        service.close()
+
+
+def _confirmed() -> bool:
+    """Asked on stderr, so that stdout stays the address alone; anything but yes is a no."""
+    print("Push it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,11 @@
+"""What comes out of a run: scripts and settings, tables and histories for other tools, the trained model, its card.
+
+Imports neither torch nor trl: what needs the weights is asked of the model service. The command line and the page
+call it.
+"""
+
+from __future__ import annotations
+
+from playground.exports.scripts import ScoreScale, command, trl_script, yaml_text
+
+__all__ = ["ScoreScale", "command", "trl_script", "yaml_text"]

@@ -1,0 +1,167 @@
+"""Pushing a saved policy to the Hugging Face hub: what would be made public, the checks before, the upload.
+
+The token comes from the environment (HF_TOKEN) or the hub's own login and goes into the hub's client, nowhere else: it
+is not printed, not stored, not passed to the model service. Only the command line calls this; the page shows the
+command, for the server's token must not be at the service of whoever sees the page.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from playground import catalog
+from playground.config import RunConfig
+from playground.errors import PlaygroundError
+from playground.exports import card
+
+T = TypeVar("T")
+REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+
+
+class PushRefused(PlaygroundError):
+    """The hub cannot be reached, or does not let us."""
+
+
+class Plan(NamedTuple):
+    """What a push would do. `exists`: the repository is there already, and keeps its own visibility."""
+
+    repository: str
+    private: bool
+    exists: bool
+    user: str
+    folder: Path
+    bytes: int
+    licence: str | None
+
+
+def check_name(repository: str) -> None:
+    """Raises: PushRefused unless it is `owner/name`."""
+    if not REPOSITORY.fullmatch(repository):
+        raise PushRefused(f"--to: `{repository[:100]}` is not a repository of the hub. Write it as owner/name.")
+
+
+def client() -> Any:
+    """The hub's client with the token of this machine.
+
+    Raises:
+        PushRefused: in offline mode, or without a token.
+    """
+    from huggingface_hub import HfApi, get_token
+    from huggingface_hub.constants import is_offline_mode
+
+    if is_offline_mode():
+        raise PushRefused("The hub is switched off here by HF_HUB_OFFLINE=1. Unset it to push.")
+    token = get_token()
+    if not token:
+        raise PushRefused("There is no token for the hub. Set HF_TOKEN, or log in once with `hf auth login`.")
+    return HfApi(token=token)
+
+
+def check_base(config: RunConfig, kind: str) -> None:
+    """Raises: PushRefused for an adapter whose base nobody else can get."""
+    if kind == "adapter" and not catalog.is_hub_id(config.model.source):
+        raise PushRefused(
+            f"The adapter's base, {config.model.source}, is not on the hub, so nobody could load it. Push --as merged."
+        )
+
+
+def check_token(api: Any, repository: str) -> str:
+    """The user's name. Asked before the weights are merged, which takes longer.
+
+    Raises:
+        PushRefused: see `_told`.
+    """
+    user = _told(lambda: api.whoami(), repository)
+    return str(user.get("name", "")) if isinstance(user, dict) else ""
+
+
+def plan(api: Any, repository: str, private: bool, folder: Path, config: RunConfig) -> Plan:
+    """Ask the hub who we are and what is there. Changes nothing.
+
+    Raises:
+        PushRefused: see `_told`.
+    """
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    name = check_token(api, repository)
+
+    def look() -> bool | None:
+        try:
+            return bool(api.model_info(repository).private)
+        except RepositoryNotFoundError:
+            return None
+
+    there = _told(look, repository)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Plan(
+        repository, private if there is None else there, there is not None, name, folder, size, card.licence_of(config)
+    )
+
+
+def in_words(planned: Plan, config: RunConfig) -> list[str]:
+    """What the person is asked to confirm, a line each."""
+    seen = "private: you and those you let in" if planned.private else "public: everybody"
+    there = "exists already; files of the same name are replaced" if planned.exists else "is made anew"
+    licence = planned.licence or "unknown, check that you may share it"
+    return [
+        f"Repository  {planned.repository} ({there}), as user {planned.user}",
+        f"Seen by     {seen}",
+        f"Size        {planned.bytes / 1e6:,.1f} MB from {planned.folder}",
+        f"Licence     of the base model {config.model.source}: {licence}",
+        f"Goes along  the weights; README.md with {card.SHOWN_PAIRS} of your prompts and what both models answered; "
+        f"{card.CONFIGURATION} with every setting, paths of this machine included.",
+    ]  # fmt: skip
+
+
+def push(api: Any, planned: Plan) -> str:
+    """Upload the folder and return the address of the repository.
+
+    Raises:
+        PushRefused: see `_told`.
+    """
+
+    def upload() -> str:
+        if not planned.exists:
+            api.create_repo(planned.repository, private=planned.private, exist_ok=True)
+        api.upload_folder(
+            repo_id=planned.repository, folder_path=planned.folder, commit_message="Trained in the RLHF Playground"
+        )
+        return f"{os.environ.get('HF_ENDPOINT', 'https://huggingface.co').rstrip('/')}/{planned.repository}"
+
+    return _told(upload, planned.repository)
+
+
+def _told(call: Callable[[], T], repository: str) -> T:
+    """Turn what the hub's client raises into one sentence. Its own messages may quote requests, so they stay here."""
+    from huggingface_hub.errors import HfHubHTTPError, HTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+
+    try:
+        return call()
+    except LocalTokenNotFoundError:
+        raise PushRefused("There is no token for the hub. Set HF_TOKEN, or log in once with `hf auth login`.") from None
+    except OfflineModeIsEnabled:
+        raise PushRefused("The hub is switched off here by HF_HUB_OFFLINE=1. Unset it to push.") from None
+    except HfHubHTTPError as error:
+        code = getattr(error.response, "status_code", 0)
+        if code == 401:
+            sentence = "The hub does not accept this token. Make a new one at https://huggingface.co/settings/tokens."
+        elif code in (403, 404):
+            sentence = f"The token may not write to {repository}. Use one with write access, or another owner in --to."
+        elif code == 429:
+            sentence = "The hub asks to wait: too many requests. Try again in a few minutes."
+        else:
+            sentence = f"The hub answered with error {code}. Nothing is known to be wrong here; try again later."
+        raise PushRefused(sentence) from None
+    except ValueError as error:  # an answer that is no JSON; a card that the hub does not take
+        raise PushRefused(
+            f"The hub's answer to {repository} was not what its client expects ({type(error).__name__}). Try again "
+            "later, or upload the folder with `hf upload`."
+        ) from None
+    except (HTTPError, OSError) as error:  # the client's own, for anything between here and the hub
+        raise PushRefused(
+            f"The hub cannot be reached ({type(error).__name__}). Check the network and try again."
+        ) from None

@@ -1,0 +1,130 @@
+"""Saving the policy of a run: a folder with weights, tokenizer, card, curves and configuration, whole or not at all.
+
+The model service writes the weights (it has torch); this side adds the words. The command line and the page call it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound
+from playground.exports import card
+from playground.exports.report import Report
+from playground.runs.directory import RunDirectory
+from playground.runs.model_service import ModelService
+
+Kind = Literal["merged", "adapter"]
+Precision = Literal["fp32", "bf16", "fp16"]
+SAVED = "saved"  # the folder inside the outputs folder
+TIMEOUT_SECONDS = 3600.0  # a model of several billion weights on a slow disk
+
+
+class Saved(NamedTuple):
+    """A folder that was written, and what is in it."""
+
+    folder: Path
+    written: card.Written
+    bytes: int
+
+
+def default_folder(run: RunDirectory, kind: Kind) -> Path:
+    """Where the page saves: `<outputs>/saved/<run>-merged`."""
+    return run.path.parent / SAVED / f"{run.id}-{kind}"
+
+
+def checkpoint_of(run: RunDirectory, name: str | None, kind: Kind) -> Path:
+    """The checkpoint to save: the newest, or the one of that name.
+
+    Raises:
+        RunNotFound: if there is none of that name, or none at all.
+        ModelNotFound: if an adapter is asked for and every weight was trained.
+    """
+    complete = run.checkpoints()
+    found = [folder for folder in complete if name is None or folder.name == name]
+    if not complete:
+        raise RunNotFound(
+            f"The run `{run.id}` has saved no weights yet. Wait for its first checkpoint (checkpoint.every) or its end."
+        )
+    if not found:
+        there = ", ".join(folder.name for folder in complete)
+        raise RunNotFound(f"The run `{run.id}` has no checkpoint `{str(name)[:60]}`. There are: {there}.")
+    if kind == "adapter" and not (found[-1] / "adapter_config.json").is_file():
+        raise ModelNotFound(
+            f"The run `{run.id}` trained every weight, so it has no adapter. Save it with --as merged, or train with "
+            "model.adapter.kind=lora."
+        )
+    return found[-1]
+
+
+def default_kind(run: RunDirectory) -> Kind:
+    """Adapter where the run trained one, else merged."""
+    newest = run.latest_checkpoint()
+    return "adapter" if newest and (newest / "adapter_config.json").is_file() else "merged"
+
+
+def save(
+    run: RunDirectory,
+    service: ModelService,
+    kind: Kind,
+    target: Path,
+    *,
+    checkpoint: str | None = None,
+    precision: Precision | None = None,
+    replace: bool = False,
+) -> Saved:
+    """Write the policy to `target`, which appears whole or not at all.
+
+    Args:
+        precision: of merged weights; by default that of the base model's files if that is bf16, else fp32.
+        replace: put it in the place of an older one.
+
+    Raises:
+        RunNotFound, ModelNotFound, InvalidConfig, OutputsNotWritable, ServiceUnavailable.
+    """
+    chosen = checkpoint_of(run, checkpoint, kind)
+    report = Report.of(run)
+    target = Path(os.path.abspath(os.path.expanduser(target)))
+    if not replace and target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise OutputsNotWritable(f"{target} exists already and is not empty. Choose another folder with --to.")
+    work = target.with_name(f".{target.name}-{os.getpid()}")
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        work.mkdir(parents=True)
+        question = {
+            "run": str(run.path.resolve()),
+            "checkpoint": chosen.name,
+            "as": kind,
+            "to": str(work),
+            "precision": precision,
+        }
+        facts = list(service.ask("save", question, TIMEOUT_SECONDS))[-1]
+        written = card.Written(kind, int(chosen.name.removeprefix("update-")), **facts)
+        _add_words(work, report.at(written.update), written)
+        if replace:
+            shutil.rmtree(target, ignore_errors=True)
+        os.replace(work, target)
+    except OSError as error:
+        raise OutputsNotWritable(f"Cannot write to {target}: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
+    return Saved(target, written, size)
+
+
+def how_to_load(saved: Saved) -> str:
+    """One sentence that follows "saved"."""
+    if saved.written.kind == "adapter":
+        return f'Load it with peft: AutoPeftModelForCausalLM.from_pretrained("{saved.folder}").'
+    return (
+        f'Load it with transformers, AutoModelForCausalLM.from_pretrained("{saved.folder}"), or train it further here '
+        f"with model.source={saved.folder}."
+    )
+
+
+def _add_words(folder: Path, report: Report, written: card.Written) -> None:
+    (folder / "README.md").write_text(card.text(report, written), encoding="utf-8")
+    (folder / card.CONFIGURATION).write_text(report.config.to_yaml(), encoding="utf-8")
+    (folder / card.CURVES).write_bytes(report.curves())

@@ -1,0 +1,117 @@
+"""The compute ledger: what a run spent, in episodes, tokens, operations, seconds and memory. Pure.
+
+Operations are counted, not measured, by the usual rule: a token that passes through a matrix of n weights costs 2 n
+operations forward and 4 n backward (half of that where the weights are frozen under LoRA, whose gradients are then
+not needed). Attention's own products and everything element by element are left out. The page, the command line and
+the model card call it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from playground.config import RunConfig
+from playground.runs.records import Event, UpdateMetrics
+
+MODEL = "model"  # kind of the event that holds what is known of the weights
+FORWARD, BACKWARD, BACKWARD_FROZEN = 2, 4, 2
+
+
+class Phase(NamedTuple):
+    """One part of the work. `operations` is None where they cannot be counted."""
+
+    name: str
+    seconds: float
+    operations: float | None
+
+
+class Ledger(NamedTuple):
+    """What a run spent so far. Tokens are completion tokens; memory in 10^9 bytes; `parameters` None if unknown."""
+
+    updates: int
+    episodes: int
+    tokens_generated: int
+    tokens_trained: int
+    phases: list[Phase]
+    seconds: float
+    peak_memory_gb: float | None
+    parameters: int | None
+    trained_parameters: int | None
+
+    @property
+    def operations(self) -> float | None:
+        """Of all phases that can be counted; None if none can."""
+        known = [phase.operations for phase in self.phases if phase.operations is not None]
+        return sum(known) if known else None
+
+
+def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[Event]) -> Ledger | None:
+    """The ledger of a run; None before its first update. A run taken up again counts all its attempts."""
+    if not metrics:
+        return None
+    attempts = {item.attempt: item for item in metrics}  # the last line of each attempt holds its sums
+    facts = next((event.data for event in reversed(list(events)) if event.kind == MODEL), {})
+    tokens = sum(item.tokens for item in attempts.values())
+    episodes = sum(item.episodes for item in attempts.values())
+    trained = tokens * config.ppo.num_epochs
+    seconds = sum(item.seconds for item in attempts.values())
+    spent = [
+        sum(getattr(item, f"seconds_{name}") for item in metrics) for name in ("rollout", "score", "update")
+    ]  # fmt: skip
+    rollout, score, update = _operations(config, facts, tokens, episodes)
+    memory = [item.memory_gb for item in metrics if item.memory_gb is not None]
+    return Ledger(
+        updates=len({item.update for item in metrics}),
+        episodes=episodes,
+        tokens_generated=tokens,
+        tokens_trained=trained,
+        phases=[
+            Phase("generate", spent[0], rollout),
+            Phase("score", spent[1], score),
+            Phase("update", spent[2], update),
+            Phase("evaluate and save", max(0.0, seconds - sum(spent)), None),
+        ],
+        seconds=seconds,
+        peak_memory_gb=max(memory, default=None),
+        parameters=facts.get("parameters"),
+        trained_parameters=facts.get("trained_parameters"),
+    )
+
+
+def _operations(
+    config: RunConfig, facts: dict[str, float], tokens: int, episodes: int
+) -> tuple[float | None, float | None, float | None]:
+    """Generate (policy and reference), score, update."""
+    if config.engine != "playground" or not {"matrix_parameters", "prompt_tokens"} <= facts.keys():
+        return None, None, None  # TRL passes its batches through the models in another number
+    weights = facts["matrix_parameters"]
+    whole = tokens + episodes * facts["prompt_tokens"]
+    separate = config.model.critic == "separate"
+    backward = BACKWARD if config.model.adapter.kind == "none" else BACKWARD_FROZEN
+    rollout = (2 + separate) * FORWARD * weights * whole  # sampling, the reference, a separate critic
+    update = config.ppo.num_epochs * (FORWARD + backward) * weights * whole * (1 + separate)
+    learned = facts.get("reward_parameters", 0)
+    return rollout, FORWARD * learned * whole, update
+
+
+def operations_in_words(operations: float | None) -> str:
+    """12.3 TFLOP; a hyphen where they were not counted."""
+    if operations is None:
+        return "-"
+    if operations == 0:
+        return "none"
+    for size, name in ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP")):
+        if operations >= size:
+            return f"{operations / size:.3g} {name}"
+    return f"{operations / 1e6:.3g} MFLOP"
+
+
+def ledger_sentence(found: Ledger) -> str:
+    """One line for a person."""
+    counted = "" if found.operations is None else f", {operations_in_words(found.operations)} counted"
+    memory = "" if found.peak_memory_gb is None else f", at most {found.peak_memory_gb:.2g} GB"
+    return (
+        f"{found.episodes:,} episodes, {found.tokens_generated:,} tokens written, {found.tokens_trained:,} trained on"
+        f"{counted}{memory}."
+    )

@@ -1,0 +1,98 @@
+"""Trying rewards on texts, without torch: what to ask the model service, and how its raw values are weighed.
+
+The service's side is `training/workbench.py`. The page's workbench and the command `score` call it; the page weighs in
+the browser, by the same arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from playground.config import RewardConfig, RunConfig
+from playground.rewards.mixture import Mixture, Scale, Scored, TermScale
+
+SAMPLES = 128
+TIMEOUT_SECONDS = 1200.0  # a large model on a CPU takes its time for 128 texts
+MAX_SAMPLES = 256
+MAX_TEXTS = 8
+MAX_CHARACTERS = 4000  # of a typed prompt or completion
+
+
+class Weighed(NamedTuple):
+    """Texts beside samples of the reference: raw values, what each term adds (sd above the average), scores.
+
+    `z`: the raw values in sd of the samples. None = no opinion. Without samples there is no scale: `z` is empty, and
+    `adds` and `scores` are weighted values and sums.
+    """
+
+    names: list[str]
+    raw: dict[str, list[float | None]]
+    z: dict[str, list[float | None]]
+    adds: dict[str, list[float | None]]
+    totals: list[float | None]
+    scores: list[float | None]
+
+
+def reference_of(config: RunConfig, count: int = SAMPLES) -> dict[str, Any]:
+    """Which samples of the untrained model to draw: the first of those on which a run would fix its scale."""
+    return {
+        "model": config.model.model_dump(mode="json"),
+        "prompts": config.prompts.model_dump(mode="json"),
+        "sampling": config.sampling.model_dump(mode="json"),
+        "seed": config.seed,
+        "num_evaluation": config.evaluation.num_prompts,
+        "count": count,
+    }
+
+
+def question(
+    rewards: Sequence[RewardConfig],
+    prompt: str,
+    texts: Sequence[str],
+    reference: Mapping[str, Any] | None,
+    outputs: str,
+) -> dict[str, Any]:
+    """The question `rewards-score`: each text goes on from the prompt."""
+    return {
+        "rewards": [reward.model_dump(mode="json") for reward in rewards],
+        "texts": [{"prompt": prompt, "completion": going_on(prompt, text)} for text in texts],
+        "reference": reference,
+        "outputs": outputs,
+    }
+
+
+def going_on(prompt: str, text: str) -> str:
+    """A typed text as the model would write it: a space in front where a word goes on from a word."""
+    joins = prompt and text and not prompt[-1].isspace() and text[0].isalnum()
+    return f" {text}" if joins else text
+
+
+def weigh(rewards: Sequence[RewardConfig], found: Mapping[str, Any]) -> Weighed:
+    """The service's answer, weighed as a run would: scales from the samples, weights and caps from the rewards."""
+    names, texts, reference = found["names"], found["texts"], found["reference"]
+    if not found["samples"]:
+        plain = [reward.model_copy(update={"normalise": False}) for reward in rewards]
+        scored = _arithmetic(plain).combine(texts)
+        return Weighed(names, texts, {}, scored.contributions, scored.totals, scored.totals)
+    mixture = _arithmetic(rewards)
+    mixture.fit(reference)
+    scale, scored = Scale.of(mixture.combine(reference).totals), mixture.combine(texts)
+    z = {name: [_in_sd(value, mixture.scales[name]) for value in texts[name]] for name in names}
+    return Weighed(names, texts, z, _adds(scored, mixture, scale), scored.totals, list(scale(scored.totals)))
+
+
+def _arithmetic(rewards: Sequence[RewardConfig]) -> Mixture:
+    """A mixture that weighs and measures nothing: the service has measured."""
+    return Mixture.from_config(rewards, build=lambda spec: lambda prompts, completions, **columns: [])
+
+
+def _adds(scored: Scored, mixture: Mixture, scale: Scale) -> dict[str, list[float | None]]:
+    return {
+        name: [None if part is None else (part - mixture.scales[name].contribution) / scale.sd for part in parts]
+        for name, parts in scored.contributions.items()
+    }
+
+
+def _in_sd(value: float | None, scale: TermScale) -> float | None:
+    return None if value is None else (value - scale.mean) / scale.sd

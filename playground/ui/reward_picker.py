@@ -1,0 +1,38 @@
+"""The list of rewards that a person edits; static/rewards.js draws it. The Train page and the workbench have one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground import catalog
+from playground.ui import components, form, reward_form
+
+MAX_OFFERED = 200
+JUDGES_HELP = (
+    "They score the fixed prompts before, during and after training, and the model never learns from them. If the "
+    "trained score rises while a judge turns down, the reward is being gamed."
+)
+
+
+def picker(value: Any, outputs: Path, *, place: str, elem_id: str) -> gr.HTML:
+    """The list of rewards (or, at the place "judges", of those that only watch) with weights, scales and caps."""
+    watching = place == "judges"
+
+    def reward_models() -> list[str]:
+        """Names of the reward models that were trained here, for static/rewards.js to offer."""
+        return [choice.name for choice in catalog.reward_models(outputs)[:MAX_OFFERED]]
+
+    return components.widget(
+        "rewards",
+        value,
+        elem_id=elem_id,
+        kinds=reward_form.reward_kinds(),
+        place=place,
+        watching=watching,
+        title=form.LABELS["judges"] if watching else form.LABELS["rewards"],
+        help=JUDGES_HELP if watching else "",
+        server_functions=[reward_models],
+    )

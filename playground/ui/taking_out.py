@@ -1,0 +1,93 @@
+"""What comes out of a run, on the page: the outcome in words and figures, and saving the model.
+
+static/outcome.js draws it. Saving asks the model service and writes below the outputs folder, nowhere else; there is no
+push from the page, for the server's token is not for whoever sees it. Knows `exports` and run directories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from playground.errors import PlaygroundError
+from playground.exports import saving
+from playground.exports.report import Report
+from playground.insight import compute, knee
+from playground.runs import history
+from playground.runs.model_service import ModelService
+
+PHASES = {
+    "generate": "writing texts, reference included",
+    "score": "scoring them",
+    "update": "learning from them",
+    "evaluate and save": "looks at the fixed prompts, saving",
+}
+
+
+def outcome(report: Report) -> dict[str, Any]:
+    """The knee, what rose and what it means, and the compute ledger, in words ready to be shown."""
+    found, ledger = report.knee, report.ledger
+    return {
+        "knee": None if found.update is None else {"update": found.update, "low": found.low, "high": found.high},
+        "sentences": list(filter(None, [knee.knee_sentence(found), *_perplexities(report)])),
+        "compute": None
+        if ledger is None
+        else {
+            "sentence": compute.ledger_sentence(ledger),
+            "parameters": ledger.parameters,
+            "trained": ledger.trained_parameters,
+            "phases": [
+                {
+                    "name": PHASES[phase.name],
+                    "seconds": round(phase.seconds, 1),
+                    "share": round(phase.seconds / ledger.seconds, 3) if ledger.seconds else 0.0,
+                    "operations": compute.operations_in_words(phase.operations),
+                }
+                for phase in ledger.phases
+            ],
+        },
+        "adapter": report.config.model.adapter.kind == "lora",
+    }
+
+
+def functions(outputs: Path, service: ModelService | None) -> list[Callable[[Any], dict[str, Any]]]:
+    """The server function that saves the policy of a run; without a service it says how to do it by hand."""
+
+    def save_model(asked: Any) -> dict[str, Any]:
+        """Save a policy: {run, as}. Gives back the folder and a sentence, or an error."""
+        asked = asked if isinstance(asked, Mapping) else {}
+        kind: saving.Kind = "adapter" if asked.get("as") == "adapter" else "merged"
+        if service is None:
+            return {"error": "Saving from the page is for one's own machine. Use `python -m playground save`."}
+        try:
+            run = history.find_run(outputs, str(asked.get("run")))
+            saved = saving.save(run, service, kind, saving.default_folder(run, kind), replace=True)
+        except (PlaygroundError, OSError) as error:
+            return {"error": str(error)}
+        size = f"{saved.bytes / 1e6:,.1f} MB"
+        sentence = f"Saved after update {saved.written.update}, {size}. {saving.how_to_load(saved)}"
+        return {"error": "", "folder": str(saved.folder), "sentence": sentence}
+
+    return [save_model]
+
+
+def _perplexities(report: Report) -> list[str]:
+    found = []
+    if text := report.forgetting():
+        rose = text[1] > 1.02 * text[0]
+        found.append(
+            f"Perplexity on held-out text {text[0]:.3g} \u2192 {text[1]:.3g}: "
+            + ("it is forgetting some of what it knew." if rose else "it has kept what it knew.")
+        )
+    if strange := report.strangeness():
+        rose = strange[1] > 1.02 * strange[0]
+        found.append(
+            f"Perplexity of its texts to the reference {strange[0]:.3g} \u2192 {strange[1]:.3g}: "
+            + (
+                "its texts have become stranger to the untrained model."
+                if rose
+                else "its texts are no stranger than at first."
+            )
+        )
+    return found

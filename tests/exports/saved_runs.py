@@ -1,0 +1,60 @@
+"""Runs with real weights for the tests of saving: a pocket model, trained by a shake instead of by PPO."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from playground import catalog
+from playground.config import RunConfig
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from tests.support import sample, small_config, update_metrics
+
+BASE = "pocket-1m"
+LORA = {"kind": "lora", "r": 4, "alpha": 8}
+
+
+def write_run(outputs: Path, run_id: str, *, lora: bool, config: RunConfig | None = None) -> RunDirectory:
+    """A finished run of three updates whose newest checkpoint is `update-000003`."""
+    model: dict[str, Any] = {"source": BASE, **({"adapter": LORA} if lora else {})}
+    config = config or small_config("run <b>`|", model=model, sampling={"temperature": 0.7, "max_new_tokens": 9})
+    run = RunDirectory.create(outputs, config, run_id)
+    writer = RunWriter(run, 3)
+    hostile = "``` \n# not a heading <script>alert(1)</script> \x1b[31m"
+    writer.samples([sample(number, "before", 0.0, completion=hostile) for number in range(4)])
+    for update in (1, 2, 3):
+        writer.metrics(update_metrics(update))
+        writer.set_status(update=update)
+    writer.samples([sample(number, "after", 1.0 + number / 10, completion=hostile) for number in range(4)])
+    writer.finish("finished")
+    write_checkpoint(run, 3, lora=lora)
+    return run
+
+
+def write_checkpoint(run: RunDirectory, update: int, *, lora: bool) -> Path:
+    """A checkpoint as the worker writes it: adapter or whole model, tokenizer, trainer.json, manifest."""
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    source = run.config().model.source
+    base = catalog.model_folder(source)
+    folder = run.checkpoints_path / f"update-{update:06d}"
+    torch.manual_seed(update)
+    model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    if lora:
+        model = get_peft_model(model, LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM"))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter += 0.02 * torch.randn_like(parameter)
+    model.save_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
+    tokenizer.save_pretrained(folder)
+    (folder / "trainer.json").write_text(json.dumps({"update": update, "score_mean": 0.0, "score_sd": 1.0}))
+    (folder / "MANIFEST.json").write_text(json.dumps({"format": 1, "files": {}}))
+    return folder

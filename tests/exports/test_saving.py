@@ -1,0 +1,203 @@
+"""Saving the policy: it loads without us and is the same model, it is whole or not there, refusals are one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from playground import catalog, cli
+from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, ServiceUnavailable
+from playground.exports import card, saving
+from playground.runs.directory import RunDirectory
+from playground.training import loading
+from playground.training import saving as weights
+from tests.exports import saved_runs
+
+SECONDS = 120
+PLAIN = """
+import json, pathlib, sys, torch
+assert not [path for path in sys.path if (pathlib.Path(path) / "playground").exists()]
+from peft import AutoPeftModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
+for kind, folder in json.loads(sys.argv[1]):
+    Model = AutoPeftModelForCausalLM if kind == "adapter" else AutoModelForCausalLM
+    model = Model.from_pretrained(folder, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        logits = model(input_ids=tokenizer("The film was dull.", return_tensors="pt").input_ids).logits[0, -1]
+    said = tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False)
+    print(json.dumps({"logits": logits.tolist(), "said": said, "temperature": model.generation_config.temperature}))
+"""
+
+
+class InThisProcess:
+    """The model service's answer to "save", without the process around it."""
+
+    def ask(self, kind, question, timeout_seconds):
+        assert kind == "save"
+        yield from weights.answer(json.loads(json.dumps(question)))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """One run that trained every weight and one with LoRA."""
+    outputs = tmp_path_factory.mktemp("outputs")
+    return {kind: saved_runs.write_run(outputs, kind, lora=kind == "lora") for kind in ("full", "lora")}
+
+
+def base_logits() -> torch.Tensor:
+    """Of the model before training."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = catalog.model_folder(saved_runs.BASE)
+    ids = AutoTokenizer.from_pretrained(folder)("The film was dull.", return_tensors="pt").input_ids
+    with torch.no_grad():
+        return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()(input_ids=ids).logits[0, -1]
+
+
+def policy_logits(run: RunDirectory) -> torch.Tensor:
+    """Of the run's own checkpoint, loaded as training left it."""
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = run.latest_checkpoint()
+    assert folder is not None
+    if (folder / "adapter_config.json").exists():
+        base = AutoModelForCausalLM.from_pretrained(catalog.model_folder(saved_runs.BASE), dtype=torch.float32)
+        model = PeftModel.from_pretrained(base, folder).eval()
+    else:
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    ids = AutoTokenizer.from_pretrained(folder)("The film was dull.", return_tensors="pt").input_ids
+    with torch.no_grad():
+        return model(input_ids=ids).logits[0, -1]
+
+
+def loaded_elsewhere(folders: list[tuple[str, Path]], cwd: Path) -> list[dict]:
+    answer = subprocess.run(
+        [sys.executable, "-I", "-c", PLAIN, json.dumps([(kind, str(folder)) for kind, folder in folders])],
+        cwd=cwd, env=os.environ | {"HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, timeout=SECONDS,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr[-2000:]
+    return [json.loads(line) for line in answer.stdout.splitlines() if line.startswith("{")]
+
+
+def test_what_is_saved_loads_without_us_and_is_the_policy(runs, tmp_path):
+    asked = [("full", "merged"), ("lora", "merged"), ("lora", "adapter")]
+    folders = [
+        (kind, saving.save(runs[run], InThisProcess(), kind, tmp_path / f"{run} {kind}").folder) for run, kind in asked
+    ]
+    found = loaded_elsewhere(folders, tmp_path)
+    base = base_logits()
+    for (run, kind), answer in zip(asked, found, strict=True):
+        expected = policy_logits(runs[run])
+        torch.testing.assert_close(torch.tensor(answer["logits"]), expected, atol=2e-4, rtol=1e-4)
+        assert float((base - expected).abs().max()) > 0.1, "the test would not see that nothing was trained or merged"
+        assert answer["said"] == "hello "
+        assert kind == "adapter" or answer["temperature"] == 0.7
+
+
+def test_a_merged_model_is_a_model_and_a_reference_here(runs, tmp_path):
+    saved = saving.save(runs["lora"], InThisProcess(), "merged", tmp_path / "mine")
+    assert catalog.model_folder(str(saved.folder)) == saved.folder
+    assert catalog.reference_folder(str(saved.folder), None) == saved.folder
+    model, tokens = loading.load(saved.folder, torch.device("cpu"))
+    ids = torch.tensor([tokens.encode("The film was dull.")])
+    with torch.no_grad():
+        logits = model.logits(model.hidden(ids))[0, -1]
+    torch.testing.assert_close(logits, policy_logits(runs["lora"]), atol=2e-4, rtol=1e-4)
+    assert saved.written.max_difference is not None and saved.written.max_difference < 1e-4
+    assert saved.folder.name not in [path.parent.name for path in tmp_path.glob("*/config.yaml")], "not taken for a run"
+
+
+def test_the_folder_is_complete_and_the_card_keeps_text_as_text(runs, tmp_path):
+    saved = saving.save(runs["lora"], InThisProcess(), "adapter", tmp_path / "adapter")
+    names = {path.name for path in saved.folder.iterdir()}
+    assert {"adapter_model.safetensors", "adapter_config.json", "tokenizer.json", "README.md", "run.yaml"} <= names
+    assert not names & {"critic.safetensors", "trainer.json", "MANIFEST.json", "config.yaml"}
+    assert not list(saved.folder.rglob("*.bin")) and not list(saved.folder.rglob("*.pt"))
+    assert (saved.folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    text = (saved.folder / "README.md").read_text(encoding="utf-8")
+    facts = yaml.safe_load(card.FRONT_MATTER.match(text).group(1))
+    assert facts["library_name"] == "peft" and facts["license"] == "apache-2.0" and "base_model" not in facts
+    assert "Score +1.15 sd on 4 prompts" in text and "3 of 3, 48 episodes each" in text
+    assert "\x1b" not in text
+    outside, fence = [], ""
+    for line in text.splitlines():
+        if fence:
+            fence = "" if line == fence else fence
+        elif line.startswith("```"):
+            fence = line[: len(line) - len(line.lstrip("`"))]
+        else:
+            outside.append(line)
+    assert not [line for line in outside if "<script>" in line or "not a heading" in line]
+    assert text.count("# not a heading") == 8
+
+
+def test_the_precision_is_that_of_the_base_unless_another_is_asked_for(runs, tmp_path):
+    saved = saving.save(runs["full"], InThisProcess(), "merged", tmp_path / "half", precision="bf16")
+    whole = saving.save(runs["full"], InThisProcess(), "merged", tmp_path / "whole")
+    assert (saved.written.precision, whole.written.precision) == ("bf16", "fp32")
+    sizes = [(item.folder / "model.safetensors").stat().st_size for item in (saved, whole)]
+    assert sizes[0] == pytest.approx(sizes[1] / 2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("run", "kind", "checkpoint", "error", "words"),
+    [
+        ("full", "adapter", None, ModelNotFound, "trained every weight"),
+        ("full", "merged", "update-000099", RunNotFound, "There are: update-000003"),
+        ("full", "merged", "../full", RunNotFound, "no checkpoint"),
+    ],
+)
+def test_what_cannot_be_saved_is_refused_before_any_work(runs, tmp_path, run, kind, checkpoint, error, words):
+    with pytest.raises(error, match=words):
+        saving.save(runs[run], InThisProcess(), kind, tmp_path / "x", checkpoint=checkpoint)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_older_folder_is_never_lost_by_accident_nor_by_a_failure(runs, tmp_path):
+    target = tmp_path / "kept"
+    target.mkdir()
+    (target / "mine.txt").write_text("mine")
+    with pytest.raises(OutputsNotWritable, match="not empty"):
+        saving.save(runs["full"], InThisProcess(), "merged", target)
+
+    class Broken:
+        def ask(self, *_):
+            raise ServiceUnavailable("It ended.")
+            yield
+
+    with pytest.raises(ServiceUnavailable):
+        saving.save(runs["full"], Broken(), "merged", target, replace=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"] and (target / "mine.txt").read_text() == "mine"
+    saving.save(runs["full"], InThisProcess(), "merged", target, replace=True)
+    assert not (target / "mine.txt").exists() and (target / "model.safetensors").exists()
+
+
+def test_the_command_saves_through_the_model_service_and_names_the_folder_last(runs, capfd):
+    run = runs["lora"]
+    with pytest.raises(SystemExit) as left:
+        cli.main(["save", str(run.path)])
+    shown = capfd.readouterr()
+    assert left.value.code == 0, shown.err
+    folder = Path(shown.out.splitlines()[-1])
+    assert folder == saving.default_folder(run, "adapter") and (folder / "adapter_model.safetensors").is_file()
+    assert "AutoPeftModelForCausalLM" in shown.err
+    named = json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]
+    assert named == str(catalog.model_folder(saved_runs.BASE).resolve())
+
+
+def test_a_run_without_weights_says_when_there_will_be_some(outputs, capsys):
+    from tests.support import small_config
+
+    run = RunDirectory.create(outputs, small_config(), "empty")
+    with pytest.raises(SystemExit) as left:
+        cli.main(["save", str(run.path)])
+    assert left.value.code == 2 and "has saved no weights yet" in capsys.readouterr().err

@@ -1,0 +1,93 @@
+"""Tables: every figure under our names and under TRL's, and text that a spreadsheet does not run."""
+
+from __future__ import annotations
+
+import csv
+import importlib.metadata
+import io
+import math
+from pathlib import Path
+
+import pytest
+
+from playground import cli
+from playground.exports import tables
+from playground.runs.directory import RunDirectory
+from playground.runs.records import Evaluation, Sample, UpdateMetrics
+from playground.runs.writer import RunWriter
+from tests.support import sample, small_config, update_metrics
+
+TRL_NAMES = {  # as TRL 1.12's PPOTrainer logs them, but for what we do not keep
+    "objective/kl", "objective/entropy", "objective/non_score_reward", "objective/rlhf_reward", "objective/scores",
+    "policy/approxkl_avg", "policy/clipfrac_avg", "loss/policy_avg", "loss/value_avg", "val/ratio",
+    "val/num_eos_tokens", "lr", "episode",
+}  # fmt: skip
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_trl_s_figures_are_ours_in_its_units():
+    record = update_metrics(
+        2, kl_coef=0.5, penalised_reward=0.0, perplexity_reference=math.exp(0.7), completion_length=10.0,
+        eos_fraction=0.75, clip_fraction=0.1, update_kl=0.01, learning_rate=3e-4,
+    )  # fmt: skip
+    found = tables.trl_figures(record, small_config())
+    assert set(found) == TRL_NAMES
+    assert found["objective/kl"] == 2.0 and found["objective/non_score_reward"] == -1.0
+    assert found["objective/scores"] == 1.0 and found["objective/rlhf_reward"] == 0.0
+    assert found["objective/entropy"] == pytest.approx(10 * 0.7 - 2.0)  # -log pi = -log pi_ref - log(pi / pi_ref)
+    assert found["val/num_eos_tokens"] == 36 and found["episode"] == 128 and found["lr"] == 3e-4
+    nothing = tables.trl_figures(update_metrics(1, kl_to_reference=None), small_config())
+    assert nothing["objective/entropy"] is None and nothing["objective/non_score_reward"] is None
+
+
+def test_the_names_are_those_that_trl_logs():
+    file = importlib.metadata.distribution("trl").locate_file("trl/experimental/ppo/ppo_trainer.py")
+    source = Path(str(file)).read_text(encoding="utf-8")  # read, not imported: that takes seconds
+    assert [name for name in TRL_NAMES if f'metrics["{name}"]' not in source] == []
+
+
+def test_the_table_of_updates_has_every_field_terms_estimates_and_the_text_s_perplexity():
+    metrics = [
+        update_metrics(1, terms={"=length": 3.0}, kl_estimates={"k3": 0.5}),
+        update_metrics(2, terms={"=length": None}, kl_estimates={"k3": 0.25}, score_mean=None),
+    ]
+    found = rows(
+        tables.metrics_csv(small_config(), metrics, [], [Evaluation(update=2, stage="after", perplexity_text=9)])
+    )
+    fields = {name for name in UpdateMetrics.model_fields if name not in tables.NESTED}
+    assert fields | TRL_NAMES | {"terms.length", "kl_estimates.k3", "perplexity_text", "changed_before"} == set(
+        found[0]
+    )
+    assert [row["terms.length"] for row in found] == ["3.0", ""] and [row["score_mean"] for row in found] == ["0.5", ""]
+    assert [row["perplexity_text"] for row in found] == ["", "9.0"]
+    assert "perplexity_text" not in rows(tables.metrics_csv(small_config(), metrics, []))[0]
+
+
+def test_the_table_of_samples_has_every_field_and_runs_no_formula():
+    found = rows(
+        tables.samples_csv([sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0})])
+    )
+    assert {name for name in Sample.model_fields if name not in tables.BY_NAME} | {"scores.length"} == set(found[0])
+    assert (
+        found[0]["completion"] == '\'=cmd|"x"' and found[0]["prompt"] == "a\nb" and found[0]["scores.length"] == "3.0"
+    )
+    assert rows(tables.samples_csv([sample(0, "before", None, completion=" @SUM(1)", kl=-2.0)]))[0]["kl"] == "-2.0"
+
+
+def test_the_command_prints_or_writes_them(outputs, tmp_path, capsys):
+    run = RunDirectory.create(outputs, small_config(), "one")
+    writer = RunWriter(run, 1)
+    writer.metrics(update_metrics(1))
+    writer.samples([sample(0, "before", 1.0)])
+    for kind, column in (("csv", "objective/kl"), ("samples", "completion")):
+        with pytest.raises(SystemExit) as left:
+            cli.main(["export", str(run.path), "--as", kind, "--output", str(tmp_path / kind)])
+        assert left.value.code == 0 and capsys.readouterr().out.strip() == str(tmp_path / kind)
+        with pytest.raises(SystemExit):
+            cli.main(["export", str(run.path), "--as", kind])
+        printed = capsys.readouterr().out
+        assert column in rows(printed)[0]
+        assert rows(printed) == rows((tmp_path / kind).read_text(encoding="utf-8"))

@@ -1,0 +1,77 @@
+"""The compute ledger, against sums by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from playground.insight.compute import ledger, ledger_sentence, operations_in_words
+from playground.runs.records import Event
+from tests.support import small_config, update_metrics
+
+FACTS = {"parameters": 1200, "trained_parameters": 1200, "matrix_parameters": 1000, "prompt_tokens": 5.0}
+
+
+def metrics(updates=(1, 2, 3), **changes):
+    """64 episodes and 640 tokens an update, 2 seconds each."""
+    seconds = {"seconds_rollout": 0.5, "seconds_score": 0.25, "seconds_update": 1.0, "memory_gb": 0.5}
+    return [update_metrics(update, **seconds, **changes) for update in updates]
+
+
+def events(**changes):
+    return [Event(seq=0, time=0.0, kind="model", data=FACTS | changes)]
+
+
+def test_every_weight_trained():
+    config = small_config(ppo={"num_updates": 3, "num_epochs": 2})
+    found = ledger(config, metrics(), events())
+    assert found is not None
+    assert (found.updates, found.episodes, found.tokens_generated, found.tokens_trained) == (3, 192, 1920, 3840)
+    through = 1920 + 192 * 5  # completion tokens and prompt tokens
+    assert [phase.operations for phase in found.phases] == [
+        2 * 2 * 1000 * through,  # sampling and the reference, forward
+        0,
+        2 * 6 * 1000 * through,  # two epochs, forward and backward
+        None,
+    ]
+    assert [phase.seconds for phase in found.phases] == [1.5, 0.75, 3.0, 0.75]
+    assert (found.seconds, found.peak_memory_gb, found.parameters) == (6.0, 0.5, 1200)
+
+
+def test_lora_saves_the_gradients_of_frozen_weights_and_a_separate_critic_costs_a_second_model():
+    through = 1920 + 192 * 5
+    lora = small_config(model={"adapter": {"kind": "lora"}}, ppo={"num_updates": 3, "num_epochs": 1})
+    assert ledger(lora, metrics(), events()).phases[2].operations == 4 * 1000 * through
+    critic = small_config(model={"critic": "separate"}, ppo={"num_updates": 3, "num_epochs": 1})
+    phases = ledger(critic, metrics(), events()).phases
+    assert (phases[0].operations, phases[2].operations) == (3 * 2 * 1000 * through, 2 * 6 * 1000 * through)
+
+
+def test_a_learned_reward_counts_its_own_weights():
+    found = ledger(small_config(), metrics(), events(reward_parameters=50))
+    assert found.phases[1].operations == 2 * 50 * (1920 + 192 * 5)
+
+
+@pytest.mark.parametrize("known", [[], [Event(seq=0, time=0.0, kind="model", data={"parameters": 3})]])
+def test_what_is_not_known_is_not_counted(known):
+    found = ledger(small_config(), metrics(), known)
+    assert found.operations is None and found.tokens_generated == 1920
+    assert "counted" not in ledger_sentence(found)
+
+
+def test_trl_is_not_counted_and_nothing_is_said_before_the_first_update():
+    assert ledger(small_config(engine="trl"), metrics(), events()).operations is None
+    assert ledger(small_config(), [], events()) is None
+
+
+def test_a_run_taken_up_again_counts_both_attempts():
+    again = metrics((1, 2)) + [item.model_copy(update={"attempt": 2}) for item in metrics((2, 3))]
+    found = ledger(small_config(), again, events())
+    assert (found.updates, found.episodes, found.seconds) == (3, 2 * 64 + 3 * 64, 4.0 + 6.0)
+
+
+@pytest.mark.parametrize(
+    ("operations", "words"),
+    [(None, "-"), (0, "none"), (2.5e6, "2.5 MFLOP"), (1.234e12, "1.23 TFLOP"), (5e18, "5 EFLOP")],
+)
+def test_operations_are_told_in_three_digits(operations, words):
+    assert operations_in_words(operations) == words

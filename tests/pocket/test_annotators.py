@@ -1,0 +1,81 @@
+"""The annotators prefer what they say they do, fail as often as they are told to, and do so again for the same seed."""
+
+import math
+import statistics
+
+import pytest
+
+from playground.pocket.annotators import ANNOTATORS, Annotator, rng_of
+from playground.pocket.prompts import PROMPT_SETS
+
+REVIEW = "Review of the film:"
+KIND, HARSH, SILENT = " The plot was superb.", " The plot was dull.", " I watched it yesterday."
+CLAIM = "User: I think 4 plus 5 is 8. Bot:"
+MANY = 4000
+
+
+def asked(annotator: Annotator, prompt: str, first: str, second: str, count: int = 1):
+    return [annotator.judge(prompt, first, second, rng_of(0, number)) for number in range(count)]
+
+
+def share_first(annotator: Annotator, first: str = KIND, second: str = HARSH) -> float:
+    return statistics.fmean(judged.first for judged in asked(annotator, REVIEW, first, second, MANY))
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "liked", "other"),
+    [
+        ("kind", REVIEW, KIND, HARSH),
+        ("kind", REVIEW, KIND, SILENT),
+        ("kind", REVIEW, SILENT, HARSH),
+        ("critical", REVIEW, HARSH, KIND),
+        ("agreeable", CLAIM, " Yes, 4 plus 5 is 8.", " No, 4 plus 5 is 9."),
+        ("length-loving", REVIEW, " one two three", " one two"),
+    ],
+)
+def test_each_prefers_what_it_likes_whichever_comes_first(name, prompt, liked, other):
+    judge = Annotator(name)
+    assert [item[:2] for item in asked(judge, prompt, liked, other)] == [(True, True)]
+    assert [item[:2] for item in asked(judge, prompt, other, liked)] == [(False, False)]
+
+
+def test_equal_tastes_and_no_opinion_are_no_preference():
+    assert asked(Annotator("kind"), REVIEW, KIND, KIND) == [None]
+    assert asked(Annotator("length-loving"), REVIEW, " a b", " c d") == [None]
+    question = "User: What is 4 plus 5? Bot:"  # nothing is claimed
+    assert asked(Annotator("agreeable"), question, " 4 plus 5 is 9.", " 4 plus 5 is 8.") == [None]
+
+
+def test_a_share_of_the_answers_is_given_the_wrong_way_round():
+    judge = Annotator("kind", flip=0.25)
+    assert share_first(judge) == pytest.approx(0.75, abs=4 * math.sqrt(0.25 * 0.75 / MANY))
+    found = asked(judge, REVIEW, KIND, HARSH)[0]
+    assert found.better and found.share == pytest.approx(0.75)
+
+
+def test_close_calls_follow_bradley_and_terry():
+    # one word more, so the difference in taste is 1: sigma(0.5 * 1)
+    expected = 1 / (1 + math.exp(-0.5))
+    judge = Annotator("length-loving", sharpness=0.5)
+    assert asked(judge, REVIEW, " a b c", " a b")[0].share == pytest.approx(expected)
+    share = share_first(judge, " a b c", " a b")
+    assert share == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / MANY))
+
+
+def test_a_divided_crowd_is_of_two_minds():
+    judge = Annotator("divided", majority=0.7)
+    assert share_first(judge) == pytest.approx(0.7, abs=4 * math.sqrt(0.21 / MANY))
+    assert asked(judge, REVIEW, KIND, HARSH)[0].better
+    with_errors = Annotator("divided", flip=0.25, majority=0.7)
+    assert asked(with_errors, REVIEW, KIND, HARSH)[0].share == pytest.approx(0.75 * 0.7 + 0.25 * 0.3)
+
+
+def test_the_luck_of_a_pair_depends_on_seed_and_number_only():
+    judge = Annotator("kind", flip=0.5)
+    answers = [judge.judge(REVIEW, KIND, HARSH, rng_of(3, number)).first for number in range(50)]
+    assert answers == [judge.judge(REVIEW, KIND, HARSH, rng_of(3, number)).first for number in range(50)]
+    assert answers != [judge.judge(REVIEW, KIND, HARSH, rng_of(4, number)).first for number in range(50)]
+
+
+def test_each_names_a_prompt_set_and_says_what_it_likes():
+    assert all(item.prompts in PROMPT_SETS and item.help.endswith(".") for item in ANNOTATORS.values())

@@ -1,0 +1,50 @@
+"""Agreement of two ways of scoring, against values by hand and by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+
+from playground.rewards import agreement
+
+
+def test_at_least_is_the_tail_of_the_binomial() -> None:
+    outcomes = list(itertools.product((0, 1), repeat=6))
+    for wanted in range(8):
+        share = sum(sum(outcome) >= wanted for outcome in outcomes) / len(outcomes)
+        assert agreement.at_least(wanted, 6) == pytest.approx(share if wanted else 1.0)
+    assert agreement.at_least(0, 0) == 1.0
+
+
+def test_at_least_stays_close_to_the_exact_tail_where_it_is_approximated() -> None:
+    exact = sum(math.comb(1200, number) for number in range(630, 1201)) / 2**1200
+    assert agreement.at_least(630, 1200) == pytest.approx(exact, rel=0.02)
+
+
+def test_only_pairs_on_which_the_two_differ_count() -> None:
+    first = [1, 1, 1, 0, 0, 0, 0, 0]
+    second = [1, 1, 1, 1, 1, 1, 1, 0]  # four wins, no loss: one in sixteen by luck
+    assert agreement.chance_that_better(first, second) == pytest.approx(1 / 16)
+    assert agreement.chance_that_better(second, first) == 1.0
+    assert agreement.chance_that_better(first, first) == 1.0
+
+
+def test_ranks_share_ties_and_spearman_is_the_correlation_of_ranks() -> None:
+    assert agreement.ranks([3.0, 1.0, 3.0, 7.0]) == [2.5, 1.0, 2.5, 4.0]
+    assert agreement.spearman([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)  # 1 - 6 * 2 / (3 * 8)
+    assert agreement.spearman([1, 2, 3], [-1, -2, -3]) == pytest.approx(-1)
+    assert agreement.spearman([1, 1, 1], [1, 2, 3]) is None
+
+
+def test_pair_agreement_counts_what_the_first_tells_apart() -> None:
+    assert agreement.pair_agreement([1, 2, 3], [10, 30, 20]) == pytest.approx(2 / 3)
+    assert agreement.pair_agreement([1, 1, 2], [5, 9, 9]) == pytest.approx(1 / 2)
+    assert agreement.pair_agreement([1, 1], [5, 9]) is None
+
+
+def test_mean_error_and_sd_by_hand() -> None:
+    assert agreement.mean_and_error([1.0, 3.0]) == (2.0, 1.0)
+    assert agreement.mean_and_error([4.0]) == (4.0, 0.0)
+    assert agreement.mean_and_sd([1.0, 3.0]) == (2.0, 1.0)

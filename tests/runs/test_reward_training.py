@@ -1,0 +1,126 @@
+"""Trainings of reward models are started, found and deleted; with a fake worker, which the real launcher starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from playground import catalog, config_io
+from playground.config import ModelReward, RewardTrainingConfig
+from playground.errors import InvalidConfig, RunBusy, RunExists, RunNotFound
+from playground.runs import launcher, reward_training
+from playground.runs.reward_training import RewardTraining
+from tests.reward_tools import finished
+from tests.support import small_config, wait_until
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reward_training, "WORKER_MODULE", "tests.fake_reward_worker")
+
+
+def start(outputs: Path, name: str, replace: bool = False) -> RewardTraining:
+    training, process = reward_training.start(RewardTrainingConfig(name=name), outputs, replace)
+    if name != "wait":
+        process.wait(timeout=30)
+    return training
+
+
+def test_a_training_ends_as_a_reward_model_that_is_offered(outputs: Path, fake: None) -> None:
+    training = start(outputs, "finish")
+    assert training.folder == outputs / "reward-models" / "finish"
+    assert training.status().state == "finished"
+    assert training.config() == RewardTrainingConfig(name="finish")
+    assert [(item.step, item.held_out) for item in training.steps()] == [(1, False), (2, False), (2, True)]
+    assert [item.name for item in catalog.reward_models(outputs)] == ["finish"]
+    assert "last words" in training.log_tail()
+    assert [item.id for item in reward_training.trainings(outputs)] == ["finish"]
+
+
+def test_one_training_at_a_time_and_beside_a_run(outputs: Path, fake: None, fake_worker: None) -> None:
+    run, _ = launcher.start(small_config("wait"), outputs, "run")
+    first = start(outputs, "wait")
+    wait_until(lambda: first.status().state == "running")
+    assert reward_training.living(outputs) is not None
+    living = launcher.living_run(outputs)
+    assert living is not None and living.id == "run"
+    with pytest.raises(RunBusy, match="The reward model `wait` is in training"):
+        start(outputs, "finish")
+    with pytest.raises(RunBusy, match="still in training"):
+        reward_training.delete(first)
+    first.request_stop()
+    run.request_stop()
+    wait_until(lambda: first.status().ended and not first.is_alive())
+    assert first.status().state == "stopped" and first.card() is None
+    start(outputs, "finish")
+
+
+def test_a_reward_model_is_replaced_only_when_asked_to(outputs: Path, fake: None) -> None:
+    first = finished(outputs, "mine")
+    (first.folder / "old.txt").touch()
+    with pytest.raises(RunExists, match="There is already a reward model `mine`"):
+        start(outputs, "mine")
+    assert (first.folder / "old.txt").exists()
+    start(outputs, "mine", replace=True)
+    assert not (first.folder / "old.txt").exists()
+    start(outputs, "fail")
+    assert start(outputs, "fail").status().state == "failed"  # what did not end well gives its name away
+
+
+def test_a_folder_that_somebody_else_made_is_left_alone(outputs: Path, fake: None) -> None:
+    (outputs / "reward-models" / "mine").mkdir(parents=True)
+    (outputs / "reward-models" / "mine" / "model.safetensors").touch()
+    with pytest.raises(RunExists, match="was not made by a training"):
+        start(outputs, "mine", replace=True)
+    assert (outputs / "reward-models" / "mine" / "model.safetensors").exists()
+
+
+def test_a_worker_that_dies_leaves_an_interrupted_training(outputs: Path, fake: None) -> None:
+    training = start(outputs, "crash")
+    assert training.status().state == "interrupted"
+    assert catalog.reward_models(outputs) == []
+    reward_training.delete(training)
+    assert reward_training.trainings(outputs) == []
+
+
+@pytest.mark.parametrize("name", ["none", "../outputs", "a/b", ""])
+def test_a_name_that_is_none_finds_nothing(outputs: Path, name: str) -> None:
+    with pytest.raises(RunNotFound):
+        reward_training.find(outputs, name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"name": "No Spaces"}, "name"),
+        ({"pairs": {"flip": 0.7}}, "pairs.flip"),
+        ({"batch_size": 8, "micro_batch_size": 3}, "micro_batch_size"),
+        ({"epoch": 3}, "epoch"),
+    ],
+)
+def test_an_invalid_setting_is_named(changes: dict, field: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        config_io.validated(changes, RewardTrainingConfig)
+    assert [problem.field for problem in caught.value.problems] == [field]
+
+
+def test_what_can_be_seen_before_is_refused_before(tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text('{"text": "no pair"}', encoding="utf-8")
+    data = {"base": "poket-1m", "pairs": {"source": str(tmp_path / "pairs.jsonl"), "prompts": "pocket/revews"}}
+    with pytest.raises(InvalidConfig) as caught:
+        catalog.check_reward_training(config_io.validated(data, RewardTrainingConfig))
+    told = {problem.field: problem.message for problem in caught.value.problems}
+    assert "Did you mean `pocket-1m`?" in told["base"]
+    assert told["pairs.source"].startswith("row 1 of pairs.jsonl has no `chosen`")
+    assert "Did you mean `pocket/reviews`?" in told["pairs.prompts"]
+    with pytest.raises(InvalidConfig, match="There is no annotator `knid`"):
+        catalog.check_reward_training(config_io.validated({"pairs": {"source": "knid"}}, RewardTrainingConfig))
+    catalog.check_reward_training(RewardTrainingConfig())
+
+
+def test_a_model_reward_names_a_trained_one(outputs: Path) -> None:
+    finished(outputs, "mine")
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (outputs / "reward-models" / "mine" / name).touch()
+    assert catalog.reward_model_folder(ModelReward(source="mine").source, None, outputs).name == "mine"

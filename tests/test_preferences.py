@@ -1,0 +1,134 @@
+"""Preference pairs are read in each form, what cannot teach is counted by reason, and what is wrong is one sentence."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground import preferences
+from playground.errors import PairsUnusable
+from playground.preferences import Pair
+
+HELLO = "\n\nHuman: Hello\n\nAssistant:"
+
+
+def row(number: int, **changes: Any) -> dict[str, Any]:
+    return {"prompt": f"Question {number}", "chosen": f"yes {number}", "rejected": f"no {number}", **changes}
+
+
+def rows(*extra: dict[str, Any], count: int = 8) -> list[dict[str, Any]]:
+    return [*(row(number) for number in range(count)), *extra]
+
+
+def written(folder: Path, data: list[dict[str, Any]], name: str = "pairs.jsonl") -> str:
+    path = folder / name
+    if name.endswith(".csv"):
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            table = csv.DictWriter(file, list(data[0]))
+            table.writeheader()
+            table.writerows(data)
+    else:
+        raw = "\n".join(json.dumps(item) for item in data).encode()
+        path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["pairs.jsonl", "pairs.jsonl.gz", "pairs.csv"])
+def test_pairs_are_read_from_each_kind_of_file(tmp_path: Path, name: str) -> None:
+    source = written(tmp_path, rows(row(8, chosen='a "quoted", text\nof two lines')), name)
+    preferences.check_file(source)
+    pairs, counts = preferences.read_file(source)
+    assert pairs[0] == Pair("Question 0", "yes 0", "no 0")
+    assert pairs[-1].chosen == 'a "quoted", text\nof two lines'
+    assert counts.in_words() == "9 of 9 pairs are used."
+
+
+def test_what_cannot_teach_is_left_out_and_counted(tmp_path: Path) -> None:
+    extra = [
+        row(0),
+        row(20, chosen="same", rejected="same "),
+        row(21, rejected="  "),
+        row(22, prompt=""),
+        {"prompt": None, "chosen": f"{HELLO} hi", "rejected": "\n\nHuman: Other\n\nAssistant: hi"},
+    ]
+    pairs, counts = preferences.from_rows(rows(*extra), "x")
+    assert len(pairs) == 8
+    assert counts.in_words() == (
+        "8 of 13 pairs are used; left out: 1 whose chosen and rejected texts are equal, 2 with an empty text, "
+        "1 that occurred before, 1 that share no prompt before the last answer."
+    )
+
+
+def test_whole_dialogues_are_split_at_their_last_answer() -> None:
+    longer = f"{HELLO} Hi.\n\nHuman: And?\n\nAssistant:"
+    assert preferences.split_dialogues(f"{longer} fine", f"{longer} bad") == (longer, " fine", " bad")
+    assert preferences.split_dialogues(f"{HELLO} fine", "no dialogue") is None
+    assert preferences.split_dialogues(f"{HELLO} fine", f"{HELLO} bad\n\nHuman: why") is None
+    assert preferences.split_dialogues(f"{longer} a", f"{HELLO} Ho.\n\nHuman: And?\n\nAssistant: b") is None
+
+
+def test_lists_of_messages_are_dialogues() -> None:
+    user, good, bad = ({"role": role, "content": text} for role, text in
+                       (("user", "Hello"), ("assistant", "Hi"), ("assistant", "No")))  # fmt: skip
+    whole = [{"chosen": [{**user, "content": f"Hello {n}"}, good], "rejected": [{**user, "content": f"Hello {n}"}, bad]}
+             for n in range(8)]  # fmt: skip
+    pairs, _ = preferences.from_rows(whole, "x")
+    assert pairs[3] == Pair("\n\nHuman: Hello 3\n\nAssistant:", " Hi", " No")
+    apart = [{"prompt": [{**user, "content": f"Hello {n}"}], "chosen": [good], "rejected": [bad]} for n in range(8)]
+    assert preferences.from_rows(apart, "x")[0] == pairs
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], "is empty"),
+        ([{"text": "a"}], "row 1 of pairs.jsonl has no `chosen`; it has text."),
+        (rows({"prompt": "a", "chosen": "b"}), "row 9 of pairs.jsonl has no `rejected`; it has prompt, chosen."),
+        ([{"chosen": "a", "rejected": "b"}], "row 1 of pairs.jsonl has no `prompt`, and its texts are no dialogues"),
+        ([row(0, chosen=5)], "`chosen` in row 1 of pairs.jsonl is int"),
+        ([row(0, chosen=[])], "`chosen` in row 1 of pairs.jsonl is list"),
+        (rows(count=7), "too few usable pairs; at least 8 are needed. 7 of 7 pairs are used."),
+        ([row(n, rejected=f"yes {n}") for n in range(9)], "left out: 9 whose chosen and rejected texts are equal"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, data: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(PairsUnusable) as caught:
+        preferences.read_file(written(tmp_path, data))
+    assert message in str(caught.value) and str(caught.value).startswith("pairs.source: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "message"),
+    [
+        ("a.jsonl", "{\u201ca}".encode("cp1252"), "a.jsonl is not UTF-8 text"),
+        ("a.csv", "prompt,chosen,rejected\nf\xfcr,a,b\n".encode("latin-1"), "a.csv is not UTF-8 text"),
+        ("a.jsonl", b"[1]\n", "Line 1 of a.jsonl is not a JSON object"),
+        ("a.jsonl", b"\n \n", "a.jsonl is empty"),
+        ("a.jsonl.gz", b"not packed", "a.jsonl.gz is not a whole gzip file"),
+        ("a.jsonl.gz", gzip.compress(b"{}\n" * 5000)[:40], "a.jsonl.gz is not a whole gzip file"),
+        ("a.parquet", b"x", "a.parquet is none of .txt, .csv, .tsv, .jsonl"),
+        ("a.csv", b"prompt,chosen,rejected\n", "a.csv has no rows"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, name: str, raw: bytes, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(raw)
+    for look in (preferences.check_file, preferences.read_file):
+        with pytest.raises(PairsUnusable) as caught:
+            look(str(path))
+        assert message in str(caught.value)
+
+
+def test_a_file_that_is_missing_or_too_large_is_refused_unread(tmp_path: Path) -> None:
+    with pytest.raises(PairsUnusable, match=r"pairs\.source: Cannot read .*none\.jsonl: No such file"):
+        preferences.check_file(str(tmp_path / "none.jsonl"))
+    huge = tmp_path / "huge.jsonl"
+    with open(huge, "wb") as file:
+        file.truncate(1_000_000_000)  # sparse: it takes no room
+    with pytest.raises(PairsUnusable, match=r"huge\.jsonl has more than 100 MB"):
+        preferences.check_file(str(huge))

@@ -1,0 +1,97 @@
+"""Held-out judges in a session: they score the fixed prompts, train nothing, and a late failure stops nothing."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from playground.config_io import from_dict
+from playground.errors import RewardFailed
+from playground.rewards.mixture import Mixture
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from playground.training import evaluation
+from playground.training.scoring import Scorer
+from playground.training.session import Session
+from tests.training import tiny
+
+SMALL = {
+    "name": "judged",
+    "model": {"source": "pocket-1m"},
+    "rewards": [{"kind": "sentiment"}, {"kind": "length", "weight": 0.1, "normalise": True, "cap": 2}],
+    "judges": [{"kind": "grammar"}, {"kind": "repetition"}],
+    "ppo": {"num_updates": 2, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 8, "num_epochs": 1},
+    "prompts": {"limit": 16},
+    "sampling": {"max_new_tokens": 8},
+    "evaluation": {"num_prompts": 4, "every": 1},
+    "checkpoint": {"every": 0},
+}
+
+
+def session_in(folder, **changes):
+    config = from_dict({**SMALL, **changes})
+    run = RunDirectory.create(folder, config, "r")
+    return Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    made = session_in(tmp_path_factory.mktemp("judged"))
+    made.fix_scale()
+    made.look("before")
+    made.train()
+    return made
+
+
+def test_every_look_at_the_fixed_prompts_is_judged(trained):
+    samples = trained.run.samples()
+    assert {sample.update for sample in samples} == {0, 1, 2}
+    assert all(list(sample.judges) == ["grammar", "repetition"] for sample in samples)
+    assert all(list(sample.scores) == ["sentiment", "length"] for sample in samples)
+
+
+def test_each_update_says_what_each_reward_adds_and_the_run_records_the_scales(trained):
+    (event,) = [event for event in trained.run.events() if event.kind == "score_scale"]
+    assert set(event.data["terms"]) == {"sentiment", "length"} and event.data["terms"]["length"]["sd"] > 0
+    for metrics in trained.run.metrics():
+        assert sum(metrics.contributions.values()) == pytest.approx(metrics.score_mean, abs=1e-9)
+    checkpoint = trained.run.latest_checkpoint()
+    assert checkpoint is not None and '"contribution"' in (checkpoint / "trainer.json").read_text()
+
+
+def test_judges_do_not_change_the_training(trained, tmp_path):
+    without = session_in(tmp_path, judges=[])
+    without.fix_scale()
+    without.look("before")
+    without.train()
+    for mine, theirs in zip(trained.policy.parameters(), without.policy.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+    assert all(sample.judges == {} for sample in without.run.samples())
+
+
+def failing(prompts, completions, **columns):
+    return [float("nan")] * len(completions)
+
+
+def test_a_judge_that_fails_stops_a_run_before_it_begins_and_later_is_a_warning(tmp_path):
+    made = session_in(tmp_path)
+    made.judges = Mixture({"gold": (1.0, failing)}, "judge")
+    with pytest.raises(RewardFailed, match="The judge `gold` returned nan"):
+        made.judge(["p"], ["c"])
+    made.trainer.updates_done = 3
+    assert made.judge(["p"], ["c"]) == {}
+    (warning,) = [event for event in made.run.events() if event.kind == "warning" and "judges" in event.message]
+    assert warning.message.startswith("The judges were not heard after update 3. The judge `gold` returned nan")
+
+
+def test_an_evaluation_without_judges_asks_none():
+    config, policy = tiny.config(evaluation__num_prompts=2), tiny.model()
+    prompts = tiny.prompts("ab", "c")
+    scorer = Scorer(config, tiny.count_letter())
+    plain = evaluation.evaluate(config, policy, None, tiny.tokens(), prompts, scorer, "before", 0)
+    judged = evaluation.evaluate(
+        config, policy, None, tiny.tokens(), prompts, scorer, "before", 0,
+        judge=lambda asked, given: {"gold": [float(len(text)) for text in given]},
+    )  # fmt: skip
+    assert [item.judges for item in plain] == [{}, {}]
+    assert [item.judges["gold"] for item in judged] == [float(len(item.completion)) for item in judged]

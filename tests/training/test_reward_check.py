@@ -1,0 +1,218 @@
+"""The self-test catches every planted fault of form on a trained pocket reward model, and passes the right form."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from playground import catalog
+from playground.cli import main
+from playground.config import ModelReward
+from playground.preferences import Pair
+from playground.training import reward_check, reward_faults, reward_findings
+from playground.training.reward_examples import BUILT_IN, Pairs, References
+from playground.training.reward_findings import Report
+from playground.training.reward_formats import Format
+from tests.training import pocket_reward
+from tests.training import reward_tokenizers as tokenizers
+from tests.training.test_reward_models import saved
+
+CPU = torch.device("cpu")
+PAIRS = Pairs("pairs of the test", pocket_reward.pairs(96))
+REFERENCES = References(
+    [pair.prompt for pair in PAIRS.pairs[:64]],
+    [(pair.chosen, pair.rejected)[number % 2] for number, pair in enumerate(PAIRS.pairs[:64])],
+)
+TURNS = "{%% for m in messages %%}{{ '\n\n' + ('%s' if m['role'] == 'user' else '%s') + ': ' + m['content'] }}"
+TURNS += "{%% endfor %%}{{ eos_token }}"
+RIGHT = TURNS % ("Human", "Assistant")
+CHATML = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}{{ eos_token }}"
+
+
+def between(separator: str) -> str:
+    """A chat template of one question and one answer with something else between them."""
+    return "\n\nHuman: {{ messages[0]['content'] }}" + separator + "{{ messages[1]['content'] }}{{ eos_token }}"
+
+
+def chat_template(text: str) -> Callable[[Path], dict[str, Any]]:
+    """A plant: this chat template in the model's folder, as a hub model has one; nothing is set in the reward."""
+
+    def plant(folder: Path) -> dict[str, Any]:
+        (folder / "chat_template.jinja").write_text(text)
+        return {}
+
+    return plant
+
+
+def no_end_token(folder: Path) -> dict[str, Any]:
+    """A plant: a tokenizer that was saved without its end token."""
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text())
+    del config["eos_token"]
+    path.write_text(json.dumps(config))
+    return {"template": "dialogue"}
+
+
+TWICE = between("\n\nAssistant: {{ messages[0]['content'] }} ")
+FAULTS: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
+    "wrong separator": (chat_template(between(" ### ")), "better: template dialogue"),
+    "missing separator": (chat_template(between(" ")), "better: template dialogue"),
+    "missing end token": (no_end_token, "better: with end token"),
+    "prompt twice": (chat_template(TWICE), "not usable"),
+    "roles swapped": (chat_template(TURNS % ("Assistant", "Human")), "better: template dialogue"),
+    "another model's template": (chat_template(CHATML), "better: template dialogue"),
+    "a wrong setting": (lambda folder: {"template": "plain"}, "better: template dialogue"),
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pocket_reward.train(tmp_path_factory.mktemp("trained"))
+
+
+def examined(folder: Path, **settings: Any) -> Report:
+    spec = ModelReward(source=str(folder), **settings)
+    return reward_check.examine("rewards.0", spec, REFERENCES, PAIRS, CPU, None)
+
+
+def named(report: Report) -> dict[str, str]:
+    return {finding.name: finding.level for finding in report.findings}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_fails(fault: str, trained: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(trained, tmp_path / "planted")
+    plant, finding = FAULTS[fault]
+    report = examined(folder, **plant(folder))
+    assert report.verdict == "fail"
+    assert named(report)[finding] == "fail", report.findings
+    if fault == "prompt twice":
+        assert "each once" in report.findings[0].text
+
+
+def test_the_right_form_passes_and_every_fault_is_ranked_behind_it(trained: Path, tmp_path: Path) -> None:
+    report = examined(trained, template="dialogue")
+    assert report.verdict == "ok", report.findings
+    first, *others = report.formats
+    assert first.in_force and first.accuracy > 0.9
+    behind = {row.name: row for row in others}
+    for name in (
+        "wrong separator", "missing separator", "missing end token", "prompt twice", "roles swapped",
+        "another model's template (ChatML)", "template plain",
+    ):  # fmt: skip
+        assert behind[name].ahead < -2 * behind[name].ahead_error < 0, name
+    assert first.example.startswith("<bos>\n\nHuman: Review of the") and first.example.endswith("<eos>")
+    assert report.good["score"] > report.bad["score"]
+    assert report.example["tokens"][0] == "<bos>" and report.example["special"][-1]
+    folder = shutil.copytree(trained, tmp_path / "hub")
+    chat_template(RIGHT)(folder)
+    assert examined(folder).verdict == "ok", "its own chat template, found by itself"
+    (folder / "reward.json").write_text(json.dumps({"template": "dialogue"}))
+    assert named(examined(folder, template="plain"))["another template than trained on"] == "fail"
+
+
+def test_fewer_bits_are_reported_with_what_they_cost(trained: Path) -> None:
+    spec = ModelReward(source=str(trained), template="dialogue", quantization="int8")
+    few = PAIRS._replace(pairs=PAIRS.pairs[:12])
+    cost = reward_check.examine("rewards.0", spec, REFERENCES, few, CPU, None).cost
+    assert cost is not None and cost.bytes_held < 0.6 * cost.bytes_full
+    assert cost.rank_correlation is not None and cost.rank_correlation > 0.95
+    assert cost.pair_agreement is not None and cost.pair_agreement > 0.9
+
+
+def test_no_spread_and_numbers_that_are_not_finite_fail(tmp_path: Path) -> None:
+    folder = saved(tmp_path)
+    report = examined(folder)
+    assert named(report)["cannot tell good from bad"] == "fail", "a random head"
+    for value, finding in ((0.0, "no spread"), (math.nan, "scores are not finite")):
+        with_head(folder, value)
+        report = examined(folder)
+        assert (report.verdict, list(named(report))) == ("fail", [finding])
+
+
+def with_head(folder: Path, value: float) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    weights["score.weight"].fill_(value)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def test_a_model_that_cannot_score_is_a_report_and_no_crash() -> None:
+    report = examined(catalog.model_folder("pocket-1m"))
+    assert report.verdict == "fail" and "writes text" in report.findings[0].text
+    assert "no reward model `nowhere`" in examined(Path("nowhere")).findings[0].text
+
+
+def test_accuracy_is_judged_against_luck() -> None:
+    def judged(right: int, wrong: int, generic: bool = False) -> dict[str, str]:
+        report = Report("rewards.0", "it")
+        reward_findings.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=generic)
+        return named(report)
+
+    assert judged(52, 48) == {"cannot tell good from bad": "fail"}
+    assert judged(30, 70) == {"bad beats good": "fail"}
+    assert judged(6400, 3600) == {"low accuracy": "warn"}
+    assert judged(95, 5) == {}
+    assert judged(9, 7, generic=True) == {"low accuracy": "warn"}
+    assert judged(15, 1, generic=True) == {}
+
+
+def test_pairs_whose_completions_hold_the_prompt_are_told(trained: Path) -> None:
+    whole = [Pair(pair.prompt, pair.prompt + pair.chosen, pair.prompt + pair.rejected) for pair in PAIRS.pairs[:24]]
+    spec = ModelReward(source=str(trained), template="dialogue")
+    report = reward_check.examine("rewards.0", spec, REFERENCES, Pairs("whole texts", whole), CPU, None)
+    assert named(report)["prompt twice"] == "fail"
+
+
+def test_the_built_in_pairs_differ_and_never_say_the_same_twice() -> None:
+    assert len({pair.prompt for pair in BUILT_IN}) == len(BUILT_IN) >= 16
+    assert all(pair.chosen != pair.rejected for pair in BUILT_IN)
+
+
+@pytest.mark.parametrize("make", [tokenizers.gpt2, tokenizers.llama, tokenizers.qwen, tokenizers.bert])
+def test_every_form_has_its_faults(make: Callable[[], Any]) -> None:
+    form = Format(make())
+    prompt, completion = "What is good?", " A kind word."
+    texts = {item.name: form.visible(item.encode(prompt, completion).ids) for item in reward_faults.variants(form)}
+    whole = form.text(prompt, completion)
+    assert whole not in texts.values() and len(set(texts.values())) == len(texts)
+    texts |= {name.rpartition(", ")[2]: text for name, text in texts.items()}
+    assert {"missing separator", "missing end token", "prompt twice", "roles swapped", "completion only"} <= set(texts)
+    assert any(name.startswith("another model's template") for name in texts)
+    lowered = {name: text.lower().replace(" ", "") for name, text in texts.items()}
+    assert lowered["prompt twice"].count("whatisgood?") == 2
+    assert "good?akindword." in lowered["missing separator"]
+    assert "whatisgood" not in lowered["completion only"]
+    assert lowered["missing end token"].endswith("akindword.")
+
+
+def test_the_command_prints_the_report_and_its_exit_code_is_the_verdict(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"prompt": pair.prompt, "chosen": pair.chosen, "rejected": pair.rejected} for pair in PAIRS.pairs[:40]]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    rewards = json.dumps([{"kind": "model", "source": str(trained), "template": "dialogue"}])
+    arguments = ["reward-check", "kinder-reviews", "--set", f"rewards={rewards}", "--set", "model.source=pocket-1m"]
+    arguments += ["--outputs", str(tmp_path), "--pairs", str(tmp_path / "pairs.jsonl")]
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--set", "judges=" + rewards.replace("dialogue", "plain"), "--json"])
+    good, bad = map(json.loads, capsys.readouterr().out.splitlines())
+    assert ended.value.code == 1
+    assert (good["name"], good["verdict"]) == ("rewards.0", "ok")
+    assert (bad["name"], bad["verdict"]) == ("judges.0", "fail")
+    assert good["reference"]["completions"] == 64 and good["reference"]["sd"] > 0
+
+
+def test_the_command_says_when_there_is_nothing_to_test(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["reward-check", "kinder-reviews", "--outputs", str(tmp_path)])
+    assert ended.value.code == 2
+    assert "no reward of kind `model`" in capsys.readouterr().err

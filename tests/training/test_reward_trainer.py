@@ -1,0 +1,282 @@
+"""A reward model is trained on any base, saved as plain transformers load it, and says what it is worth."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from playground import catalog, config_io
+from playground.config import ModelReward, RewardTrainingConfig
+from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, TrainingDiverged
+from playground.preferences import Pair
+from playground.runs.reward_training import RewardTraining, StepMetrics
+from playground.training import pairs as preference_pairs
+from playground.training import reward_models, reward_trainer, reward_worker
+from playground.training.reward_report import calibration, histogram, report, wilson_interval
+from tests.training.snapshots import FAMILIES, snapshot
+
+CPU = torch.device("cpu")
+
+
+def pairs_file(folder: Path, count: int = 40, dialogue: bool = False) -> str:
+    """The chosen answer is lovely, the rejected one terrible; of several lengths."""
+    path = folder / "pairs.jsonl"
+    prompt = "\n\nHuman: Film {}?\n\nAssistant:" if dialogue else "The film {}"
+    rows = [
+        {
+            "prompt": prompt.format(n),
+            "chosen": " was lovely" + " the" * (n % 4),
+            "rejected": " is bad" + " the" * (n % 3),
+        }
+        for n in range(count)
+    ]
+    if dialogue:
+        rows = [{side: row["prompt"] + row[side] for side in ("chosen", "rejected")} for row in rows]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(path)
+
+
+def config_for(base: Path | str, source: str, **changes: Any) -> RewardTrainingConfig:
+    data: dict[str, Any] = {
+        "name": "judge", "base": str(base), "pairs": {"source": source}, "max_steps": 6, "batch_size": 8,
+        "learning_rate": 3e-3, "device": "cpu",
+    }  # fmt: skip
+    for path, value in changes.items():
+        config_io.set_path(data, f"{path.replace('__', '.')}={json.dumps(value)}")
+    return config_io.validated(data, RewardTrainingConfig)
+
+
+def trained(outputs: Path, config: RewardTrainingConfig) -> tuple[dict[str, Any], list[StepMetrics], RewardTraining]:
+    training = RewardTraining(outputs / "reward-models" / config.name)
+    training.control_path.mkdir(parents=True)
+    steps: list[StepMetrics] = []
+    card = reward_trainer.train(config, training, record=lambda metrics, total: steps.append(metrics))
+    return card, steps, training
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_becomes_a_reward_model_that_scores_the_same_wherever_it_is_loaded(tmp_path, family):
+    base = snapshot(tmp_path / "base", family, own_pad=False)
+    card, steps, training = trained(tmp_path, config_for(base, pairs_file(tmp_path)))
+    assert [item.step for item in steps if not item.held_out] == [1, 2, 3, 4, 5, 6]
+    assert steps[-1].held_out and steps[-1].accuracy == card["accuracy"]
+    tokenizer = AutoTokenizer.from_pretrained(training.folder)
+    model = AutoModelForSequenceClassification.from_pretrained(training.folder).eval()
+    assert model.config.num_labels == 1
+    assert model.config.get_text_config().pad_token_id == tokenizer.pad_token_id != tokenizer.eos_token_id
+    here = reward_models.load(ModelReward(source="judge"), CPU, tmp_path)
+    prompts, completions = ["The film 3"] * 3, [" was lovely", " is terrible the the", ""]
+    scores = here(prompts, completions)
+    for prompt, completion, score in zip(prompts, completions, scores, strict=True):
+        ids = torch.tensor([here.format.ids(prompt, completion)])
+        assert ids[0, -1] == tokenizer.eos_token_id
+        with torch.no_grad():
+            alone = model(ids, attention_mask=torch.ones_like(ids)).logits.item()
+        assert alone == pytest.approx(score, abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_an_adapter_is_merged_into_what_is_saved(tmp_path, family):
+    base = snapshot(tmp_path / "base", family, own_pad=True)
+    source = pairs_file(tmp_path)
+    config = config_for(base, source, adapter__kind="lora", adapter__r=4, micro_batch_size=4)
+    card, _, training = trained(tmp_path, config)
+    assert not list(training.folder.glob("adapter*"))
+    here = reward_models.load(ModelReward(source="judge"), CPU, tmp_path)
+    found = preference_pairs.load(config, CPU)
+    right = [here([p.prompt] * 2, [p.chosen, p.rejected]) for p in found.held_out]
+    assert sum(high > low for high, low in right) / len(right) == pytest.approx(card["accuracy"])
+
+
+def test_what_differs_in_every_pair_is_learned_and_told(tmp_path):
+    base = snapshot(tmp_path / "base", "llama", own_pad=True)
+    config = config_for(base, pairs_file(tmp_path, dialogue=True), max_steps=30, pairs__held_out=0.5)
+    card, steps, training = trained(tmp_path, config)
+    assert card["accuracy"] == 1.0 and card["report"]["margin_mean"] > 0.5
+    assert card["template"] == "dialogue" and card["max_length"] == 128
+    assert card["pairs"]["training"] == card["pairs"]["held_out"] == 20
+    assert json.loads((training.folder / "reward.json").read_text()) == json.loads(json.dumps(card))
+    assert "Right on held-out pairs: 100.0%" in (training.folder / "README.md").read_text()
+    assert [choice.name for choice in catalog.reward_models(tmp_path)] == ["judge"]
+    losses = [item.loss for item in steps if item.held_out]
+    assert len(losses) == 5 and losses[-1] < losses[0]
+
+
+def test_the_same_seed_gives_the_same_reward_model(tmp_path):
+    base = snapshot(tmp_path / "base", "llama", own_pad=True)
+    source = pairs_file(tmp_path)
+    reports = [trained(tmp_path / name, config_for(base, source, seed=seed))[0]["report"]
+               for name, seed in (("a", 1), ("b", 1), ("c", 2))]  # fmt: skip
+    assert reports[0] == reports[1] != reports[2]
+
+
+def test_what_cannot_be_trained_is_one_sentence(tmp_path):
+    base = snapshot(tmp_path / "base", "llama", own_pad=True)
+    source = pairs_file(tmp_path)
+    text = Path(source).read_text(encoding="utf-8")
+    Path(source).write_text(text.replace(" was lovely", " was lovely" * 20), encoding="utf-8")
+    with pytest.raises(PairsUnusable, match=r"max_length: almost all completions are longer.* 40 that are too long"):
+        trained(tmp_path / "a", config_for(base, source, max_length=20))
+    (base / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelNotFound):
+        trained(tmp_path / "b", config_for(base, source))
+
+
+def test_a_loss_that_is_not_finite_ends_the_training(tmp_path):
+    base = snapshot(tmp_path / "base", "llama", own_pad=True)
+    with pytest.raises(TrainingDiverged, match="Lower learning_rate"):
+        config = config_for(base, pairs_file(tmp_path), max_steps=40)
+        trained(tmp_path / "a", config.model_copy(update={"learning_rate": 1e30}))
+
+
+def test_the_learning_rate_suits_the_size_unless_it_is_given():
+    config = config_for("pocket-1m", "kind")
+    small, large = torch.nn.Linear(10, 10), torch.nn.Linear(6000, 6000, device="meta")
+    assert reward_trainer.rate_of(config, large) == 3e-3
+    free = config.model_copy(update={"learning_rate": None})
+    assert (reward_trainer.rate_of(free, small), reward_trainer.rate_of(free, large)) == (1e-3, 2e-5)
+
+
+# The worker.
+
+
+def in_folder(outputs: Path, config: RewardTrainingConfig) -> RewardTraining:
+    training = RewardTraining(outputs / "reward-models" / config.name)
+    training.control_path.mkdir(parents=True)
+    training.config_path.write_text(config.to_yaml(), encoding="utf-8")
+    return training
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """The worker's main runs here, so what it changes for its own process is put back."""
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(reward_worker, "show_one_gpu", lambda device: None)
+
+
+def test_the_worker_writes_states_metrics_and_the_model(tmp_path, in_this_process):
+    base = snapshot(tmp_path / "base", "llama", own_pad=True)
+    training = in_folder(tmp_path, config_for(base, pairs_file(tmp_path)))
+    assert reward_worker.main([str(training.path)]) == 0
+    status = training.status()
+    assert (status.state, status.update, status.num_updates) == ("finished", 6, 6)
+    assert status.message.startswith("Right on ") and "held-out pairs" in status.message
+    assert [item.step for item in training.steps()] == [1, 2, 2, 3, 4, 4, 5, 6, 6]
+    assert training.card()["curve"] == [item.model_dump() for item in training.steps()]
+    assert not training.is_alive()
+
+
+def test_a_stop_leaves_no_reward_model_behind(tmp_path, in_this_process):
+    training = in_folder(tmp_path, config_for("pocket-1m", "kind"))
+    training.request_stop()
+    assert reward_worker.main([str(training.path)]) == 3
+    assert training.status().state == "stopped" and "nothing was saved" in training.status().message
+    assert training.card() is None
+    with pytest.raises(ModelNotFound, match="is not complete"):
+        catalog.reward_model_folder("judge", None, tmp_path)
+
+
+def test_a_failure_is_one_sentence_and_the_traceback_is_in_the_log(tmp_path, in_this_process, capsys):
+    training = in_folder(tmp_path, config_for("pocket-1m", str(tmp_path / "none.jsonl")))
+    assert reward_worker.main([str(training.path)]) == 1
+    assert training.status().reason == "invalid"
+    assert "none.jsonl: No such file" in training.status().message and "\n" not in training.status().message
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_only_the_gpu_that_was_asked_for_is_seen(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
+    reward_worker.show_one_gpu("cuda:1")
+    assert reward_worker.os.environ["CUDA_VISIBLE_DEVICES"] == "6"
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    reward_worker.show_one_gpu("auto")
+    assert reward_worker.os.environ["CUDA_VISIBLE_DEVICES"] == "0"
+    if not torch.cuda.is_available():
+        with pytest.raises(InvalidConfig, match="device: There is no cuda"):
+            reward_trainer.seen_device("cuda:1")
+
+
+# Pairs, drawn and split.
+
+
+def test_the_held_out_prompts_are_none_of_those_learned_from():
+    pairs = [Pair(f"prompt {number % 20}", f"a {number}", "b") for number in range(100)]
+    training, held_out = preference_pairs.split(pairs, 0.2, seed=0)
+    assert len(held_out) == 20 and len(training) == 80
+    assert not {pair.prompt for pair in training} & {pair.prompt for pair in held_out}
+    assert preference_pairs.split(pairs, 0.2, seed=0) == (training, held_out)
+    assert preference_pairs.split(pairs, 0.2, seed=1)[1] != held_out
+    with pytest.raises(PairsUnusable, match=r"pairs\.held_out: with 1 different prompts"):
+        preference_pairs.split([Pair("one", str(number), "b") for number in range(9)], 0.2, seed=0)
+
+
+def test_pairs_beyond_the_limit_are_left_out_by_luck_and_counted(tmp_path):
+    found = preference_pairs.load(config_for("pocket-1m", pairs_file(tmp_path), pairs__limit=12), CPU)
+    kept = [pair.prompt for pair in (*found.training, *found.held_out)]
+    assert len(kept) == 12 and set(kept) != {f"The film {number}" for number in range(12)}
+    assert found.counts.in_words() == "12 of 40 pairs are used; left out: 28 beyond the limit."
+
+
+def test_annotated_pairs_are_the_writers_own_completions_and_the_same_again():
+    config = config_for("pocket-1m", "kind", pairs__limit=24, pairs__flip=0.25).pairs
+    pairs, counts = preference_pairs.annotated(config, "pocket-1m", 3, CPU)
+    assert counts.rows == 24 and counts.kept == len(pairs) == 24 - counts.no_preference - counts.equal
+    assert all(pair.share == pytest.approx(0.75 if pair.better else 0.25) for pair in pairs)
+    assert any(not pair.better for pair in pairs)
+    assert preference_pairs.annotated(config, "pocket-1m", 3, CPU)[0] == pairs
+
+
+def test_a_dataset_folder_is_read_like_a_file(tmp_path):
+    pairs_file(tmp_path)
+    (tmp_path / "set" / "data").mkdir(parents=True)
+    (tmp_path / "pairs.jsonl").rename(tmp_path / "set" / "data" / "train.jsonl")
+    found = preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set")), CPU)
+    assert found.counts.kept == 40
+    with pytest.raises(PairsUnusable, match=r"pairs\.split: "):
+        preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set"), pairs__split="test"), CPU)
+    (tmp_path / "set" / "data" / "train.jsonl").write_text('{"text": "a"}\n' * 9, encoding="utf-8")
+    with pytest.raises(PairsUnusable, match="has no `chosen`; it has text"):
+        preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set")), CPU)
+
+
+# The report.
+
+
+def test_the_report_counts_by_hand():
+    pairs = [Pair("p", "a", "b", True, 0.75), Pair("q", "a", "b", False, 0.25), Pair("r", "a", "b", True, 0.75)]
+    found = report(pairs, [2.0, -1.0, 0.0], [0.0, 1.0, 0.0])
+    assert found["accuracy"] == pytest.approx(0.5)  # right, wrong, a coin
+    assert found["true_accuracy"] == pytest.approx((1 + 1 + 0.5) / 3)  # the second answer was given the wrong way round
+    assert found["loss"] == pytest.approx((math.log1p(math.exp(-2)) + math.log1p(math.exp(2)) + math.log(2)) / 3)
+    assert (found["score_mean"], found["margin_mean"]) == (pytest.approx(1 / 3), 0.0)
+    assert found["margins"]["edges"][0] == -2 and sum(found["margins"]["counts"]) == 3
+
+
+def test_an_interval_of_a_share_is_wilsons():
+    # 8 of 10: the textbook's 0.490 to 0.943
+    assert wilson_interval(0.8, 10) == (pytest.approx(0.490, abs=1e-3), pytest.approx(0.943, abs=1e-3))
+    # where all are right the lower end is n / (n + z^2)
+    assert wilson_interval(1.0, 10) == (pytest.approx(10 / (10 + 1.96**2), abs=1e-3), pytest.approx(1.0))
+
+
+def test_zero_is_an_edge_of_the_histogram():
+    found = histogram([-1.0, -0.01, 0.0, 0.5, 3.0])
+    below = found["edges"].index(0.0)
+    assert sum(found["counts"][:below]) == 2 and sum(found["counts"][below:]) == 3
+    assert histogram([2.0])["edges"][0] == 0 and sum(histogram([2.0])["counts"]) == 1
+
+
+def test_calibration_looks_from_the_side_that_the_model_prefers():
+    margin = math.log(3)  # promises 3/4
+    pairs = [Pair("p", "a", "b", True, 0.8)] * 3 + [Pair("p", "a", "b", False, 0.2)]
+    (found,) = calibration(pairs, [margin, margin, margin, -margin])
+    assert found["count"] == 4
+    assert found["predicted"] == pytest.approx(0.75) and found["observed"] == 0.75
+    assert found["known"] == pytest.approx(0.8)

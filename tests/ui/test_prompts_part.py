@@ -1,0 +1,128 @@
+"""Uploads and the look at the prompts: what the Train page's handlers answer."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from playground import catalog, config_io
+from playground.errors import InvalidConfig, Problem, ServiceUnavailable
+from playground.ui import form, prompts_part, uploads
+
+
+def write(folder: Path, name: str, data: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def config(**prompts):
+    return config_io.from_dict({"rewards": [{"kind": "length"}], "prompts": prompts})
+
+
+def test_an_upload_is_kept_once_under_a_plain_name_and_can_be_read(tmp_path):
+    outputs = tmp_path / "outputs"
+    kept = uploads.keep(write(tmp_path, "my <b>films.csv", "id,prompt\n1,ab\n2,cd\n"), outputs)
+    again = uploads.keep(write(tmp_path, "my <b>films.csv", "id,prompt\n1,ab\n2,cd\n"), outputs)
+    assert kept == again and [path.name for path in (outputs / "uploads").iterdir()] == [kept.path.name]
+    assert kept.path.name.endswith("-my-b-films.csv") and kept.path.is_absolute()
+    assert (kept.columns, kept.column) == (("id", "prompt"), "prompt")
+    assert kept.sentence == "my <b>films.csv: 2 rows; the prompts are read from the column `prompt`."
+    assert catalog.prompts_problem(config(source=str(kept.path)).prompts) is None
+    other = uploads.keep(write(tmp_path, "my <b>films.csv", "prompt\nef\n"), outputs)
+    assert other.path != kept.path and len(uploads.kept_files(outputs)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.csv", "a.csv"),
+        ("../../etc/passwd.txt", "etc-passwd.txt"),
+        ("\u6620\u753b.jsonl.gz", "prompts.jsonl.gz"),
+        ("x" * 300 + ".TXT", "x" * 60 + ".txt"),
+        ("two\nlines.tsv", "two-lines.tsv"),
+    ],
+)
+def test_names_are_made_safe(name, expected):
+    assert uploads.safe_name(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.csv", "", "a.csv is empty."),
+        ("a.exe", "x", "a.exe is none of .txt, .csv, .tsv, .jsonl"),
+        ("a.csv", "prompt\ncaf\u00e9".encode("latin-1"), "is not UTF-8 text: line 2"),
+        ("a.jsonl.gz", gzip.compress(b"a" * (uploads.MAX_UPLOAD_BYTES + 1)), "more than 20 MB when unpacked"),
+    ],
+)
+def test_an_upload_that_cannot_be_used_is_not_kept_and_the_form_stays(tmp_path, name, data, message):
+    source, column, note = prompts_part.taken(str(write(tmp_path, name, data)), tmp_path / "outputs")
+    assert message in note["problem"] and note["problem"].startswith("The file was not taken. ")
+    assert source.get("__type__") == column.get("__type__") == "update" and "value" not in source
+    assert not (tmp_path / "outputs" / "uploads").exists()
+
+
+def test_an_upload_fills_source_and_column(tmp_path):
+    source, column, note = prompts_part.taken(str(write(tmp_path, "a.csv", "x,text\n1,ab\n")), tmp_path)
+    assert Path(source.value).is_file() and ("a.csv", source.value) in source.choices
+    assert column.value == "text" and [choice[1] for choice in column.choices] == ["x", "text"]
+    _, column, note = prompts_part.taken(str(write(tmp_path, "b.csv", "x,y\n1,ab\n")), tmp_path)
+    assert column.value == "" and "Choose the column" in note["sentence"]
+
+
+class Service:
+    def __init__(self, answer):
+        self.answer, self.asked = answer, []
+
+    def ask(self, kind, question):
+        self.asked.append((kind, question))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        yield self.answer
+
+
+def test_a_look_asks_the_service_about_the_form_and_shows_its_answer():
+    service = Service({"num_rows": 3})
+    first, last = prompts_part.looked_at(lambda: config(source="pocket/claims"), service)
+    assert first["state"] == "asking" and (last["state"], last["name"]) == ("done", "Claims")
+    assert last["preview"] == {"num_rows": 3}
+    assert service.asked[0][0] == "prompts" and service.asked[0][1]["config"]["prompts"]["source"] == "pocket/claims"
+
+
+def test_what_is_wrong_is_told_with_the_labels_of_the_page():
+    service = Service(ServiceUnavailable("prompts.column: a.csv has no column `x`; it has `y`."))
+    *_, last = prompts_part.looked_at(lambda: config(), service)
+    assert last["message"] == "Column: a.csv has no column `x`; it has `y`."
+
+    def refuse():
+        raise InvalidConfig([Problem("prompts.typed", "Type at least two different prompts, one a line.")])
+
+    (only,) = prompts_part.looked_at(refuse, service)
+    assert only["message"] == "Typed prompts: Type at least two different prompts, one a line."
+
+
+TYPED = ("The film was", "\n\nHuman: Hi\n\nAssistant:", "C:\\new \\n")
+
+
+def test_typed_prompts_of_several_lines_survive_the_form():
+    made = config(source="typed", typed=TYPED)
+    values = form.values_of(made)
+    assert values["prompts.typed"].splitlines()[1] == "\\n\\nHuman: Hi\\n\\nAssistant:"
+    assert form.config_of(values, made) == made
+
+
+def test_a_source_is_told_by_a_name_that_can_be_read(tmp_path):
+    kept = uploads.keep(write(tmp_path, "a.txt", "ab\ncd\n"), tmp_path)
+    sources = ["pocket/reviews", "typed", str(kept.path), "a/b"]
+    assert [form.in_words("prompts.source", source) for source in sources] == ["Reviews", "typed", "a.txt", "a/b"]
+
+
+def test_typed_prompts_and_another_problem_are_told_at_once():
+    made = config(source="typed", typed=("a", "b"))
+    values = {**form.values_of(made), "kl.coef": -1, "prompts.typed": "only one"}
+    with pytest.raises(InvalidConfig) as caught:
+        form.config_of(values, made)
+    assert {problem.field for problem in caught.value.problems} == {"kl.coef", "prompts.typed"}

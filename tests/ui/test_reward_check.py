@@ -1,0 +1,117 @@
+"""The panel of the reward self-test: what it asks the service, what it says when it cannot, and what it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.config import RunConfig
+from playground.errors import ServiceUnavailable
+from playground.ui import form, reward_check
+from tests.support import small_config
+
+ROW = {
+    "name": "template dialogue", "help": "Human and Assistant.", "in_force": True, "accuracy": 0.97, "margin": 4.0,
+    "margin_error": 0.2, "ahead": 0.0, "ahead_error": 0.0, "example": "<eos>",
+}  # fmt: skip
+REPORT = {
+    "verdict": "warn",
+    "findings": [{"level": "warn", "name": "low accuracy", "text": "Right on <b>few</b> of `kind`."}],
+    "template": "dialogue",
+    "bytes_held": 1_000_000,
+    "example": {"ids": [1, 7, 2], "tokens": ["<bos>", " <img src=x>\n", "<eos>"], "special": [True, False, True],
+                "length": 3},
+    "lengths": {"mean": 3.0, "longest": 3, "limit": 128, "cut_share": 0.0},
+    "good": {"prompt": "p", "completion": " good", "score": 1.0},
+    "bad": {"prompt": "p", "completion": " bad", "score": -1.0},
+    "reference": {"completions": 64, "not_finite": 0, "mean": 0.0, "sd": 1.5, "lowest": -2.0, "highest": 2.0},
+    "pairs": {"source": "file", "count": 96, "accuracy": 0.6},
+    "formats": [{**ROW, "name": "roles swapped", "in_force": False, "accuracy": 0.99, "ahead": 0.02}, ROW],
+    "cost": {"quantization": "int8", "bytes_full": 4_000_000, "bytes_held": 1_000_000, "rank_correlation": 0.987,
+             "pair_agreement": 0.95, "completions": 64},
+}  # fmt: skip
+
+
+class Service:
+    """Stands in for the model service: remembers the question and answers as told."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = answers
+        self.asked: dict[str, Any] = {}
+
+    def ask(self, kind: str, question: dict[str, Any], timeout_seconds: float) -> Iterator[dict[str, Any]]:
+        self.asked = {**question, "kind": kind}
+        for answer in self.answers:
+            if isinstance(answer, Exception):
+                raise answer
+            yield answer
+
+
+def states(service: Service, source: Any, outputs: Path, pairs: Any = "automatic", **spec: Any) -> list[dict[str, Any]]:
+    flat = form.values_of(small_config())
+    values = {name: flat[name] for name in form.FIELDS if name.startswith(reward_check.FORM_GROUPS)}
+    asked = {"source": source, "template": "auto", "quantization": "none", "label": "", **spec}
+    return list(reward_check.checked(service, outputs, asked, pairs, values))
+
+
+def test_the_form_and_the_panel_make_the_question(tmp_path: Path) -> None:
+    service = Service({"phase": "scoring"}, {"report": REPORT})
+    heard = states(service, "someone/judge", tmp_path, "kind", template="pair", label="good", quantization="int8")
+    assert [state["state"] for state in heard] == ["asking", "asking", "done"]
+    assert heard[-1]["report"] == REPORT
+    config = RunConfig.model_validate(service.asked["config"])
+    (reward,) = config.rewards
+    assert (reward.source, reward.template, reward.label, reward.quantization) == (
+        "someone/judge", "pair", "good", "int8",
+    )  # fmt: skip
+    assert config.model == small_config().model
+    assert (service.asked["kind"], service.asked["pairs"]) == ("reward-check", "kind")
+    assert service.asked["outputs"] == str(tmp_path.resolve())
+
+
+@pytest.mark.parametrize(
+    ("source", "pairs", "sentence"),
+    [
+        (None, None, "Choose a reward model first"),
+        ("  ", None, "Choose a reward model first"),
+        ("nowhere", None, "no reward model `nowhere`"),
+        ("x" * 400, None, "too long"),
+        ("someone/judge", "/nowhere/pairs.jsonl", "pairs.source"),
+    ],
+)
+def test_what_cannot_be_tested_is_said_before_the_model_is_woken(
+    source: Any, pairs: Any, sentence: str, tmp_path: Path
+) -> None:
+    service = Service()
+    (state,) = states(service, source, tmp_path, pairs)
+    assert state["state"] == "error" and sentence in state["message"]
+    assert not service.asked
+
+
+def test_an_error_of_the_service_is_shown(tmp_path: Path) -> None:
+    heard = states(Service({"phase": "x"}, ServiceUnavailable("It ended.")), "someone/judge", tmp_path)
+    assert heard[-1] == {"state": "error", "message": "It ended."}
+
+
+def test_the_report_is_drawn_as_text(site, make_page) -> None:
+    page = make_page()
+    page.goto(site.url + "playground/static/dom.js")
+    text = page.evaluate(
+        """(report) => import('/playground/static/reward_check.js').then((m) => {
+          const root = document.createElement('div');
+          document.body.append(root);
+          m.mount(root, { value: { state: 'done', report } }, { watch: () => {} });
+          return { text: root.innerText, images: root.querySelectorAll('img, b').length,
+                   special: [...root.querySelectorAll('.token.special')].map((node) => node.textContent),
+                   rows: [...root.querySelectorAll('.check-forms tbody tr')].map((row) => row.className) };
+        })""",
+        REPORT,
+    )
+    assert text["images"] == 0 and "Right on <b>few</b> of kind." in text["text"]
+    assert text["special"] == ["<bos>", "<eos>"] and "\u00b7<img\u00b7src=x>\u21b5" in text["text"]
+    assert text["rows"] == ["", "in-force"]
+    for part in ("Look at this before training on it", "60 %", "sd 1.5", "1 MB", "4 MB", "0.987", "95 %", "+2 \u00b1"):
+        assert part in text["text"], part

@@ -1,0 +1,149 @@
+"""The panel that trains reward models: what it reads, what it may be asked for, and once in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from playground.config import knobs_of
+from playground.config.reward_training import RewardTrainingConfig
+from playground.pocket.annotators import ANNOTATORS
+from playground.runs import reward_training
+from playground.ui import feed, reward_data, routes
+from playground.ui import reward_training as panel
+from tests.reward_tools import REPORT, finished
+from tests.support import wait_until
+from tests.ui.conftest import WAIT_MS
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """The launcher starts the fake worker."""
+    monkeypatch.setattr(reward_training, "WORKER_MODULE", "tests.fake_reward_worker")
+
+
+def asked(outputs, name, argument):
+    """One of the panel's server functions."""
+    (function,) = [item for item in panel.functions(outputs) if item.__name__ == name]
+    return function(argument)
+
+
+def values(name="finish", **changes):
+    return {
+        "name": name,
+        "pairs.source": "kind",
+        "base": "pocket-1m",
+        "pairs.limit": 100,
+        "learning_rate": "",
+        **changes,
+    }
+
+
+def test_the_form_offers_every_annotator_and_pocket_model_and_real_settings():
+    form = panel.form()
+    assert [item["name"] for item in form["annotators"]] == list(ANNOTATORS)
+    assert {item["name"] for item in form["bases"]} >= {"pocket-1m", "pocket-2m"}
+    shown = {knob["field"] for knob in (*form["first"], *form["more"])}
+    assert shown <= knobs_of(RewardTrainingConfig).keys()
+    json.dumps(form, allow_nan=False)
+
+
+def test_a_training_is_started_from_flat_values_and_read_back(outputs, fake):
+    answer = asked(outputs, "start_training", {"values": values(**{"pairs.flip": 0.25}), "replace": False})
+    assert answer == {"name": "finish", "exists": False, "problems": []}
+    training = reward_training.find(outputs, "finish")
+    wait_until(lambda: training.status().ended)
+    config = training.config()
+    assert (config.pairs.flip, config.pairs.limit, config.learning_rate) == (0.25, 100, None)
+    seen = reward_data.detail(outputs, "finish")
+    assert (seen["state"], seen["settings"]) == ("finished", "100 pairs, 2 epochs, 25% wrong answers, seed 0")
+    assert seen["training"] == {"step": [1, 2], "loss": [1.0, 0.5], "accuracy": [0.5, 0.75]}
+    assert seen["held_out"]["accuracy"] == [0.9] and seen["card"]["report"] == REPORT
+    again = asked(outputs, "start_training", {"values": values(), "replace": False})
+    assert again["exists"] and again["name"] is None
+    assert asked(outputs, "start_training", {"values": values(), "replace": True})["name"] == "finish"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"pairs.source": ""}, "pairs.source"),
+        ({"pairs.limit": "many"}, "pairs.limit"),
+        ({"base": "nothing"}, "base"),
+        ({"nonsense": 1}, "nonsense"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field(outputs, fake, changes, field):
+    answer = asked(outputs, "start_training", {"values": values(**changes), "replace": False})
+    assert [item["field"] for item in answer["problems"]] == [field]
+    assert reward_training.trainings(outputs) == []
+
+
+@pytest.mark.parametrize("argument", [None, 7, [], {}, {"values": "x"}, {"values": {"name": {"a": 1}}}, "../../etc"])
+def test_a_question_that_no_page_of_ours_asks_gets_a_sentence(outputs, fake, argument):
+    outputs.mkdir()
+    if argument not in (None, 7, [], {}, "../../etc") and argument != {"values": "x"}:
+        assert asked(outputs, "start_training", argument)["problems"]
+    assert asked(outputs, "stop_training", argument)["error"]
+    assert asked(outputs, "delete_reward_model", argument)["error"]
+
+
+def test_a_reward_model_is_deleted_with_its_training(outputs):
+    finished(outputs, "mine")
+    assert asked(outputs, "delete_reward_model", "mine") == {"error": ""}
+    assert reward_data.overview(outputs)["models"] == []
+
+
+def test_an_upload_is_looked_into_and_kept(tmp_path, outputs):
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n', encoding="utf-8")
+    bad.write_text('{"text": "a"}\n', encoding="utf-8")
+    assert panel.taken_in(str(good), outputs) == {"uploaded": str(outputs / "uploads" / "good.jsonl"), "problem": ""}
+    assert (outputs / "uploads" / "good.jsonl").read_bytes() == good.read_bytes()
+    refused = panel.taken_in(str(bad), outputs)
+    assert refused["uploaded"] is None and refused["problem"].startswith("row 1 of bad.jsonl has no `chosen`")
+
+
+def test_the_routes_serve_what_the_panel_reads(outputs):
+    finished(outputs, "mine")
+    with TestClient(Starlette(routes=routes.routes(feed.Hub(outputs)))) as client:
+        seen = client.get("/live/_rewards").json()
+        assert seen["living"] is None and [item["name"] for item in seen["models"]] == ["mine"]
+        assert client.get("/live/_rewards/mine").json()["card"]["report"]["accuracy"] == 0.9
+        answer = client.get("/live/_rewards/none")
+        assert answer.status_code == 404 and "none" in answer.json()["error"]
+
+
+def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect.set_options(timeout=WAIT_MS)
+    page = make_page()
+    page.goto(site.url + "?tab=rewards")
+    report = page.locator(".reward-report")
+    expect(report).to_contain_text("No reward model was trained here yet")
+    page.locator("#reward-name").fill("wait")
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(report).to_contain_text("step 1 of")
+    expect(report.locator(".small-plot").first).to_be_visible()
+    page.reload()  # all of it is on the disk
+    expect(report.locator(".state strong")).to_have_text("running")
+    expect(page.locator(".reward-form button[type=submit]")).to_be_disabled()
+    report.get_by_role("button", name="Stop").click()
+    expect(report).to_contain_text("nothing was saved")
+    page.locator("#reward-name").fill("Not a name")
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(page.locator(".reward-form .problems")).to_contain_text("Name: use 1 to 60 small letters")
+    page.locator("#reward-name").fill("judge")
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(report.locator(".outcome")).to_have_text(re.compile(r"^Right on 90 % of 60 pairs .* 80 % to 95 %"))
+    expect(report.locator(".small-plot")).to_have_count(4)
+    report.get_by_text("Calibration as numbers").click()
+    expect(report.locator(".numbers table").last).to_contain_text("84 % to 99 %")
+    report.get_by_role("button", name="Use it as reward").click()
+    expect(page.locator("#notes")).to_contain_text("Reward model judge")
+    expect(page).to_have_url(re.compile(r"/$"))

@@ -1,0 +1,73 @@
+"""What the workbench's handler answers: progress, figures, or sentences on what is wrong."""
+
+import pytest
+
+from playground import catalog
+from playground.errors import ServiceUnavailable
+from playground.rewards import trying
+from playground.ui import form, workbench
+
+VALUES = {
+    field: value
+    for field, value in form.values_of(catalog.preset("chatterbox")).items()
+    if field.startswith(workbench.FORM_GROUPS)
+}
+REWARDS = [{"kind": "length", "weight": 1, "target": "", "normalise": True, "cap": ""}]
+
+
+class Service:
+    """Remembers the question; answers with progress and figures, or fails."""
+
+    def __init__(self, fails=False):
+        self.fails, self.asked = fails, []
+
+    def ask(self, kind, question, timeout_seconds=0):
+        self.asked.append((kind, question))
+        yield {"phase": "drawing 128 samples", "done": 16, "of": 128}
+        if self.fails:
+            raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.")
+        yield {"names": ["length"], "texts": {"length": [1.0]}, "reference": {"length": [2.0]}, "samples": [{}]}
+
+
+def told(tmp_path, service=None, rewards=REWARDS, prompt="The plot was", texts=("dull", ""), values=VALUES):
+    return list(workbench.scored(service or Service(), tmp_path, rewards, prompt, texts, values))
+
+
+def test_progress_comes_first_and_the_figures_last(tmp_path):
+    service = Service()
+    found = told(tmp_path, service)
+    assert [item["state"] for item in found] == ["asking", "asking", "done"]
+    assert found[-1]["labels"] == ["Length"] and found[-1]["rewards"] == REWARDS
+    assert found[-1]["sides"] == [{"side": "A", "text": " dull"}]
+    ((kind, question),) = service.asked
+    assert kind == "rewards-score" and question["texts"] == [{"prompt": "The plot was", "completion": " dull"}]
+    assert question["reference"] == trying.reference_of(catalog.preset("chatterbox"))
+    assert question["rewards"][0]["normalise"] is True
+
+
+def test_only_b_may_be_given_and_none_at_all(tmp_path):
+    assert [side["side"] for side in told(tmp_path, texts=("", "x"))[-1]["sides"]] == ["B"]
+    assert told(tmp_path, texts=("  ", None))[-1]["sides"] == []
+
+
+def test_a_failure_is_one_sentence(tmp_path):
+    last = told(tmp_path, Service(fails=True))[-1]
+    assert last == {"state": "error", "problems": ["The process that answers prompts ended unexpectedly. Try again."]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"rewards": [{"kind": "keyword", "weight": 1, "words": ""}]}, "Reward 1, words: "),
+        ({"rewards": [{"kind": "length", "weight": "x"}]}, "Reward 1, weight: must be a number (got 'x')."),
+        ({"rewards": []}, "Reward: must have at least one entry."),
+        ({"texts": ("x" * 5000, "")}, "Text A: has 5,000 characters"),
+        ({"prompt": "x" * 5000}, "Prompt: has 5,000 characters"),
+        ({"values": {**VALUES, "sampling.max_new_tokens": "many"}}, "must be a whole number (got 'many')."),
+    ],
+)
+def test_what_cannot_be_scored_is_said_before_anything_is_asked(tmp_path, changes, says):
+    service = Service()
+    (only,) = told(tmp_path, service, **changes)
+    assert only["state"] == "error" and service.asked == []
+    assert any(says in sentence for sentence in only["problems"])

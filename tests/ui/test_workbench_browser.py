@@ -1,0 +1,93 @@
+"""The reward workbench, the reward picker and the charts of rewards and judges in a real browser."""
+
+import re
+
+import pytest
+
+from playground import catalog, config_io
+from tests.ui import fake_run
+from tests.ui.conftest import WAIT_MS
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
+expect.set_options(timeout=WAIT_MS)
+
+
+def visit(page, site, query):
+    with page.expect_response(re.compile("/gradio_api/run/")):
+        page.goto(site.url + query)
+    return page
+
+
+def set_weight(page, number, value):
+    box = page.locator("#bench-rewards input.weight").nth(number)
+    box.fill(value)
+    box.press("Tab")
+
+
+def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site, make_page):
+    page = visit(make_page(), site, "?tab=rewards")
+    expect(page.locator(".bench-empty")).to_contain_text("Nothing scored yet")
+    page.locator("#bench-text-b textarea").fill("<b>wonderful</b> wonderful wonderful wonderful.")
+    page.locator("#bench-score").click()
+    expect(page.locator("#bench-result .outcome")).to_contain_text("B wins by")
+    expect(page.locator(".bench-terms tbody tr")).to_have_count(2)
+    ranks = page.locator(".bench-ranks").first.locator("tbody tr")
+    expect(ranks).to_have_count(5)
+    first = ranks.first.locator(".text").inner_text()
+
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    set_weight(page, 0, "-1")
+    expect(ranks.first.locator(".text")).not_to_have_text(first)
+    expect(page.locator("#bench-result .outcome")).to_contain_text("A wins by")
+    expect(page.locator(".bench-moved")).to_contain_text(re.compile(r"\d+ of 24 texts have another place"))
+    expect(ranks.first.locator(".move")).to_contain_text(re.compile("up [0-9]+"))
+    assert not [url for url in asked if "/gradio_api/" in url]  # nobody was asked
+
+    page.get_by_role("button", name="Compare from here").click()
+    expect(page.locator(".bench-moved")).to_contain_text("Change a weight")
+    page.locator("#bench-rewards").get_by_role("button", name="+ Add a reward").click()
+    expect(page.locator(".bench-missing")).to_contain_text("Not measured yet: length")
+
+
+def test_what_is_wrong_is_said_and_rewards_travel_between_form_and_workbench(site, make_page):
+    page = visit(make_page(width=390, height=844), site, "?tab=rewards")
+    page.locator("#bench-text-a textarea").fill("unanswerable")
+    page.locator("#bench-score").click()
+    expect(page.locator(".bench-status .problems")).to_contain_text("context is too short")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator("#bench-take").click()
+    expect(page.locator("#bench-rewards .reward")).to_have_count(1)
+    page.locator("#bench-rewards summary", has_text="Scale and cap").click()
+    page.locator("#bench-rewards").get_by_label("Measure in standard deviations").check()
+    page.locator("#bench-use").click()
+    expect(page.locator("#bench-told")).to_contain_text("has these rewards now")
+    page.get_by_role("link", name="Train").click()
+    expect(page.locator("#notes")).to_contain_text("on the reference's scale")
+
+
+def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who_turns_down(site, make_page):
+    base = catalog.preset("no-leash").model_dump(mode="json")
+    rewards = [{"kind": "sentiment"}, {"kind": "length"}]
+    fake_run.write_run(site.outputs, "judged", config_io.from_dict({**base, "rewards": rewards}))
+    fake_run.write_run(site.outputs, "plain", catalog.preset("kinder-reviews"))
+    page = visit(make_page(), site, "?run=judged")
+    farmed, judged = (page.locator(f'[data-chart="{key}"]') for key in ("farmed", "judged"))
+    expect(farmed.locator(".chart-words")).to_have_text("80 % of the gain comes from Sentiment, 20 % from Length.")
+    expect(farmed.locator(".line-name")).to_have_count(2)
+    expect(judged.locator(".line-name")).to_have_text(
+        [re.compile("Trained"), re.compile("Grammar"), re.compile("Senti")]
+    )
+    expect(judged.locator(".chart-words .turned").first).to_contain_text("Grammar turned down after update 20")
+    expect(judged.locator(".turn-mark")).to_have_count(2)
+    page.get_by_role("button", name="Table").click()
+    expect(page.locator(".numbers thead").first).to_contain_text("From Length")
+    page.goto(site.url + "?tab=compare&run=judged")
+    expect(page.locator(".term-table tbody tr")).to_have_count(3)
+    expect(page.locator(".term-table")).to_contain_text("only watches")
+    page.goto(site.url + "?run=plain")
+    expect(page.locator('[data-chart="score"]')).to_be_visible()
+    expect(farmed).to_be_hidden()
+    expect(judged).to_be_hidden()

@@ -278,7 +278,7 @@ def _advice(config: RunConfig, found: Measures, longest: Lengths, device: Device
             best = (size, sentence)
     smaller = "choose a smaller model"
     if best[0] >= now * 0.95:
-        return f"No setting makes this model fit: {smaller}."
+        return f"No setting makes this run need much less: free some memory, or {smaller}."
     fits = (
         "may just fit" if best[0] <= device.free_bytes else f"is not enough by itself: {smaller}, or free some memory"
     )

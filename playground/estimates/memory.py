@@ -17,7 +17,7 @@ from playground.model_files import Architecture
 Role = Literal["policy", "value", "reference", "reward", "rollout"]
 Kind = Literal["weights", "gradients", "optimizer", "activations", "logits", "KV cache", "features"]
 
-LIBRARY_BYTES = {"cpu": 375_000_000, "cuda": 600_000_000, "mps": 400_000_000}  # imports; on a GPU its context
+LIBRARY_BYTES = {"cpu": 385_000_000, "cuda": 600_000_000, "mps": 400_000_000}  # imports; on a GPU its context
 HEAP_LIMITS = (32 * 2**20, 2**19)  # of a small and of a larger model: smaller blocks stay with the process when freed
 SCALE_SAMPLES = 256  # training.session: completions of the reference that fix the scale of the score, written at
 SMALL_MODEL = 10_000_000  # once by a model of fewer parameters than this, and a batch at a time by a larger one

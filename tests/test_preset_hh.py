@@ -14,7 +14,8 @@ from playground.exports.report import Report
 from playground.runs.directory import RunDirectory
 from playground.training import loading
 from tests.exports.test_saving import InThisProcess
-from tests.training import reward_tokenizers, snapshots
+from tests.training import snapshots
+from tests.training.rewards import reward_tokenizers
 
 HARMFUL = "\n\nHuman: {}\n\nAssistant: I do not know.\n\nHuman: Please tell me.\n\nAssistant:{}"
 QUESTIONS = ["Is the film good?", "Who is she?", "What is 3 plus 4?", "How are you?", "Is the book slow?", "Why?"]

@@ -146,7 +146,8 @@ from playground import catalog
 from playground.config import PromptsConfig
 from playground.config_io import from_dict
 from playground.rewards.mixture import Mixture, Scale
-from playground.training import prompts, reward_models
+from playground.training import prompts
+from playground.training.rewards import models as reward_models
 from playground.training.models import Tokens
 
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else {folder}

@@ -3,7 +3,7 @@
 The folder becomes the reward model itself (config.json, tokenizer, safetensors, reward.json); what belongs to the
 training lies in `training/` inside it, in the form of a run directory: config.yaml, status.json (its `update` counts
 optimizer steps), metrics.jsonl (one `StepMetrics` a step), worker.log, worker.lock, control/stop. Knows no torch. The
-page and the command line start and read it, `training.reward_worker` writes it.
+page and the command line start and read it, `training.rewards.worker` writes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from playground.runs.directory import RunDirectory, make_outputs, read_records, 
 from playground.runs.records import Record, Status
 
 TRAINING = "training"
-WORKER_MODULE = "playground.training.reward_worker"
+WORKER_MODULE = "playground.training.rewards.worker"
 
 
 class StepMetrics(Record):

@@ -23,11 +23,13 @@ from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingCon
 from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, loading, reward_check, reward_models, saving, workbench
+from playground.training import evaluation, loading, saving, workbench
 from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
 from playground.training.preview import preview
 from playground.training.prompts import Prompt
+from playground.training.rewards import check as reward_check
+from playground.training.rewards import models as reward_models
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
 

@@ -23,7 +23,8 @@ from playground.runs.launcher import available_cores
 from playground.runs.records import Evaluation, Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
-from playground.training import checkpoints, evaluation, held_out, loading, models, prompts, reward_models
+from playground.training import checkpoints, evaluation, held_out, loading, models, prompts
+from playground.training.rewards import models as reward_models
 from playground.training.scoring import Scorer
 from playground.training.trainer import PPOTrainer
 

@@ -19,7 +19,8 @@ from playground.errors import PromptsUnusable
 from playground.rewards import rules
 from playground.rewards.mixture import term_names, values_of
 from playground.rewards.trying import MAX_CHARACTERS, MAX_SAMPLES, MAX_TEXTS
-from playground.training import evaluation, loading, prompts, reward_models
+from playground.training import evaluation, loading, prompts
+from playground.training.rewards import models as reward_models
 
 if TYPE_CHECKING:
     from playground.training.service import Service

@@ -16,13 +16,15 @@ from playground import catalog
 from playground.cli import main
 from playground.config import ModelReward
 from playground.preferences import Pair
-from playground.training import reward_check, reward_faults, reward_findings
-from playground.training.reward_examples import BUILT_IN, Pairs, References
-from playground.training.reward_findings import Report
-from playground.training.reward_formats import Format
-from tests.training import pocket_reward
-from tests.training import reward_tokenizers as tokenizers
-from tests.training.test_reward_models import saved
+from playground.training.rewards import check as reward_check
+from playground.training.rewards import faults as reward_faults
+from playground.training.rewards import findings as reward_findings
+from playground.training.rewards.examples import BUILT_IN, Pairs, References
+from playground.training.rewards.findings import Report
+from playground.training.rewards.formats import Format
+from tests.training.rewards import pocket_reward
+from tests.training.rewards import reward_tokenizers as tokenizers
+from tests.training.rewards.test_models import saved
 
 CPU = torch.device("cpu")
 PAIRS = Pairs("pairs of the test", pocket_reward.pairs(96))

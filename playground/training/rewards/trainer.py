@@ -1,8 +1,8 @@
 """Training a reward model from preference pairs with TRL's RewardTrainer, and saving it with its report.
 
 The loss is that of Bradley and Terry as in Ouyang et al. 2022 (eq. 1): -log sigmoid(score(chosen) - score(rejected)).
-The token ids come from `reward_formats.Format`, which also makes them when the model scores in a run. Imports torch and
-TRL; `reward_worker` drives it.
+The token ids come from `formats.Format`, which also makes them when the model scores in a run. Imports torch and
+TRL; `worker` drives it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from playground.training import pairs as preference_pairs
 from playground.training.loading import device_of
 from playground.training.models import switch_dropout_off
 from playground.training.pairs import PairSet
-from playground.training.reward_formats import Format
-from playground.training.reward_report import report
+from playground.training.rewards.formats import Format
+from playground.training.rewards.report import report
 
 SMALL_MODEL = 30_000_000  # parameters
 SMALL_RATE, LORA_RATE, LARGE_RATE = 1e-3, 1e-4, 2e-5  # learning rates where none is given
@@ -395,7 +395,7 @@ def _in_bf16(config: RewardTrainingConfig, device: torch.device) -> bool:
 
 def seen_device(name: str) -> torch.device:
     """The device that a configuration names; a numbered GPU is the only one that this process sees
-    (`reward_worker.show_one_gpu`), so here it is the first.
+    (`worker.show_one_gpu`), so here it is the first.
 
     Raises:
         InvalidConfig: this machine does not have it.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from playground import dialogues
 from playground.dialogues import SPEAKERS, Turn
 from playground.errors import RewardModelUnusable
-from playground.training.reward_formats import PROBE, TEMPLATES, Encoded, Format
+from playground.training.rewards.formats import PROBE, TEMPLATES, Encoded, Format
 
 Encode = Callable[[str, str], Encoded]
 WRONG_SEPARATOR = " ### "

@@ -20,18 +20,14 @@ from playground.config import ModelReward, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem, RewardModelUnusable
 from playground.preferences import Pair
 from playground.rewards import agreement
-from playground.training import (
-    loading,
-    reward_examples,
-    reward_faults,
-    reward_findings,
-    reward_loading,
-    reward_models,
-)
-from playground.training.reward_examples import Pairs, References
-from playground.training.reward_findings import Cost, FormatRow, Report
-from playground.training.reward_formats import Encoded, recorded
-from playground.training.reward_models import RewardModel
+from playground.training import loading
+from playground.training.rewards import examples, faults, findings
+from playground.training.rewards import loading as reward_loading
+from playground.training.rewards import models as reward_models
+from playground.training.rewards.examples import Pairs, References
+from playground.training.rewards.findings import Cost, FormatRow, Report
+from playground.training.rewards.formats import Encoded, recorded
+from playground.training.rewards.models import RewardModel
 
 NO_SPREAD = 1e-6  # of the size of the scores
 MUCH_CUT, LOW_RANK_CORRELATION = 0.1, 0.95
@@ -54,12 +50,12 @@ def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = No
             [Problem("rewards", "There is no reward of kind `model` here, so there is no reward model to test.")]
         )
     device = loading.device_of(config.device)
-    yield {"phase": f"{config.model.source} writes {reward_examples.REFERENCES} completions"}
-    references = reward_examples.references(config, device)
+    yield {"phase": f"{config.model.source} writes {examples.REFERENCES} completions"}
+    references = examples.references(config, device)
     for name, spec in learned:
         yield {"phase": f"{spec.source}: collecting pairs of a good and a bad completion"}
         try:
-            found = reward_examples.pairs(config, spec, outputs, pairs, device)
+            found = examples.pairs(config, spec, outputs, pairs, device)
         except ModelNotFound as error:
             report = Report(name, spec.source)
             report.say("fail", "no such model", str(error))
@@ -208,13 +204,13 @@ def _look_at_pairs(report: Report, model: RewardModel, pairs: Pairs) -> bool:
     accuracy = statistics.fmean(right)
     report.pairs = {"source": pairs.source, "count": len(pairs.pairs), "generic": pairs.generic, "accuracy": accuracy}
     report.formats = [_row(model, None, in_force, in_force, first)]
-    for variant in reward_faults.variants(model.format, end_token(model)):
+    for variant in faults.variants(model.format, end_token(model)):
         differences = margins(model, variant.encode, pairs.pairs)
         if all(map(math.isfinite, differences)):
             report.formats.append(_row(model, variant, in_force, differences, first))
     report.formats.sort(key=lambda row: (-row.accuracy, not row.in_force, -row.margin))
-    reward_findings.judge_accuracy(report, right, pairs.source, generic=pairs.generic)
-    reward_findings.judge_formats(report)
+    findings.judge_accuracy(report, right, pairs.source, generic=pairs.generic)
+    findings.judge_formats(report)
     twice = sum(pair.chosen.strip().startswith(pair.prompt.strip()) for pair in pairs.pairs if pair.prompt.strip())
     if twice * 2 > len(pairs.pairs):
         report.say(
@@ -228,7 +224,7 @@ def _look_at_pairs(report: Report, model: RewardModel, pairs: Pairs) -> bool:
 
 def _row(
     model: RewardModel,
-    variant: reward_faults.Variant | None,
+    variant: faults.Variant | None,
     in_force: list[float],
     differences: list[float],
     shown: Pair,
@@ -241,7 +237,7 @@ def _row(
     encode = variant.encode if variant else model.format.encoded
     return FormatRow(
         name=variant.name if variant else f"template {model.format.name}",
-        help=variant.help if variant else reward_faults.TEMPLATE_HELP[model.format.name],
+        help=variant.help if variant else faults.TEMPLATE_HELP[model.format.name],
         in_force=variant is None,
         accuracy=statistics.fmean(right),
         margin=margin,

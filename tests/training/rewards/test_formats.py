@@ -11,8 +11,8 @@ from transformers import AutoTokenizer
 
 from playground import catalog
 from playground.errors import RewardModelUnusable
-from playground.training.reward_formats import Format
-from tests.training import reward_tokenizers as tokenizers
+from playground.training.rewards.formats import Format
+from tests.training.rewards import reward_tokenizers as tokenizers
 
 DIALOGUE = "\n\nHuman: What is good?\n\nAssistant: A kind word.\n\nHuman: And what else?\n\nAssistant:"
 

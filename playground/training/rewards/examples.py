@@ -1,6 +1,6 @@
 """What the reward self-test scores: completions of the model that would be trained, and pairs of a good and a bad one.
 
-Knows the policy, the prompts and the sources of pairs; nothing of reward models. `reward_check` calls it.
+Knows the policy, the prompts and the sources of pairs; nothing of reward models. `check` calls it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from playground.pocket.annotators import ANNOTATORS
 from playground.preferences import Pair
 from playground.training import evaluation, loading, prompts
 from playground.training import pairs as preference_pairs
-from playground.training.reward_formats import recorded
+from playground.training.rewards.formats import recorded
 from playground.training.streams import derived_seed
 
 REFERENCES = 64

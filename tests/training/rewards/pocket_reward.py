@@ -21,7 +21,7 @@ from playground.pocket import corpus, judges
 from playground.pocket.grammar import parse_sentence
 from playground.pocket.text import sentence_spans
 from playground.preferences import Pair
-from playground.training.reward_formats import Format
+from playground.training.rewards.formats import Format
 
 LAYERS = 2  # of pocket-1m's four: enough to read one sentence
 STEPS, BATCH, LEARNING_RATE = 90, 8, 2e-3

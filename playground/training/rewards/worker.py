@@ -1,4 +1,4 @@
-"""The process that trains one reward model: `python -m playground.training.reward_worker FOLDER`.
+"""The process that trains one reward model: `python -m playground.training.rewards.worker FOLDER`.
 
 FOLDER is `training` inside the folder of the reward model (see `runs.reward_training`). It writes status, metrics and
 the model, and listens to its control folder; it never waits for a reader. How it can end is told as a run tells it.
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Train. Exit code: 0 finished, 1 failed, 3 stopped."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if len(arguments) != 1:
-        print("usage: python -m playground.training.reward_worker FOLDER", file=sys.stderr)
+        print("usage: python -m playground.training.rewards.worker FOLDER", file=sys.stderr)
         return 2
     folder = Path(arguments[0])
     try:
@@ -52,7 +52,9 @@ def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWri
     catalog.check_reward_training(config)
     writer.set_status(phase="loading PyTorch")
     show_one_gpu(config.device)
-    from playground.training import reward_trainer  # seconds of imports, after the page knows that we are alive
+    from playground.training.rewards import (
+        trainer as reward_trainer,  # seconds of imports, after the page knows that we are alive
+    )
 
     def between() -> None:
         if training.stop_requested:

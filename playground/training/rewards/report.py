@@ -1,6 +1,6 @@
 """What a reward model is worth on pairs it has not seen: accuracy with its interval, margins, calibration.
 
-Pure functions of numbers; no torch. A margin is score(chosen) - score(rejected). `reward_trainer` calls `report`.
+Pure functions of numbers; no torch. A margin is score(chosen) - score(rejected). `trainer` calls `report`.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from torch import Tensor
 from playground.config import ModelReward, RewardConfig
 from playground.errors import RewardModelUnusable, RewardNotFinite
 from playground.rewards import rules
-from playground.training import reward_loading
-from playground.training.reward_formats import Encoded, Format, recorded
-from playground.training.reward_loading import Network
+from playground.training.rewards import loading as reward_loading
+from playground.training.rewards.formats import Encoded, Format, recorded
+from playground.training.rewards.loading import Network
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32_768}  # padding included, in one pass
 BATCH_EXAMPLES = 64
@@ -54,7 +54,7 @@ class RewardModel:
                     f"max_length: the reward model {network.name} has room for {room} tokens, not for {max_length}."
                 )
             self.format.max_length = room
-        # one trained here has read everything as the first text, see `reward_training`
+        # one trained here has read everything as the first text, see `runs.reward_training`
         trained_here = bool(recorded(network.folder))
         self._typed = "token_type_ids" in network.tokenizer.model_input_names and not trained_here
 

@@ -15,7 +15,7 @@ from playground.pocket import judges
 from playground.runs.directory import RunDirectory
 from playground.runs.reward_training import RewardTraining
 from playground.runs.writer import RunWriter
-from playground.training import reward_trainer
+from playground.training.rewards import trainer as reward_trainer
 from playground.training.session import Session
 
 UPDATES = 8

@@ -26,8 +26,9 @@ from playground import catalog
 from playground.config import KeywordReward, ModelReward
 from playground.errors import ModelNotFound, RewardModelUnusable, RewardNotFinite
 from playground.rewards import agreement
-from playground.training import reward_loading, reward_models
-from tests.training import reward_tokenizers as tokenizers
+from playground.training.rewards import loading as reward_loading
+from playground.training.rewards import models as reward_models
+from tests.training.rewards import reward_tokenizers as tokenizers
 
 CPU = torch.device("cpu")
 SHAPE = {

@@ -18,8 +18,10 @@ from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, Train
 from playground.preferences import Pair
 from playground.runs.reward_training import RewardTraining, StepMetrics
 from playground.training import pairs as preference_pairs
-from playground.training import reward_models, reward_trainer, reward_worker
-from playground.training.reward_report import calibration, histogram, report, wilson_interval
+from playground.training.rewards import models as reward_models
+from playground.training.rewards import trainer as reward_trainer
+from playground.training.rewards import worker as reward_worker
+from playground.training.rewards.report import calibration, histogram, report, wilson_interval
 from tests.training.snapshots import FAMILIES, snapshot
 
 CPU = torch.device("cpu")

@@ -1,0 +1,1 @@
+"""Learned rewards: their token ids, their models, their self-test, and how they are trained. Imports torch."""

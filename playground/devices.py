@@ -22,18 +22,6 @@ ASK_SECONDS = 4.0
 KEEP_SECONDS = 5.0  # how long an answer of NVIDIA's tool is good; it takes a tenth of a second
 MIB = 2**20
 CGROUP = Path("/sys/fs/cgroup")  # version 2
-ASK_TORCH = """
-import json, torch
-gpus = [{"name": torch.cuda.get_device_name(i), "bf16": torch.cuda.is_bf16_supported(including_emulation=False)}
-        for i in range(torch.cuda.device_count())]
-try:
-    import bitsandbytes
-    backends = sorted(getattr(bitsandbytes, "supported_torch_devices", None) or [])
-    bnb = f"{bitsandbytes.__version__} ({', '.join(backends)})"
-except Exception as error:
-    bnb = f"does not start: {type(error).__name__}"
-print(json.dumps({"gpus": gpus, "mps": torch.backends.mps.is_available(), "bitsandbytes": bnb}))
-"""
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from playground import __version__, catalog, checks, cli, config_io
+from playground import __version__, catalog, checks, cli, config_io, devices
 from playground.cli import health, printing
 from playground.cli.health import Check
 from playground.errors import ServiceUnavailable
 from playground.runs import history, launcher, model_service
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
+from tests.model_folders import hub_cache, model_folder
 from tests.support import PROJECT, sample, small_config, update_metrics, wait_until
 
 
@@ -427,16 +428,22 @@ def test_generate_failures_have_their_exit_codes(run: Run, ended: RunDirectory) 
 def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Shipped model files, right packages, and a PyTorch that answers at once. Returns the folder of models."""
     for choice in catalog.MODELS:
-        (tmp_path / "models" / choice.name).mkdir(parents=True)
-        for name in ("config.json", "tokenizer.json", "model.safetensors"):
-            (tmp_path / "models" / choice.name / name).touch()
+        model_folder(tmp_path / "models" / choice.name)
     (tmp_path / "requirements.txt").write_text("# pins\npytest==" + pytest.__version__ + "\n-r other.txt\n")
     monkeypatch.setattr(catalog, "POCKET_MODELS", tmp_path / "models")
     monkeypatch.setattr(health, "REQUIREMENTS", tmp_path / "requirements.txt")
-    monkeypatch.setattr(health, "ASK_TORCH", "print('none')")
+    monkeypatch.setattr(health, "ASK_TORCH", answering())
+    monkeypatch.setattr(devices, "available", lambda: [devices.Device("cpu", "Processor", 8 * 10**9, 4 * 10**9)])
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(health, "LEAST_FREE_MEMORY_GB", 0)
     monkeypatch.setattr(health, "LEAST_FREE_DISK_GB", 0)
     return tmp_path
+
+
+def answering(*gpus: str, bitsandbytes: str = "1.0 (cpu)") -> str:
+    """A program that answers as PyTorch's would."""
+    facts = {"gpus": [{"name": name, "bf16": True} for name in gpus], "mps": False, "bitsandbytes": bitsandbytes}
+    return f"print({json.dumps(facts)!r})"
 
 
 def found(checks: list[Check], name: str) -> Check:
@@ -459,7 +466,7 @@ def test_missing_model_files_fail_with_a_remedy(run: Run, outputs: Path, healthy
     (healthy / "models" / "pocket-1m" / "model.safetensors").unlink()
     result = run("doctor", "--outputs", outputs)
     assert result.code == 1
-    assert "fail  pocket-1m: without model.safetensors" in result.out
+    assert "fail  pocket-1m: The folder" in result.out and "has no weights: it needs model.safetensors" in result.out
     assert "python -m playground pretrain pocket-1m" in result.out
 
 
@@ -477,8 +484,8 @@ def test_packages_are_compared_with_the_pins(outputs: Path, healthy: Path) -> No
 @pytest.mark.parametrize(
     ("code", "level", "words"),
     [
-        ("print('NVIDIA H200, NVIDIA H200')", "ok", "NVIDIA H200, NVIDIA H200"),
-        ("print('none')", "ok", "none; training runs on the CPU"),
+        (answering("NVIDIA H200", "NVIDIA H200"), "ok", "NVIDIA H200 (bf16), NVIDIA H200 (bf16)"),
+        (answering(), "ok", "none; training runs on the CPU"),
         ("raise ImportError('no torch')", "fail", "ImportError: no torch"),
     ],
 )
@@ -488,6 +495,30 @@ def test_torch_is_asked_in_a_process_of_its_own(
     monkeypatch.setattr(health, "ASK_TORCH", code)
     check = found(health.examine(outputs), "gpu")
     assert check.level == level and words in check.found
+
+
+def test_devices_the_hub_and_its_token_are_told_and_the_token_never_is(
+    run: Run, outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blobs = hub_cache(healthy / "cache", "someone/tiny").parents[1] / "blobs"
+    (blobs / "x").write_bytes(bytes(2 * 10**6))
+    monkeypatch.setenv("HF_TOKEN", "hf_verysecret")
+    result = run("doctor", "--outputs", outputs)
+    for line in (
+        "ok    cpu: Processor, 4.0 of 8.0 GB free",
+        "ok    bitsandbytes backends: 1.0 (cpu)",
+        f"ok    hub cache: {healthy / 'cache'}, 1 model, 0.0 GB",
+        "ok    hub token: there is one",
+        "ok    hub network: HF_HUB_OFFLINE is set",
+    ):
+        assert line in result.out
+    assert "verysecret" not in result.out + result.err
+    monkeypatch.setattr(health, "ASK_TORCH", answering(bitsandbytes="does not start: ImportError"))
+    gpu = devices.Device("cuda:0", "NVIDIA T4", 16 * 10**9, 15 * 10**9)
+    monkeypatch.setattr(devices, "available", lambda: [gpu])
+    checks = health.examine(outputs)
+    assert found(checks, "bitsandbytes backends").level == "warn"
+    assert found(checks, "gpu").level == "warn" and "PyTorch sees fewer" in found(checks, "gpu").found
 
 
 def test_little_memory_and_disk_are_warned_about(outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -606,3 +637,13 @@ def test_the_readme_preset_files_are_what_train_accepts() -> None:
         if not catalog.is_hub_id(config.model.source):
             checks.check(config)
     assert os.environ["HF_HUB_OFFLINE"] == "1"
+
+
+def test_the_estimate_says_what_a_run_needs_before_anything_is_downloaded(run: Run) -> None:
+    told = run("estimate", "gpt2")
+    assert told.code == 0 and "To download first: openai-community/gpt2, 548 MB, licence MIT." in told.out
+    assert all(role in told.out for role in ("policy", "reference", "rollout", "libraries"))
+    found = json.loads(run("estimate", "kinder-reviews", "--set", "ppo.batch_size=32", "--json").out)
+    assert found["verdict"] in ("fits", "tight", "does not fit") and found["download"] is None
+    unknown = run("estimate", "gpt2", "--set", "model.source=someone/unknown")
+    assert unknown.code == 2 and "someone/unknown is not on this machine" in unknown.err

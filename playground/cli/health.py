@@ -27,6 +27,18 @@ LEAST_FREE_DISK_GB = 1.0
 LEAST_FREE_MEMORY_GB = 1.5
 TORCH_TIMEOUT_SECONDS = 120
 REQUIREMENTS = catalog.PROJECT / "requirements.txt"
+ASK_TORCH = """
+import json, torch
+gpus = [{"name": torch.cuda.get_device_name(i), "bf16": torch.cuda.is_bf16_supported(including_emulation=False)}
+        for i in range(torch.cuda.device_count())]
+try:
+    import bitsandbytes
+    backends = sorted(getattr(bitsandbytes, "supported_torch_devices", None) or [])
+    bnb = f"{bitsandbytes.__version__} ({', '.join(backends)})"
+except Exception as error:
+    bnb = f"does not start: {type(error).__name__}"
+print(json.dumps({"gpus": gpus, "mps": torch.backends.mps.is_available(), "bitsandbytes": bnb}))
+"""
 
 
 class Check(NamedTuple):
@@ -92,7 +104,7 @@ def _devices() -> list[Check]:
     ]
     try:
         answer = subprocess.run(
-            [sys.executable, "-c", devices.ASK_TORCH], capture_output=True, text=True, timeout=TORCH_TIMEOUT_SECONDS
+            [sys.executable, "-c", ASK_TORCH], capture_output=True, text=True, timeout=TORCH_TIMEOUT_SECONDS
         )
     except subprocess.TimeoutExpired:
         return [
@@ -109,9 +121,7 @@ def _devices() -> list[Check]:
     seen = len([check for check in checks if check.name.startswith("cuda")])
     if seen > len(found["gpus"]):
         remedy = "Install the PyTorch build for this GPU: pytorch.org tells which one."
-        checks.append(
-            Check("gpu", "warn", f"there {'is' if seen == 1 else 'are'} {seen}, but PyTorch sees none", remedy)
-        )
+        checks.append(Check("gpu", "warn", f"{seen} in this machine, but PyTorch sees fewer", remedy))
     else:
         checks.append(Check("gpu", "ok", ", ".join(gpus) or "none; training runs on the CPU"))
     works = "does not start" not in found["bitsandbytes"]

@@ -132,18 +132,19 @@ def estimate(
         prompt_tokens or longest_prompt(config, found.chat_template, found.policy.context_length),
         config.sampling.max_new_tokens,
     )
-    peak = _peak(config, found, longest, place)
-    total = peak.size + memory.LIBRARY_BYTES[place.kind]
+    form = Form.of(config, place.kind == "cuda")
+    peak, libraries = _peak(config, found, longest, place), memory.library_bytes(form, place.kind)
+    total = peak.size + libraries
     verdict = verdict_of(total, place)
     return Estimate(
         device=place,
         rows=_rows(peak),
-        libraries=memory.LIBRARY_BYTES[place.kind],
+        libraries=libraries,
         moment=peak.moment,
         total=total,
         verdict=verdict,
         advice="" if verdict == "fits" else _advice(config, found, longest, place),
-        pace=pace(config, Form.of(config, place.kind == "cuda"), found.policy, longest, place),
+        pace=pace(config, form, found.policy, longest, place),
         lengths=longest,
         download=found.download,
     )
@@ -159,7 +160,7 @@ def advice(config: RunConfig, outputs: Path | None = None) -> str:
         place = devices.chosen(config.device) or devices.available()[0]
         longest = Lengths(longest_prompt(config, found.chat_template, found.policy.context_length),
                           config.sampling.max_new_tokens)  # fmt: skip
-        needed = _peak(config, found, longest, place).size + memory.LIBRARY_BYTES[place.kind]
+        needed = _needed(config, found, longest, place)
         room = min(float(place.free_bytes), needed)
         return _advice(config, found, longest, Device(place.name, place.label, place.total_bytes, int(room)))
     except (ModelNotFound, InvalidConfig):
@@ -242,7 +243,13 @@ def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Do
 def _peak(config: RunConfig, found: Measures, longest: Lengths, device: Device) -> memory.Peak:
     form = Form.of(config, device.kind == "cuda")
     held = list(memory.lasting(config, form, found.policy, found.scorers))
-    return memory.peak(held, memory.moments(config, form, found.policy, longest, found.scorers), device.kind == "cpu")
+    moments = memory.moments(config, form, found.policy, longest, found.scorers)
+    return memory.peak(held, moments, memory.heap_limit(found.policy, device.kind))
+
+
+def _needed(config: RunConfig, found: Measures, longest: Lengths, device: Device) -> float:
+    libraries = memory.library_bytes(Form.of(config, device.kind == "cuda"), device.kind)
+    return _peak(config, found, longest, device).size + libraries
 
 
 def _rows(peak: memory.Peak) -> tuple[Row, ...]:
@@ -260,7 +267,7 @@ def _advice(config: RunConfig, found: Measures, longest: Lengths, device: Device
     """The mildest single change with which the run fits, tried out in the estimate; else the best that there is."""
 
     def needs(changed: RunConfig) -> float:
-        return _peak(changed, found, longest, device).size + memory.LIBRARY_BYTES[device.kind]
+        return _needed(changed, found, longest, device)
 
     now, best = needs(config), (float("inf"), "")
     for sentence, changed in changes(config):
@@ -271,7 +278,7 @@ def _advice(config: RunConfig, found: Measures, longest: Lengths, device: Device
             best = (size, sentence)
     smaller = "choose a smaller model"
     if best[0] >= now * 0.95:
-        return f"No setting makes this model fit: {smaller}."
+        return f"No setting makes this run need much less: free some memory, or {smaller}."
     fits = (
         "may just fit" if best[0] <= device.free_bytes else f"is not enough by itself: {smaller}, or free some memory"
     )

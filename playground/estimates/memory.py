@@ -17,12 +17,12 @@ from playground.model_files import Architecture
 Role = Literal["policy", "value", "reference", "reward", "rollout"]
 Kind = Literal["weights", "gradients", "optimizer", "activations", "logits", "KV cache", "features"]
 
-LIBRARY_BYTES = {"cpu": 375_000_000, "cuda": 600_000_000, "mps": 400_000_000}  # imports; on a GPU its context
-HEAP_LIMIT = 8 * 2**20  # freed blocks below this stay with the process; a larger one seldom finds room among them
+LIBRARY_BYTES = {"cpu": 385_000_000, "cuda": 600_000_000, "mps": 400_000_000}  # imports; on a GPU its context
+HEAP_LIMITS = (32 * 2**20, 2**19)  # of a small and of a larger model: smaller blocks stay with the process when freed
 SCALE_SAMPLES = 256  # training.session: completions of the reference that fix the scale of the score, written at
 SMALL_MODEL = 10_000_000  # once by a model of fewer parameters than this, and a batch at a time by a larger one
-GROWING = 0.5  # the holes, for each byte of a KV cache on that heap, that its growth by a token at a time leaves behind
-MMAP_BLOCK = 32 * 2**20  # glibc takes blocks from here on straight from the system, and gives them back
+HOLES = 0.5  # for each byte of a KV cache on that heap: what its growth by a token at a time leaves behind
+PEFT_BYTES, BITSANDBYTES_BYTES = 50_000_000, 30_000_000  # imported where they are needed
 QUANTIZED_BYTES = {"int8": 1.0, "nf4": 0.516}  # a weight, with its share of the scales (nf4: doubly quantized)
 FULL, ADAM, LORA_BYTES = 4, 8, 4  # bytes of a trained weight; of its two moments; of a weight of LoRA
 FP32 = 4
@@ -132,6 +132,12 @@ def lora_parameters(model: Architecture, rank: int, targets: Sequence[str] | Non
         sizes["qkv"] = hidden + queries + 2 * keys
     named = [size for name, size in sizes.items() if targets and any(target.endswith(name) for target in targets)]
     return rank * model.layers * sum(named or sizes.values())
+
+
+def library_bytes(form: Form, device_kind: str) -> int:
+    """What is there before any model is: the imports, and on a GPU its context."""
+    needed = PEFT_BYTES * form.lora + BITSANDBYTES_BYTES * (form.quantization != "none")
+    return LIBRARY_BYTES[device_kind] + (needed if device_kind == "cpu" else 0)
 
 
 def weight_bytes(model: Architecture, each: float, quantization: str = "none") -> float:
@@ -288,21 +294,25 @@ class Peak(NamedTuple):
     size: float
 
 
-def peak(held: Sequence[Part], moments: Sequence[Moment], keeps_heap: bool) -> Peak:
+def heap_limit(model: Architecture, device_kind: str) -> int:
+    """See `peak`; as training.session sets it."""
+    return HEAP_LIMITS[model.parameters >= SMALL_MODEL] if device_kind == "cpu" else 0
+
+
+def peak(held: Sequence[Part], moments: Sequence[Moment], heap_limit: int) -> Peak:
     """The fullest of several moments. Those without gradients or moments of Adam come once, before all others.
 
     Args:
-        keeps_heap: True on a CPU, where blocks below `HEAP_LIMIT` stay with the process after they are freed, so that
-            the small blocks of one moment add to the large blocks of another.
+        heap_limit: blocks below this stay with the process after they are freed, so that the small blocks of one moment
+            add to the large blocks of another; 0 on a GPU, whose allocator reuses all.
     """
     weights = [part for part in held if part.kind == "weights"]
     alive = [[*[part for part in held if part.kind in moment.grown], *moment.parts] for moment in moments]
-    small = [sum(part.size for part in parts if part.block < HEAP_LIMIT) for parts in alive]
+    small = [sum(part.size for part in parts if part.block < heap_limit) for parts in alive]
     found = []
     for moment, parts, own in zip(moments, alive, small, strict=True):
         size = sum(part.size for part in [*weights, *parts])
-        if keeps_heap:
-            holes = sum(part.size for part in parts if part.kind == "KV cache" and part.block < MMAP_BLOCK)
-            size += GROWING * holes + (max(small) - own if moment.grown else 0.0)
+        growing = sum(part.size for part in parts if part.kind == "KV cache" and part.block < heap_limit)
+        size += HOLES * growing + (max(small) - own if heap_limit and moment.grown else 0.0)
         found.append(Peak(moment.name, [*weights, *parts], size))
     return max(found, key=lambda item: item.size)

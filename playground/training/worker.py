@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from playground import checks, estimates
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return 2
     writer = RunWriter(run, config.ppo.num_updates)
-    with lock, reported(writer):
+    with lock, reported(writer, memory_advice=lambda: estimates.advice(config, run.path.parent)):
         train(run, config, writer)
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
 
@@ -87,11 +87,16 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
 
 
 @contextlib.contextmanager
-def reported(writer: RunWriter, stopped: str = "Stopped after update {}.") -> Iterator[None]:
+def reported(
+    writer: RunWriter,
+    stopped: str = "Stopped after update {}.",
+    memory_advice: Callable[[], str] = lambda: "Use smaller batches or a smaller model.",
+) -> Iterator[None]:
     """Every way a run can end -> a terminal state with a reason and a sentence that says what to do.
 
     Args:
         stopped: what is said of a run that was asked to stop; {} is the update it was at.
+        memory_advice: what to do when memory has run out.
     """
     try:
         yield
@@ -105,13 +110,13 @@ def reported(writer: RunWriter, stopped: str = "Stopped after update {}.") -> It
         writer.finish("failed", "invalid", str(error))
     except Exception as error:
         traceback.print_exc()
-        reason, message = _diagnosis(error, writer)
+        reason, message = _diagnosis(error, memory_advice)
         writer.finish("failed", reason, message)
 
 
-def _diagnosis(error: Exception, writer: RunWriter) -> tuple[str, str]:
+def _diagnosis(error: Exception, memory_advice: Callable[[], str]) -> tuple[str, str]:
     if _is_out_of_memory(error):
-        return "out_of_memory", f"Out of memory. {estimates.advice(writer.run.config(), writer.run.path.parent)}"
+        return "out_of_memory", f"Out of memory. {memory_advice()}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return "disk_full", "The disk is full. Free some space, or set checkpoint.every to 0, and start again."
     return "bug", f"Unexpected {type(error).__name__}: {error}. The whole story is in worker.log."

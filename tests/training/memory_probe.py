@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from playground.runs.launcher import torch_environment
 from tests.support import PROJECT
 
 MODEL, PROMPTS = "model", "prompts.txt"
@@ -27,7 +28,7 @@ def measure(folder: Path, shape: dict[str, Any] | None, config: dict[str, Any]) 
     for stage in ["make", "train"] if shape else ["train"]:
         answer = subprocess.run(
             [sys.executable, "-m", "tests.training.memory_probe", stage, str(folder)], cwd=PROJECT,
-            capture_output=True, text=True, timeout=300,
+            capture_output=True, text=True, timeout=300, env=torch_environment(),
         )  # fmt: skip
         assert answer.returncode == 0, answer.stderr[-3000:]
     before, peak = json.loads(answer.stdout.splitlines()[-1])

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from playground import catalog
 from playground.config_io import from_dict
 from playground.errors import RunBusy, ServiceUnavailable
 from playground.runs import control, launcher
 from playground.runs.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.runs.writer import RunWriter
+from playground.training import worker
 from playground.training.session import Session
 
 DEADLINE_SECONDS = 120
@@ -259,3 +261,38 @@ def test_weights_that_are_not_finite_never_reach_the_disk(tmp_path):
     session.save()
     assert [folder.name for folder in run.checkpoints_path.iterdir()] == ["update-000000"]
     assert "not finite" in run.events()[-1].message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory."),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: you tried to"),
+    ],
+)
+def test_out_of_memory_ends_with_what_to_change(tmp_path, error, monkeypatch):
+    run = RunDirectory.create(tmp_path, catalog.preset("gpt2"), "r")
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(worker, "train", fail)
+    assert worker.main([str(run.path)]) == 1
+    assert run.status().reason == "out_of_memory"
+    assert run.status().message.startswith("Out of memory. ") and "Train with LoRA" in run.status().message
+
+
+def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_stopped(tmp_path, monkeypatch):
+    run = RunDirectory.create(tmp_path, config(), "r")
+    phases = []
+
+    def fetch(made, outputs, progress):
+        progress("downloading someone/tiny: 1 of 2 MB")
+        phases.append(run.status().phase)
+        run.request_stop()
+        progress("downloading someone/tiny: 2 of 2 MB")
+
+    monkeypatch.setattr(worker.catalog, "fetch", fetch)
+    assert worker.main([str(run.path)]) == 3
+    assert phases == ["downloading someone/tiny: 1 of 2 MB"] and run.status().state == "stopped"

@@ -455,3 +455,15 @@ def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site,
     expect(page.locator(".overlay-engines dt")).to_have_text("No gradient clipping")
     expect(page.locator(".overlay-engines dd")).to_have_text(HOSTILE)
     assert page.evaluate("window.hacked") is None
+
+
+def test_what_a_run_needs_is_told_near_start_and_follows_the_form(site, make_page):
+    page = visit(make_page(), site)
+    needs = page.locator("#needs")
+    expect(needs.locator("summary")).to_contain_text("Fits")
+    needs.locator("summary").click()
+    expect(needs.locator("dt")).to_contain_text(["Policy", "Value head", "Reference", "Rollout"])
+    page.locator("#field-model-source input").click()
+    page.get_by_role("option", name="TinyLlama").click()
+    expect(needs).to_contain_text("Downloads TinyLlama/TinyLlama-1.1B-Chat-v1.0 first: 2,200 MB, licence Apache-2.0")
+    expect(page.locator("#notes")).to_contain_text("HF_HUB_OFFLINE forbids to download it")

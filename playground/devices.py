@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import os
 import platform
 import shutil
 import subprocess
@@ -57,6 +58,11 @@ def chosen(name: str) -> Device | None:
         return devices[0]
     wanted = "cuda:0" if name == "cuda" else name
     return next((device for device in devices if device.name == wanted), None)
+
+
+def available_cores() -> int:
+    """Processor cores that this process may use; in a container often fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.lru_cache(maxsize=2)

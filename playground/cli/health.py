@@ -17,10 +17,10 @@ from typing import Literal, NamedTuple
 import psutil
 
 from playground import catalog, devices, hub
+from playground.devices import available_cores
 from playground.errors import ModelNotFound, OutputsNotWritable
 from playground.runs import history
 from playground.runs.directory import make_outputs
-from playground.runs.launcher import available_cores
 
 GB = 1e9
 LEAST_FREE_DISK_GB = 1.0

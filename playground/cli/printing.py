@@ -42,7 +42,9 @@ def print_json(value: Any) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them: 42 s, 3 min 5 s, 2 h 10 min."""
+    """Seconds as a person says them: 0.4 s, 42 s, 3 min 5 s, 2 h 10 min."""
+    if 0 < seconds < 2:
+        return f"{seconds:.1f} s"
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"

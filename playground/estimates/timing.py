@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from playground.config import RunConfig
-from playground.devices import Device
-from playground.estimates.memory import SCALE_SAMPLES, Form, Lengths
+from playground.devices import Device, available_cores
+from playground.estimates.memory import SCALE_SAMPLES, SMALL_MODEL, Form, Lengths
 from playground.model_files import Architecture
 
 LAYER_SECONDS = {"cpu": 6e-4, "cuda": 8e-4, "mps": 1e-3}  # fixed cost of one layer in one call of a model
@@ -25,7 +25,8 @@ GPU_OPERATIONS = {  # multiplications and additions a second, 16 bits, that larg
 OTHER_GPU = 2e13
 REACHED = 0.4  # of what large products reach, the share that a transformer of small matrices does
 FASTEST, SLOWEST = 0.35, 2.5  # the range: completions may end early, and a busy machine is much slower
-PRODUCT_SIZE, PRODUCTS = 384, 6
+PRODUCT_SIZE, PRODUCTS, TRIES = 64, 400, 6  # so small that one core makes each by itself, whatever else is busy
+LARGE_PRODUCTS = 2.4  # how much faster a core is with large products, measured
 _best_seconds = float("inf")
 
 
@@ -40,7 +41,7 @@ class Pace(NamedTuple):
 
 def pace(config: RunConfig, form: Form, model: Architecture, lengths: Lengths, device: Device) -> Pace:
     """How long one update and the run take."""
-    rate = operations_per_second(device) * REACHED
+    rate = operations_per_second(device, model.parameters) * REACHED
     layer = LAYER_SECONDS[device.kind] * model.layers
     work, calls = _update(config, form, model, lengths)
     looks, look_calls = _look(config, model, lengths)
@@ -77,20 +78,22 @@ def _sampling(model: Architecture, rows: int, lengths: Lengths) -> float:
     return 2.0 * rows * (model.linear_parameters * lengths.both + head)
 
 
-def operations_per_second(device: Device) -> float:
-    """Of large matrix products: measured once on a CPU, from a table for a GPU."""
+def operations_per_second(device: Device, parameters: int) -> float:
+    """Of large matrix products: on a CPU measured on one core, times those that a model of this size is given; from a
+    table for a GPU."""
     if device.kind == "cpu":
-        return _measured()
+        cores = available_cores()
+        return _measured() * (max(1, cores - 1) if parameters < SMALL_MODEL else cores)
     known = [rate for name, rate in GPU_OPERATIONS.items() if name in device.label]
     return max(known) if known else OTHER_GPU
 
 
 def _measured() -> float:
-    """The best of all products of this process so far, and of a few more now, which take a few milliseconds."""
+    """Of one core: the best of all tries of this process so far, and of a few more now, which take some 20 ms."""
     global _best_seconds
-    left = np.ones((PRODUCT_SIZE, PRODUCT_SIZE), dtype=np.float32)
-    for _ in range(PRODUCTS):
+    left = np.ones((PRODUCTS, PRODUCT_SIZE, PRODUCT_SIZE), dtype=np.float32)
+    for _ in range(TRIES):
         started = time.perf_counter()
         left @ left
         _best_seconds = min(_best_seconds, time.perf_counter() - started)
-    return 2.0 * PRODUCT_SIZE**3 / _best_seconds
+    return 2.0 * PRODUCTS * PRODUCT_SIZE**3 / _best_seconds * LARGE_PRODUCTS

@@ -86,11 +86,6 @@ def take_lock(run: RunDirectory) -> IO[bytes] | None:
         return None
 
 
-def available_cores() -> int:
-    """Processor cores that this process may use; in a container often fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def torch_environment() -> dict[str, str]:
     """The environment of a process that computes.
 

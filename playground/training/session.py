@@ -15,11 +15,12 @@ import torch
 
 from playground import catalog
 from playground.config import RewardConfig, RunConfig
+from playground.devices import available_cores
 from playground.errors import ModelNotFound, RewardFailed
+from playground.estimates.memory import SCALE_SAMPLES, SMALL_MODEL
 from playground.rewards import rules
 from playground.rewards.mixture import Mixture
 from playground.runs.directory import RunDirectory
-from playground.runs.launcher import available_cores
 from playground.runs.records import Evaluation, Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
@@ -31,10 +32,8 @@ from playground.training.trainer import PPOTrainer
 if TYPE_CHECKING:
     from playground.training.trl_engine import TRLTrainer
 
-SMALL_MODEL = 10_000_000  # parameters
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 KEPT_BLOCK_BYTES = 2**19
-SCALE_SAMPLES = 256  # completions of the reference that fix the scale of the score
 
 
 class Session:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from playground.runs.launcher import available_cores
+from playground.devices import available_cores
 
 NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 

@@ -7,17 +7,16 @@ ships with the playground, a local folder, or an id of the hub, which a run down
 from __future__ import annotations
 
 import difflib
-import functools
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import config_io, engines, hub, model_files, preferences, tables
-from playground.config import RUN_ID, ModelReward, PromptsConfig, RewardTrainingConfig, RunConfig
+from playground import config_io, hub, model_files
+from playground.config import RUN_ID, RunConfig
 from playground.curated import CURATED
-from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, PairsUnusable, Problem
+from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.model_files import ModelFiles, Use
 from playground.pocket import annotators
 
@@ -242,154 +241,6 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
     if not known:
         raise ModelNotFound(f"There is no reward model `{source[:80]}`, and none was trained here yet. {ways}")
     raise ModelNotFound(f"{unknown('reward model', source, known)} {ways}")
-
-
-class Need(NamedTuple):
-    """One model that a run needs: the field that names it, what it is for, how its folder is found, its reward."""
-
-    field: str
-    source: str
-    revision: str | None
-    use: Use
-    folder: Callable[[], Path]
-    reward: ModelReward | None = None
-
-
-def needs(config: RunConfig, outputs: Path | None = None) -> list[Need]:
-    """Every model that a configuration names: policy, reference, learned rewards and judges."""
-    model, reference = config.model, config.reference.source
-    found = [
-        Need("model.source", model.source, model.revision, "policy", lambda: model_folder(model.source, model.revision))
-    ]
-    if reference != START:
-        found.append(Need("reference.source", reference, None, "policy", lambda: reference_folder(reference, outputs)))
-    for field, specs in (("rewards", config.rewards), ("judges", config.judges)):
-        for number, spec in enumerate(specs):
-            if isinstance(spec, ModelReward):
-                find = functools.partial(reward_model_folder, spec.source, spec.revision, outputs)
-                found.append(Need(f"{field}.{number}.source", spec.source, spec.revision, "reward", find, spec))
-    return found
-
-
-def fetch(config: RunConfig, outputs: Path | None, progress: Callable[[str], None] = lambda text: None) -> None:
-    """Download the models of the hub that a run needs and that are not here yet; for the worker.
-
-    Args:
-        progress: see `hub.snapshot`; may raise to break off.
-
-    Raises:
-        ModelNotFound: if one cannot be had, or turns out to be one that cannot be loaded here.
-    """
-    for need in needs(config, outputs):
-        try:
-            need.folder()
-        except ModelNotHere:
-            hub.snapshot(need.source, need.revision, progress, need.use)
-            need.folder()
-
-
-def check(config: RunConfig, outputs: Path | None = None) -> None:
-    """What only the catalog and the disk can tell: do the named model, reference and prompt source exist?
-
-    Args:
-        outputs: where the runs are that a reference may name, and the reward models that were trained here.
-
-    Raises:
-        InvalidConfig: with every problem, each naming its field.
-    """
-    problems = []
-    for need in needs(config, outputs):
-        try:
-            need.folder()
-        except ModelNotHere as error:
-            if hub.offline():  # else the run downloads it
-                problems.append(Problem(need.field, str(error)))
-        except ModelNotFound as error:
-            problems.append(Problem(need.field, str(error)))
-    problem = prompts_problem(config.prompts)
-    problems += [problem] if problem else []
-    text = config.evaluation.text
-    if text not in (None, *HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
-        ways = f"Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, or nothing."
-        problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
-    if config.engine == "trl":
-        reason = engines.availability()
-        problems += [Problem("engine", reason)] if reason else engines.unsupported(config)
-    if problems:
-        raise InvalidConfig(problems)
-
-
-def located(config: RunConfig) -> RunConfig:
-    """The same configuration with whole paths where it names files here: a worker runs in a folder of its own."""
-    paths = {
-        source: os.path.abspath(os.path.expanduser(source)) for source in (config.model.source, config.prompts.source)
-    }
-    known = [item.name for item in (*MODELS, *PROMPT_SETS)]
-    here = {source: path for source, path in paths.items() if source not in known and os.path.exists(path)}
-    changes = {
-        name: part.model_copy(update={"source": here[part.source]})
-        for name, part in (("model", config.model), ("prompts", config.prompts))
-        if part.source in here
-    }
-    return config.model_copy(update=changes) if changes else config
-
-
-def prompts_problem(prompts: PromptsConfig) -> Problem | None:
-    """Why a prompt source cannot be there, as far as names and the disk tell; nothing is read. None if it may be."""
-    source, known = prompts.source, [item.name for item in PROMPT_SETS]
-    if source in known:
-        return None
-    if source == TYPED:
-        few = len({text.strip() for text in prompts.typed} - {""}) < 2
-        return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
-    path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
-    if tables.kind_of(source):
-        if os.path.isdir(path):
-            return Problem("prompts.source", f"{source} is a folder. Name a file in it.")
-        if not os.path.isfile(path):
-            return Problem("prompts.source", f"There is no file {source}.")
-        if os.path.getsize(path) > tables.MAX_FILE_BYTES:
-            limit = f"{tables.MAX_FILE_BYTES // 1_000_000} MB"
-            return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
-        return None
-    if os.path.isdir(path) or (hub.repository(source) and not source.startswith("pocket/")):
-        return None
-    kinds = ", ".join(tables.KINDS)
-    return Problem(
-        "prompts.source",
-        f"{unknown('prompt set', source, known)} Or give a file ({kinds}), the id of a dataset as owner/name, its "
-        "folder, or `typed`.",
-    )
-
-
-def check_reward_training(config: RewardTrainingConfig) -> None:
-    """What can be seen before a reward model is trained: is the base there, do the pairs exist and begin as pairs?
-
-    Raises:
-        InvalidConfig: with every problem, each naming its field.
-    """
-    problems = []
-    for field, name in (("base", config.base), ("pairs.writer", config.pairs.writer)):
-        try:
-            if name is not None:
-                use: Use = "reward" if field == "base" else "policy"
-                model_folder(name, config.revision if field == "base" else None, use)
-        except ModelNotFound as error:
-            problems.append(Problem(field, str(error)))
-    source, known = config.pairs.source, [item.name for item in ANNOTATORS]
-    if preferences.is_file_name(source):
-        try:
-            preferences.check_file(source)
-        except PairsUnusable as error:
-            problems.append(Problem("pairs.source", str(error).removeprefix("pairs.source: ")))
-    elif source not in known and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
-        ways = "A .jsonl, .jsonl.gz or .csv file or the id of a dataset (owner/name) works too."
-        problems.append(Problem("pairs.source", f"{unknown('annotator', source, known)} {ways}"))
-    prompts, sets = config.pairs.prompts, [item.name for item in PROMPT_SETS]
-    if prompts and prompts not in sets:
-        problems.append(Problem("pairs.prompts", unknown("prompt set", prompts, sets)))
-    if problems:
-        raise InvalidConfig(problems)
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

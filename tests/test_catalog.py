@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from playground import catalog, config_io
+from playground import catalog, checks, config_io
 from playground.config import REWARD_CLASSES, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound
 from tests.model_folders import hub_cache, model_folder, write_json
@@ -32,7 +32,7 @@ def test_the_presets_come_in_teaching_order() -> None:
 def test_every_preset_is_complete(name: str) -> None:
     config = catalog.preset(name)
     if not catalog.is_hub_id(config.model.source):  # one that needs the hub is checked by a dry run of its own
-        catalog.check(config)
+        checks.check(config)
     assert config.name == name
     assert config.about.title and config.about.story and config.about.expect
 
@@ -78,7 +78,7 @@ def test_an_unknown_preset_is_refused_with_a_suggestion(name: str, message: str)
 def test_a_local_model_folder_is_used_as_it_is(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "mine")
     assert catalog.model_folder(str(folder)) == folder
-    catalog.check(config_with(model={"source": str(folder)}))
+    checks.check(config_with(model={"source": str(folder)}))
 
 
 def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_model_of_the_hub_is_found_in_its_cache(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     folder = model_folder(hub_cache(tmp_path, "someone/tiny"))
     assert catalog.model_folder("someone/tiny") == folder
-    catalog.check(config_with(model={"source": "someone/tiny"}))
+    checks.check(config_with(model={"source": "someone/tiny"}))
 
 
 def test_a_model_that_must_be_downloaded_is_refused_only_where_that_is_forbidden(
@@ -111,13 +111,13 @@ def test_a_model_that_must_be_downloaded_is_refused_only_where_that_is_forbidden
         rewards=[{"kind": "model", "source": "someone/scorer"}],
     )  # fmt: skip
     with pytest.raises(InvalidConfig, match="HF_HUB_OFFLINE forbids to download it") as caught:
-        catalog.check(config)
+        checks.check(config)
     assert [problem.field for problem in caught.value.problems] == [
         "model.source", "reference.source", "rewards.0.source",
     ]  # fmt: skip
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.delenv("TRANSFORMERS_OFFLINE")
-    catalog.check(config)
+    checks.check(config)
 
 
 def test_what_a_run_needs_and_is_not_here_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,9 +132,9 @@ def test_what_a_run_needs_and_is_not_here_is_fetched(tmp_path: Path, monkeypatch
     config = config_with(
         model={"source": "someone/tiny", "revision": "v1"}, judges=[{"kind": "model", "source": "someone/judge"}]
     )
-    catalog.fetch(config, None)
-    catalog.fetch(config, None)
-    catalog.fetch(config_with(), None)
+    checks.fetch(checks.needs(config))
+    checks.fetch(checks.needs(config))
+    checks.fetch(checks.needs(config_with()))
     assert asked == [("someone/tiny", "v1", "policy"), ("someone/judge", None, "reward")]
 
 
@@ -146,7 +146,7 @@ def test_the_presets_of_suggested_models_are_complete_and_named_by_their_model()
         assert (config.name, config.model.source) == (model.preset, model.name)
         assert config.about.title and config.about.story and config.about.expect
         assert (config.prompts.template == "chat") == model.chat_template
-        assert catalog.prompts_problem(config.prompts) is None
+        assert checks.prompts_problem(config.prompts) is None
         assert len(set(config.prompts.typed)) >= 2 * config.evaluation.num_prompts  # so that some are held out
         assert (config.model.adapter.kind == "lora") == (model.architecture.parameters > 130_000_000)
 
@@ -165,7 +165,7 @@ def test_a_near_miss_of_a_model_gets_a_suggestion() -> None:
 def test_check_lists_model_and_prompts_together() -> None:
     config = config_with(model={"source": "poket-2m"}, prompts={"source": "pocket/review"})
     with pytest.raises(InvalidConfig) as caught:
-        catalog.check(config)
+        checks.check(config)
     assert [problem.field for problem in caught.value.problems] == ["model.source", "prompts.source"]
     assert "Did you mean `pocket/reviews`?" in caught.value.problems[1].message
 
@@ -173,31 +173,31 @@ def test_check_lists_model_and_prompts_together() -> None:
 @pytest.mark.parametrize("source", ["none.txt", "x" * 290 + ".csv", "~nobody-of-that-name/x.jsonl"])
 def test_a_prompt_file_must_exist(source: str) -> None:
     with pytest.raises(InvalidConfig, match="There is no file"):
-        catalog.check(config_with(prompts={"source": source}))
+        checks.check(config_with(prompts={"source": source}))
 
 
 def test_a_prompt_file_that_exists_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
-    catalog.check(config_with(prompts={"source": str(tmp_path / "mine.txt")}))
+    checks.check(config_with(prompts={"source": str(tmp_path / "mine.txt")}))
 
 
 def test_files_that_a_configuration_names_get_whole_paths_and_names_stay(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.txt").write_text("a\nb\n")
     config = config_io.from_dict({"rewards": [{"kind": "length"}], "prompts": {"source": "mine.txt"}})
-    assert catalog.located(config).prompts.source == str(tmp_path / "mine.txt")
-    assert catalog.located(config).model == config.model
+    assert checks.located(config).prompts.source == str(tmp_path / "mine.txt")
+    assert checks.located(config).model == config.model
     (tmp_path / "pocket-2m").mkdir()
     (tmp_path / "pocket").mkdir()
     shipped = config_io.from_dict({"rewards": [{"kind": "length"}]})
-    assert catalog.located(shipped) is shipped
+    assert checks.located(shipped) == shipped
 
 
 @pytest.mark.parametrize("typed", [[], ["one"], ["one", " one "], ["one", "  "]])
 def test_too_few_typed_prompts_are_said_beside_their_field(typed):
     config = config_io.from_dict({"rewards": [{"kind": "length"}], "prompts": {"source": "typed", "typed": typed}})
     with pytest.raises(InvalidConfig) as caught:
-        catalog.check(config)
+        checks.check(config)
     assert [problem.field for problem in caught.value.problems] == ["prompts.typed"]
 
 
@@ -247,14 +247,14 @@ def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path: Path
     bad = {"kind": "model", "source": source}
     config = config_with(rewards=[{"kind": "length"}, bad], judges=[bad])
     with pytest.raises(InvalidConfig) as caught:
-        catalog.check(config, tmp_path)
+        checks.check(config, tmp_path)
     assert [problem.field for problem in caught.value.problems] == ["rewards.1.source", "judges.0.source"]
     assert message in str(caught.value)
 
 
 def test_where_nothing_was_trained_yet_the_refusal_says_how(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfig, match=r"none was trained here yet.*`reward-train`"):
-        catalog.check(config_with(rewards=[{"kind": "model", "source": "kindness"}]), tmp_path)
+        checks.check(config_with(rewards=[{"kind": "model", "source": "kindness"}]), tmp_path)
 
 
 def test_learned_rewards_from_here_a_folder_or_the_hub_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,4 +263,4 @@ def test_learned_rewards_from_here_a_folder_or_the_hub_pass(tmp_path: Path, monk
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     model_folder(hub_cache(tmp_path / "cache", "someone/scorer"), model_type="deberta-v2")
     sources = ["kindness", str(other), "someone/scorer"]
-    catalog.check(config_with(rewards=[{"kind": "model", "source": source} for source in sources]), tmp_path)
+    checks.check(config_with(rewards=[{"kind": "model", "source": source} for source in sources]), tmp_path)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from playground import __version__, catalog, cli, config_io, devices
+from playground import __version__, catalog, checks, cli, config_io, devices
 from playground.cli import health, printing
 from playground.cli.health import Check
 from playground.errors import ServiceUnavailable
@@ -635,7 +635,7 @@ def test_the_readme_preset_files_are_what_train_accepts() -> None:
     for name in catalog.preset_names():
         config = config_io.load(catalog.preset_path(name))
         if not catalog.is_hub_id(config.model.source):
-            catalog.check(config)
+            checks.check(config)
     assert os.environ["HF_HUB_OFFLINE"] == "1"
 
 

@@ -34,7 +34,7 @@ def written(folder: Path, data: list[dict[str, Any]], name: str = "pairs.jsonl")
             table.writerows(data)
     else:
         raw = "\n".join(json.dumps(item) for item in data).encode()
-        path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+        path.write_bytes(gzip.compress(raw, mtime=0) if name.endswith(".gz") else raw)
     return str(path)
 
 
@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, data: list[d
         ("a.jsonl", b"[1]\n", "Line 1 of a.jsonl is not a JSON object"),
         ("a.jsonl", b"\n \n", "a.jsonl is empty"),
         ("a.jsonl.gz", b"not packed", "a.jsonl.gz is not a whole gzip file"),
-        ("a.jsonl.gz", gzip.compress(b"{}\n" * 5000)[:40], "a.jsonl.gz is not a whole gzip file"),
+        ("a.jsonl.gz", gzip.compress(b"{}\n" * 5000, mtime=0)[:40], "a.jsonl.gz is not a whole gzip file"),
         ("a.parquet", b"x", "a.parquet is none of .txt, .csv, .tsv, .jsonl"),
         ("a.csv", b"prompt,chosen,rejected\n", "a.csv has no rows"),
     ],

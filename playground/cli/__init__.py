@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from playground import __version__, catalog, config_io, estimates
+from playground import __version__, catalog, checks, config_io, estimates
 from playground.cli import following, health, outgoing, previewing, printing, reward_check, reward_models, scoring
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.errors import (
@@ -105,7 +105,7 @@ def train(
     configuration (every error is listed), 3 stopped.
     """
     config = config_io.load(catalog.preset_path(preset), set_)
-    catalog.check(config, outputs)
+    checks.check(config, outputs)
     run, process = launcher.start(config, outputs, run_id)
     display = following.display(json)
     status = following.follow(run, process, display)
@@ -253,10 +253,10 @@ def prompts(
 ) -> None:
     """Show what a run would read as its prompts: how many, how long, what is left out and why. Nothing is trained."""
     config = config_io.load(catalog.preset_path(preset), set_)
-    catalog.check(config, outputs)
+    checks.check(config, outputs)
     service = ModelService()
     try:
-        (preview,) = service.ask("prompts", {"config": catalog.located(config).model_dump(mode="json")})
+        (preview,) = service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")})
     except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone
         raise PromptsUnusable(str(error)) if str(error).startswith("prompts.") else error from None
     finally:

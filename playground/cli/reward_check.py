@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from playground import catalog, config_io
+from playground import catalog, checks, config_io
 from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs
 from playground.config import ModelReward, RunConfig
@@ -49,7 +49,7 @@ def reward_check(
     config = config_io.load(catalog.preset_path(preset), set_)
     if reward:
         config = config.model_copy(update={"rewards": (ModelReward(source=reward),), "judges": ()})
-    catalog.check(config, outputs)
+    checks.check(config, outputs)
     if not any(isinstance(spec, ModelReward) for spec in (*config.rewards, *config.judges)):
         raise InvalidConfig([Problem("rewards", f"{preset} has no reward of kind `model`. Name one with --reward.")])
     question = {

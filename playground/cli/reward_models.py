@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from playground import catalog, config_io
+from playground import catalog, checks, config_io
 from playground.cli import following, printing
 from playground.config import RewardTrainingConfig
 from playground.runs import reward_training
@@ -55,7 +55,7 @@ def reward_train(
     given = {"pairs.source": pairs, "base": base, "name": name}
     overrides = [f"{path}={value}" for path, value in given.items() if value is not None]
     config = config_io.overridden(data, [*overrides, *(set_ or [])], RewardTrainingConfig)
-    catalog.check_reward_training(config)
+    checks.check_reward_training(config)
     training, process = reward_training.start(config, outputs, replace)
     shown = following.display(json, _figures, "step")
     status = following.follow(training, process, shown, StepMetrics)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from playground import catalog, config_io
+from playground import catalog, checks, config_io
 from playground.cli import printing, terms, text
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, Problem
@@ -42,7 +42,7 @@ def score(
 ) -> None:
     """Score texts with the rewards of a configuration, term by term, before any training."""
     chosen = config_io.load(catalog.preset_path(config), set_)
-    catalog.check(chosen, outputs)
+    checks.check(chosen, outputs)
     _check(prompt, completion)
     weighed = trying.weigh(chosen.rewards, _asked(chosen, prompt, completion, samples, outputs))
     if json:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playground import catalog, config_io, curated, devices, hub
+from playground import catalog, checks, config_io, curated, devices, hub
 from playground.config import ModelReward, RunConfig
 from playground.devices import Device
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere
@@ -183,7 +183,7 @@ def measures(config: RunConfig, outputs: Path | None = None, *, ask_hub: bool = 
     policy: Architecture | None = None
     chat, download = False, None
     scorers = []
-    for need in catalog.needs(config, outputs):
+    for need in checks.needs(config, outputs):
         if need.field == "reference.source":
             continue  # of the same family as the policy, so of about its size
         try:
@@ -224,7 +224,7 @@ def _lines(path: Path) -> list[str]:
         return []
 
 
-def _from_afar(need: catalog.Need, ask_hub: bool) -> tuple[Architecture, bool, Download]:
+def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Download]:
     """A model of the hub that is not here: from the suggestions, or from the hub itself."""
     name = hub.repository(need.source) or need.source
     known = curated.BY_NAME.get(name)

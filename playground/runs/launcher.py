@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from playground import catalog
+from playground import checks
 from playground.config import RunConfig
 from playground.errors import RunBusy
 from playground.runs import used_models
@@ -43,7 +43,8 @@ def start(
         RunBusy: if another run in `outputs` is alive. RunExists, OutputsNotWritable, InvalidConfig: see
             `RunDirectory.reserve`.
     """
-    outputs, config = make_outputs(outputs), catalog.located(config)
+    outputs = make_outputs(outputs)
+    config = checks.located(config, outputs)
     with one_at_a_time(outputs):
         busy = living_run(outputs)
         if busy:

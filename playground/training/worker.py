@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from playground import catalog, estimates
+from playground import checks, estimates
 from playground.config import RunConfig
 from playground.errors import PlaygroundError, TrainingDiverged
 from playground.runs.directory import RunDirectory
@@ -56,7 +56,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
     Raises:
         StopRequested, PlaygroundError, and whatever the machine throws; `reported` turns each into a terminal state.
     """
-    catalog.check(config, run.path.parent)
+    checks.check(config, run.path.parent)
 
     def between() -> None:
         if run.stop_requested:
@@ -68,7 +68,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
             writer.set_status(phase=text)
 
     signal.signal(signal.SIGTERM, lambda *_: run.request_stop())
-    catalog.fetch(config, run.path.parent, tell_download)
+    checks.fetch(checks.needs(config, run.path.parent), tell_download)
     writer.set_status(phase="loading PyTorch")
     from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
-from playground import catalog, config_io, engines
+from playground import catalog, checks, config_io, engines
 from playground.config import RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
 from playground.ui import reward_form, uploads
@@ -226,7 +226,7 @@ def _missing_sources(
             parts = {**named, "prompts": {**named["prompts"], **typed}}
             changed = {part: getattr(base, part).model_copy(update=fields) for part, fields in parts.items()}
             sources = base.model_copy(update=changed)
-        catalog.check(sources, outputs)
+        checks.check(sources, outputs)
     except InvalidConfig as error:
         return [problem for problem in error.problems if problem.field not in known]
     return []

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from playground import catalog
+from playground import catalog, checks
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs.model_service import ModelService
@@ -131,7 +131,7 @@ def looked_at(read: Callable[[], RunConfig], service: ModelService) -> Iterator[
     name = form.in_words("prompts.source", config.prompts.source)
     yield {"state": "asking", "name": name, "at": at}
     try:
-        answers = list(service.ask("prompts", {"config": catalog.located(config).model_dump(mode="json")}))
+        answers = list(service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")}))
     except PlaygroundError as error:
         yield {"state": "error", "name": name, "message": in_words(str(error)), "at": at}
         return

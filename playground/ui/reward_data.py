@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from playground import catalog, config_io
+from playground import catalog, checks, config_io
 from playground.config import RewardTrainingConfig
 from playground.errors import InvalidConfig, PlaygroundError, RunExists
 from playground.runs import launcher, reward_training
@@ -110,7 +110,7 @@ def started(data: Any, outputs: Path, replace: bool) -> dict[str, Any]:
         (nested.setdefault(group, {}) if group else nested)[last] = None if value == "" and field != "name" else value
     try:
         config = config_io.validated(nested, RewardTrainingConfig)
-        catalog.check_reward_training(config)
+        checks.check_reward_training(config)
         training, _ = reward_training.start(config, outputs, replace)
     except InvalidConfig as error:
         return {"name": None, "exists": False, "problems": [item._asdict() for item in error.problems]}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from pydantic import ValidationError
 
-from playground import catalog, config_io, engines
+from playground import catalog, checks, config_io, engines
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
 from playground.runs import history, launcher
@@ -258,7 +258,7 @@ def from_text(yaml_text: str, chosen: Any, old_notes: Any, values: tuple[Any, ..
     """The form filled from YAML; with problems the form stays as it is and they are listed."""
     try:
         config = config_io.from_dict(config_io.parse_yaml(yaml_text))
-        catalog.check(config, outputs)
+        checks.check(config, outputs)
         base = base_of(chosen, outputs)
     except PlaygroundError as error:
         problems = error.problems if isinstance(error, InvalidConfig) else [Problem("", str(error))]
@@ -305,7 +305,7 @@ def started(
         if living is None:
             return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(0, None)
         just_now = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS
-        same = just_now and living.config() == catalog.located(config)
+        same = just_now and living.config() == checks.located(config, outputs)
         problems = [] if same else [Problem("", str(error))]  # a double click gets the run it has just started
         return _view(living.id), _notes(config, base, problems), _start_button(0, living)
     except PlaygroundError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from playground import catalog, config_io
+from playground import catalog, checks, config_io
 from playground.config import ModelReward, RewardTrainingConfig
 from playground.errors import InvalidConfig, RunBusy, RunExists, RunNotFound
 from playground.runs import launcher, reward_training
@@ -109,14 +109,14 @@ def test_what_can_be_seen_before_is_refused_before(tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text('{"text": "no pair"}', encoding="utf-8")
     data = {"base": "poket-1m", "pairs": {"source": str(tmp_path / "pairs.jsonl"), "prompts": "pocket/revews"}}
     with pytest.raises(InvalidConfig) as caught:
-        catalog.check_reward_training(config_io.validated(data, RewardTrainingConfig))
+        checks.check_reward_training(config_io.validated(data, RewardTrainingConfig))
     told = {problem.field: problem.message for problem in caught.value.problems}
     assert "Did you mean `pocket-1m`?" in told["base"]
     assert told["pairs.source"].startswith("row 1 of pairs.jsonl has no `chosen`")
     assert "Did you mean `pocket/reviews`?" in told["pairs.prompts"]
     with pytest.raises(InvalidConfig, match="There is no annotator `knid`"):
-        catalog.check_reward_training(config_io.validated({"pairs": {"source": "knid"}}, RewardTrainingConfig))
-    catalog.check_reward_training(RewardTrainingConfig())
+        checks.check_reward_training(config_io.validated({"pairs": {"source": "knid"}}, RewardTrainingConfig))
+    checks.check_reward_training(RewardTrainingConfig())
 
 
 def test_a_model_reward_names_a_trained_one(outputs: Path) -> None:

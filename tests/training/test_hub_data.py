@@ -9,7 +9,7 @@ import datasets
 import pandas
 import pytest
 
-from playground import catalog
+from playground import checks
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
 from playground.training import hub_data, prompts
@@ -165,4 +165,4 @@ def test_without_a_network_nothing_is_tried(monkeypatch):
     ],
 )
 def test_which_names_may_be_datasets(source, fits):
-    assert (catalog.prompts_problem(PromptsConfig(source=source)) is None) == fits
+    assert (checks.prompts_problem(PromptsConfig(source=source)) is None) == fits

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from playground import catalog, tables
+from playground import checks, tables
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
 from playground.training import prompts
@@ -45,9 +45,9 @@ ROWS = [{"prompt": text} for text in ("ab", "cd", "ef")]
         ("a.tsv", "id\tprompt\n1\tab\n2\tcd\n3\tef\n"),
         ("a.jsonl", lines_of(ROWS)),
         ("bom.jsonl", "\ufeff" + lines_of(ROWS)),
-        ("a.jsonl.gz", gzip.compress(lines_of(ROWS).encode())),
+        ("a.jsonl.gz", gzip.compress(lines_of(ROWS).encode(), mtime=0)),
         ("folder/train.jsonl", lines_of(ROWS)),
-        ("folder/data/train-00000.jsonl.gz", gzip.compress(lines_of(ROWS).encode())),
+        ("folder/data/train-00000.jsonl.gz", gzip.compress(lines_of(ROWS).encode(), mtime=0)),
     ],
 )
 def test_files_and_folders_of_every_form_give_the_same_prompts(tmp_path, name, content):
@@ -160,7 +160,7 @@ def test_what_is_no_dialogue_is_left_out(tmp_path, value):
 
 
 def big_gzip() -> bytes:
-    return gzip.compress(b"a" * (tables.MAX_FILE_BYTES + 10), 1)
+    return gzip.compress(b"a" * (tables.MAX_FILE_BYTES + 10), 1, mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def big_gzip() -> bytes:
         ("a.txt", "ab".encode("utf-16"), "it looks like UTF-16"),
         ("a.txt", b"a\0b\ncd\n", "it contains NUL bytes"),
         ("a.jsonl.gz", b"no gzip", "not a whole gzip file"),
-        ("a.jsonl.gz", gzip.compress(b"{}" * 900)[:30], "not a whole gzip file"),
+        ("a.jsonl.gz", gzip.compress(b"{}" * 900, mtime=0)[:30], "not a whole gzip file"),
         ("a.txt", "c" * 60 + "\nab\n" + "d" * 70, "prompts.source: a.txt has only one prompt that can be used, and a "
          "run needs at least 2. Of 3 rows of prompts, 2 are too long. The model has room for 50 tokens"),
     ],
@@ -198,7 +198,7 @@ def test_files_that_are_too_large_are_refused_before_they_are_read(tmp_path, mon
     path = tmp_path / "big.txt"
     with open(path, "wb") as file:
         file.truncate(1_000_000_000)
-    problem = catalog.prompts_problem(PromptsConfig(source=str(path)))
+    problem = checks.prompts_problem(PromptsConfig(source=str(path)))
     assert problem is not None and problem.field == "prompts.source" and "more than 100 MB" in problem.message
     monkeypatch.setattr(tables.Path, "read_bytes", lambda self: pytest.fail("it was read"))
     with pytest.raises(PromptsUnusable, match="more than 100 MB"):
@@ -219,7 +219,7 @@ def test_a_file_that_is_gone_or_a_folder_is_named(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(PromptsUnusable, match=r"folder\.csv is a folder\. Name a file in it\."):
         load(str(tmp_path / "folder.csv"))
-    assert "is a folder" in str(catalog.prompts_problem(PromptsConfig(source=str(tmp_path / "folder.csv"))))
+    assert "is a folder" in str(checks.prompts_problem(PromptsConfig(source=str(tmp_path / "folder.csv"))))
 
 
 def test_no_room_for_a_prompt_is_told_by_the_setting_that_took_it(tmp_path):

@@ -12,7 +12,7 @@ import traceback
 import pytest
 import torch
 
-from playground import catalog, engines
+from playground import catalog, checks, engines
 from playground.config_io import from_dict
 from playground.errors import InvalidConfig, TrainingDiverged
 from playground.pocket.text import distinct_n
@@ -279,8 +279,8 @@ def test_what_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes
     assert [problem.field for problem in caught.value.problems] == [field]
     assert words in caught.value.problems[0].message
     with pytest.raises(InvalidConfig):
-        catalog.check(tiny.config(engine="trl", **changes))
-    catalog.check(tiny.config(**changes))
+        checks.check(tiny.config(engine="trl", **changes))
+    checks.check(tiny.config(**changes))
 
 
 def test_what_trl_does_otherwise_is_told():
@@ -356,8 +356,8 @@ def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
         with pytest.raises(InvalidConfig, match="pip install"):
             trl()
         with pytest.raises(InvalidConfig, match="pip install"):
-            catalog.check(tiny.config(engine="trl"))
-        catalog.check(tiny.config())
+            checks.check(tiny.config(engine="trl"))
+        checks.check(tiny.config())
 
 
 def test_the_document_lists_every_difference_with_a_test_that_exists():

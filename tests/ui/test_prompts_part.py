@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from playground import catalog, config_io
+from playground import checks, config_io
 from playground.errors import InvalidConfig, Problem, ServiceUnavailable
 from playground.ui import form, prompts_part, uploads
 
@@ -30,7 +30,7 @@ def test_an_upload_is_kept_once_under_a_plain_name_and_can_be_read(tmp_path):
     assert kept.path.name.endswith("-my-b-films.csv") and kept.path.is_absolute()
     assert (kept.columns, kept.column) == (("id", "prompt"), "prompt")
     assert kept.sentence == "my <b>films.csv: 2 rows; the prompts are read from the column `prompt`."
-    assert catalog.prompts_problem(config(source=str(kept.path)).prompts) is None
+    assert checks.prompts_problem(config(source=str(kept.path)).prompts) is None
     other = uploads.keep(write(tmp_path, "my <b>films.csv", "prompt\nef\n"), outputs)
     assert other.path != kept.path and len(uploads.kept_files(outputs)) == 2
 
@@ -55,7 +55,7 @@ def test_names_are_made_safe(name, expected):
         ("a.csv", "", "a.csv is empty."),
         ("a.exe", "x", "a.exe is none of .txt, .csv, .tsv, .jsonl"),
         ("a.csv", "prompt\ncaf\u00e9".encode("latin-1"), "is not UTF-8 text: line 2"),
-        ("a.jsonl.gz", gzip.compress(b"a" * (uploads.MAX_UPLOAD_BYTES + 1)), "more than 20 MB when unpacked"),
+        ("a.jsonl.gz", gzip.compress(b"a" * (uploads.MAX_UPLOAD_BYTES + 1), mtime=0), "more than 20 MB when unpacked"),
     ],
 )
 def test_an_upload_that_cannot_be_used_is_not_kept_and_the_form_stays(tmp_path, name, data, message):

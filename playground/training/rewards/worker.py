@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from playground import catalog
+from playground import checks
 from playground.config import RewardTrainingConfig
 from playground.errors import PlaygroundError
 from playground.runs.launcher import adopt_lock, take_lock
@@ -49,16 +49,21 @@ def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWri
     Raises:
         StopRequested, PlaygroundError, and whatever the machine throws; `reported` turns each into a terminal state.
     """
-    catalog.check_reward_training(config)
-    writer.set_status(phase="loading PyTorch")
-    show_one_gpu(config.device)
-    from playground.training.rewards import (
-        trainer as reward_trainer,  # seconds of imports, after the page knows that we are alive
-    )
+    checks.check_reward_training(config)
 
     def between() -> None:
         if training.stop_requested:
             raise StopRequested
+
+    def tell_download(text: str) -> None:
+        between()
+        writer.set_status(phase=text)
+
+    checks.fetch(checks.reward_training_needs(config), tell_download)
+    writer.set_status(phase="loading PyTorch")
+    show_one_gpu(config.device)
+    # seconds of imports, after the page knows that we are alive
+    from playground.training.rewards import trainer as reward_trainer
 
     def record(metrics: StepMetrics, num_steps: int) -> None:
         writer.metrics(metrics)

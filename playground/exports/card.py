@@ -81,8 +81,8 @@ def front_matter(config: RunConfig, written: Written) -> str:
 
 def licence_of(config: RunConfig) -> str | None:
     """The licence of the base model in the hub's spelling, from the catalog or from the base's own card; else None."""
-    for model in catalog.MODELS:
-        if model.name == config.model.source and model.licence:
+    for model in (*catalog.MODELS, *catalog.CURATED):
+        if model.name == config.model.source and model.licence not in ("", "not stated"):
             return model.licence.partition(",")[0].strip().lower()
     try:
         card = (catalog.model_folder(config.model.source) / "README.md").read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from playground import cli
 from playground.exports import push, saving
 from playground.exports.card import Written
 from tests.exports import saved_runs
+from tests.model_folders import model_folder
 from tests.support import small_config
 
 TOKEN = "hf_secretsecretsecretsecretsecretsecr"
@@ -205,15 +206,13 @@ def test_an_adapter_of_a_model_that_nobody_else_has_is_refused():
 def test_the_licence_comes_from_the_catalog_or_the_base_s_own_card(tmp_path):
     from playground.exports.card import front_matter, licence_of
 
-    folder = tmp_path / "base"
-    folder.mkdir()
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        (folder / name).write_text("{}")
+    folder = model_folder(tmp_path / "base")
     config = small_config(model={"source": str(folder)})
     assert licence_of(config) is None
     (folder / "README.md").write_text("---\nlicense: mit\ntags: [a]\n---\n# Base\n")
     assert licence_of(config) == "mit" and licence_of(small_config()) == "apache-2.0"
     hub_config = small_config(model={"source": "openai-community/gpt2"}, prompts={"source": "Anthropic/hh-rlhf"})
+    assert licence_of(hub_config) == "mit"
     text = front_matter(hub_config, Written("merged", 1, 1, "fp32", None))
     assert "base_model: openai-community/gpt2" in text and "- Anthropic/hh-rlhf" in text
 

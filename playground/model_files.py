@@ -23,10 +23,10 @@ Use = Literal["policy", "reward"]
 # model_type -> what is so where config.json does not say: are input and output embeddings one matrix?
 CAUSAL_TYPES = {
     "gpt2": True, "opt": True, "gpt_neo": True, "gpt_neox": False, "llama": False, "mistral": False, "qwen2": False,
-    "qwen3": False, "gemma": True, "gemma3_text": True, "phi": False, "smollm3": True,
+    "qwen3": False, "gemma": True, "gemma2": True, "gemma3_text": True, "phi": False, "smollm3": True,
 }  # fmt: skip
 ENCODER_TYPES = ("bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "modernbert", "electra", "albert")
-GATED_MLP = {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma3_text", "smollm3", "modernbert"}
+GATED_MLP = {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "smollm3", "modernbert"}
 TOKENIZER_FORMS = (
     ("tokenizer.json",),
     ("vocab.json", "merges.txt"),

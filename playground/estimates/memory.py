@@ -33,6 +33,7 @@ FP32 = 4
 SAVED: dict[str, tuple[tuple[float, float, float], ...]] = {
     "llama": ((8, 4, 2), (6, 4, 2), (7.5, 2, 1), (6.5, 2, 1)),
     "qwen3": ((10, 4, 4), (7, 4, 3), (9, 2, 2.5), (7.5, 2, 2)),
+    "gemma2": ((13, 4, 2), (9, 4, 2), (12.5, 2, 2), (9.5, 2, 1.5)),
     "gemma3_text": ((14, 4, 4), (9, 4, 3), (13.5, 2, 3), (9.5, 2, 2)),
     "gpt2": ((8, 5, 0), (8, 5, 0), (5, 2.5, 0), (5, 2.5, 0)),
     "gpt_neox": ((10, 2, 0), (10, 2, 0), (5.5, 1, 0), (5.5, 1, 0)),
@@ -40,7 +41,7 @@ SAVED: dict[str, tuple[tuple[float, float, float], ...]] = {
     "phi": ((7, 5, 0), (7, 5, 0), (5.5, 2.5, 0), (5.5, 2.5, 0)),
     "opt": ((8, 1, 0), (8, 1, 0), (6, 0.5, 0), (6, 1, 0)),
 }
-EAGER_SCORES = {"gpt_neo": 1}  # its attention keeps its scores: so many units for each head and position
+EAGER_SCORES = {"gpt_neo": 1, "gemma2": 2}  # attention keeps its scores: so many units for each head and position
 LIKE_LLAMA = ("mistral", "qwen2", "smollm3", "gemma")
 # units of 4 bytes for each logit of a micro-batch's completion tokens, at the worst moment:
 LEARNING_LOGITS = 5.0  # the logits, the gradient of the chosen ones, and three steps of the one of the log-sum-exp

@@ -79,7 +79,7 @@ class ModelService:
             yield GeneratedSample(**answer)
 
     def ask(
-        self, kind: str, question: dict[str, Any], timeout_seconds: float = ANSWER_TIMEOUT_SECONDS
+        self, kind: str, question: dict[str, Any], timeout_seconds: float | None = None
     ) -> Iterator[dict[str, Any]]:
         """Put one question to the service and pass on its answers as they come.
 
@@ -94,7 +94,7 @@ class ModelService:
             self._ensure_started()
             self._last_id += 1
             self._send({**question, "id": self._last_id, "kind": kind})
-            yield from self._read_answer(self._last_id, timeout_seconds)
+            yield from self._read_answer(self._last_id, timeout_seconds or ANSWER_TIMEOUT_SECONDS)
 
     def close(self) -> None:
         """End the service process, if it runs."""

@@ -186,7 +186,9 @@ class Critic(nn.Module):
 
     def __init__(self, policy: LanguageModel, *, separate: bool = False) -> None:
         super().__init__()
-        self.trunk = copy.deepcopy(policy.trunk) if separate else None  # with LoRA, an adapter of its own
+        self.trunk = copy.deepcopy(policy.trunk) if separate else None
+        if self.trunk is not None and not policy.has_adapter:  # with one, it trains an adapter of its own
+            self.trunk.requires_grad_(True)
         self._mode = policy.mode
         self.value_head = ValueHead(policy.hidden_size)
         self.to(policy.device)

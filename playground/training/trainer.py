@@ -92,7 +92,8 @@ class PPOTrainer:
             {"params": list(self.value_head.parameters()), "factor": VALUE_LEARNING_RATE_FACTOR},
         ]
         if self.critic.trunk is not None:
-            groups.append({"params": list(self.critic.trunk.parameters()), "factor": 1.0})
+            trained = [parameter for parameter in self.critic.trunk.parameters() if parameter.requires_grad]
+            groups.append({"params": trained, "factor": 1.0})
         self.optimizer = torch.optim.AdamW(
             groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
         )

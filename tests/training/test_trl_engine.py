@@ -161,13 +161,13 @@ def test_statistics_that_trl_divides_by_the_minibatches_and_by_padding_are_put_r
 def test_the_prompts_are_those_of_our_engine_in_the_same_order():
     texts = tuple("abcdefghijk")  # fewer and other than batches: 11 prompts in batches of 8
     trainer, asked = trl(texts=texts, ppo__num_updates=3), []
-    inner = trainer.scorer.mixture
+    measure = trainer.scorer.mixture.measure
 
     def listen(prompts, completions):
         asked.append(list(prompts))
-        return inner(prompts, completions)
+        return measure(prompts, completions)
 
-    trainer.scorer.mixture = listen
+    trainer.scorer.mixture.measure = listen
     run(trainer)
     ours = PPOTrainer(
         trainer.config,

@@ -57,7 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
     "app": {"ui", "cli", *BASE},
 }
-HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes"}
+HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes", "datasets"}
 MAY_BE_HEAVY = {"ppo", "training"}
 HEAVY_MODULES_OF_POCKET = tuple(
     f"playground.pocket.{name}" for name in ("pretrain", "acceptance", "sampling", "tokenizer")

@@ -238,10 +238,11 @@ class Compare {
       const sides = this.swapped(row) ? [after, before] : [before, after];
       return el("tr", {}, prompt, el("td", { class: "before", "data-label": "One" }, sides[0]), el("td", { class: "now", "data-label": "Other" }, sides[1]));
     }
-    const terms = this.data.terms.map((name) => el("div", { class: "term" },
-      `${name} ${rounded(row.before.scores[name])} \u2192 ${rounded(row.after.scores[name])}`));
-    const judges = this.data.judges.map((name) => el("div", { class: "term" },
-      `judge ${name} ${rounded(row.before.judges[name])} \u2192 ${rounded(row.after.judges[name])}`));
+    const changed = (label, from, to) => el("div", { class: "term" }, `${label} `,
+      el("span", { class: "nowrap" }, `${rounded(from)} \u2192 ${rounded(to)}`));
+    const terms = this.data.terms.map((name) => changed(name, row.before.scores[name], row.after.scores[name]));
+    const judges = this.data.judges.map((name) =>
+      changed(`judge ${name}`, row.before.judges[name], row.after.judges[name]));
     return el("tr", {}, prompt,
       el("td", { class: "before", "data-label": "Before" }, before),
       el("td", { class: "now", "data-label": "After" }, after),

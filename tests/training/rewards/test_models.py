@@ -131,7 +131,7 @@ def test_unfit_folders_are_refused_with_the_reason(tmp_path: Path) -> None:
     torn = saved(tmp_path / "torn", "gpt2")
     weights = (torn / "model.safetensors").read_bytes()
     (torn / "model.safetensors").write_bytes(weights[: len(weights) // 2])
-    with pytest.raises(ModelNotFound, match="are damaged .* copy or download the file again"):
+    with pytest.raises(ModelNotFound, match=r"are damaged .* copy or download the file again"):
         loaded(torn)
     unknown = saved(tmp_path / "unknown", "gpt2")
     config = json.loads((unknown / "config.json").read_text())

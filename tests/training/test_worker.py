@@ -293,6 +293,6 @@ def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_s
         run.request_stop()
         progress("downloading someone/tiny: 2 of 2 MB")
 
-    monkeypatch.setattr(worker.catalog, "fetch", fetch)
+    monkeypatch.setattr(worker.checks, "fetch", fetch)
     assert worker.main([str(run.path)]) == 3
     assert phases == ["downloading someone/tiny: 1 of 2 MB"] and run.status().state == "stopped"

@@ -287,7 +287,7 @@ def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_s
     run = RunDirectory.create(tmp_path, config(), "r")
     phases = []
 
-    def fetch(made, outputs, progress):
+    def fetch(needed, progress):
         progress("downloading someone/tiny: 1 of 2 MB")
         phases.append(run.status().phase)
         run.request_stop()

@@ -39,6 +39,7 @@ def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | Non
             {
                 "name": line.name,
                 "label": names[line.name] if line.in_sd else f"{names[line.name]} (points)",
+                "comparable": line.in_sd == found.trained.in_sd,
                 "mean": [rounded(change.mean) if change else None for change in line.changes],
                 "half": [rounded(change.half) if change else None for change in line.changes],
             }

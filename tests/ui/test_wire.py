@@ -143,11 +143,18 @@ def test_judges_are_told_beside_the_trained_score_with_their_intervals():
     found = wire_rewards.judged(samples, config)
     assert found["updates"] == [0, 10, 20, 30, 40]
     assert [line["label"] for line in found["lines"]] == ["Trained score", "Grammar", "Less repetition"]
+    assert all(line["comparable"] for line in found["lines"])
     grammar, repetition = found["lines"][1]["mean"], found["lines"][2]["mean"]
     assert grammar == [-value for value in repetition]  # less of it is better
     assert found["turns"] == [{"label": "Grammar", "update": 20}]
     assert [item["turned"] for item in found["verdicts"]] == [True, False]
     assert json.loads(wire.encode(found)) == found
+    flat = [item.model_copy(update={"judges": {**item.judges, "grammar": 1.0}}) for item in samples]
+    lines = wire_rewards.judged(flat, config)["lines"]
+    assert [(line["label"], line["comparable"]) for line in lines[:2]] == [
+        ("Trained score", True),
+        ("Grammar (points)", False),
+    ]
     assert wire_rewards.judged(samples, two_rewards(judges=[])) is None
     assert wire_rewards.judged([], config) is None
 

@@ -35,19 +35,23 @@ export const LINE_CHARTS = [
       if (!judged) return [];
       const xOf = (update) => (xColumn === "update" ? update : update === 0 ? 0 : metrics[xColumn]?.[nearest(metrics.update, update)] ?? 0);
       const x = Float64Array.from(judged.updates, xOf);
-      return judged.lines.map(({ label, mean, half }, index) => {
+      return judged.lines.map(({ label, comparable, mean, half }, index) => {
         const line = Float64Array.from(mean, (value) => value ?? NaN);
         const bound = (sign) => Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
-        return { label, x, raw: line, line, low: bound(-1), high: bound(1), ...(index ? look(index - 1) : { colour: SCORE, dash: [], bold: true }) };
+        return { label, comparable, x, raw: line, line, low: bound(-1), high: bound(1), ...(index ? look(index - 1) : { colour: SCORE, dash: [], bold: true }) };
       });
     },
-    /** Between the trained score and the judge that is furthest below it. */
-    gap([trained, ...judges]) {
+    /** Between the trained score and the judge that is furthest below it, of those in the same unit. */
+    gap([trained, ...others]) {
+      const judges = others.filter(({ comparable }) => comparable);
       if (!judges.length) return null;
       const lowest = trained.raw.map((value, at) => Math.min(value, ...judges.map(({ raw }) => raw[at]).filter((known) => !Number.isNaN(known))));
       return { x: trained.x, low: lowest, high: trained.raw };
     },
-    total: ([trained, ...judges]) => trained - Math.min(...judges.filter((value) => !Number.isNaN(value))),
+    total([trained, ...judges], lines) {
+      const known = judges.filter((value, index) => lines[index + 1].comparable && !Number.isNaN(value));
+      return known.length ? trained - Math.min(...known) : NaN;
+    },
     words: ({ judged }) => judged?.verdicts ?? [],
     turns: () => live.judged?.turns ?? [],
   },

@@ -123,7 +123,7 @@ export class LinesChart extends Chart {
       return at < 0 ? NaN : one.raw[at];
     });
     const unit = this.spec.unit(this.run);
-    const total = this.spec.total(values);
+    const total = this.spec.total(values, this.lines);
     setText(this.value, Number.isNaN(total) ? "\u2013" : `${this.spec.totalName}${signed(total)} ${unit}`);
     this.placeNames(values);
     const at = x === null ? null : this.pixel(x);

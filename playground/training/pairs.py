@@ -184,10 +184,9 @@ def _read_dataset(config: PairsConfig) -> tuple[list[Pair], Counts]:
     """
     try:
         rows = hub_data.Rows(config.source, config.subset, config.split)
-        columns = {name: rows.values(name)[0] for name in COLUMNS if name in rows.columns}
+        columns = [name for name in COLUMNS if name in rows.columns]
+        complete = {"chosen", "rejected"} <= set(columns)
+        table = rows.rows(columns)[0] if complete else [dict.fromkeys(rows.columns)]  # which says what is missing
     except PromptsUnusable as error:
         raise PairsUnusable(str(error).replace("prompts.", "pairs.", 1)) from error
-    if not {"chosen", "rejected"} <= columns.keys():
-        return preferences.from_rows([dict.fromkeys(rows.columns)], config.source)  # says which one is missing
-    table = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     return preferences.from_rows(table, config.source)

@@ -70,6 +70,15 @@ def test_only_the_first_rows_are_read_and_that_is_said(tmp_path, monkeypatch):
     assert rows.values("prompt") == (["0", "1"], True)
 
 
+def test_several_columns_are_read_together_and_stop_at_the_same_row(tmp_path, monkeypatch):
+    write(tmp_path / "train.jsonl", [{"chosen": "a" * 9, "rejected": "b", "id": n} for n in range(4)])
+    rows = hub_data.Rows(str(tmp_path), None, "train")
+    row = {"chosen": "a" * 9, "rejected": "b"}
+    assert rows.rows(["chosen", "rejected"]) == ([row] * 4, False)
+    monkeypatch.setattr(hub_data, "MAX_CHARACTERS", 15)
+    assert rows.rows(["chosen", "rejected"]) == ([row] * 2, True)
+
+
 def broken(folder: Path) -> None:
     folder.joinpath("train.parquet").write_bytes(b"no parquet")
 

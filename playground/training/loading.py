@@ -43,12 +43,12 @@ def device_of(name: str) -> torch.device:
     return torch.device("cuda", int(number or 0)) if kind == "cuda" else torch.device(kind)
 
 
-def compute_type(config: ModelConfig, device: torch.device) -> torch.dtype:
-    """What the model computes in: bf16 where it is asked for, or by itself on a GPU that has it."""
-    if config.precision == "auto":
+def compute_type(precision: str, device: torch.device) -> torch.dtype:
+    """What a model computes in: bf16 where it is asked for, or by itself on a GPU that has it."""
+    if precision == "auto":
         fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
         return torch.bfloat16 if fast else torch.float32
-    return torch.bfloat16 if config.precision == "bf16" else torch.float32
+    return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
 def load(
@@ -64,8 +64,8 @@ def load(
         ModelNotFound: if the folder cannot be loaded, with the reason.
         InvalidConfig: if LoRA's targets are not there, or the form does not fit the folder.
     """
-    _hush()
-    computing = compute_type(config, device)
+    hush()
+    computing = compute_type(config.precision, device)
     lora = trained and config.adapter.kind == "lora"
     holding = torch.float32 if trained and not lora else computing
     base = adapter_base(folder)
@@ -119,7 +119,7 @@ def _whole_model(folder: Path, device: torch.device, dtype: torch.dtype, quantiz
             output_loading_info=True, **options,
         )  # fmt: skip
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, TypeError, AttributeError) as error:
-        raise ModelNotFound(f"Cannot load the model in {folder}: {_first_line(error)}") from error
+        raise ModelNotFound(f"Cannot load the model in {folder}: {first_line(error)}") from error
     model, told = made
     missing = sorted(told["missing_keys"])
     if missing:
@@ -135,13 +135,18 @@ def _whole_model(folder: Path, device: torch.device, dtype: torch.dtype, quantiz
     return model
 
 
-def quantized(kind: str, computing: torch.dtype, int8_threshold: float = 6.0) -> Any:
-    """How bitsandbytes is to hold the weights: `int8` (Dettmers et al. 2022) or `nf4` (QLoRA, 2023)."""
+def quantized(kind: str, computing: torch.dtype, int8_threshold: float = 6.0, whole: list[str] | None = None) -> Any:
+    """How bitsandbytes is to hold the weights: `int8` (Dettmers et al. 2022) or `nf4` (QLoRA, 2023).
+
+    Args:
+        whole: names of modules that stay as they are; default: the LM head.
+    """
     from transformers import BitsAndBytesConfig
 
     if kind == "int8":
-        return BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=int8_threshold)
+        return BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=int8_threshold, llm_int8_skip_modules=whole)
     return BitsAndBytesConfig(
+        llm_int8_skip_modules=whole,
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",
         bnb_4bit_use_double_quant=True,
@@ -155,7 +160,7 @@ def _tokens(folder: Path, model: Any) -> Tokens:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, TypeError, AttributeError) as error:
-        raise ModelNotFound(f"Cannot load the tokenizer in {folder}: {_first_line(error)}") from error
+        raise ModelNotFound(f"Cannot load the tokenizer in {folder}: {first_line(error)}") from error
     eos, pad, rows = tokenizer.eos_token_id, tokenizer.pad_token_id, model.get_input_embeddings().num_embeddings
     if eos is None:
         raise ModelNotFound(f"The tokenizer in {folder} has no end-of-sequence token, so no completion could ever end.")
@@ -177,7 +182,7 @@ def _with_saved_adapter(model: Any, folder: Path) -> Any:
     try:
         return PeftModel.from_pretrained(model, str(folder), is_trainable=False).eval()
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
-        raise ModelNotFound(f"Cannot load the adapter in {folder}: {_first_line(error)}") from error
+        raise ModelNotFound(f"Cannot load the adapter in {folder}: {first_line(error)}") from error
 
 
 def _with_new_adapter(model: Any, folder: Path, config: ModelConfig) -> Any:
@@ -207,7 +212,7 @@ def _with_new_adapter(model: Any, folder: Path, config: ModelConfig) -> Any:
     try:
         return get_peft_model(model, lora, revision=config.revision).eval()
     except (ValueError, TypeError, NotImplementedError) as error:
-        raise InvalidConfig([Problem("model.adapter.target_modules", _first_line(error))]) from error
+        raise InvalidConfig([Problem("model.adapter.target_modules", first_line(error))]) from error
 
 
 def base_name(source: str, folder: Path) -> str:
@@ -228,7 +233,7 @@ def _check_head(model: LanguageModel, folder: Path) -> None:
         with model.mode():
             whole = model.model(input_ids=ids).logits.float()
     except (RuntimeError, ValueError, TypeError) as error:  # bitsandbytes cannot hold every shape of layer
-        raise ModelNotFound(f"The model in {folder} was loaded and cannot compute: {_first_line(error)}") from error
+        raise ModelNotFound(f"The model in {folder} was loaded and cannot compute: {first_line(error)}") from error
     tolerance = 1e-3 if model.exact else 5e-2
     mine = model.logits(model.hidden(ids)).float()
     if not torch.allclose(whole, mine, atol=tolerance * max(1.0, float(whole.abs().max())), rtol=tolerance):
@@ -238,12 +243,13 @@ def _check_head(model: LanguageModel, folder: Path) -> None:
         )
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
+    """What a library says first, or else the name of its error."""
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
     return lines[0].strip() if lines else type(error).__name__
 
 
-def _hush() -> None:
+def hush() -> None:
     """A sentence for every layer at every token is not a log that anybody reads."""
     logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", message=".*fan_in_fan_out.*")

@@ -2,13 +2,12 @@
 
 What cannot score is refused with the reason, before the weights are read where that can be told from the files: a model
 that writes text, a head that was never trained, a tokenizer that does not fit. Knows torch and transformers; nothing
-of formats or rewards. `reward_models` and the reward self-test call it.
+of formats or rewards. `models` and the reward self-test call it.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from torch import nn
 from playground import catalog
 from playground.config import ModelReward
 from playground.errors import RewardModelUnusable
+from playground.training import loading
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError)
 WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
@@ -64,6 +64,7 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     """
     from transformers import AutoModelForSequenceClassification
 
+    loading.hush()
     name = spec.source
     folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
     config, tokenizer = _config_and_tokenizer(folder, name)
@@ -78,13 +79,13 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
         )
     try:
         model, facts = AutoModelForSequenceClassification.from_pretrained(
-            folder, config=config, dtype=_dtype(spec, device), local_files_only=True, trust_remote_code=False,
-            use_safetensors=True, output_loading_info=True, device_map={"": device}, **_quantized(spec, device, heads),
+            folder, config=config, local_files_only=True, trust_remote_code=False, use_safetensors=True,
+            output_loading_info=True, device_map={"": device}, **_held(spec, device, heads),
         )  # fmt: skip
     except torch.OutOfMemoryError:
         raise
     except (*UNREADABLE, safetensors.SafetensorError) as error:
-        raise RewardModelUnusable(f"Cannot load the reward model {name}: {_first_line(error)}") from error
+        raise RewardModelUnusable(f"Cannot load the reward model {name}: {loading.first_line(error)}") from error
     if missing := sorted(facts["missing_keys"]):
         raise RewardModelUnusable(
             f"The reward model {name} lacks trained weights for {', '.join(missing[:3])}"
@@ -115,7 +116,7 @@ def _config_and_tokenizer(folder: Path, name: str) -> tuple[Any, Any]:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except UNREADABLE as error:
-        raise RewardModelUnusable(f"Cannot read the reward model {name}: {_first_line(error)}") from error
+        raise RewardModelUnusable(f"Cannot read the reward model {name}: {loading.first_line(error)}") from error
     return config, tokenizer
 
 
@@ -129,7 +130,7 @@ def _skeleton(config: Any, name: str) -> Any:
     except UNREADABLE as error:
         raise RewardModelUnusable(
             f"A model of type `{config.model_type}` ({name}) cannot be a reward model: transformers has no sequence "
-            f"classifier for it ({_first_line(error)[:120]})."
+            f"classifier for it ({loading.first_line(error)[:120]})."
         ) from error
 
 
@@ -161,38 +162,15 @@ def _weight_names(folder: Path, name: str) -> set[str]:
         return set(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
     except (*UNREADABLE, safetensors.SafetensorError) as error:
         raise RewardModelUnusable(
-            f"The weights of the reward model {name} cannot be read ({_first_line(error)[:120]}). It needs whole "
-            "safetensors files."
+            f"The weights of the reward model {name} cannot be read ({loading.first_line(error)[:120]}). It needs "
+            "whole safetensors files."
         ) from error
 
 
-def _dtype(spec: ModelReward, device: torch.device) -> torch.dtype:
-    if spec.precision != "auto":
-        return torch.bfloat16 if spec.precision == "bf16" else torch.float32
-    return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
-
-
-def _quantized(spec: ModelReward, device: torch.device, heads: list[str]) -> dict[str, Any]:
+def _held(spec: ModelReward, device: torch.device, heads: list[str]) -> dict[str, Any]:
     """Arguments for from_pretrained. The score head stays whole: it is small, and every score goes through it."""
+    computing = loading.compute_type(spec.precision, device)
     if spec.quantization == "none":
-        return {}
-    from transformers import BitsAndBytesConfig
-
-    if spec.quantization == "int8":
-        # bitsandbytes says at every product that it computes in float16
-        logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
-        return {
-            "quantization_config": BitsAndBytesConfig(
-                load_in_8bit=True, llm_int8_threshold=float(spec.int8_threshold), llm_int8_skip_modules=heads
-            )
-        }
-    return {
-        "quantization_config": BitsAndBytesConfig(
-            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True,
-            bnb_4bit_compute_dtype=_dtype(spec, device), llm_int8_skip_modules=heads,
-        )
-    }  # fmt: skip
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return {"dtype": computing}
+    bits = loading.quantized(spec.quantization, computing, float(spec.int8_threshold), heads)
+    return {"dtype": computing, "quantization_config": bits}

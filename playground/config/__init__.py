@@ -15,7 +15,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field
 
-from playground.config.parts import RUN_ID, Part, knob, knobs_of
+from playground.config.parts import RUN_ID, Part, device_knob, knob, knobs_of
 from playground.config.reward_training import PairsConfig, RewardTrainingConfig
 from playground.config.rewards import (
     REWARD_CLASSES,
@@ -74,13 +74,7 @@ class RunConfig(Part):
         help="Which PPO trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, to "
         "compare with.",
     )
-    device: str = knob(
-        "auto",
-        label="Device",
-        help="Where it is computed: `cpu`, `cuda:0` (the first GPU), `mps` (Apple). `auto` takes the first GPU if "
-        "there is one.",
-        pattern=r"^(auto|cpu|mps|cuda(:\d{1,2})?)$",
-    )
+    device: str = device_knob()
     model: ModelConfig = ModelConfig()
     reference: ReferenceConfig = ReferenceConfig()
     prompts: PromptsConfig = PromptsConfig()

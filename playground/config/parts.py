@@ -63,3 +63,14 @@ def knobs_of(part: type[BaseModel]) -> dict[str, dict[str, Any]]:
 
     add("", part)
     return found
+
+
+def device_knob() -> Any:
+    """Where something is computed; `training.loading.device_of` reads it."""
+    return knob(
+        "auto",
+        label="Device",
+        help="Where it is computed: `cpu`, `cuda:0` (the first GPU), `mps` (Apple). `auto` takes the first GPU if "
+        "there is one.",
+        pattern=r"^(auto|cpu|mps|cuda(:\d{1,2})?)$",
+    )

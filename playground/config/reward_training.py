@@ -11,7 +11,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import field_validator, model_validator
 
-from playground.config.parts import RUN_ID, Part, knob, knobs_of
+from playground.config.parts import RUN_ID, Part, device_knob, knob, knobs_of
 from playground.config.sources import AdapterConfig
 
 
@@ -130,13 +130,7 @@ class RewardTrainingConfig(Part):
         le=2**31 - 1,
         help="All random numbers come from it: the same seed and settings give the same reward model.",
     )
-    device: str = knob(
-        "auto",
-        label="Device",
-        help="Where it is computed: `cpu`, `cuda:0` (the first GPU), `mps` (Apple). `auto` takes the first GPU if "
-        "there is one.",
-        pattern=r"^(auto|cpu|mps|cuda(:\d{1,2})?)$",
-    )
+    device: str = device_knob()
     base: str = knob(
         "pocket-1m",
         label="Base model",

@@ -106,6 +106,16 @@ export class Chart {
     for (const grid of this.figure.xgrids) grid.grid_line_color = null;
   }
 
+  /** First index of a line in view, and the one after the last, with one more on either side. */
+  between({ x }) {
+    const { start, end } = this.shared.range;
+    let from = 0;
+    let to = x.length;
+    while (from < to && x[from] < start) from += 1;
+    while (to > from && x[to - 1] > end) to -= 1;
+    return [Math.max(from - 1, 0), Math.min(to + 1, x.length)];
+  }
+
   /** Colours of the lines. */
   paint() {
     const colour = cssValue(this.spec.colour);

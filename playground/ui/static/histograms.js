@@ -4,7 +4,7 @@ import { bokehReady } from "./charts.js";
 import { cssValue, el, setText } from "./dom.js";
 import { niceStep } from "./chart_data.js";
 import { number } from "./format.js";
-import { Spread } from "./spread.js";
+import { plainAxes, Spread } from "./spread.js";
 
 const BINS = 14;
 
@@ -80,17 +80,7 @@ export class Histograms {
         glyph.line_color = cssValue(name);
         glyph.fill_alpha = index ? 0.28 : 0.22;
       });
-      for (const axis of [...figure.xaxes, ...figure.yaxes]) {
-        axis.minor_tick_line_color = null;
-        axis.major_tick_line_color = null;
-        axis.axis_line_color = null;
-        axis.major_label_text_color = cssValue("--pg-muted");
-        axis.major_label_text_font = "IBM Plex Sans, system-ui, sans-serif";
-        axis.major_label_text_font_size = document.body.classList.contains("projector") ? "15px" : "11px";
-      }
-      for (const axis of figure.yaxes) axis.ticker.desired_num_ticks = 3;
-      for (const grid of figure.xgrids) grid.grid_line_color = null;
-      for (const grid of figure.ygrids) grid.grid_line_color = cssValue("--pg-grid");
+      plainAxes(figure, 3);
     }
   }
 }

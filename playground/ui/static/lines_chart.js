@@ -100,16 +100,6 @@ export class LinesChart extends Chart {
     });
   }
 
-  /** First index of a line in view, and the one after the last, with one more on either side. */
-  between({ x }) {
-    const { start, end } = this.shared.range;
-    let from = 0;
-    let to = x.length;
-    while (from < to && x[from] < start) from += 1;
-    while (to > from && x[to - 1] > end) to -= 1;
-    return [Math.max(from - 1, 0), Math.min(to + 1, x.length)];
-  }
-
   visibleValues() {
     const found = this.lines.map((one) => extent([one.raw, one.low ?? one.raw, one.high ?? one.raw], ...this.between(one))).filter(Boolean);
     return found.length ? [Math.min(...found.map(([low]) => low)), Math.max(...found.map(([, high]) => high))] : null;

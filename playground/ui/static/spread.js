@@ -68,17 +68,22 @@ export class Spread {
 
   look() {
     if (!this.figure) return;
-    for (const axis of [...this.figure.xaxes, ...this.figure.yaxes]) {
-      axis.minor_tick_line_color = null;
-      axis.major_tick_line_color = null;
-      axis.axis_line_color = null;
-      axis.major_label_text_color = cssValue("--pg-muted");
-      axis.major_label_text_font = "IBM Plex Sans, system-ui, sans-serif";
-      axis.major_label_text_font_size = document.body.classList.contains("projector") ? "15px" : "11px";
-    }
-    for (const axis of this.figure.yaxes) axis.ticker.desired_num_ticks = 4;
-    for (const grid of this.figure.xgrids) grid.grid_line_color = null;
-    for (const grid of this.figure.ygrids) grid.grid_line_color = cssValue("--pg-grid");
+    plainAxes(this.figure, 4);
     if (this.rows) this.fill();
   }
+}
+
+/** Axes and grid as on the whole page: numbers without lines, in the colours and the text size of the moment. */
+export function plainAxes(figure, yTicks) {
+  for (const axis of [...figure.xaxes, ...figure.yaxes]) {
+    axis.minor_tick_line_color = null;
+    axis.major_tick_line_color = null;
+    axis.axis_line_color = null;
+    axis.major_label_text_color = cssValue("--pg-muted");
+    axis.major_label_text_font = "IBM Plex Sans, system-ui, sans-serif";
+    axis.major_label_text_font_size = document.body.classList.contains("projector") ? "15px" : "11px";
+  }
+  for (const axis of figure.yaxes) axis.ticker.desired_num_ticks = yTicks;
+  for (const grid of figure.xgrids) grid.grid_line_color = null;
+  for (const grid of figure.ygrids) grid.grid_line_color = cssValue("--pg-grid");
 }

@@ -47,6 +47,10 @@ class RunNotSteerable(PlaygroundError):
     """A run that has ended: there is nothing to pause or to change."""
 
 
+class RunNotResumable(PlaygroundError):
+    """A run that cannot be taken up again."""
+
+
 class OutputsNotWritable(PlaygroundError):
     """The outputs folder cannot be made or written."""
 

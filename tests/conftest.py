@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -41,6 +41,18 @@ def _kill(run: RunDirectory) -> None:
     with contextlib.suppress(ProcessLookupError):
         if pid not in (-1, os.getpid()):
             os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Callable[[str, int, int], None]:
+    """Record one figure of docs/reliability.md, (what was tried, how often, how often it held), and demand that it held
+    every time."""
+
+    def record(what: str, tried: int, survived: int) -> None:
+        record_property("figure", (what, tried, survived))
+        assert survived == tried, f"{what}: {survived} of {tried}"
+
+    return record
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from playground import config_io
 from playground.config import RUN_ID, RunConfig
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
-from playground.runs.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
+from playground.runs.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics, in_force
 
 R = TypeVar("R", bound=Record)
 
@@ -89,6 +89,14 @@ class RunDirectory:
         """Write config.yaml, which makes the folder a run."""
         write_atomically(self.config_path, config.to_yaml())
 
+    def queue_again(self, before: Status, num_updates: int) -> None:
+        """Enter the state `queued` as the next attempt. Only for who holds the lock of a run that has ended."""
+        status = Status(
+            attempt=before.attempt + 1, update=before.update, num_updates=num_updates,
+            started_at=time.time(), updated_at=time.time(),
+        )  # fmt: skip
+        write_atomically(self.status_path, status.model_dump_json())
+
     @classmethod
     def open(cls, path: Path | str) -> RunDirectory:
         """An existing run.
@@ -132,16 +140,16 @@ class RunDirectory:
         return status.model_copy(update={"state": "interrupted", "reason": "killed", "message": message})
 
     def metrics(self) -> list[UpdateMetrics]:
-        """All updates so far."""
-        return read_records(self.metrics_path, UpdateMetrics)
+        """All updates so far; those that a later attempt made again are given as that attempt made them."""
+        return in_force(read_records(self.metrics_path, UpdateMetrics))
 
     def samples(self) -> list[Sample]:
-        """All evaluation samples so far."""
-        return read_records(self.samples_path, Sample)
+        """All evaluation samples so far, those of superseded updates left out."""
+        return in_force(read_records(self.samples_path, Sample))
 
     def evaluations(self) -> list[Evaluation]:
         """What each look at the fixed prompts measured beside them; none in runs that measured nothing."""
-        return read_records(self.evaluations_path, Evaluation)
+        return in_force(read_records(self.evaluations_path, Evaluation))
 
     def events(self) -> list[Event]:
         """All events so far."""

@@ -14,11 +14,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from playground import checks
 from playground.config import RunConfig
-from playground.errors import RunBusy
+from playground.errors import RunBusy, RunNotResumable
 from playground.runs import used_models
 from playground.runs.directory import RunDirectory, make_outputs
 
@@ -28,12 +28,17 @@ WORKER_MODULE = "playground.training.worker"
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def start(
-    config: RunConfig,
-    outputs: Path,
-    run_id: str | None = None,
-    spawn: Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]] | None = None,
-) -> tuple[RunDirectory, subprocess.Popen[bytes]]:
+Spawn = Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]]
+
+
+class Started(NamedTuple):
+    """A run that was started or resumed, and its worker."""
+
+    run: RunDirectory
+    process: subprocess.Popen[bytes]
+
+
+def start(config: RunConfig, outputs: Path, run_id: str | None = None, spawn: Spawn | None = None) -> Started:
     """Create a run and start its worker.
 
     Args:
@@ -54,7 +59,30 @@ def start(
             take(lock)
             run.publish(config)
             used_models.remember(outputs, config.model.source)
-            return run, (spawn or new_worker)(run, lock)
+            return Started(run, (spawn or new_worker)(run, lock))
+
+
+def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
+    """Let an ended run go on from its newest valid checkpoint, as its next attempt; without one, from the beginning.
+
+    Raises:
+        RunBusy: if it, or another run in its outputs folder, is alive. RunNotResumable: if there is nothing left to do.
+        InvalidConfig: a damaged configuration.
+    """
+    with one_at_a_time(run.path.parent):
+        busy = living_run(run.path.parent)
+        if busy:
+            raise RunBusy(f"The run `{busy.id}` is still training. Stop it or wait for it, then resume this one.")
+        config = run.config()
+        before = run.status()
+        if before.state == "finished":
+            raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
+        with open(run.lock_path, "wb") as lock:
+            take(lock)
+            for request in run.control_path.glob("*"):
+                request.unlink(missing_ok=True)  # asked of the attempt that has ended
+            run.queue_again(before, config.ppo.num_updates)
+            return Started(run, (spawn or new_worker)(run, lock))
 
 
 def living_run(outputs: Path) -> RunDirectory | None:
@@ -103,7 +131,7 @@ def torch_environment() -> dict[str, str]:
 
 def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subprocess.Popen[bytes]:
     """A new process that runs `module` (by default the worker of PPO runs) on a run's folder and holds its lock."""
-    with open(run.log_path, "wb") as log:
+    with open(run.log_path, "ab") as log:  # the log of an earlier attempt is kept
         return subprocess.Popen(
             [sys.executable, "-m", module or WORKER_MODULE, str(run.path.resolve())],
             stdin=subprocess.DEVNULL,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,7 +26,10 @@ class Record(BaseModel):
 
 
 class Status(Record):
-    """Where a run is. `phase` is what it is doing now, in words; `reason` is one word for why it ended."""
+    """Where a run is. `phase` is what it is doing now, in words; `reason` is one word for why it ended (`runs.ends`).
+
+    `pid`, `pid_started_at` and `boot_id` together name one process; `attempt` counts up when a run is resumed.
+    """
 
     state: State = "queued"
     phase: str = ""
@@ -33,6 +37,7 @@ class Status(Record):
     message: str = ""
     pid: int = 0
     pid_started_at: float = 0.0
+    boot_id: str = ""
     update: int = 0
     num_updates: int = 0
     started_at: float = 0.0
@@ -98,6 +103,7 @@ class Sample(Record):
     `judges` that of each reward that only watches;
     `kl` is the summed log-ratio of policy to reference over the completion, in nats (0 before training)."""
 
+    attempt: int = 1
     update: int
     stage: Stage
     prompt_id: int
@@ -119,6 +125,7 @@ class Evaluation(Record):
     have become to the reference is `perplexity_reference` of each update.)
     """
 
+    attempt: int = 1
     update: int
     stage: Stage
     perplexity_text: float | None = None
@@ -130,12 +137,27 @@ class Evaluation(Record):
 class Event(Record):
     """Something that happened once: a state change, a warning with its evidence, a checkpoint, a recorded scale."""
 
+    attempt: int = 1
     seq: int
     time: float
     kind: str
     update: int = 0
     message: str = ""
     data: dict[str, Any] = {}
+
+
+M = TypeVar("M", UpdateMetrics, Sample, Evaluation)
+
+
+def in_force(records: Iterable[M]) -> list[M]:
+    """The records that still count, in order: a line of a later attempt supersedes what earlier attempts wrote of the
+    same and later updates. (A resumed run makes the updates after its checkpoint again; nothing is ever deleted.)"""
+    kept: list[M] = []
+    for record in records:
+        while kept and kept[-1].attempt < record.attempt and kept[-1].update >= record.update:
+            kept.pop()
+        kept.append(record)
+    return kept
 
 
 def to_json_line(record: Record) -> str:

@@ -66,7 +66,7 @@ class StandbyWorker:
             process, channel = self._process, self._channel
             self._process = self._channel = None
         if process is not None and channel is not None:
-            with channel, open(run.log_path, "wb") as log, contextlib.suppress(OSError):
+            with channel, open(run.log_path, "ab") as log, contextlib.suppress(OSError):
                 if process.poll() is None:
                     message = os.fsencode(run.path.resolve())
                     socket.send_fds(channel, [message], [lock.fileno(), log.fileno()])

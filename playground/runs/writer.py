@@ -19,7 +19,7 @@ from playground.runs.records import Evaluation, Event, Record, Sample, State, St
 class RunWriter:
     """Writes one run's records. Made once, by the process that holds the run's lock."""
 
-    def __init__(self, run: RunDirectory, num_updates: int) -> None:
+    def __init__(self, run: RunDirectory, num_updates: int, attempt: int = 1) -> None:
         self.run = run
         now = time.time()
         self.status = Status(
@@ -30,6 +30,7 @@ class RunWriter:
             num_updates=num_updates,
             started_at=now,
             updated_at=now,
+            attempt=attempt,
         )
         self._seq = 0
         self._write_status()
@@ -60,7 +61,7 @@ class RunWriter:
 
     def event(self, kind: str, message: str = "", **data: Any) -> None:
         """Append one event."""
-        event = Event(seq=self._seq, time=time.time(), kind=kind, update=self.status.update, message=message, data=data)
+        event = Event(attempt=self.status.attempt, seq=self._seq, time=time.time(), kind=kind, update=self.status.update, message=message, data=data)
         self._seq += 1
         _append(self.run.events_path, event)
 

@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     if lock is None:
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return 2
-    writer = RunWriter(run, config.ppo.num_updates)
+    writer = RunWriter(run, config.ppo.num_updates, run.status().attempt)
     with lock, reported(writer, memory_advice=lambda: estimates.advice(config, run.path.parent)):
         train(run, config, writer)
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)

@@ -61,7 +61,11 @@ class RunWriter:
 
     def event(self, kind: str, message: str = "", **data: Any) -> None:
         """Append one event."""
-        event = Event(attempt=self.status.attempt, seq=self._seq, time=time.time(), kind=kind, update=self.status.update, message=message, data=data)
+        status, seq = self.status, self._seq
+        event = Event(
+            attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update, message=message,
+            data=data,
+        )  # fmt: skip
         self._seq += 1
         _append(self.run.events_path, event)
 

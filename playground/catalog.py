@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import config_io, hub, model_files
+from playground import adapter_files, config_io, hub, model_files
 from playground.config import RUN_ID, RunConfig
 from playground.curated import CURATED
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
@@ -26,7 +26,8 @@ MODEL_PRESETS = PRESETS / "models"  # one for each suggested model of the hub
 POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
-ADAPTER_CONFIG = "adapter_config.json"  # a folder that has it holds what LoRA learned, and names its base
+ADAPTER_CONFIG = adapter_files.CONFIG
+MOST_ADAPTERS = 4  # that may stand on one another
 START = "start"  # the reference that is the model before training
 TYPED = "typed"  # the prompt source that is typed into the configuration
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
@@ -148,16 +149,39 @@ def files(folder: Path, use: Use = "policy") -> ModelFiles:
     Raises:
         ModelNotHere, ModelNotFound: see `model_folder`.
     """
-    if not (folder / ADAPTER_CONFIG).is_file() or (folder / "config.json").is_file():
-        return model_files.inspect(folder, use)
-    facts = model_files.read_json(folder / ADAPTER_CONFIG)
-    base = facts.get("base_model_name_or_path")
-    if not isinstance(base, str) or not base or Path(os.path.expanduser(base)) == folder:
+    return _files(folder, use, MOST_ADAPTERS)
+
+
+def adapter_base(folder: Path) -> Path | None:
+    """The folder of the model that an adapter belongs to; None if the folder holds a whole model.
+
+    Raises:
+        ModelNotHere, ModelNotFound: the adapter may not be loaded, does not name its base, or that is not there.
+    """
+    if not (folder / ADAPTER_CONFIG).exists():
+        return None
+    facts = adapter_files.check(folder)
+    base, revision = facts.get("base_model_name_or_path"), facts.get("revision")
+    if not isinstance(base, str) or not base or not isinstance(revision, (str, type(None))):
         raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to.")
-    if not (folder / "adapter_model.safetensors").is_file():
-        raise ModelNotFound(f"The adapter in {folder} has no adapter_model.safetensors: copy or save it again.")
     try:
-        return model_files.inspect(_folder(base, facts.get("revision")), use)
+        found = _folder(base, revision)
+    except ModelNotFound as error:
+        raise type(error)(f"The adapter in {folder} belongs to another model. {error}") from None
+    if os.path.realpath(found) == os.path.realpath(folder):
+        raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to: it names itself.")
+    return found
+
+
+def _files(folder: Path, use: Use, most_adapters: int) -> ModelFiles:
+    base = adapter_base(folder)
+    if base is None:
+        return model_files.inspect(folder, use)
+    model_files.check_tokenizer(folder, needed=False)
+    if not most_adapters:
+        raise ModelNotFound(f"The adapter in {folder} stands on too many others: merge it into its base model.")
+    try:
+        return _files(base, use, most_adapters - 1)
     except ModelNotFound as error:
         raise type(error)(f"The adapter in {folder} belongs to another model. {error}") from None
 

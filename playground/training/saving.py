@@ -124,9 +124,7 @@ def _set_generation(model: Any, config: RunConfig) -> None:
 
 
 def _save_tokenizer(checkpoint: Path, target: Path) -> None:
-    from transformers import AutoTokenizer
-
-    AutoTokenizer.from_pretrained(checkpoint, local_files_only=True, trust_remote_code=False).save_pretrained(target)
+    loading.read_tokenizer(checkpoint).save_pretrained(target)
 
 
 def _sizes(path: Path) -> list[int]:

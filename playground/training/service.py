@@ -23,7 +23,7 @@ from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingCon
 from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, loading, saving, workbench
+from playground.training import evaluation, guard, loading, saving, workbench
 from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
 from playground.training.preview import preview
@@ -195,6 +195,7 @@ def main(arguments: list[str] | None = None) -> int:
     idle_seconds = parser.parse_args(arguments).idle_seconds
     service, out = Service(), sys.stdout
     sys.stdout = sys.stderr  # whatever a library prints must not get between our lines
+    guard.watch_answers()
     questions: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_read_lines, args=(sys.stdin, questions), daemon=True).start()
     while True:
@@ -205,6 +206,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not line:
             return 0
         question = json.loads(line)
+        guard.answering(question["id"])
         try:
             for answer in QUESTIONS[question["kind"]](service, question):
                 _write(out, {"id": question["id"], "event": "answer", "answer": answer})

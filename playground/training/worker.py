@@ -22,6 +22,7 @@ from playground.errors import PlaygroundError, TrainingDiverged
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import adopt_lock, take_lock
 from playground.runs.writer import RunWriter
+from playground.training import guard
 
 
 class StopRequested(Exception):
@@ -44,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     if lock is None:
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return 2
+    guard.watch_run(run, lock)
     writer = RunWriter(run, config.ppo.num_updates, run.status().attempt)
     with lock, reported(writer, memory_advice=lambda: estimates.advice(config, run.path.parent)):
         train(run, config, writer)

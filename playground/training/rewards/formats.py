@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from playground import dialogues
 from playground.dialogues import Turn
 from playground.errors import RewardModelUnusable
+from playground.training import guard
 
 TEMPLATES = ("chat", "plain", "pair", "dialogue")
 RECORD = "reward.json"  # what a reward model that was trained here says about itself
@@ -164,13 +165,13 @@ class Format:
 
     def chat(self, said: Sequence[Turn]) -> str:
         """The turns as the tokenizer's chat template writes them."""
+        what = "The chat template of this reward model failed"
         try:
-            return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
+            with guard.limited(what, getattr(self.tokenizer, "name_or_path", None)):
+                return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
         except Exception as error:  # a template is a program of the model's author and may raise anything
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise RewardModelUnusable(
-                f"The chat template of this reward model failed: {reason}. Choose another template."
-            ) from error
+            raise RewardModelUnusable(f"{what}: {reason}. Choose another template.") from error
 
     def _shorter(self, prompt: str, count: int) -> str | None:
         """The prompt without its first `count` tokens or whole first turns; None where there is nothing left."""

@@ -182,6 +182,9 @@ def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
         ModelNotFound: with the reason.
     """
     check_entries(config, where)
+    for name, value in _entries(config):
+        if isinstance(value, int) and value.bit_length() > MOST_BITS:
+            raise ModelNotFound(f"{where} has a number of {value.bit_length()} bits ({name[:40]}): get the file again.")
     if config.get("quantization_config") is not None:
         raise ModelNotFound(
             f"{where} says that the weights are quantized already: choose the original model and set the quantization "
@@ -228,8 +231,6 @@ def check_entries(config: Mapping[str, Any], where: str) -> None:
             raise ModelNotFound(
                 f"{where} chooses its own attention code ({name[:40]}): remove that line from the file."
             )
-        if isinstance(value, int) and value.bit_length() > MOST_BITS:
-            raise ModelNotFound(f"{where} has a number of {value.bit_length()} bits ({name[:40]}): get the file again.")
 
 
 def _check_classes(config: Mapping[str, Any], kind: str, where: str) -> None:

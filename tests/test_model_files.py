@@ -70,7 +70,7 @@ def test_the_matrices_are_counted_by_hand() -> None:
         ("model.safetensors", safetensors(SHAPES, shape=[16, 9]), "the place of `layer` makes no sense"),
         ("model.safetensors", safetensors(SHAPES, data_offsets=[-256, 0]), "the place of `layer` makes no sense"),
         ("model.safetensors", safetensors(SHAPES, data_offsets=None), "the place of `layer` makes no sense"),
-        ("model.safetensors.index.json", {"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}, "lacks 2 of the 2 weight files"),
+        ("model.safetensors.index.json", {"weight_map": {"a": "1.safetensors"}}, "lacks 1 of the 1 weight"),
         ("model.safetensors.index.json", {"weight_map": {"a": "../model.safetensors"}}, "does not say which file"),
         ("model.safetensors.index.json", {"weight_map": {}}, "does not say which file"),
     ],

@@ -40,7 +40,7 @@ def keep(path: Path, outputs: Path) -> Kept:
     Raises:
         TableUnusable: if it is too large or cannot be read as rows. OutputsNotWritable.
     """
-    table = tables.read(path, MAX_UPLOAD_BYTES)
+    table = tables.shape(path, MAX_UPLOAD_BYTES)
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_CHARACTERS]
     folder = make_outputs(outputs) / FOLDER
@@ -50,7 +50,7 @@ def keep(path: Path, outputs: Path) -> Kept:
         partial = kept.with_name(f".{kept.name}.{os.getpid()}")
         shutil.copyfile(path, partial)
         os.replace(partial, kept)
-    rows = f"{path.name}: {len(table.rows):,} {'row' if len(table.rows) == 1 else 'rows'}"
+    rows = f"{path.name}: {table.num_rows:,} {'row' if table.num_rows == 1 else 'rows'}"
     if tables.kind_of(path) == ".txt":
         return Kept(kept, (), None, f"{rows}, a prompt each.")
     try:

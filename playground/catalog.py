@@ -7,13 +7,12 @@ ships with the playground, a local folder, or an id of the hub, which a run down
 from __future__ import annotations
 
 import difflib
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import adapter_files, config_io, hub, model_files
+from playground import adapter_files, config_io, hub, model_files, plain_files
 from playground.config import RUN_ID, RunConfig
 from playground.curated import CURATED
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
@@ -27,6 +26,7 @@ POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
 ADAPTER_CONFIG = adapter_files.CONFIG
+MAX_CARD_BYTES = 20_000_000
 MOST_ADAPTERS = 4  # that may stand on one another
 START = "start"  # the reference that is the model before training
 TYPED = "typed"  # the prompt source that is typed into the configuration
@@ -222,7 +222,10 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
         except ModelNotFound as error:
             hint = "`start` is the model before training; the name of a run in the outputs folder works too."
             raise ModelNotFound(f"{error} {hint}") from None
-    complete = sorted(path.parent for path in saved.glob("update-*/MANIFEST.json"))
+    if saved.is_symlink() or saved.parent.is_symlink():
+        raise ModelNotFound(f"The run {run} holds a link, which is not followed: give the path of the model itself.")
+    found = (path.parent for path in saved.glob("update-*/MANIFEST.json"))
+    complete = sorted(folder for folder in found if not folder.is_symlink())
     wanted = [folder for folder in complete if folder.name == checkpoint] if checkpoint else complete
     if not wanted:
         there = ", ".join(folder.name for folder in complete) or "none yet"
@@ -235,7 +238,9 @@ def reward_models(outputs: Path | None) -> list[Choice]:
     found = []
     for path in (outputs / REWARD_MODELS).glob(f"*/{REWARD_CARD}") if outputs else ():
         try:
-            card = json.loads(path.read_text(encoding="utf-8"))
+            if path.parent.is_symlink():
+                continue
+            card = plain_files.read_json(path, MAX_CARD_BYTES)
             trained_at, accuracy = float(card["trained_at"]), float(card["accuracy"])
             words = f"Trained here on {card['pairs']['kept']} pairs ({card['pairs']['source']}) from {card['base']}."
         except (OSError, ValueError, KeyError, TypeError):
@@ -254,6 +259,8 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
     """
     if outputs and RUN_ID.fullmatch(source):
         folder = outputs / REWARD_MODELS / source
+        if folder.is_symlink() or folder.parent.is_symlink():
+            raise ModelNotFound(f"The reward model `{source}` is a link, which is not followed: give the path itself.")
         if (folder / REWARD_CARD).is_file():
             return folder
         if folder.is_dir():

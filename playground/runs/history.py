@@ -5,6 +5,7 @@ Reads files only. The Runs page and `python -m playground runs` show what this f
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -41,9 +42,10 @@ def list_runs(outputs: Path) -> list[RunSummary]:
     """All runs of a folder, the newest first. A folder that cannot be read as a run is left out."""
     runs = []
     for config_path in Path(outputs).glob("*/config.yaml"):
-        summary = _summary(RunDirectory(config_path.parent))
-        if summary:
-            runs.append(summary)
+        with contextlib.suppress(RunNotFound):  # a link in it, or it has just gone
+            summary = _summary(RunDirectory.open(config_path.parent))
+            if summary:
+                runs.append(summary)
     return sorted(runs, key=lambda run: run.status.started_at, reverse=True)
 
 
@@ -62,11 +64,13 @@ def delete_run(run: RunDirectory) -> Path:
     """Move an ended run into the bin of its outputs folder and return where it went.
 
     Raises:
-        RunBusy: if its worker is alive.
+        RunBusy: if its worker is alive. RunNotFound: the bin is a link that leads elsewhere.
     """
     if run.is_alive():
         raise RunBusy(f"The run `{run.id}` is still training. Stop it first, then delete it.")
     bin_path = run.path.parent / BIN
+    if bin_path.is_symlink():
+        raise RunNotFound(f"{bin_path} is a link, which is not followed: put a folder in its place.")
     bin_path.mkdir(exist_ok=True)
     target = bin_path / f"{run.id}-{time.time_ns()}"
     os.rename(run.path, target)
@@ -75,7 +79,8 @@ def delete_run(run: RunDirectory) -> Path:
 
 def empty_bin(outputs: Path) -> int:
     """Delete what is in the bin for good; returns how many runs went."""
-    gone = list((Path(outputs) / BIN).glob("*"))
+    bin_path = Path(outputs) / BIN
+    gone = [] if bin_path.is_symlink() else list(bin_path.glob("*"))
     for path in gone:
         shutil.rmtree(path, ignore_errors=True)
     return len(gone)

@@ -32,6 +32,7 @@ from playground.training.rewards import check as reward_check
 from playground.training.rewards import models as reward_models
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
+from playground.weight_files import read_json
 
 MAX_SAMPLES = 32
 MAX_PROMPT_CHARACTERS = 4000
@@ -160,7 +161,7 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
     if config.reference.source != catalog.START:
         folder = catalog.reference_folder(config.reference.source, run.path.parent)
         anchor, _ = loading.load(folder, device, config.model)
-    facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
+    facts = read_json(checkpoint / "trainer.json")
     scorer = Scorer(config, build=reward_models.builder(device, run.path.parent)).restore(facts)
     return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts)
 

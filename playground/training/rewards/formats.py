@@ -7,19 +7,19 @@ ids from `Format`. Knows tokenizers; nothing of models, rewards or runs.
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground import dialogues
+from playground import dialogues, plain_files
 from playground.dialogues import Turn
 from playground.errors import RewardModelUnusable
 from playground.training import guard
 
 TEMPLATES = ("chat", "plain", "pair", "dialogue")
 RECORD = "reward.json"  # what a reward model that was trained here says about itself
+MAX_RECORD_BYTES = 20_000_000
 UNLIMITED = 1_000_000  # a tokenizer that knows no limit gives a number beyond this
 TAIL = 3  # an end-of-turn token stands among the last few ids; a template may put a line break behind it
 TELLING_LENGTH = 12  # letters; shorter texts may occur in a template by chance
@@ -214,7 +214,7 @@ def recorded(folder: str | Path | None) -> dict[str, Any]:
     """What reward.json in a model folder records; nothing where there is none, or none that can be read."""
     path = Path(folder or "") / RECORD
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = plain_files.read_json(path, MAX_RECORD_BYTES, links=True)
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}

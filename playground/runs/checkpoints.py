@@ -27,7 +27,9 @@ OPTIMIZER = "optimizer.safetensors"  # without it the weights can be used, and t
 BEST_BY = "penalised_reward"
 LEFTOVERS = (".tmp-*", ".old-*", ".broken-*")
 MAX_MANIFEST_BYTES = 1_000_000
-NAME = re.compile(r"(?:\.old-)?update-(\d{6,9})")  # .old-: set aside in the moment in which its successor takes its name
+NAME = re.compile(
+    r"(?:\.old-)?update-(\d{6,9})"
+)  # .old-: set aside in the moment in which its successor takes its name
 PIECE_BYTES = 2**20
 
 
@@ -66,6 +68,16 @@ def search(run: RunDirectory) -> Search:
             return Search(Found(folder, update_of(folder), problems), problems, broken)
         problems.append(f"The checkpoint {folder.name} cannot be used: {problem}.")
     return Search(None, problems, broken)
+
+
+def can_go_on(folder: Path) -> bool:
+    """True for a checkpoint that is intact and holds the whole state of training."""
+    return (folder / OPTIMIZER).is_file() and not problem_of(folder)
+
+
+def name_of(update: int) -> str:
+    """The folder of the checkpoint after an update."""
+    return f"update-{update:06d}"
 
 
 def update_of(folder: Path) -> int:

@@ -30,12 +30,14 @@ class RunWriter:
         if attempt > 1:
             for path in self._files:
                 _cut_torn_line(path)
+        done = run.status().update if attempt > 1 else 0
         now = time.time()
         self.status = Status(
             state="starting",
             phase="starting",
             pid=os.getpid(),
             pid_started_at=psutil.Process().create_time(),
+            update=done,
             num_updates=num_updates,
             started_at=now,
             updated_at=now,

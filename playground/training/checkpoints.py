@@ -17,8 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from playground.errors import ModelNotFound
-from playground.runs.checkpoints import MANIFEST, OPTIMIZER, TRAINER, sha256
+from playground.runs.checkpoints import MANIFEST, OPTIMIZER, TRAINER, name_of, sha256
 from playground.runs.records import finite_or_null
 from playground.training import loading
 from playground.training.models import LanguageModel, Tokens
@@ -42,7 +41,7 @@ def save(
         facts: what else belongs to this moment (score scale, beta), into trainer.json.
         optimizer: its state by name; without it training cannot go on from this checkpoint.
     """
-    target = folder / f"update-{update:06d}"
+    target = folder / name_of(update)
     work = folder / f".tmp-{target.name}-{os.getpid()}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
@@ -78,18 +77,12 @@ def restore(folder: Path, policy: LanguageModel, critic: nn.Module) -> tuple[dic
         the state of the optimizer by name, and what trainer.json says.
 
     Raises:
-        ModelNotFound: if they do not fit, because config.yaml has been changed.
+        KeyError, ValueError, RuntimeError: if they do not fit.
     """
-    try:
-        _copy(load_file(folder / CRITIC), dict(trained(critic)))
-        _restore_policy(folder, policy)
-        facts = json.loads((folder / TRAINER).read_text(encoding="utf-8"))
-        return load_file(folder / OPTIMIZER), facts
-    except (ValueError, KeyError, RuntimeError) as error:
-        raise ModelNotFound(
-            f"The checkpoint {folder.name} does not fit the settings of this run ({loading.first_line(error)}). Put "
-            "config.yaml back as it was, or start a new run."
-        ) from error
+    _copy(load_file(folder / CRITIC), dict(trained(critic)))
+    _restore_policy(folder, policy)
+    facts = json.loads((folder / TRAINER).read_text(encoding="utf-8"))
+    return load_file(folder / OPTIMIZER), facts
 
 
 def trained(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
@@ -101,7 +94,7 @@ def _restore_policy(folder: Path, policy: LanguageModel) -> None:
     if policy.has_adapter:
         from peft import load_peft_weights, set_peft_model_state_dict
 
-        told = set_peft_model_state_dict(policy.model, load_peft_weights(str(folder), device="cpu"))
+        told: Any = set_peft_model_state_dict(policy.model, load_peft_weights(str(folder), device="cpu"))
         absent = {name for name, _ in trained(policy.model)} & set(told.missing_keys)
         if told.unexpected_keys or absent:
             raise KeyError(f"the adapter has other layers, such as {next(iter([*told.unexpected_keys, *absent]))}")

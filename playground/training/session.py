@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,10 +23,10 @@ from playground.rewards.mixture import Mixture, mean_known
 from playground.runs import checkpoints as run_checkpoints
 from playground.runs import control
 from playground.runs.directory import RunDirectory
-from playground.runs.records import RESUMED, Evaluation, Stage, UpdateMetrics
+from playground.runs.records import Evaluation, Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
-from playground.training import checkpoints, evaluation, held_out, loading, models, prompts
+from playground.training import checkpoints, evaluation, held_out, loading, models, prompts, resuming
 from playground.training.rewards import models as reward_models
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
@@ -87,7 +86,6 @@ class Session:
         self._once("model", **sizes)
         self._ahead: list[tuple[int, control.Edit]] = []  # changes of earlier attempts that are to be made again
         self._live = config  # with the changes that have been made
-        self._scaled = False
         self._looked: tuple[int, float | None] = (-1, None)  # update of the latest look, and what it was worth
         self._latest: UpdateMetrics | None = None
 
@@ -118,59 +116,13 @@ class Session:
         Raises:
             ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: see `check_engine`.
         """
+        scaled = False
         if self.writer.status.attempt > 1:
-            self._take_up()
-        if not self._scaled:
+            taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
+            self._live, self._ahead, scaled = taken_up
+        if not scaled:
             self.writer.set_status(phase="measuring the reference")
             self.fix_scale()
-
-    def _take_up(self) -> None:
-        """Go on from the newest valid checkpoint; without one, from the beginning. Broken ones are named."""
-        run_checkpoints.check_engine(self.config)
-        seen = run_checkpoints.search(self.run)
-        found = run_checkpoints.settle(seen)
-        events = self.run.all_events()
-        facts: dict[str, Any] = {}
-        if found:
-            self.writer.set_status(phase="reading the checkpoint")
-            facts = self._restore(found)
-        elif scale := next((event.data for event in reversed(events) if event.kind == "score_scale"), None):
-            self._restore_scale({"score_mean": scale["mean"], "score_sd": scale["sd"], "terms": scale["terms"]})
-        done = self.trainer.updates_done
-        self.writer.set_status(update=done)
-        for problem in seen.problems:
-            self.writer.event("warning", problem)
-        if found and facts.get("config_sha256") != self.config_sha256():
-            self.writer.event(
-                "warning", "config.yaml has been changed since the checkpoint was written. The new settings hold."
-            )
-        applied, self._ahead = control.replay(events, done)
-        self._live = self.trainer.config = control.edited(self.config, applied)
-        where = f"Resumed after update {done}." if found else "Resumed. No checkpoint could be used: it starts again."
-        middle = " The update after it had been broken off in the middle." if facts.get("mid_update") else ""
-        self.writer.event(
-            RESUMED, where + middle, checkpoint=found.path.name if found else "", seconds=facts.get("seconds", 0.0)
-        )
-
-    def _restore(self, found: run_checkpoints.Found) -> dict[str, Any]:
-        try:
-            optimizer, facts = checkpoints.restore(found.path, self.policy, self.trainer.critic)
-            self.trainer.restore(optimizer, facts)
-            self._restore_scale(facts)
-        except (ValueError, KeyError, TypeError, RuntimeError) as error:
-            raise ModelNotFound(
-                f"The checkpoint {found.path.name} does not fit the settings of this run "
-                f"({loading.first_line(error)}). Put config.yaml back as it was, or start a new run."
-            ) from error
-        return facts
-
-    def _restore_scale(self, facts: Mapping[str, Any]) -> None:
-        self.scorer.restore(facts)
-        self._scaled = True
-
-    def config_sha256(self) -> str:
-        """A digest of the configuration as run."""
-        return hashlib.sha256(self.config.to_yaml().encode()).hexdigest()
 
     def fix_scale(self) -> None:
         """Fix the scale of the score on samples of the reference, and record it."""
@@ -185,7 +137,6 @@ class Session:
             )  # fmt: skip
             completions += episodes.texts(self.tokens)
         scale = self.scorer.fit_scale([prompt.text for prompt in asked], completions)
-        self._scaled = True
         terms = self.scorer.facts()["terms"]
         self.writer.event("score_scale", mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES, terms=terms)
 
@@ -272,21 +223,19 @@ class Session:
         """
         folder, done = self.run.checkpoints_path, self.trainer.updates_done
         optimizer, facts = self.trainer.state()
-        learned = [*(weight for _, weight in checkpoints.trained(self.policy)),
-                   *(weight for _, weight in checkpoints.trained(self.trainer.critic)), *(optimizer or {}).values()]  # fmt: skip
-        if not all(bool(torch.isfinite(weight).all()) for weight in learned):
+        learned = [weight for model in (self.policy, self.trainer.critic) for _, weight in checkpoints.trained(model)]
+        if not all(bool(torch.isfinite(values).all()) for values in [*learned, *(optimizer or {}).values()]):
             self.writer.event(
                 "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
             )
             return
-        there = run_checkpoints.newest_valid(self.run)
-        if there and there.update == done:
+        if run_checkpoints.can_go_on(folder / run_checkpoints.name_of(done)):
             return
         self.writer.flush()  # what led here reaches the disk first
         saved = checkpoints.save(
             folder, done, self.policy, self.trainer.critic, self.tokens,
-            {**self.scorer.facts(), **facts, **self._worth(), "attempt": self.writer.status.attempt,
-             "config_sha256": self.config_sha256()}, optimizer,
+            {**self.scorer.facts(), **self._worth(), **facts, "attempt": self.writer.status.attempt,
+             "config_sha256": resuming.digest(self.config)}, optimizer,
         )  # fmt: skip
         if problem := run_checkpoints.problem_of(saved):
             self.writer.event("warning", f"The checkpoint {saved.name} could not be read back ({problem}).")
@@ -302,7 +251,7 @@ class Session:
         if self._looked[0] == done:
             return {run_checkpoints.BEST_BY: self._looked[1], "measured_on": "fixed prompts"}
         if latest is None or latest.update != done:
-            return {run_checkpoints.BEST_BY: None, "measured_on": ""}
+            return {run_checkpoints.BEST_BY: None, "measured_on": "nothing"}
         value = self._penalised(latest.score_mean, latest.kl_to_reference)
         return {run_checkpoints.BEST_BY: value, "measured_on": "training batch"}
 

@@ -39,7 +39,7 @@ def taken(optimizer: torch.optim.Optimizer, weights: Weights) -> dict[str, Tenso
 
 def put_back(optimizer: torch.optim.Optimizer, weights: Weights, tensors: Mapping[str, Tensor]) -> None:
     """Let the optimizer remember exactly `tensors`. Raises: KeyError for a weight that is not among `weights`."""
-    state: dict[Any, Any] = defaultdict(dict)
+    state: defaultdict[Tensor, Any] = defaultdict(dict)
     for name, value in tensors.items():
         weight, _, key = name.rpartition("/")
         state[weights[weight]][key] = value.to(weights[weight].device)

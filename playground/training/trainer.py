@@ -26,6 +26,7 @@ from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, full_kl, 
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, whiten
+from playground.runs.checkpoints import BEST_BY
 from playground.runs.records import UpdateMetrics
 from playground.training.measures import capped_exp, mean_known, memory_gb
 from playground.training.models import Critic, LanguageModel, Tokens, ValueHead
@@ -177,7 +178,7 @@ class PPOTrainer:
             "tokens": self.tokens_done,
             "seconds": time.perf_counter() - self._started,
             "skipped_in_a_row": self._skipped_in_a_row,
-            "mid_update": self.mid_update,
+            **({"mid_update": True, BEST_BY: None} if self.mid_update else {}),
         }
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:

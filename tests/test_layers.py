@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewards": {"rewards", "pocket", *BASE},
     "catalog": {"pocket", "model_files", "hub", "curated", *BASE},
     "checks": {"catalog", *SOURCES, *BASE},
-    "runs": {"runs", "catalog", "checks", *BASE},
+    "runs": {"runs", "catalog", "checks", "devices", *BASE},
     "insight": {"insight", "runs", "rewards", "catalog", *BASE},
     "ppo": {"ppo"},
     "training": {"training", "ppo", "rewards", "pocket", "runs", "catalog", "checks", "estimates", *SOURCES, *BASE},

@@ -155,8 +155,11 @@ class RunDirectory:
         status = self.status_on_disk()  # between the two looks it may have ended, or been given its worker
         if status.ended or self.is_alive():
             return self._with_requests(status)
-        message = f"The worker ended without saying why. Its last words are in {self.log_path.name}."
-        return status.model_copy(update={"state": "interrupted", "reason": "killed", "message": message})
+        from playground.runs import evidence  # it reads run directories
+
+        reason, message = evidence.of_death(None, status, self)
+        state = evidence.state_after(reason)
+        return status.model_copy(update={"state": state, "reason": reason, "message": message})
 
     def metrics(self) -> list[UpdateMetrics]:
         """All updates so far; those that a later attempt made again are given as that attempt made them."""

@@ -30,7 +30,7 @@ class StopRequested(Exception):
 
 
 class TimeIsUp(StopRequested):
-    """The run's own time limit (`max_minutes`) was reached; the message says so. It ends like a run that was stopped."""
+    """The run's own time limit (`max_minutes`) was reached; the message says so. It ends as if it had been stopped."""
 
 
 def main(arguments: list[str] | None = None) -> int:

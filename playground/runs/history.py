@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
+from playground.runs import launcher, queue
 from playground.runs.directory import RunDirectory
 from playground.runs.records import Status
 
@@ -64,17 +65,19 @@ def delete_run(run: RunDirectory) -> Path:
     """Move an ended run into the bin of its outputs folder and return where it went.
 
     Raises:
-        RunBusy: if its worker is alive. RunNotFound: the bin is a link that leads elsewhere.
+        RunBusy: if its worker is alive, or it waits for one. RunNotFound: the bin is a link that leads elsewhere.
     """
-    if run.is_alive():
-        raise RunBusy(f"The run `{run.id}` is still training. Stop it first, then delete it.")
-    bin_path = run.path.parent / BIN
-    if bin_path.is_symlink():
-        raise RunNotFound(f"{bin_path} is a link, which is not followed: put a folder in its place.")
-    bin_path.mkdir(exist_ok=True)
-    target = bin_path / f"{run.id}-{time.time_ns()}"
-    os.rename(run.path, target)
-    return target
+    with launcher.one_at_a_time(run.path.parent):  # nobody starts it between the look and the move
+        if run.is_alive() or queue.position(run):
+            doing = "is still training" if run.is_alive() else "waits in the queue"
+            raise RunBusy(f"The run `{run.id}` {doing}. Stop it first, then delete it.")
+        bin_path = run.path.parent / BIN
+        if bin_path.is_symlink():
+            raise RunNotFound(f"{bin_path} is a link, which is not followed: put a folder in its place.")
+        bin_path.mkdir(exist_ok=True)
+        target = bin_path / f"{run.id}-{time.time_ns()}"
+        os.rename(run.path, target)
+        return target
 
 
 def empty_bin(outputs: Path) -> int:

@@ -14,7 +14,8 @@ import pytest
 from tests.support import PROJECT
 
 BASE = {
-    "errors", "config", "config_io", "engines", "dialogues", "plain_files", "preferences", "tables", "prompt_texts",
+    "errors", "config", "config_io", "engines", "dialogues", "plain_files", "preferences", "prompt_texts", "redaction",
+    "tables",
 }  # fmt: skip
 SOURCES = {"model_files", "weight_files", "adapter_files", "hub", "curated", "devices"}  # what to load, and where
 MAY_IMPORT: dict[str, set[str]] = {
@@ -23,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config_io": {"config", "errors", "plain_files"},
     "dialogues": set(),
     "plain_files": set(),
+    "redaction": set(),
     "tables": {"errors", "plain_files"},
     "prompt_texts": {"tables", "dialogues", "errors"},
     "preferences": {"dialogues", "errors", "tables"},

@@ -22,6 +22,7 @@ from playground import catalog
 from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
 from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
+from playground.redaction import redact
 from playground.runs.directory import RunDirectory
 from playground.training import evaluation, guard, loading, saving, workbench
 from playground.training.chat import PromptForm
@@ -213,10 +214,10 @@ def main(arguments: list[str] | None = None) -> int:
                 _write(out, {"id": question["id"], "event": "answer", "answer": answer})
             _write(out, {"id": question["id"], "event": "done"})
         except PlaygroundError as error:
-            _write(out, {"id": question["id"], "event": "error", "message": str(error)})
+            _write(out, {"id": question["id"], "event": "error", "message": redact(str(error))})
         except Exception as error:
             traceback.print_exc()
-            message = f"The model could not answer: {type(error).__name__}: {error}"
+            message = redact(f"The model could not answer: {type(error).__name__}: {error}")
             _write(out, {"id": question["id"], "event": "error", "message": message})
 
 

@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from playground import checks, estimates
+from playground import checks, estimates, redaction
 from playground.config import RunConfig
 from playground.errors import PlaygroundError, TrainingDiverged
 from playground.runs.directory import RunDirectory
@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     if lock is None:
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return 2
+    redaction.cover_streams()
     guard.watch_run(run, lock)
     writer = RunWriter(run, config.ppo.num_updates, run.status().attempt)
     with lock, reported(writer, memory_advice=lambda: estimates.advice(config, run.path.parent)):

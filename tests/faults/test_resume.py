@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
 from tests.faults import resuming
 
 KS = range(1, resuming.UPDATES)

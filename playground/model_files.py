@@ -327,8 +327,8 @@ def _check_fit(config: Mapping[str, Any], described: Architecture, found: Mappin
             widths = {described.hidden_size, *(config.get(width) for width in EMBEDDING_WIDTHS)}
             if tensor.shape[0] != described.vocabulary or tensor.shape[1] not in widths:
                 raise ModelNotFound(
-                    f"{where} says {described.vocabulary} tokens of size {described.hidden_size}, and the weights have "
-                    f"{tensor.shape[0]} of size {tensor.shape[1]} ({name[:60]}): they do not belong together."
+                    f"{where} says vocab_size {described.vocabulary} and hidden_size {described.hidden_size}, and the "
+                    f"weights have {tensor.shape[0]} x {tensor.shape[1]} ({name[:60]}): they do not belong together."
                 )
     numbers = [int(match[1]) for name in found if (match := LAYER.search(name))]
     if numbers and max(numbers) + 1 < described.layers:

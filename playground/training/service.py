@@ -22,6 +22,7 @@ from playground import catalog
 from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
 from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
+from playground.runs import checkpoints
 from playground.runs.directory import RunDirectory
 from playground.training import evaluation, loading, saving, workbench
 from playground.training.chat import PromptForm
@@ -150,7 +151,7 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         )
     config: RunConfig = run.config()
     device = loading.device_of("auto")
-    policy, tokens = loading.load(checkpoint, device, config.model)
+    policy, tokens = loading.load(checkpoints.check(checkpoint), device, config.model)
     if policy.has_adapter:
         reference = policy.frozen_copy()
     else:
@@ -158,7 +159,7 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         reference, _ = loading.load(folder, device, config.model)
     anchor = reference
     if config.reference.source != catalog.START:
-        folder = catalog.reference_folder(config.reference.source, run.path.parent)
+        folder = checkpoints.check(catalog.reference_folder(config.reference.source, run.path.parent))
         anchor, _ = loading.load(folder, device, config.model)
     facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
     scorer = Scorer(config, build=reward_models.builder(device, run.path.parent)).restore(facts)

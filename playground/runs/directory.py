@@ -39,6 +39,7 @@ from playground.runs.records import (
 )
 
 R = TypeVar("R", bound=Record)
+QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
 
 
 class RunDirectory:
@@ -56,6 +57,7 @@ class RunDirectory:
         self.lock_path = self.path / "worker.lock"
         self.control_path = self.path / "control"
         self.checkpoints_path = self.path / "checkpoints"
+        self.request_path = self.path / "request.json"
 
     @property
     def id(self) -> str:
@@ -140,16 +142,24 @@ class RunDirectory:
         except OSError:
             return False
 
+    @property
+    def queue_path(self) -> Path:
+        """Where the place of this run in the queue is kept while it has one."""
+        return self.path.parent / QUEUE / f"{self.id}.json"
+
     def status(self) -> Status:
         """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
-        status = self._status_on_disk()
+        status = self.status_on_disk()
+        if status.ended or self.is_alive() or (status.state == "queued" and self.queue_path.exists()):
+            return self._with_requests(status)
+        status = self.status_on_disk()  # between the two looks it may have ended, or been given its worker
         if status.ended or self.is_alive():
             return self._with_requests(status)
-        status = self._status_on_disk()  # it may have ended between the two looks
-        if status.ended:
-            return status
-        message = f"The worker ended without saying why. Its last words are in {self.log_path.name}."
-        return status.model_copy(update={"state": "interrupted", "reason": "killed", "message": message})
+        from playground.runs import evidence  # it reads run directories
+
+        reason, message = evidence.of_death(None, status, self)
+        state = evidence.state_after(reason)
+        return status.model_copy(update={"state": state, "reason": reason, "message": message})
 
     def metrics(self) -> list[UpdateMetrics]:
         """All updates so far; those that a later attempt made again are given as that attempt made them."""
@@ -204,7 +214,8 @@ class RunDirectory:
         """True once somebody asked the run to stop."""
         return (self.control_path / "stop").exists()
 
-    def _status_on_disk(self) -> Status:
+    def status_on_disk(self) -> Status:
+        """What status.json says, whoever may have died since; a file that cannot be read is an end as `damaged`."""
         try:
             return Status.model_validate_json(self.status_path.read_bytes())
         except (OSError, ValidationError):

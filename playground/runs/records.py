@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from playground.runs.ends import end_of
+
 State = Literal[
     "queued", "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "interrupted"
 ]  # fmt: skip
@@ -48,6 +50,11 @@ class Status(Record):
     def ended(self) -> bool:
         """True once nothing more will happen."""
         return self.state in TERMINAL
+
+    @property
+    def resumable(self) -> bool:
+        """True for an end after which going on as it is makes sense."""
+        return self.ended and self.state != "finished" and end_of(self.reason).resumable
 
 
 class UpdateMetrics(Record):

@@ -187,8 +187,10 @@ def runners() -> list[psutil.Process]:
     return found
 
 
-QUICK = ("allocates 10 GB", "forks past Python", "connects", "reads the environment", "reads it past Python",
-         "writes past Python", "kills its parent", "deletes a file", "returns NaN", "exits at once", "loops")  # fmt: skip
+QUICK = (
+    "allocates 10 GB", "forks past Python", "connects", "reads the environment", "reads it past Python",
+    "writes past Python", "kills its parent", "deletes a file", "returns NaN", "exits at once", "loops",
+)  # fmt: skip
 
 
 def test_the_attacks_that_would_hurt_most_are_contained(home: Path, port: int) -> None:

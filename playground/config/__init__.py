@@ -77,6 +77,18 @@ class RunConfig(Part):
         "compare with.",
     )
     device: str = device_knob()
+    max_minutes: float | None = knob(
+        None,
+        label="Time limit",
+        unit="minutes",
+        slider=(1, 120, 1),
+        gt=0,
+        le=100_000,
+        help="The run is stopped after this many minutes, and what it has learned by then is saved. Loading and pauses "
+        "count; a run that is resumed gets the time again. Empty means no limit.",
+        low="Too low: it ends before anything has changed.",
+        high="Too high: it has no effect.",
+    )
     model: ModelConfig = ModelConfig()
     reference: ReferenceConfig = ReferenceConfig()
     prompts: PromptsConfig = PromptsConfig()

@@ -21,8 +21,8 @@ from typing import Any
 import psutil
 import pytest
 
-from playground import checks, config_io
-from playground.config import PythonReward, local_only
+from playground import checks, config_io, limits
+from playground.config import REWARD_CLASSES, PythonReward, local_only
 from playground.errors import InvalidConfig, RewardFailed
 from playground.rewards import rules
 from playground.rewards.mixture import Mixture
@@ -287,7 +287,7 @@ def test_a_function_that_keeps_failing_is_not_started_for_ever(monkeypatch: pyte
 
 CODE = HEAD + "return 1"
 REWARDS = [{"kind": "python", "code": CODE}]
-SHARED = ["classroom", "space", "Space", "", "nonsense"]
+SHARED = ["classroom", "space", "Space", "local ", "nonsense"]
 
 
 def refusals(outputs: Path, mode: str) -> dict[str, Callable[[], Any]]:
@@ -334,9 +334,19 @@ def test_it_is_refused_in_the_other_modes_even_by_a_direct_call(
     figure("Python rewards refused outside local mode, by page, check, worker and direct call", tried, refused)
 
 
+def test_what_the_process_refuses_is_what_the_page_says_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert local_only.MODE == limits.MODE_VARIABLE
+    for mode in limits.MODES:
+        monkeypatch.setenv(local_only.MODE, mode)
+        refused = {kind for kind in REWARD_CLASSES if local_only.refusal(kind)}
+        assert refused == limits.LIMITS[mode].refused_rewards
+
+
 def test_a_pattern_without_a_limit_of_time_is_refused_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
     config = config_io.from_dict({"rewards": [{"kind": "pattern", "pattern": "(a+)+$"}]})
     checks.check(config)
+    monkeypatch.setenv(local_only.MODE, "classroom")
+    checks.check(config)  # the host decides there
     monkeypatch.setenv(local_only.MODE, "space")
     with pytest.raises(InvalidConfig, match="matches_count"):
         checks.check(config)

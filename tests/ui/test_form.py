@@ -163,7 +163,7 @@ def test_the_texts_that_stand_in_a_new_reward_are_valid_and_fields_for_them_have
 
 
 def test_a_shared_playground_offers_no_reward_that_is_for_ones_own_machine(monkeypatch):
-    monkeypatch.setenv(local_only.MODE, "classroom")
+    monkeypatch.setenv(local_only.MODE, "space")
     offered = {item["kind"] for item in reward_form.reward_kinds()}
     assert offered == {choice.name for choice in catalog.REWARDS} - {"python", "pattern"}
     code = {"kind": "python", "code": "def reward(prompt, completion): return 1"}

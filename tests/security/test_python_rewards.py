@@ -47,7 +47,8 @@ COMMON = {  # what the limits alone must hold
     "sleeps": HEAD + "import time\n    time.sleep(60)\n    return 1",
     "allocates 10 GB": HEAD + "return len(bytearray(10 << 30))",
     "allocates piece by piece": HEAD + "kept = []\n    while True: kept.append(bytearray(1 << 20))",
-    "forks": HEAD + "import os\n    while True: os.fork()",
+    "forks": HEAD
+    + "import os, time\n    for _ in range(500):\n        if os.fork() == 0:\n            time.sleep(9)\n            os._exit(0)",
     "forks past Python": raw("libc.fork()"),
     "connects": raw("libc.socket(2, 1, 0)"),
     "connects with Python": HEAD + "import socket\n    return socket.create_connection(('127.0.0.1', PORT)).fileno()",
@@ -93,8 +94,7 @@ COMMON = {  # what the limits alone must hold
 }  # fmt: skip
 FILTERED = {  # what only the filter of system calls holds, or another user
     "kills its parent": raw("libc.kill(os.getppid(), 9)"),
-    "kills everybody": raw("libc.kill(-1, 9)"),
-    "stops its parent": raw("libc.kill(os.getppid(), 19)"),
+    "asks whether it may kill everybody": raw("libc.kill(-1, 0)"),  # signal 0 harms nobody, should it be let through
     "watches its parent": raw("libc.ptrace(16, os.getppid(), 0, 0)"),
     "deletes a file": raw("libc.unlink(b'HOME/token')"),
     "renames a file": raw("libc.rename(b'HOME/token', b'HOME/gone')"),
@@ -102,6 +102,9 @@ FILTERED = {  # what only the filter of system calls holds, or another user
     "leaves its session": raw("libc.setsid()"),
     "starts a thread past Python": raw("libc.syscall(56, 0x10900, 0, 0, 0, 0)"),
 }
+TOLD = {  # by what it must be stopped, and not by the clock
+    "allocates 10 GB": "MemoryError", "floods its pipe": "wrote more than it may", "loops": "took longer than 0.5 s",
+}  # fmt: skip
 HARMLESS = {"prints a flood": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
 
 WORKER = """
@@ -165,6 +168,8 @@ def attempted(attacks: dict[str, str], home: Path, port: int, runner: Path) -> d
 def check(found: dict[str, tuple[str, Any, list[str]]], attacks: dict[str, str], home: Path) -> int:
     """How many of the attacks were contained: told in a sentence, or refused with an error number."""
     contained = 0
+    for name, words in TOLD.items():
+        assert name not in attacks or words in found[name][1], found[name]
     for name in attacks:
         how, told, _ = found[name]
         refused = how == "value" and all(value < 0 for value in told)
@@ -190,6 +195,7 @@ def runners() -> list[psutil.Process]:
 QUICK = (
     "allocates 10 GB", "forks past Python", "connects", "reads the environment", "reads it past Python",
     "writes past Python", "kills its parent", "deletes a file", "returns NaN", "exits at once", "loops",
+    "floods its pipe",
 )  # fmt: skip
 
 

@@ -8,17 +8,20 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.runs import history
 from playground.ui import components, train_page
+from playground.ui.access import Access, Action
 
 
-def build(outputs: Path, train: train_page.Train) -> None:
+def build(outputs: Path, train: train_page.Train, access: Access) -> None:
     """Lay out the page; "use these settings" fills the form of the Train page."""
-    table = components.widget("runs", {"run": None}, elem_id="runs", server_functions=[_deleter(outputs)])
+    deleters = access.guard_all(Action.DELETE, [_deleter(outputs)])
+    table = components.widget("runs", {"run": None}, elem_id="runs", server_functions=deleters)
 
     def reload(value: Any) -> list[Any]:
         run_id = str(value.get("run")) if isinstance(value, dict) else ""
         return train_page.filled_from(train_page.RUN_PREFIX + run_id, outputs).flat()
 
-    table.input(reload, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")
+    use_settings = access.guard(Action.FORM, reload)
+    table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")
 
 
 def _deleter(outputs: Path) -> Any:

@@ -33,9 +33,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pocket": {"pocket", "errors"},
     "rewards": {"rewards", "pocket", *BASE},
     "catalog": {"pocket", "model_files", "hub", "curated", *BASE},
-    "checks": {"catalog", *SOURCES, *BASE},
+    "checks": {"catalog", "rewards", *SOURCES, *BASE},
     "limits": {"catalog", "checks", *SOURCES, *BASE},
-    "runs": {"runs", "catalog", "checks", *BASE},
+    "runs": {"runs", "catalog", "checks", "devices", *BASE},
     "insight": {"insight", "runs", "rewards", "catalog", *BASE},
     "ppo": {"ppo"},
     "training": {

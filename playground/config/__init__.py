@@ -20,11 +20,13 @@ from playground.config.reward_training import PairsConfig, RewardTrainingConfig
 from playground.config.rewards import (
     REWARD_CLASSES,
     AgreementReward,
+    ExpressionReward,
     GrammarReward,
     KeywordReward,
     LengthReward,
     ModelReward,
     PatternReward,
+    PythonReward,
     RepetitionReward,
     RewardConfig,
     RewardPart,
@@ -37,10 +39,10 @@ from playground.config.training import CheckpointConfig, EvaluationConfig, KLCon
 
 __all__ = [
     "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig",
-    "GrammarReward", "KLConfig", "KeywordReward", "LengthReward", "ModelConfig", "ModelReward", "PPOConfig",
-    "PairsConfig", "Part", "PatternReward", "PromptsConfig", "ReferenceConfig", "RepetitionReward", "RewardConfig",
-    "RewardPart", "RewardTrainingConfig", "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward",
-    "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
+    "ExpressionReward", "GrammarReward", "KLConfig", "KeywordReward", "LengthReward", "ModelConfig", "ModelReward",
+    "PPOConfig", "PairsConfig", "Part", "PatternReward", "PromptsConfig", "PythonReward", "ReferenceConfig",
+    "RepetitionReward", "RewardConfig", "RewardPart", "RewardTrainingConfig", "RunConfig", "SamplingConfig",
+    "ScoreConfig", "SentimentReward", "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
 ]  # fmt: skip
 
 

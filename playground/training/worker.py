@@ -76,10 +76,9 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
 
     writer.set_status(phase="loading the model")
     session = Session(run, config, writer, between)
-    writer.set_status(phase="measuring the reference")
-    session.fix_scale()
+    session.begin()
     try:
-        session.look("before")
+        session.look_if_due()
         writer.set_status(state="running", phase="training")
         session.train()
     except StopRequested:

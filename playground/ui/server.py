@@ -23,6 +23,7 @@ from playground import limits
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
+from playground.runs.reconciler import Watch
 from playground.runs.standby import StandbyWorker
 from playground.ui import gate, identity, page, routes, sharing, theme
 from playground.ui.access import Access
@@ -45,6 +46,7 @@ class Running(NamedTuple):
     service: ModelService
     standby: StandbyWorker
     loop: Callable[[], asyncio.AbstractEventLoop | None]
+    watch: Watch
     greeting: str  # for the terminal; it has the host's token in it
 
     def close(self) -> None:
@@ -54,6 +56,7 @@ class Running(NamedTuple):
             with contextlib.suppress(TimeoutError, RuntimeError):
                 asyncio.run_coroutine_threadsafe(self.hub.close(), loop).result(timeout=2)
         self.demo.close(verbose=False)
+        self.watch.close()
         self.service.close()
         self.standby.close()
 
@@ -137,7 +140,9 @@ def launch(
     )  # fmt: skip
     access.share = sharing.addresses(address, port, mode)
     greeting = sharing.greeting(url, access.share, mode, token, outputs)
-    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, greeting)
+    watch = Watch(outputs, spawn=standby.worker_for)  # adopts what lives, ends what died, starts what waits
+    watch.start()
+    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, greeting)
 
 
 def listening_address(host: str, mode: str) -> str:

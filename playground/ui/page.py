@@ -21,18 +21,18 @@ def build(
     outputs: Path, mode: str = "local", service: ModelService | None = None, standby: StandbyWorker | None = None
 ) -> gr.Blocks:
     """The whole page for one outputs folder."""
-    service = service or ModelService()
+    service, standby = service or ModelService(), standby or StandbyWorker()
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
         components.widget("header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
             keeps_files = mode == "local"  # a folder on a server is of no use to a visitor
-            train = train_page.build(demo, Path(outputs), standby or StandbyWorker(), service, keeps_files)
+            train = train_page.build(demo, Path(outputs), standby, service, keeps_files)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(Path(outputs), service)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
             rewards_page.build(Path(outputs), service, train)
         with gr.Column(elem_id="page-runs", elem_classes=["page"]):
-            runs_page.build(Path(outputs), train)
+            runs_page.build(Path(outputs), train, standby)
     return demo  # no demo.queue(): only one handler is queued, it names its own limit, and the call builds the app anew
 
 

@@ -1,4 +1,4 @@
-"""The Runs page: the history from disk. static/runs.js draws it from `/live/_runs`; here are its two actions."""
+"""The Runs page: the history from disk. static/runs.js draws it from `/live/_runs`; here are its actions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 from playground.errors import PlaygroundError
 from playground.runs import history
-from playground.ui import components, train_page
+from playground.runs.standby import StandbyWorker
+from playground.ui import components, steer, train_page
 
 
-def build(outputs: Path, train: train_page.Train) -> None:
+def build(outputs: Path, train: train_page.Train, standby: StandbyWorker) -> None:
     """Lay out the page; "use these settings" fills the form of the Train page."""
-    table = components.widget("runs", {"run": None}, elem_id="runs", server_functions=[_deleter(outputs)])
+    actions = [_deleter(outputs), *steer.functions(outputs, standby.worker_for)]
+    table = components.widget("runs", {"run": None}, elem_id="runs", server_functions=actions)
 
     def reload(value: Any) -> list[Any]:
         run_id = str(value.get("run")) if isinstance(value, dict) else ""

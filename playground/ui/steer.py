@@ -1,4 +1,5 @@
-"""What the page may ask of a living run: stop, pause, resume, one step, new values for live settings.
+"""What the page may ask of a run: stop, pause, resume, one step, new values for live settings, to be ended by force, to
+be taken up again after it has ended.
 
 Each function is called by static/run_view.js through Gradio's server functions, with one argument that anybody could
 have made up: run ids go through `history.find_run`, values through the configuration's own checks. Answers are one
@@ -7,25 +8,29 @@ sentence, empty when all is well. The requests themselves are files (`runs.contr
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from playground.errors import InvalidConfig, PlaygroundError
-from playground.runs import control, history
+from playground.runs import control, history, launcher, processes
 from playground.runs.control import Edit
+from playground.runs.directory import RunDirectory
 from playground.ui import form
 
 COMMANDS = {"pause": control.request_pause, "resume": control.request_resume, "step": control.request_step}
+FORCE_GRACE_SECONDS = 1.0  # somebody who says "now" has waited already
 MAX_TEXT = 60  # of a value that is not a number, when it is told back
 
 
-def functions(outputs: Path) -> list[Callable[[Any], dict[str, Any]]]:
-    """The server functions of the run view for one outputs folder."""
+def functions(outputs: Path, spawn: launcher.Spawn | None = None) -> list[Callable[[Any], Any]]:
+    """The server functions of the run view for one outputs folder. `spawn` makes the worker of a resumed run."""
+    ending: dict[str, asyncio.Task[dict[str, Any]]] = {}
 
     def stop_run(run_id: Any) -> dict[str, Any]:
-        """Ask a run to stop."""
-        return _answer(lambda: history.find_run(outputs, str(run_id)).request_stop())
+        """Ask a run to stop; one that waits in the queue is taken out of it."""
+        return _answer(lambda: launcher.stop(history.find_run(outputs, str(run_id))))
 
     def steer_run(asked: Any) -> dict[str, Any]:
         """Pause, resume or step a run: {run, command}."""
@@ -55,7 +60,48 @@ def functions(outputs: Path) -> list[Callable[[Any], dict[str, Any]]]:
             return {"error": str(error), "problems": [], "edits": {}}
         return {"error": "", "problems": problems, "edits": dict(taken)}
 
-    return [stop_run, steer_run, change_settings]
+    async def end_run(run_id: Any) -> dict[str, Any]:
+        """End the processes of a run that does not stop by itself; answers {error, sentence} when they are gone."""
+        try:
+            run = await asyncio.to_thread(history.find_run, outputs, str(run_id))
+        except PlaygroundError as error:
+            return {"error": str(error), "sentence": ""}
+        task = ending.get(run.id)
+        if task is None:  # who asks again waits for the same end
+            task = ending[run.id] = asyncio.create_task(asyncio.to_thread(_ended, run))
+            task.add_done_callback(lambda _: ending.pop(run.id, None))
+        return await asyncio.shield(task)
+
+    return [stop_run, steer_run, change_settings, end_run, resumer(outputs, spawn)]
+
+
+def resumer(outputs: Path, spawn: launcher.Spawn | None = None) -> Callable[[Any], dict[str, Any]]:
+    """The server function that takes up an ended run, for the pages that offer it."""
+
+    def resume_run(run_id: Any) -> dict[str, Any]:
+        """Let an ended run go on from its last checkpoint. A run that is going already is no error: a double click."""
+        try:
+            run = history.find_run(outputs, str(run_id))
+            try:
+                launcher.resume(run, spawn=spawn)
+            except PlaygroundError:
+                if run.status().ended:
+                    raise
+        except (PlaygroundError, OSError) as error:
+            return {"error": str(error)}
+        return {"error": "", "attempt": run.status().attempt}
+
+    return resume_run
+
+
+def _ended(run: RunDirectory) -> dict[str, Any]:
+    try:
+        ended = processes.end(run, grace_seconds=FORCE_GRACE_SECONDS)
+    except (PlaygroundError, OSError) as error:
+        return {"error": str(error), "sentence": ""}
+    if ended.alive or ended.survivors:
+        return {"error": ended.sentence, "sentence": ""}
+    return {"error": "", "sentence": ended.sentence}
 
 
 def knobs() -> list[dict[str, Any]]:

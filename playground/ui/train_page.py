@@ -17,15 +17,13 @@ from pydantic import ValidationError
 
 from playground import catalog, checks, config_io, engines
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
+from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs import history, launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form, needs_part, prompts_part, reward_picker, steer, taking_out
+from playground.ui import components, form, needs_part, prompts_part, reward_picker, starting, steer, taking_out
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
-DOUBLE_CLICK_SECONDS = 10.0
-START = "Start training"
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
 PLACED = ("model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
 GROUP_PREFIXES = {
@@ -88,7 +86,7 @@ def build(
             with gr.Column(elem_id="start-bar"):
                 needs = needs_part.panel()
                 notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
-                start = gr.Button(START, variant="primary", elem_id="start")
+                start = gr.Button(starting.START, variant="primary", elem_id="start")
         saver = service if keeps_files else None
         with gr.Column(elem_id="view", min_width=320):
             preview = prompts_part.panel()
@@ -97,7 +95,10 @@ def build(
                 {"run": None},
                 elem_id="run-view",
                 knobs=steer.knobs(),
-                server_functions=[*steer.functions(outputs), *taking_out.functions(outputs, saver)],
+                server_functions=[
+                    *steer.functions(outputs, standby.worker_for),
+                    *taking_out.functions(outputs, saver),
+                ],
                 can_save=saver is not None,
             )
 
@@ -120,8 +121,8 @@ def build(
     def estimate(chosen: Any, old_notes: Any, *values: Any) -> Any:
         return needs_part.needs(lambda: _read_without_disk(chosen, values, outputs), outputs)
 
-    def start_run(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
-        return list(started(chosen, old_notes, values, outputs, standby))
+    def start_run(viewed: Any, chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
+        return list(started(_as_dict(viewed).get("request"), chosen, old_notes, values, outputs, standby))
 
     def choose(chosen: Any) -> list[Any]:
         return filled_from(chosen, outputs).flat()
@@ -144,7 +145,7 @@ def build(
     uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service)
     uploaded.then(check, form_inputs, [notes, start, text], **quiet)
     preset.input(choose, preset, filled, **quiet)
-    start.click(start_run, form_inputs, [view, notes, start], trigger_mode="once", **quiet)
+    start.click(start_run, [view, *form_inputs], [view, notes, start], trigger_mode="once", **quiet)
     use_text.click(use, [text, *form_inputs], filled, **quiet)
     demo.load(choose_at_load, None, filled, **quiet).then(estimate, form_inputs, needs, **quiet)
 
@@ -241,9 +242,9 @@ def filled_from(chosen: Any, outputs: Path) -> Filled:
         skip = [gr.skip() for _ in form.FIELDS]
         notes = {"problems": [{"field": "preset", "label": "Experiment", "message": _only_messages(error)}],
                  "differences": [], "marks": {}, "about": {}}  # fmt: skip
-        return Filled(gr.skip(), gr.skip(), skip, notes, _start_button(1, None), gr.skip())
+        return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(1), gr.skip())
     values = form.values_of(base)
-    label = _start_button(0, launcher.living_run(outputs))
+    label = starting.button(base, outputs)
     return Filled(
         gr.Dropdown(choices=_preset_choices(chosen), value=chosen),
         _story(base),
@@ -264,14 +265,14 @@ def from_text(yaml_text: str, chosen: Any, old_notes: Any, values: tuple[Any, ..
         problems = error.problems if isinstance(error, InvalidConfig) else [Problem("", str(error))]
         notes = {**_as_dict(old_notes), "problems": _problems(problems)}
         skip = [gr.skip() for _ in form.FIELDS]
-        return Filled(gr.skip(), gr.skip(), skip, notes, _start_button(len(problems), None), gr.skip()).flat()
+        return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(len(problems)), gr.skip()).flat()
     new_values = form.values_of(config)
     return Filled(
         gr.skip(),
         _story(config),
         [new_values[field] for field in form.FIELDS],
         _notes(config, base, []),
-        _start_button(0, launcher.living_run(outputs)),
+        starting.button(config, outputs),
         config.to_yaml(),
     ).flat()
 
@@ -282,35 +283,30 @@ def checked(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path)
         base, config = _read(chosen, old_notes, values, outputs)
     except InvalidConfig as error:
         notes = {**_as_dict(old_notes), "problems": _problems(error.problems)}
-        return notes, _start_button(len(error.problems), None), gr.skip()
+        return notes, starting.button_with_problems(len(error.problems)), gr.skip()
     except PlaygroundError as error:
         notes = {**_as_dict(old_notes), "problems": _problems([Problem("preset", str(error))])}
-        return notes, _start_button(1, None), gr.skip()
-    return _notes(config, base, []), _start_button(0, launcher.living_run(outputs)), config.to_yaml()
+        return notes, starting.button_with_problems(1), gr.skip()
+    return _notes(config, base, []), starting.button(config, outputs), config.to_yaml()
 
 
 def started(
-    chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path, standby: StandbyWorker
+    asked: Any, chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path, standby: StandbyWorker
 ) -> tuple[Any, Any, Any]:
-    """Start a run if the form allows it: what to view, notes, start button."""
+    """Start a run, or put it into the queue, if the form allows it: what to view, notes, start button.
+
+    `asked` is the page's name for this one intended start, see `starting.request`.
+    """
     try:
         base, config = _read(chosen, old_notes, values, outputs)
     except PlaygroundError:
         notes, button, _ = checked(chosen, old_notes, values, outputs)
         return gr.skip(), {**notes, "show": time.time()}, button
     try:
-        run, _ = launcher.start(config, outputs, spawn=standby.worker_for)
-    except RunBusy as error:
-        living = launcher.living_run(outputs)
-        if living is None:
-            return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(0, None)
-        just_now = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS
-        same = just_now and living.config() == checks.located(config, outputs)
-        problems = [] if same else [Problem("", str(error))]  # a double click gets the run it has just started
-        return _view(living.id), _notes(config, base, problems), _start_button(0, living)
+        run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=starting.request(asked, config))
     except PlaygroundError as error:
-        return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(1, None)
-    return _view(run.id), _notes(config, base, []), _start_button(0, run)
+        return _view(None), _notes(config, base, [Problem("", str(error))]), starting.button_with_problems(1)
+    return _view(run.id), _notes(config, base, []), starting.button(config, outputs)
 
 
 def base_of(chosen: Any, outputs: Path) -> RunConfig:
@@ -357,20 +353,12 @@ def _problems(problems: list[Problem]) -> list[dict[str, str]]:
     ]
 
 
-def _start_button(num_problems: int, living: Any) -> Any:
-    if num_problems:
-        noun = "setting" if num_problems == 1 else "settings"
-        return gr.Button(f"Fix {num_problems} {noun} to start", interactive=True)
-    if living is not None:
-        return gr.Button("A run is training: stop it first", interactive=False)
-    return gr.Button(START, interactive=True)
-
-
 def _story(config: RunConfig) -> dict[str, str]:
     return {"story": config.about.story, "expect": config.about.expect}
 
 
-def _view(run_id: str) -> dict[str, Any]:
+def _view(run_id: str | None) -> dict[str, Any]:
+    """What the run view shows next, or that this start has been answered: static/run_view.js names the next one."""
     return {"run": run_id, "at": time.time()}
 
 

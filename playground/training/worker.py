@@ -12,6 +12,7 @@ import errno
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,10 @@ from playground.runs.writer import RunWriter
 
 class StopRequested(Exception):
     """Somebody asked the run to stop; raised between two micro-batches."""
+
+
+class TimeIsUp(StopRequested):
+    """The run's own time limit (`max_minutes`) was reached; the message says so. It ends as if it had been stopped."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -57,10 +62,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
         StopRequested, PlaygroundError, and whatever the machine throws; `reported` turns each into a terminal state.
     """
     checks.check(config, run.path.parent)
-
-    def between() -> None:
-        if run.stop_requested:
-            raise StopRequested
+    between = interruptions(run, config.max_minutes)
 
     def tell_download(text: str) -> None:
         between()
@@ -74,16 +76,33 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
 
     writer.set_status(phase="loading the model")
     session = Session(run, config, writer, between)
-    writer.set_status(phase="measuring the reference")
-    session.fix_scale()
+    session.begin()
     try:
-        session.look("before")
+        session.look_if_due()
         writer.set_status(state="running", phase="training")
         session.train()
     except StopRequested:
         writer.set_status(phase="saving")
         session.save()
         raise
+
+
+def interruptions(run: RunDirectory, max_minutes: float | None) -> Callable[[], None]:
+    """What is called between two micro-batches: it raises once somebody asked for a stop, or the time is up.
+
+    The time is that of this process, from now on: a resumed run gets it again. Asking is a request, so it is told
+    first where both are true.
+    """
+    deadline = None if max_minutes is None else time.monotonic() + 60 * max_minutes
+
+    def between() -> None:
+        if run.stop_requested:
+            raise StopRequested
+        if deadline is not None and time.monotonic() >= deadline:
+            unit = "minute" if max_minutes == 1 else "minutes"
+            raise TimeIsUp(f"Its time limit of {max_minutes:g} {unit} (max_minutes) was reached after update {{}}.")
+
+    return between
 
 
 @contextlib.contextmanager
@@ -101,6 +120,8 @@ def reported(
     try:
         yield
         writer.finish("finished", message=writer.status.message)
+    except TimeIsUp as error:
+        writer.finish("stopped", "time_limit", str(error).format(writer.status.update))
     except (StopRequested, KeyboardInterrupt):
         writer.finish("stopped", "stopped", stopped.format(writer.status.update))
     except TrainingDiverged as error:

@@ -21,6 +21,7 @@ import gradio as gr
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
+from playground.runs.reconciler import Watch
 from playground.runs.standby import StandbyWorker
 from playground.ui import page, routes, theme, uploads
 from playground.ui.feed import RECORDED, Hub
@@ -43,6 +44,7 @@ class Running(NamedTuple):
     service: ModelService
     standby: StandbyWorker
     loop: Callable[[], asyncio.AbstractEventLoop | None]
+    watch: Watch
 
     def close(self) -> None:
         """Stop serving. Training runs go on."""
@@ -51,6 +53,7 @@ class Running(NamedTuple):
             with contextlib.suppress(TimeoutError, RuntimeError):
                 asyncio.run_coroutine_threadsafe(self.hub.close(), loop).result(timeout=2)
         self.demo.close(verbose=False)
+        self.watch.close()
         self.service.close()
         self.standby.close()
 
@@ -121,7 +124,9 @@ def launch(
         head=page.head(),
         app_kwargs={"routes": routes.routes(hub), "lifespan": lifespan, "openapi_url": None},
     )
-    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None)
+    watch = Watch(outputs, spawn=standby.worker_for)  # adopts what lives, ends what died, starts what waits
+    watch.start()
+    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch)
 
 
 def listening_address(host: str, mode: str) -> str:

@@ -31,7 +31,7 @@ GROUP_PREFIXES = {
     "More PPO settings": ("engine", "ppo."),
     "More leash (KL) settings": ("kl.",),
     "Sampling and score": ("sampling.", "score."),
-    "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint."),
+    "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint.", "max_minutes"),
 }
 OTHER = "Other settings"
 

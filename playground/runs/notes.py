@@ -1,0 +1,44 @@
+"""A note in the control folder that says: we have ended this worker by force, it was no accident.
+
+Written just before the signal by `runs.processes`, read by `runs.evidence` when somebody asks what the run died of.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from playground.runs.records import Record
+
+if TYPE_CHECKING:
+    from playground.runs.directory import RunDirectory
+
+
+class Killed(Record):
+    """By force, and how long the worker had been silent then; `stalled` if that was longer than it ever takes."""
+
+    time: float = 0.0
+    attempt: int = 1
+    silent_seconds: float = 0.0
+    stalled: bool = False
+
+
+def leave(run: RunDirectory, attempt: int, silent_seconds: float, stalled: bool) -> None:
+    """Write the note. Raises: OSError."""
+    note = Killed(time=time.time(), attempt=attempt, silent_seconds=silent_seconds, stalled=stalled)
+    _path(run).write_text(note.model_dump_json(), encoding="utf-8")
+
+
+def killed(run: RunDirectory) -> Killed | None:
+    """The note, if there is one."""
+    try:
+        return Killed.model_validate_json(_path(run).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _path(run: RunDirectory) -> Path:
+    return run.control_path / "killed"

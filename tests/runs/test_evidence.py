@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from playground.runs import evidence, notes, vitals
+from playground.runs.directory import RunDirectory
+from playground.runs.ends import ENDS
+from playground.runs.identity import boot_id
+from playground.runs.records import Status
+from tests.support import small_config
+
+GB = 10**9
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    return RunDirectory.create(tmp_path, small_config(ppo={"num_updates": 3, "micro_batch_size": 8}), "r")
+
+
+@pytest.fixture
+def counter(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.events"
+    path.write_text("low 0\nmax 3\noom 1\noom_kill 2\n")
+    return path
+
+
+def status(**changes: object) -> Status:
+    return Status(**{"state": "running", "pid": 4242, "boot_id": boot_id(), "update": 2, "num_updates": 3, **changes})
+
+
+def seen(run: RunDirectory, held_gb: float = 1, kills: int = 2, **changes: object) -> None:
+    facts = {"boot_id": boot_id(), "pid": 4242, "resident_bytes": int(held_gb * GB), "limit_bytes": 8 * GB}
+    vitals.write(run, vitals.Vitals(**{**facts, "kills": kills, **changes}))
+
+
+def test_a_kill_without_evidence_is_called_a_kill(run, counter):
+    seen(run)
+    reason, sentence = evidence.of_death(-9, status(), run, counter=counter)
+    assert reason == "killed"
+    assert sentence == "The worker was killed by SIGKILL after update 2, and nothing tells who did it."
+
+
+@pytest.mark.parametrize(
+    ("held_gb", "kills", "likely"), [(1, 1, True), (7.5, 2, True), (7.5, 1, False), (7.1, 2, None), (1, 2, None)]
+)
+def test_signal_9_is_want_of_memory_where_the_kernel_counted_or_nearly_all_was_held(
+    run, counter, held_gb, kills, likely
+):
+    seen(run, held_gb, kills)
+    reason, sentence = evidence.of_death(-9, status(), run, counter=counter)
+    assert reason == ("killed" if likely is None else "out_of_memory")
+    assert ("most likely" in sentence) == bool(likely)
+    if likely is not None:
+        assert "Set ppo.micro_batch_size to 4 (it is 8)." in sentence
+
+
+def test_evidence_of_another_process_or_another_boot_counts_for_nothing(run, counter):
+    for change in ({"pid": 17}, {"boot_id": "another"}):
+        seen(run, 7.9, 0, **change)
+        assert evidence.of_death(-9, status(), run, counter=counter)[0] == "killed"
+
+
+def test_only_the_kernels_own_counters_are_read(run, counter):
+    seen(run, kills=0, counter=str(counter))
+    assert evidence.of_death(-9, status(), run)[0] == "killed"
+    seen(run, kills=0, counter=f"/sys/fs/cgroup/../../..{counter}")
+    assert evidence.of_death(-9, status(), run)[0] == "killed"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "reason", "word"),
+    [
+        (-15, "killed", "SIGTERM"),
+        (137, "killed", "SIGKILL"),
+        (-1, "killed", "SIGHUP"),
+        (-11, "bug", "SIGSEGV"),
+        (-6, "bug", "SIGABRT"),
+        (1, "bug", "exit code 1"),
+        (0, "bug", "exit code 0"),
+    ],
+)
+def test_an_exit_code_is_told_by_its_name(run, exit_code, reason, word):
+    found, sentence = evidence.of_death(exit_code, status(), run)
+    assert found == reason and word in sentence
+
+
+def test_without_an_exit_code_nothing_is_claimed(run, counter):
+    seen(run, 7.9, 2)
+    reason, sentence = evidence.of_death(None, status(), run, counter=counter)
+    assert reason == "killed" and "without saying why" in sentence and "memory" not in sentence
+    seen(run, 7.9, 1)
+    reason, sentence = evidence.of_death(None, status(), run, counter=counter)
+    assert reason == "out_of_memory" and "most likely" in sentence
+
+
+def test_a_restart_of_the_machine_is_told(run):
+    reason, sentence = evidence.of_death(None, status(boot_id="yesterday"), run)
+    assert reason == "killed" and "machine was restarted" in sentence
+
+
+def test_a_run_that_should_end_with_its_server_has_lost_it(run):
+    seen(run, on_server_death="die")
+    reason, sentence = evidence.of_death(None, status(), run)
+    assert reason == "server_lost" and "nobody saw how" in sentence
+
+
+@pytest.mark.parametrize(
+    ("log", "reason", "word"),
+    [
+        ("Traceback (most recent call last):\n  File 'x'\n    f()\nKeyError: 'a'\n", "bug", "KeyError: 'a'."),
+        ("Fatal Python error: Segmentation fault\n\nThread 0x1\n", "bug", "Segmentation fault"),
+        (
+            "Traceback (most recent call last):\n  File 'x'\nOSError: [Errno 28] No space left on device\n",
+            "disk_full",
+            "No space",
+        ),
+        ("Traceback (most recent call last):\n  File 'x'\nKeyError: 'a'\nand on it went\n", "killed", "without saying"),
+        (
+            "--- attempt 1\nTraceback (most recent call last):\n  File 'x'\nKeyError\n--- attempt 2\nhello\n",
+            "killed",
+            "without",
+        ),
+    ],
+)
+def test_the_end_of_the_log_speaks_where_nobody_saw_the_end(run, log, reason, word):
+    run.log_path.write_text(log)
+    found, sentence = evidence.of_death(None, status(), run)
+    assert found == reason and word in sentence
+    assert evidence.of_death(-9, status(), run)[0] == "killed", "a kill is no matter of the log"
+
+
+def test_a_worker_that_was_asked_to_stop_or_ended_by_us_has_not_had_an_accident(run):
+    run.request_stop()
+    assert evidence.of_death(-15, status(), run) == ("stopped", "Stopped after update 2.")
+    assert evidence.of_death(-11, status(), run)[0] == "bug"
+    notes.leave(run, 1, 40, stalled=True)
+    reason, sentence = evidence.of_death(-9, status(), run)
+    assert reason == "stalled" and "40 s" in sentence
+    (run.control_path / "stop").unlink()
+    assert evidence.of_death(-9, status(attempt=2), run)[0] == "killed", "the note is of an earlier attempt"
+
+
+def test_every_reason_is_one_that_people_are_told_about(run):
+    codes = [None, *range(256), *(-number for number in signal.Signals)]
+    assert {evidence.of_death(code, status(), run)[0] for code in codes} <= ENDS.keys()
+    assert {evidence.state_after(reason) for reason in ENDS if reason} <= {"stopped", "failed", "interrupted"}
+
+
+def test_control_groups_of_both_versions_and_none_at_all(tmp_path):
+    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+    (proc / "self").mkdir(parents=True)
+    (proc / "vmstat").write_text("nr_free_pages 1\noom_kill 9\n")
+    assert vitals.memory_facts(groups, proc)[1:] == (str(proc / "vmstat"), 9)
+    v2 = groups / "user/app"
+    v2.mkdir(parents=True)
+    (proc / "self/cgroup").write_text("0::/user/app\n")
+    (v2 / "memory.events").write_text("oom 1\noom_kill 3\noom_group_kill 0\n")
+    (v2 / "memory.max").write_text("max\n")
+    (v2.parent / "memory.max").write_text("1000000\n")
+    assert vitals.memory_facts(groups, proc) == (1_000_000, str(v2 / "memory.events"), 3)
+    v1 = groups / "memory"
+    v1.mkdir()
+    (proc / "self/cgroup").write_text("7:cpu:/x\n4:memory:/not/there/in/a/container\n")
+    (v1 / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 5\n")
+    (v1 / "memory.limit_in_bytes").write_text("9223372036854771712\n")
+    found = vitals.memory_facts(groups, proc)
+    assert found[1:] == (str(v1 / "memory.oom_control"), 5) and 10**8 < found.limit_bytes < 2**50

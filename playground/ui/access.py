@@ -222,7 +222,13 @@ class Access:
             else:
                 yield from act()
 
-        return _dressed(generator if inspect.isgeneratorfunction(handler) else function, handler, action)
+        async def coroutine(*arguments: Any) -> Any:
+            sentence, act = called(arguments)
+            return refusal(sentence) if sentence else await act()
+
+        if inspect.isgeneratorfunction(handler):
+            return _dressed(generator, handler, action)
+        return _dressed(coroutine if inspect.iscoroutinefunction(handler) else function, handler, action)
 
     def guard_all(
         self, action: Action, functions: Iterable[Callable[..., Any]], exceptions: Mapping[str, Action] | None = None

@@ -25,17 +25,17 @@ def build(
     standby: StandbyWorker | None = None,
 ) -> gr.Blocks:
     """The whole page for one outputs folder. Every handler is registered through `access`, which says who may."""
-    access, service = access or Access(), service or ModelService()
+    access, service, standby = access or Access(), service or ModelService(), standby or StandbyWorker()
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
         components.widget("header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
-            train = train_page.build(demo, Path(outputs), standby or StandbyWorker(), service, access)
+            train = train_page.build(demo, Path(outputs), standby, service, access)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(Path(outputs), service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
             rewards_page.build(Path(outputs), service, train, access)
         with gr.Column(elem_id="page-runs", elem_classes=["page"]):
-            runs_page.build(Path(outputs), train, access)
+            runs_page.build(Path(outputs), train, standby, access)
     if access.limits.open_questions is not None:
         demo.queue(max_size=access.limits.open_questions)  # else left alone: the call builds the whole app anew
     return demo

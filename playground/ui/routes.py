@@ -26,9 +26,9 @@ from playground import exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
 from playground.exports import tables
 from playground.exports.report import Report
-from playground.runs import history, launcher
+from playground.runs import history, launcher, queue
 from playground.runs.directory import RunDirectory
-from playground.ui import machine, reward_data, taking_out, wire
+from playground.ui import machine, reward_data, standing, taking_out, wire
 from playground.ui.access import Access, Action
 from playground.ui.feed import RECORDED_ID, Hub, RunFeed
 
@@ -63,6 +63,7 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/live/{run_id}/samples.csv", views.samples_csv, Action.EXPORT),
         ("/live/{run_id}/outcome", views.outcome, Action.WATCH),
         ("/live/{run_id}/log", views.log, Action.LOG),
+        ("/live/{run_id}/resume", views.resume_offer, Action.WATCH),
         ("/live/{run_id}/export/{kind}", views.export, Action.EXPORT),
         ("/playground/bokeh/{version}/{name}", bokeh_file, Action.WATCH),
         ("/host", access.enter, Action.WATCH),
@@ -198,19 +199,32 @@ class Views:
         text = await asyncio.to_thread(run.log_tail)
         return PlainTextResponse(text or "The log is empty.", headers={"X-Content-Type-Options": "nosniff"})
 
+    async def resume_offer(self, request: Request) -> Response:
+        """Where an ended run would go on if somebody took it up again. Only reads; `steer` does it."""
+        run = self.hub.find(request.path_params["run_id"])
+        return _json(wire.encode(await asyncio.to_thread(standing.resume_offer, run)))
+
     def _home_data(self) -> dict[str, Any]:
-        living = launcher.living_run(self.hub.outputs)
+        outputs = self.hub.outputs
+        living, waiting = launcher.living_runs(outputs), queue.waiting(outputs)
         newest = None
-        if living is None:
-            newest = next((run.id for run in history.list_runs(self.hub.outputs)), None)
+        if not living:
+            newest = next((run.id for run in history.list_runs(outputs)), None)
+        slots = standing.several_devices() if living else False
         return {
             "machine": machine.facts(),
-            "living": living.id if living else None,
+            "living": living[0].id if living else None,
+            "training": [
+                {"id": run.id, "title": standing.title_of(run), "device": queue.slot_held(run) if slots else None}
+                for run in living
+            ],
+            "waiting": waiting,
             "newest": newest,
             "recorded": RECORDED_ID if (self.hub.recorded / "config.yaml").is_file() else None,
         }
 
     def _runs_data(self) -> list[dict[str, Any]]:
+        waiting = queue.waiting(self.hub.outputs)
         return [
             {
                 "id": run.id,
@@ -220,6 +234,10 @@ class Views:
                 "seed": run.seed,
                 "state": run.status.state,
                 "message": run.status.message,
+                "end": wire.ending(run.status),
+                "place": waiting.index(run.id) + 1 if run.id in waiting else None,
+                "resumable": standing.can_resume(run.status, run.engine),
+                "attempt": run.status.attempt,
                 "update": run.status.update,
                 "num_updates": run.status.num_updates,
                 "started_at": run.status.started_at,

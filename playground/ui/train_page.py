@@ -22,12 +22,20 @@ from playground.limits import LIMITS, Limits
 from playground.runs import history, launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form, needs_part, prompts_part, reward_picker, steer, taking_out
+from playground.ui import (
+    components,
+    form,
+    needs_part,
+    prompts_part,
+    quota,
+    reward_picker,
+    starting,
+    steer,
+    taking_out,
+)  # fmt: skip
 from playground.ui.access import Access, Action, Caller
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
-DOUBLE_CLICK_SECONDS = 10.0
-START = "Start training"
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
 PLACED = ("model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
 GROUP_PREFIXES = {
@@ -89,10 +97,10 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
             with gr.Column(elem_id="start-bar"):
                 needs = needs_part.panel()
                 notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
-                start = gr.Button(START, variant="primary", elem_id="start")
+                start = gr.Button(starting.START, variant="primary", elem_id="start")
         saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
         asking = [
-            *access.guard_all(Action.STEER, steer.functions(outputs)),
+            *steer.guarded_functions(outputs, access, standby.worker_for),
             *access.guard_all(Action.SAVE, taking_out.functions(outputs, saver)),
         ]
         with gr.Column(elem_id="view", min_width=320):
@@ -125,8 +133,9 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     def estimate(chosen: Any, old_notes: Any, *values: Any) -> Any:
         return needs_part.needs(lambda: _read_without_disk(chosen, values, outputs), outputs, capped)
 
-    def start_run(chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
-        return list(started(chosen, old_notes, values, outputs, standby, access, caller))
+    def start_run(viewed: Any, chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
+        asked = _as_dict(viewed).get("request")
+        return list(started(asked, chosen, old_notes, values, outputs, standby, access, caller))
 
     def choose(chosen: Any) -> list[Any]:
         return filled_from(chosen, outputs, capped).flat()
@@ -159,8 +168,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service, access)
     uploaded.then(checking, form_inputs, [notes, start, text], **quiet)
     preset.input(access.guard(Action.FORM, choose), preset, filled, **quiet)
-    starting = access.guard(Action.START, start_run, not_started)
-    start.click(starting, form_inputs, [view, notes, start], trigger_mode="once", **quiet)
+    pressed = access.guard(Action.START, start_run, not_started)
+    start.click(pressed, [view, *form_inputs], [view, notes, start], trigger_mode="once", **quiet)
     use_text.click(access.guard(Action.FORM, use), [text, *form_inputs], filled, **quiet)
     demo.load(opening, None, filled, **quiet).then(estimating, form_inputs, needs, **quiet)
 
@@ -265,9 +274,9 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"]) ->
         skip = [gr.skip() for _ in form.FIELDS]
         notes = {"problems": [{"field": "preset", "label": "Experiment", "message": _only_messages(error)}],
                  "differences": [], "marks": {}, "about": {}}  # fmt: skip
-        return Filled(gr.skip(), gr.skip(), skip, notes, _start_button(1, None), gr.skip())
+        return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(1), gr.skip())
     values = form.values_of(base)
-    label = _start_button(0, launcher.living_run(outputs))
+    label = starting.button(base, outputs)
     return Filled(
         gr.Dropdown(choices=_preset_choices(capped, chosen), value=chosen),
         _story(base),
@@ -296,14 +305,14 @@ def from_text(
         problems = error.problems if isinstance(error, InvalidConfig) else [Problem("", str(error))]
         notes = {**_as_dict(old_notes), "problems": _problems(problems)}
         skip = [gr.skip() for _ in form.FIELDS]
-        return Filled(gr.skip(), gr.skip(), skip, notes, _start_button(len(problems), None), gr.skip()).flat()
+        return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(len(problems)), gr.skip()).flat()
     new_values = form.values_of(config)
     return Filled(
         gr.skip(),
         _story(config),
         [new_values[field] for field in form.FIELDS],
         _notes(config, base, []),
-        _start_button(0, launcher.living_run(outputs)),
+        starting.button(config, outputs),
         config.to_yaml(),
     ).flat()
 
@@ -316,14 +325,15 @@ def checked(
         base, config = _read(chosen, old_notes, values, outputs, capped)
     except InvalidConfig as error:
         notes = {**_as_dict(old_notes), "problems": _problems(error.problems)}
-        return notes, _start_button(len(error.problems), None), gr.skip()
+        return notes, starting.button_with_problems(len(error.problems)), gr.skip()
     except PlaygroundError as error:
         notes = {**_as_dict(old_notes), "problems": _problems([Problem("preset", str(error))])}
-        return notes, _start_button(1, None), gr.skip()
-    return _notes(config, base, []), _start_button(0, launcher.living_run(outputs)), config.to_yaml()
+        return notes, starting.button_with_problems(1), gr.skip()
+    return _notes(config, base, []), starting.button(config, outputs), config.to_yaml()
 
 
 def started(
+    asked: Any,
     chosen: Any,
     old_notes: Any,
     values: tuple[Any, ...],
@@ -332,7 +342,10 @@ def started(
     access: Access | None = None,
     caller: Caller | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Start a run if the form and the limits allow it: what to view, notes, start button."""
+    """Start a run, or put it into the queue, if form and limits allow it: what to view, notes, start button.
+
+    `asked` is the page's name for this one intended start, see `starting.request`.
+    """
     access, caller = access or Access(), caller or Caller()
     try:
         base, config = _read(chosen, old_notes, values, outputs, access.limits)
@@ -340,18 +353,13 @@ def started(
     except PlaygroundError:
         notes, button, _ = checked(chosen, old_notes, values, outputs, access.limits)
         return gr.skip(), {**notes, "show": time.time()}, button
-    living = launcher.living_run(outputs)
-    if living is not None:
-        error = f"The run `{living.id}` is still training. Stop it or wait for it, then start again."
-        just_now = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS
-        same = just_now and living.config() == checks.located(config, outputs)
-        problems = [] if same else [Problem("", error)]  # a double click gets the run it has just started
-        return _view(living.id), _notes(config, base, problems), _start_button(0, living)
+    request = starting.request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
     try:
-        run, _ = launcher.start(config, outputs, spawn=standby.worker_for)
+        with quota.admitted(request, access, caller, outputs):
+            run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
     except PlaygroundError as error:
-        return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(1, None)
-    return _view(run.id), _notes(config, base, []), _start_button(0, run)
+        return _view(None), _notes(config, base, [Problem("", str(error))]), starting.button_with_problems(1)
+    return _view(run.id), _notes(config, base, []), starting.button(config, outputs)
 
 
 def base_of(chosen: Any, outputs: Path) -> RunConfig:
@@ -400,20 +408,12 @@ def _problems(problems: list[Problem]) -> list[dict[str, str]]:
     ]
 
 
-def _start_button(num_problems: int, living: Any) -> Any:
-    if num_problems:
-        noun = "setting" if num_problems == 1 else "settings"
-        return gr.Button(f"Fix {num_problems} {noun} to start", interactive=True)
-    if living is not None:
-        return gr.Button("A run is training: stop it first", interactive=False)
-    return gr.Button(START, interactive=True)
-
-
 def _story(config: RunConfig) -> dict[str, str]:
     return {"story": config.about.story, "expect": config.about.expect}
 
 
-def _view(run_id: str) -> dict[str, Any]:
+def _view(run_id: str | None) -> dict[str, Any]:
+    """What the run view shows next, or that this start has been answered: static/run_view.js names the next one."""
     return {"run": run_id, "at": time.time()}
 
 

@@ -27,7 +27,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 def spawn_fake(run, lock, module="tests.ui.fake_run"):
     """Like launcher.new_worker, with the fake worker."""
     environment = {**os.environ, launcher.LOCK_FD_VARIABLE: str(lock.fileno())}
-    with open(run.log_path, "wb") as log:
+    with open(run.log_path, "ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", module, str(run.path.resolve())],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, pass_fds=(lock.fileno(),),

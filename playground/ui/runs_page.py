@@ -9,18 +9,23 @@ from playground.errors import PlaygroundError
 from playground.runs import history
 from playground.runs.standby import StandbyWorker
 from playground.ui import components, steer, train_page
+from playground.ui.access import Access, Action
 
 
-def build(outputs: Path, train: train_page.Train, standby: StandbyWorker) -> None:
+def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access: Access) -> None:
     """Lay out the page; "use these settings" fills the form of the Train page."""
-    actions = [_deleter(outputs), *steer.functions(outputs, standby.worker_for)]
+    actions = [
+        *access.guard_all(Action.DELETE, [_deleter(outputs)]),
+        *steer.guarded_functions(outputs, access, standby.worker_for),
+    ]
     table = components.widget("runs", {"run": None}, elem_id="runs", server_functions=actions)
 
     def reload(value: Any) -> list[Any]:
         run_id = str(value.get("run")) if isinstance(value, dict) else ""
         return train_page.filled_from(train_page.RUN_PREFIX + run_id, outputs).flat()
 
-    table.input(reload, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")
+    use_settings = access.guard(Action.FORM, reload)
+    table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")
 
 
 def _deleter(outputs: Path) -> Any:

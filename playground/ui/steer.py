@@ -17,7 +17,9 @@ from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs import control, history, launcher, processes
 from playground.runs.control import Edit
 from playground.runs.directory import RunDirectory
-from playground.ui import form
+from playground.runs.requests import Request
+from playground.ui import form, quota
+from playground.ui.access import Access, Action, Caller
 
 COMMANDS = {"pause": control.request_pause, "resume": control.request_resume, "step": control.request_step}
 FORCE_GRACE_SECONDS = 1.0  # somebody who says "now" has waited already
@@ -73,6 +75,21 @@ def functions(outputs: Path, spawn: launcher.Spawn | None = None) -> list[Callab
         return await asyncio.shield(task)
 
     return [stop_run, steer_run, change_settings, end_run, resumer(outputs, spawn)]
+
+
+def guarded_functions(outputs: Path, access: Access, spawn: launcher.Spawn | None = None) -> list[Callable[..., Any]]:
+    """The functions above for who may steer, and for who may take up a run again: that takes a place like a start."""
+
+    def resume_run(run_id: Any, caller: Caller) -> dict[str, Any]:
+        """As `resumer`'s, within what one visitor may have at a time."""
+        try:
+            with quota.admitted(Request(), access, caller, outputs, resumed=str(run_id)):
+                return resumer(outputs, spawn)(run_id)
+        except PlaygroundError as error:
+            return {"error": str(error)}
+
+    steering = [function for function in functions(outputs, spawn) if function.__name__ != "resume_run"]
+    return [*access.guard_all(Action.STEER, steering), *access.guard_all(Action.RESUME, [resume_run])]
 
 
 def resumer(outputs: Path, spawn: launcher.Spawn | None = None) -> Callable[[Any], dict[str, Any]]:

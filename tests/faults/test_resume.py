@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
 from tests.faults import resuming
 
 KS = range(1, resuming.UPDATES)
@@ -57,7 +56,9 @@ def test_interrupted_after_any_update_it_ends_bit_identical(tmp_path, model, mon
     survived = 0
     for k in KS:
         run = RunDirectory.create(tmp_path, config, f"broken-{k}")
-        resuming.broken_off(run, k, calls=1 + 3 * k % 10)  # in sampling, in the reference's pass, in the optimizer's steps
+        resuming.broken_off(
+            run, k, calls=1 + 3 * k % 10
+        )  # in sampling, in the reference's pass, in the optimizer's steps
         assert run.metrics()[-1].update == k
         resuming.queue_again(run)
         resuming.attempt(run)

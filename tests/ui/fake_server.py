@@ -106,6 +106,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--outputs", type=Path, required=True)
     parser.add_argument("--recorded", type=Path)
+    parser.add_argument("--mode")
+    parser.add_argument("--host", default=server.LOCAL_HOST)
     arguments = parser.parse_args()
     launcher.new_worker = spawn_fake
     reward_training.WORKER_MODULE = "tests.fake_reward_worker"
@@ -113,7 +115,7 @@ def main() -> None:
     server.StandbyWorker = NoStandby
     if arguments.recorded:
         server.launch.__defaults__ = (*server.launch.__defaults__[:-1], arguments.recorded)
-    server.serve(port=arguments.port, outputs=arguments.outputs)
+    server.serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)
 
 
 if __name__ == "__main__":

@@ -138,7 +138,8 @@ def _how(report: Report) -> str:
 
 
 def _reward(reward: Any) -> str:
-    return f"{reward.kind}: {reward.source}" if reward.kind == "model" else str(reward.kind)
+    own = {"model": "source", "expression": "expression"}.get(reward.kind)
+    return f"{reward.kind}: {getattr(reward, own)}" if own else str(reward.kind)
 
 
 def _results(report: Report) -> str:

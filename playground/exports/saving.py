@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound
 from playground.exports import card
 from playground.exports.report import Report
+from playground.runs import checkpoints
 from playground.runs.directory import RunDirectory
 from playground.runs.model_service import ModelService
 
@@ -44,7 +45,7 @@ def checkpoint_of(run: RunDirectory, name: str | None, kind: Kind) -> Path:
 
     Raises:
         RunNotFound: if there is none of that name, or none at all.
-        ModelNotFound: if an adapter is asked for and every weight was trained.
+        ModelNotFound: if it is damaged, or if an adapter is asked for and every weight was trained.
     """
     complete = run.checkpoints()
     found = [folder for folder in complete if name is None or folder.name == name]
@@ -60,7 +61,7 @@ def checkpoint_of(run: RunDirectory, name: str | None, kind: Kind) -> Path:
             f"The run `{run.id}` trained every weight, so it has no adapter. Save it with --as merged, or train with "
             "model.adapter.kind=lora."
         )
-    return found[-1]
+    return checkpoints.check(found[-1])
 
 
 def default_kind(run: RunDirectory) -> Kind:

@@ -304,10 +304,18 @@ def write_atomically(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
+def cut_torn_line(path: Path) -> None:
+    """End a file of lines behind its last complete one; no reader has used what is cut off. For its only writer."""
+    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
+        data = file.read()
+        if not data.endswith(b"\n"):
+            file.truncate(data.rfind(b"\n") + 1)
+
+
 def _json_objects(data: bytes) -> Iterator[dict[str, Any]]:
     for line in data.splitlines():
         try:
-            item = json.loads(line)
+            item = json.loads(line, parse_constant=lambda word: None)  # NaN and infinity are not written here
         except (ValueError, RecursionError):
             continue
         if isinstance(item, dict):

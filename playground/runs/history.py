@@ -112,7 +112,7 @@ def _summary(run: RunDirectory) -> RunSummary | None:
         engine=config.engine,
         seed=config.seed,
         status=status,
-        duration_seconds=max(0.0, status.updated_at - status.started_at),
+        duration_seconds=max(0.0, status.updated_at - status.started_at, metrics[-1].seconds if metrics else 0.0),
         score_first=scores[0] if scores else None,
         score_last=scores[-1] if scores else None,
         kl_last=metrics[-1].kl_to_reference if metrics else None,

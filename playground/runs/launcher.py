@@ -20,7 +20,7 @@ from typing import IO, NamedTuple
 from playground import checks, redaction
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable
-from playground.runs import children, last_words, queue, requests, used_models
+from playground.runs import checkpoints, children, last_words, queue, requests, used_models
 from playground.runs.directory import RunDirectory, make_outputs
 from playground.runs.requests import Request
 
@@ -87,9 +87,11 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
     Where its device is busy, it waits in the queue. One that waits already is given back as it is.
 
     Raises:
-        RunBusy: if it is alive. RunNotResumable: if nothing is left to do. InvalidConfig: a damaged configuration.
+        RunBusy: if it is alive. RunNotResumable: if nothing is left to do, or its trainer cannot go on from a
+            checkpoint. InvalidConfig: a damaged configuration.
     """
     config = run.config()
+    checkpoints.check_engine(config)
     slot = queue.slot_of(config)
     with one_at_a_time(run.path.parent):
         if run.is_alive():

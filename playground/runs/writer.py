@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from playground.redaction import redact
-from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.directory import RunDirectory, cut_torn_line, write_atomically
 from playground.runs.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
 
 
@@ -30,7 +30,7 @@ class RunWriter:
         self._files = (run.metrics_path, run.samples_path, run.evaluations_path, run.events_path)
         if attempt > 1:
             for path in self._files:
-                _cut_torn_line(path)
+                cut_torn_line(path)
         done = run.status().update if attempt > 1 else 0
         now = time.time()
         self.status = Status(
@@ -104,14 +104,13 @@ def _append(path: Path, *records: Record) -> None:
     data = "".join(to_json_line(record) for record in records).encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        os.write(descriptor, data)
+        before = os.fstat(descriptor).st_size
+        written = os.write(descriptor, data)
+        try:
+            while written < len(data):  # a disk that is nearly full takes a part; the next write says that it is
+                written += os.write(descriptor, data[written:])
+        except OSError:
+            os.ftruncate(descriptor, before)  # or the next line would be glued to half a one
+            raise
     finally:
         os.close(descriptor)
-
-
-def _cut_torn_line(path: Path) -> None:
-    """End a file behind its last complete line."""
-    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
-        data = file.read()
-        if not data.endswith(b"\n"):
-            file.truncate(data.rfind(b"\n") + 1)

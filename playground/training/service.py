@@ -23,6 +23,7 @@ from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingCon
 from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.redaction import redact
+from playground.runs import checkpoints
 from playground.runs.directory import RunDirectory
 from playground.training import evaluation, guard, loading, saving, workbench
 from playground.training.chat import PromptForm
@@ -152,7 +153,7 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         )
     config: RunConfig = run.config()
     device = loading.device_of("auto")
-    policy, tokens = loading.load(checkpoint, device, config.model)
+    policy, tokens = loading.load(checkpoints.check(checkpoint), device, config.model)
     if policy.has_adapter:
         reference = policy.frozen_copy()
     else:
@@ -160,7 +161,7 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         reference, _ = loading.load(folder, device, config.model)
     anchor = reference
     if config.reference.source != catalog.START:
-        folder = catalog.reference_folder(config.reference.source, run.path.parent)
+        folder = checkpoints.check(catalog.reference_folder(config.reference.source, run.path.parent))
         anchor, _ = loading.load(folder, device, config.model)
     facts = read_json(checkpoint / "trainer.json")
     scorer = Scorer(config, build=reward_models.builder(device, run.path.parent)).restore(facts)

@@ -1,4 +1,4 @@
-"""Data files of strangers: bounded before they are read, whatever they claim to be; and the tables that are exported."""
+"""Data files of strangers, bounded before they are read whatever they claim to be; and the tables that go out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web process is killed: its workers go on, the queue keeps its order, and what died meanwhile gets its true end."""
+"""The web process is killed: its workers go on, the queue keeps its order, what died meanwhile gets its true end."""
 
 from __future__ import annotations
 

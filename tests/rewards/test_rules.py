@@ -81,11 +81,7 @@ OWN_FIELDS = {
 
 @pytest.mark.parametrize(
     "spec",
-    [
-        cls(**OWN_FIELDS.get(kind, {}))
-        for kind, cls in config.REWARD_CLASSES.items()
-        if kind != "model"
-    ],
+    [cls(**OWN_FIELDS.get(kind, {})) for kind, cls in config.REWARD_CLASSES.items() if kind != "model"],
     ids=[kind for kind in config.REWARD_CLASSES if kind != "model"],
 )
 @pytest.mark.parametrize(

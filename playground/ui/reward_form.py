@@ -41,7 +41,8 @@ RARE_FIELDS = ("template", "revision", "max_length", "precision", "quantization"
 LINES = {"expression": 4, "code": 9}  # fields that hold a longer text -> lines of their box
 FIRST_TEXTS = {
     "expression": "clip(words(completion) / 10, 0, 2) - repeated(completion)",
-    "code": "def reward(prompt, completion):\n    words = completion.split()\n    return len(set(words)) / (len(words) or 1)",
+    "code": "def reward(prompt, completion):\n    words = completion.split()\n"
+    "    return len(set(words)) / (len(words) or 1)",
 }  # what stands there at first
 WARNINGS = {"python": "Runs your code on this machine, in a process of its own. Only use code that you have read."}
 MAX_SHOWN_CHARACTERS = 32  # of an expression in a label

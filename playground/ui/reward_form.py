@@ -6,6 +6,7 @@ Knows the configuration and the catalog; nothing of gradio. `form`, `wire` and t
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -44,7 +45,12 @@ FIRST_TEXTS = {
     "code": "def reward(prompt, completion):\n    words = completion.split()\n"
     "    return len(set(words)) / (len(words) or 1)",
 }  # what stands there at first
-WARNINGS = {"python": "Runs your code on this machine, in a process of its own. Only use code that you have read."}
+WEAKER = (
+    "" if sys.platform == "linux" else " On this system it could also delete files of yours."
+)  # see docs/rewards.md
+WARNINGS = {
+    "python": f"Runs your code on this machine, in a process of its own. Only use code that you have read.{WEAKER}"
+}
 MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 
 

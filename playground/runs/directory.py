@@ -130,10 +130,10 @@ class RunDirectory:
 
     def status(self) -> Status:
         """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
-        status = self._status_on_disk()
+        status = self.status_on_disk()
         if status.ended or self.is_alive():
             return self._with_requests(status)
-        status = self._status_on_disk()  # it may have ended between the two looks
+        status = self.status_on_disk()  # it may have ended between the two looks
         if status.ended:
             return status
         from playground.runs import evidence  # it reads run directories
@@ -185,7 +185,8 @@ class RunDirectory:
         """True once somebody asked the run to stop."""
         return (self.control_path / "stop").exists()
 
-    def _status_on_disk(self) -> Status:
+    def status_on_disk(self) -> Status:
+        """What status.json says, whoever may have died since; a file that cannot be read is an end as `damaged`."""
         try:
             return Status.model_validate_json(self.status_path.read_bytes())
         except (OSError, ValidationError):
@@ -251,8 +252,12 @@ def make_outputs(outputs: Path | str) -> Path:
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file in one step, so that a reader sees the old or the new text and never a part."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # a part of it may be there: on a full disk every byte counts
+        raise
 
 
 def _json_objects(data: bytes) -> Iterator[dict[str, Any]]:

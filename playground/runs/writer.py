@@ -5,28 +5,42 @@ Append-only files get one `write` per record, so that a reader sees whole lines 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.identity import identity
 from playground.runs.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
+
+RESERVE_BYTES = 4 * 2**20
+LOCK_SECONDS = 1.0
 
 
 class RunWriter:
-    """Writes one run's records. Made once, by the process that holds the run's lock."""
+    """Writes one run's records. Made once, by the process that holds the run's lock.
+
+    Two threads may use it: the one that trains, and the watch that ends a run that does not end by itself. The first
+    end that is written stands.
+    """
 
     def __init__(self, run: RunDirectory, num_updates: int, attempt: int = 1) -> None:
         self.run = run
-        now = time.time()
+        self._lock = threading.RLock()
+        self._reserve = run.path / ".reserve"
+        now, me = time.time(), identity(os.getpid())
+        assert me is not None, "this process is there"
         self.status = Status(
             state="starting",
             phase="starting",
-            pid=os.getpid(),
-            pid_started_at=psutil.Process().create_time(),
+            pid=me.pid,
+            pid_started_at=me.started_at,
+            pid_ticks=me.ticks,
+            boot_id=me.boot_id,
             num_updates=num_updates,
             started_at=now,
             updated_at=now,
@@ -36,16 +50,35 @@ class RunWriter:
         self._write_status()
 
     def set_status(self, **changes: Any) -> None:
-        """Change fields of status.json; a change of `state` is recorded as an event too."""
-        state_before = self.status.state
-        self.status = self.status.model_copy(update={**changes, "updated_at": time.time()})
-        self._write_status()
-        if self.status.state != state_before:
-            self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
+        """Change fields of status.json; a change of `state` is recorded as an event too. Nothing follows an end."""
+        with self._alone():
+            if self.status.ended:
+                return
+            state_before = self.status.state
+            self.status = self.status.model_copy(update={**changes, "updated_at": time.time()})
+            self._write_status()
+            if self.status.state != state_before:
+                self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
+
+    def reserve(self) -> None:
+        """Keep some of the disk, so that the end can be written however full it is then. Raises: OSError."""
+        with open(self._reserve, "wb") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+            except (AttributeError, OSError):
+                file.write(os.urandom(RESERVE_BYTES))  # which no file system can store in less
 
     def finish(self, state: State, reason: str = "", message: str = "") -> None:
-        """Enter a terminal state."""
-        self.set_status(state=state, phase="", reason=reason, message=message)
+        """Enter a terminal state, also on a full disk. Raises: OSError, if even the reserve did not help."""
+        with self._alone():
+            with contextlib.suppress(OSError):
+                self._reserve.unlink(missing_ok=True)
+            try:
+                self.set_status(state=state, phase="", reason=reason, message=message)
+            except OSError:
+                if self.run.status_on_disk() != self.status:
+                    raise
+                # The end stands in status.json; only its event is missing.
 
     def metrics(self, metrics: Record) -> None:
         """Append one update (`UpdateMetrics`; where a reward model is trained, one step)."""
@@ -69,6 +102,16 @@ class RunWriter:
         self._seq += 1
         _append(self.run.events_path, event)
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time; but an end is not kept from being written by a thread that hangs in here."""
+        mine = self._lock.acquire(timeout=LOCK_SECONDS)
+        try:
+            yield
+        finally:
+            if mine:
+                self._lock.release()
+
     def _write_status(self) -> None:
         write_atomically(self.run.status_path, self.status.model_dump_json())
 
@@ -77,6 +120,12 @@ def _append(path: Path, *records: Record) -> None:
     data = "".join(to_json_line(record) for record in records).encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        os.write(descriptor, data)
+        before, written = os.fstat(descriptor).st_size, 0
+        try:
+            while written < len(data):  # a disk that is nearly full takes a part, and refuses the rest
+                written += os.write(descriptor, data[written:])
+        except OSError:
+            os.ftruncate(descriptor, before)  # no torn line is left before what may follow
+            raise
     finally:
         os.close(descriptor)

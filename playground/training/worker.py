@@ -1,31 +1,25 @@
 """The process of one run: `python -m playground.training.worker RUN_DIR`.
 
 Loads the models, drives the trainer update by update, writes the run directory, listens to its control folder. It
-never waits for a reader. The one broad `except` of the project is here: the traceback goes to worker.log, one sentence
-to the person.
+never waits for a reader. How it can end is told in ending.py, and a watch beside it (watch.py) sees that it does.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
+import faulthandler
+import functools
 import os
-import signal
 import sys
-import traceback
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from playground import checks, estimates
 from playground.config import RunConfig
-from playground.errors import PlaygroundError, TrainingDiverged
+from playground.errors import PlaygroundError
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import adopt_lock, take_lock
 from playground.runs.writer import RunWriter
-
-
-class StopRequested(Exception):
-    """Somebody asked the run to stop; raised between two micro-batches."""
+from playground.training.ending import StopRequested, leave, reported
+from playground.training.watch import Watch
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -45,12 +39,13 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return 2
     writer = RunWriter(run, config.ppo.num_updates, run.status().attempt)
-    with lock, reported(writer, memory_advice=lambda: estimates.advice(config, run.path.parent)):
-        train(run, config, writer)
+    advice = functools.partial(estimates.advice, config, run.path.parent)
+    with lock, Watch(writer) as watch, reported(writer, memory_advice=advice):
+        train(run, config, writer, watch)
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
 
 
-def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
+def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Watch) -> None:
     """Everything between starting and ending.
 
     Raises:
@@ -59,15 +54,13 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
     checks.check(config, run.path.parent)
 
     def between() -> None:
-        if run.stop_requested:
-            raise StopRequested
+        watch.between()
 
     def tell_download(text: str) -> None:
         between()
         if text != writer.status.phase:
             writer.set_status(phase=text)
 
-    signal.signal(signal.SIGTERM, lambda *_: run.request_stop())
     checks.fetch(checks.needs(config, run.path.parent), tell_download)
     writer.set_status(phase="loading PyTorch")
     from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
@@ -86,49 +79,8 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
         raise
 
 
-@contextlib.contextmanager
-def reported(
-    writer: RunWriter,
-    stopped: str = "Stopped after update {}.",
-    memory_advice: Callable[[], str] = lambda: "Use smaller batches or a smaller model.",
-) -> Iterator[None]:
-    """Every way a run can end -> a terminal state with a reason and a sentence that says what to do.
-
-    Args:
-        stopped: what is said of a run that was asked to stop; {} is the update it was at.
-        memory_advice: what to do when memory has run out.
-    """
-    try:
-        yield
-        writer.finish("finished", message=writer.status.message)
-    except (StopRequested, KeyboardInterrupt):
-        writer.finish("stopped", "stopped", stopped.format(writer.status.update))
-    except TrainingDiverged as error:
-        writer.finish("failed", "diverged", str(error))
-    except PlaygroundError as error:
-        traceback.print_exc()
-        writer.finish("failed", "invalid", str(error))
-    except Exception as error:
-        traceback.print_exc()
-        reason, message = _diagnosis(error, memory_advice)
-        writer.finish("failed", reason, message)
-
-
-def _diagnosis(error: Exception, memory_advice: Callable[[], str]) -> tuple[str, str]:
-    if _is_out_of_memory(error):
-        return "out_of_memory", f"Out of memory. {memory_advice()}"
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "disk_full", "The disk is full. Free some space, or set checkpoint.every to 0, and start again."
-    return "bug", f"Unexpected {type(error).__name__}: {error}. The whole story is in worker.log."
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """PyTorch has a class of its own for GPUs, and for main memory only a sentence."""
-    told = isinstance(error, RuntimeError) and "allocate memory" in str(error)
-    return told or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-
-
 if __name__ == "__main__":
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    sys.exit(main())
+    faulthandler.enable()  # a crash in a library says in the log where it was
+    leave(main())

@@ -29,7 +29,8 @@ from playground.errors import (
     RunNotSteerable,
     ServiceUnavailable,
 )
-from playground.runs import control, history, launcher
+from playground.estimates import disk
+from playground.runs import control, history, launcher, lifeline, processes
 from playground.runs.model_service import GeneratedSample, ModelService
 
 CALLERS_MISTAKES = (
@@ -77,8 +78,15 @@ def app_command(
         Literal["local", "classroom", "space"],
         typer.Option(help="Who uses it: one person, a class with a teacher, or visitors of a Hugging Face Space."),
     ] = "local",
+    on_server_death: Annotated[
+        Literal["survive", "die"] | None,
+        typer.Option(
+            help="Whether runs go on when this server ends. Default: survive, or what PLAYGROUND_ON_SERVER_DEATH says."
+        ),
+    ] = None,
 ) -> None:
     """Open the page in which runs are started, watched and compared."""
+    lifeline.choose(on_server_death or lifeline.policy())
     from playground.ui.server import serve  # gradio; no other command needs it
 
     serve(host=host, port=port, outputs=outputs, mode=mode)
@@ -106,6 +114,7 @@ def train(
     """
     config = config_io.load(catalog.preset_path(preset), set_)
     checks.check(config, outputs)
+    disk.check(config, outputs)
     run, process = launcher.start(config, outputs, run_id)
     display = following.display(json)
     status = following.follow(run, process, display)
@@ -149,6 +158,9 @@ def stop(
     run_dir: RunArgument,
     outputs: Outputs = DEFAULT_OUTPUTS,
     timeout: Annotated[float, typer.Option(help="How many seconds to wait for the run to end.", min=0)] = 120,
+    now: Annotated[
+        bool, typer.Option("--now", help="End its process by force if it has not ended 10 s after being asked.")
+    ] = False,
 ) -> None:
     """Stop a run and wait until it has stopped. A run that has already ended is left as it is."""
     run = find_run(run_dir, outputs)
@@ -156,13 +168,19 @@ def stop(
     if status.ended:
         print(f"{run.id} has already ended: {status.state}.")
         return
+    if now:
+        told = processes.end(run, min(timeout, processes.GRACE_SECONDS))
+        status = run.status()
+        print(f"{run.id}: {told.sentence} {status.message}")
+        if told.alive or told.survivors:
+            raise typer.Exit(FAILED)
     run.request_stop()
     deadline = time.monotonic() + timeout
     while not status.ended:
         if time.monotonic() > deadline:
             printing.complain(
-                f"{run.id} has not stopped within {timeout:g} s. It was asked to and may still do so; its log is "
-                f"{run.log_path}."
+                f"{run.id} has not stopped within {timeout:g} s. It was asked to and may still do so; "
+                f"`stop --now` ends it by force. Its log is {run.log_path}."
             )
             raise typer.Exit(FAILED)
         time.sleep(STOP_POLL_SECONDS)

@@ -89,5 +89,13 @@ def adopt() -> int | None:
     return int(descriptor)
 
 
-# A forked child of the server must not keep the server's end open after it.
-os.register_at_fork(after_in_child=let_go)
+def _close_in_child() -> None:
+    """A forked child of the server must not keep the server's end open after it. Without the lock, which another
+    thread may have held in the moment of the fork."""
+    global _pipe
+    pipe, _pipe = _pipe, None
+    for descriptor in pipe or ():
+        os.close(descriptor)
+
+
+os.register_at_fork(after_in_child=_close_in_child)

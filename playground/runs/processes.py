@@ -11,6 +11,7 @@ import os
 import signal as signals
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -55,7 +56,7 @@ def worker_of(run: RunDirectory) -> Identity | None:
     if status.pid < 2 or status.pid == os.getpid():
         return None
     found = identity(status.pid)
-    if found is None or not found.is_same(recorded_identity(status)):
+    if found is None or not found.is_same(recorded_identity(status)) or not _has_open(found.pid, run.lock_path):
         return None
     return found
 
@@ -131,6 +132,20 @@ def stalled(run: RunDirectory) -> float:
     so nobody is ended for it."""
     silent = silent_seconds(run)
     return silent if silent > patience_seconds(run) else 0.0
+
+
+def _has_open(pid: int, path: Path) -> bool:
+    """False if the process certainly does not have the file open; True where that cannot be seen."""
+    try:
+        wanted = path.stat()
+        descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return True
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            if os.path.samestat(descriptor.stat(), wanted):
+                return True
+    return False
 
 
 def _family(worker: Identity) -> list[Identity]:

@@ -15,7 +15,9 @@ from pathlib import Path
 from playground import checks, estimates
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
+from playground.estimates import disk
 from playground.runs.directory import RunDirectory
+from playground.runs.evidence import smaller
 from playground.runs.launcher import adopt_lock, take_lock
 from playground.runs.writer import RunWriter
 from playground.training.ending import StopRequested, leave, reported
@@ -39,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return 2
     writer = RunWriter(run, config.ppo.num_updates, run.status().attempt)
-    advice = functools.partial(estimates.advice, config, run.path.parent)
+    advice = functools.partial(memory_advice, config, run.path.parent)
     with lock, Watch(writer) as watch, reported(writer, memory_advice=advice):
         train(run, config, writer, watch)
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
@@ -62,6 +64,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Watch)
             writer.set_status(phase=text)
 
     checks.fetch(checks.needs(config, run.path.parent), tell_download)
+    disk.check(config, run.path.parent, held_bytes=sum(path.stat().st_size for path in run.path.rglob("*")))
     writer.set_status(phase="loading PyTorch")
     from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
 
@@ -77,6 +80,12 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Watch)
         writer.set_status(phase="saving")
         session.save()
         raise
+
+
+def memory_advice(config: RunConfig, outputs: Path) -> str:
+    """What to change after memory has run out: what the estimate says is enough, else what helps a little."""
+    told = estimates.advice(config, outputs)
+    return f"{told} A little less: {smaller(config)}" if told.startswith(estimates.NO_SETTING) else told
 
 
 if __name__ == "__main__":

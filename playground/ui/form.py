@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 from playground import catalog, checks, config_io, engines
 from playground.config import RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
+from playground.estimates import disk
 from playground.ui import reward_form, uploads
 
 
@@ -227,6 +228,8 @@ def _missing_sources(
             changed = {part: getattr(base, part).model_copy(update=fields) for part, fields in parts.items()}
             sources = base.model_copy(update=changed)
         checks.check(sources, outputs)
+        if config is not None and outputs is not None:
+            disk.check(config, outputs)
     except InvalidConfig as error:
         return [problem for problem in error.problems if problem.field not in known]
     return []

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.runs import lifeline
 from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
@@ -45,7 +46,8 @@ class Running(NamedTuple):
     loop: Callable[[], asyncio.AbstractEventLoop | None]
 
     def close(self) -> None:
-        """Stop serving. Training runs go on."""
+        """Stop serving. Training runs go on, unless they are to end with this server."""
+        lifeline.let_go()
         loop = self.loop()
         if loop is not None:
             with contextlib.suppress(TimeoutError, RuntimeError):
@@ -65,8 +67,8 @@ def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("output
     previous = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         running = launch(host, port, outputs, mode)
-        print(f"RLHF Playground is ready at {running.url} (runs go to {Path(outputs)}; Ctrl+C ends the page, "
-              "not a training run)", flush=True)  # fmt: skip
+        ends = "the page and its training runs" if lifeline.policy() == "die" else "the page, not a training run"
+        print(f"RLHF Playground is ready at {running.url} (runs go to {Path(outputs)}; Ctrl+C ends {ends})", flush=True)
         running.standby.prepare()
         try:
             while not stop.wait(1):  # a signal that another thread received does not wake the main thread

@@ -2,10 +2,13 @@
 
 The configuration's name says what it does, once it has told so in its phase:
 
-    listening       comes by its heartbeat every 10 ms        deaf            sleeps without looking at anything
-    deaf-loading    the same while it still loads             saving          writes a slow checkpoint when asked to stop
-    family          listening, with children that are hard to end             deaf-family   both
-    loud, quiet     counts for a while, with or without 50 MB of output       full          writes until the disk is full
+    listening               comes by its heartbeat every 10 ms
+    deaf, deaf-loading      sleeps without looking at anything, in training or while it loads
+    saving                  writes a slow checkpoint when asked to stop
+    family, deaf-family     the first two, with children that are hard to end
+    loud, quiet             counts for a while, with or without 50 MB of output
+    full                    writes until the disk is full
+
 None lives longer than two minutes.
 """
 

@@ -1,6 +1,8 @@
 # make run      open the page            make test     lint, then every test, browser tests included
 # make lint     style and types          make results  train every preset on three seeds, write docs/results.md
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
+# make test-mutations  break one thing at a time and see that a test notices
+# make reliability  both, and write what came out into docs/reliability.md
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
 #
 # PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`
@@ -14,7 +16,7 @@ CPU_INDEX := https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null 2>&1 && echo $(CPU_INDEX))
 CHROMIUM := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-faults lint results bench clean chromium
+.PHONY: run test test-faults test-mutations reliability lint results bench clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
@@ -24,7 +26,14 @@ test: lint chromium
 	$(BIN)/python -m pytest --ignore=tests/ui --numprocesses=auto --dist=worksteal
 
 test-faults: $(VENV)/.test-ready
-	$(BIN)/python -m pytest tests/faults tests/security -m "slow or not slow" --numprocesses=2 --dist=worksteal
+	$(BIN)/python -m pytest tests/faults tests/security -m "slow or not slow" --numprocesses=2 --dist=worksteal $(FIGURES)
+
+test-mutations: $(VENV)/.test-ready
+	$(BIN)/python -m tests.mutations.run $(MUTATIONS)
+
+reliability: FIGURES := --write-figures docs/reliability.md
+reliability: MUTATIONS := --write docs/reliability.md
+reliability: test-faults test-mutations
 
 lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .

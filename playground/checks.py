@@ -26,9 +26,18 @@ from playground.catalog import (
     reward_model_folder,
     unknown,
 )
-from playground.config import ModelReward, PromptsConfig, RewardConfig, RewardTrainingConfig, RunConfig
+from playground.config import (
+    ExpressionReward,
+    ModelReward,
+    PromptsConfig,
+    RewardConfig,
+    RewardTrainingConfig,
+    RunConfig,
+    local_only,
+)
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, PairsUnusable, Problem
 from playground.model_files import Use
+from playground.rewards import expressions
 
 
 class Need(NamedTuple):
@@ -100,11 +109,24 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
     if text not in (None, *HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
         ways = f"Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
+    problems += [*reward_problems(config.rewards, "rewards"), *reward_problems(config.judges, "judges")]
     if config.engine == "trl":
         reason = engines.availability()
         problems += [Problem("engine", reason)] if reason else engines.unsupported(config)
     if problems:
         raise InvalidConfig(problems)
+
+
+def reward_problems(specs: Iterable[RewardConfig], field: str) -> list[Problem]:
+    """What is wrong with rewards that are valid by themselves: not for this mode, or they fail on ordinary texts."""
+    problems = []
+    for number, spec in enumerate(specs):
+        refusal = local_only.refusal(spec.kind)
+        if refusal:
+            problems.append(Problem(f"{field}.{number}.kind", refusal))
+        elif isinstance(spec, ExpressionReward) and (why := expressions.problem(spec.expression)):
+            problems.append(Problem(f"{field}.{number}.expression", why))
+    return problems
 
 
 def _missing(needed: Iterable[Need]) -> list[Problem]:

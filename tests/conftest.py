@@ -24,6 +24,8 @@ os.environ.pop("PLAYGROUND_OUTPUTS", None)
 from playground.runs.directory import RunDirectory
 from tests.support import wait_until
 
+pytest_plugins = ["tests.figures"]
+
 
 @pytest.fixture
 def outputs(tmp_path: Path) -> Iterator[Path]:

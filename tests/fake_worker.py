@@ -25,7 +25,7 @@ def main() -> None:
     assert lock is not None, "the launcher hands the lock down"
     print("fake worker's last words")
     name = run.config().name
-    writer = RunWriter(run, num_updates=3)
+    writer = RunWriter(run, num_updates=3, attempt=run.status().attempt)
     writer.samples([sample(0, "before", 0.0), sample(1, "before", 0.5)])
     writer.set_status(state="running", phase="training")
     writer.metrics(update_metrics(1))

@@ -118,7 +118,11 @@ def test_a_worker_that_dies_exits_1(run: Run, preset: Preset, outputs: Path) -> 
     result = run("train", preset("crash"), "--outputs", outputs, "--json")
     assert result.code == 1
     end = json.loads(result.last_line)
-    assert (end["state"], end["reason"], end["outcome"]) == ("interrupted", "killed", None)
+    assert (end["state"], end["reason"], end["outcome"]) == (
+        "failed",
+        "bug",
+        None,
+    )  # it left by itself with exit code 9
 
 
 def test_an_invalid_configuration_exits_2_and_lists_every_error(run: Run, outputs: Path) -> None:
@@ -152,14 +156,31 @@ def test_a_request_that_cannot_be_carried_out_exits_2(
     assert list(outputs.glob("*/config.yaml")) == []
 
 
-def test_a_taken_run_id_exits_2_and_a_busy_folder_1(run: Run, preset: Preset, outputs: Path) -> None:
+def test_a_taken_run_id_exits_2(run: Run, preset: Preset, outputs: Path) -> None:
     RunDirectory.create(outputs, small_config(), "one")
     assert run("train", preset("finish"), "--outputs", outputs, "--run-id", "one").code == 2
-    running, process = launcher.start(small_config("wait"), outputs, "two")
-    busy = run("train", preset("finish"), "--outputs", outputs)
-    assert busy.code == 1 and "The run `two` is still training." in busy.err
-    running.request_stop()
-    process.wait(timeout=20)
+
+
+def test_a_run_on_a_busy_device_waits_for_its_turn_and_says_its_place(run: Run, preset: Preset, outputs: Path) -> None:
+    first, _ = launcher.start(small_config("wait"), outputs, "first")
+    second, _ = launcher.start(small_config("wait"), outputs, "second")
+    third = run("train", preset("finish"), "--outputs", outputs, "--run-id", "third", "--no-wait")
+    assert third.code == 0 and third.last_line == str(outputs / "third")
+    assert "third is number 2 in the queue." in third.err
+    listed = run("runs", "--outputs", outputs).out
+    assert "queued, next" in listed and "queued, number 2" in listed
+    assert "queued, number 2" in run("show", outputs / "third").out
+    rows = {row["id"]: row for row in json.loads(run("runs", "--outputs", outputs, "--json").out)}
+    assert {name: row["position"] for name, row in rows.items()} == {"first": None, "second": 1, "third": 2}
+    taken_out = run("stop", "second", "--outputs", outputs)
+    assert taken_out.out == "second has ended: stopped, after update 0 of 3.\n"
+    first.request_stop()
+    result = run("train", preset("finish"), "--outputs", outputs, "--run-id", "fourth", "--json")  # third first
+    *lines, end = [json.loads(line) for line in result.out.splitlines()]
+    assert (result.code, end["state"]) == (0, "finished")
+    assert [line["position"] for line in lines if line["type"] == "queued"] in ([2, 1], [1])
+    assert [RunDirectory(outputs / name).status().state for name in ("second", "third")] == ["stopped", "finished"]
+    assert [event.kind for event in second.events()] == ["state"]
 
 
 def test_outputs_that_cannot_be_written_exit_1(run: Run, preset: Preset, tmp_path: Path) -> None:
@@ -266,11 +287,19 @@ def test_stop_gives_up_at_its_deadline_with_exit_1(run: Run, outputs: Path) -> N
     process.wait(timeout=20)
 
 
-def test_resuming_a_run_that_has_ended_says_that_it_comes_later(run: Run, outputs: Path) -> None:
-    _, process = launcher.start(small_config(), outputs, "one")
+def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run: Run, outputs: Path) -> None:
+    stopped, process = launcher.start(small_config("wait"), outputs, "one")
+    assert process is not None
+    stopped.request_stop()
     process.wait(timeout=20)
-    result = run("resume", outputs / "one")
-    assert result.code == 2 and "comes with a later version" in result.err
+    assert "stopped, resumable" in run("runs", "--outputs", outputs).out
+    config = stopped.config_path.read_text().replace("name: wait", "name: finish")
+    stopped.config_path.write_text(config)
+    result = run("resume", stopped.path)
+    assert result.code == 0 and result.last_line == str(stopped.path)
+    assert (stopped.status().state, stopped.status().attempt) == ("finished", 2)
+    result = run("resume", stopped.path)
+    assert result.code == 2 and "has finished all its 3 updates" in result.err
 
 
 def test_steering_commands_drop_their_requests(run: Run, outputs: Path) -> None:
@@ -333,7 +362,7 @@ def test_a_runs_id_is_whole_in_a_usual_terminal(run: Run, outputs: Path, monkeyp
     monkeypatch.setenv("COLUMNS", "80")
     name = "kinder-reviews-20260131-101500"
     RunDirectory.create(outputs, small_config(), name)
-    assert run("runs", "--outputs", outputs).out.splitlines()[1].split()[:2] == [name, "interrupted"]
+    assert run("runs", "--outputs", outputs).out.splitlines()[1].split()[:2] == [name, "interrupted,"]
 
 
 def test_an_empty_folder_says_how_to_begin(run: Run, outputs: Path) -> None:

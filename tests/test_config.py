@@ -13,7 +13,7 @@ from playground import catalog, config_io
 from playground.config import RunConfig, differences, knobs
 from playground.errors import InvalidConfig, Problem
 
-KINDS = "sentiment, length, keyword, pattern, repetition, agreement, truth, grammar, model"
+KINDS = "sentiment, length, keyword, pattern, repetition, agreement, truth, grammar, model, expression, python"
 GOOD: dict[str, Any] = {"rewards": [{"kind": "length"}]}
 
 

@@ -26,15 +26,18 @@ from playground.errors import (
     PromptsUnusable,
     RunExists,
     RunNotFound,
+    RunNotResumable,
     RunNotSteerable,
     ServiceUnavailable,
 )
 from playground.estimates import disk
 from playground.runs import control, history, launcher, lifeline, processes
 from playground.runs.model_service import GeneratedSample, ModelService
+from playground.runs.reconciler import Reconciler
 
 CALLERS_MISTAKES = (
-    InvalidConfig, ModelNotFound, PairsUnusable, PromptsUnusable, RunExists, RunNotFound, RunNotSteerable,
+    InvalidConfig, ModelNotFound, PairsUnusable, PromptsUnusable, RunExists, RunNotFound, RunNotResumable,
+    RunNotSteerable,
 )  # fmt: skip
 STOP_POLL_SECONDS = 0.05
 
@@ -106,20 +109,21 @@ def train(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON line per update, and a last one with the end of the run.")
     ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Follow the run to its end, or start it and leave it to itself.")
+    ] = True,
 ) -> None:
     """Train, and show before and after. The last line on stdout is the run folder.
 
-    Ctrl-C asks the run to stop; a second Ctrl-C leaves it to itself. Exit codes: 0 finished, 1 failed, 2 invalid
-    configuration (every error is listed), 3 stopped.
+    Where another run has the device, it waits in the queue and says its place. Ctrl-C takes a waiting run out of the
+    queue and asks one that trains to stop; a second Ctrl-C leaves it to itself. Exit codes: 0 finished, 1 failed,
+    2 invalid configuration (every error is listed), 3 stopped.
     """
     config = config_io.load(catalog.preset_path(preset), set_)
     checks.check(config, outputs)
     disk.check(config, outputs)
-    run, process = launcher.start(config, outputs, run_id)
-    display = following.display(json)
-    status = following.follow(run, process, display)
-    printing.print_end(run, config, status, as_json=json)
-    raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))
+    Reconciler(outputs).look()
+    _follow(launcher.start(config, outputs, run_id), json, wait)
 
 
 @app.command()
@@ -141,16 +145,38 @@ def estimate(
     printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True), as_json=json)
 
 
+def _follow(started: launcher.Started, as_json: bool, wait: bool) -> None:
+    """Follow a run to its end and leave with its exit code, or say where it is and leave it to itself."""
+    run, process = started
+    if wait:
+        status = following.follow(run, process, following.display(as_json))
+        printing.print_end(run, run.config(), status, as_json=as_json)
+        raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))
+    printing.print_started(run, as_json=as_json)
+
+
 @app.command()
-def resume(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
-    """Let a paused run go on. (Continuing an interrupted run is not in this version yet.)"""
+def resume(
+    run_dir: RunArgument,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON line per update, and a last one with the end of the run.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Follow the run to its end, or start it and leave it to itself.")
+    ] = True,
+) -> None:
+    """Let a run go on: one that has ended, from its newest valid checkpoint; one that is paused, at once.
+
+    Waiting, Ctrl-C and exit codes are as with `train`.
+    """
     run = find_run(run_dir, outputs)
-    if not run.status().ended:
+    Reconciler(run.path.parent).look()
+    if run.is_alive():
         control.request_resume(run)
         print(f"{run.id} goes on.")
         return
-    printing.complain("resume comes with a later version. Start the run again with `train RUN_DIR/config.yaml`.")
-    raise typer.Exit(CANNOT)
+    _follow(launcher.resume(run), json, wait)
 
 
 @app.command()
@@ -162,19 +188,23 @@ def stop(
         bool, typer.Option("--now", help="End its process by force if it has not ended 10 s after being asked.")
     ] = False,
 ) -> None:
-    """Stop a run and wait until it has stopped. A run that has already ended is left as it is."""
+    """Stop a run and wait until it has stopped; one that waits in the queue is taken out.
+
+    A run that has already ended is left as it is.
+    """
     run = find_run(run_dir, outputs)
     status = run.status()
     if status.ended:
         print(f"{run.id} has already ended: {status.state}.")
         return
-    if now:
+    launcher.stop(run)
+    if now and run.is_alive():
         told = processes.end(run, min(timeout, processes.GRACE_SECONDS))
+        Reconciler(run.path.parent).look()
         status = run.status()
         print(f"{run.id}: {told.sentence} {status.message}")
         if told.alive or told.survivors:
             raise typer.Exit(FAILED)
-    run.request_stop()
     deadline = time.monotonic() + timeout
     while not status.ended:
         if time.monotonic() > deadline:
@@ -185,6 +215,8 @@ def stop(
             raise typer.Exit(FAILED)
         time.sleep(STOP_POLL_SECONDS)
         status = run.status()
+    Reconciler(run.path.parent).end_the_dead()
+    status = run.status()
     print(f"{run.id} has ended: {status.state}, after update {status.update} of {status.num_updates}.")
 
 
@@ -222,13 +254,16 @@ def step(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
 @app.command()
 def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """List the runs of the outputs folder, the newest first."""
+    Reconciler(outputs).end_the_dead()
     printing.print_runs(history.list_runs(outputs), outputs, as_json=json)
 
 
 @app.command()
 def show(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """Show one run: state, settings, last numbers, warnings, before and after."""
-    printing.print_run(find_run(run_dir, outputs), as_json=json)
+    run = find_run(run_dir, outputs)
+    Reconciler(run.path.parent).end_the_dead()
+    printing.print_run(run, as_json=json)
 
 
 app.command()(outgoing.export)
@@ -311,6 +346,7 @@ def doctor(
     if empty_bin:
         gone = history.empty_bin(outputs)
         print(f"Deleted {gone} {'run' if gone == 1 else 'runs'} from the bin.", file=sys.stderr)
+    Reconciler(outputs).end_the_dead()
     checks = health.examine(outputs)
     printing.print_checks(checks, as_json=json)
     raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)

@@ -1,6 +1,7 @@
 """Follows a run from a terminal: a progress bar, plain lines or JSON lines; Ctrl-C becomes a stop request.
 
-Reads the run directory and drops the one control file; the worker does not know that anybody looks.
+Reads the run directory and drops the one control file; the worker does not know that anybody looks. While it waits, it
+keeps the queue going.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -17,12 +20,15 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from playground.cli.printing import complain, duration, number, print_json
 from playground.insight.pace import seconds_left
+from playground.runs import launcher, queue
 from playground.runs.directory import JsonlTail, RunDirectory
+from playground.runs.reconciler import Reconciler, every
 from playground.runs.records import Record, Status, UpdateMetrics
 
 STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
+KEEP_SECONDS = 0.5
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 
 
@@ -30,6 +36,8 @@ class Display(Protocol):
     """Where progress is shown."""
 
     def status(self, status: Status) -> None: ...
+
+    def waiting(self, place: int) -> None: ...
 
     def update(self, metrics: list[Any], status: Status) -> None: ...
 
@@ -49,35 +57,59 @@ def display(as_json: bool, figures: Figures | None = None, word: str = "update")
 
 
 def follow(
-    run: RunDirectory, process: subprocess.Popen[bytes], shown: Display, kind: type[Record] = UpdateMetrics
+    run: RunDirectory,
+    process: subprocess.Popen[bytes] | None,
+    shown: Display,
+    kind: type[Record] = UpdateMetrics,
+    outputs: Path | None = None,
 ) -> Status:
     """Show a run until it has ended, or until a second Ctrl-C; returns the last state seen.
 
+    As long as it looks, and once more when the run has ended, it keeps the outputs folder going as the web process
+    does: who waits in the queue gets a free device, who died gets its end.
+
     Args:
+        process: the run's worker, if this process has started it.
         kind: of the records in metrics.jsonl.
+        outputs: the outputs folder; default: the one that the run's folder is in.
     """
+    keeper = Reconciler(outputs or run.path.parent)
+    keep = every(KEEP_SECONDS, keeper.look)
     tail = JsonlTail(run.metrics_path)
     metrics: list[Any] = []
     asked = False
     with _counted_interrupts() as presses, contextlib.closing(shown):
         while True:
+            keep()
             status = run.status()  # before the metrics: once it has ended, they are complete
             for item in tail.read_new():
                 with contextlib.suppress(ValidationError):
                     metrics.append(kind.model_validate(item))
                     shown.update(metrics, status)
-            shown.status(status)
+            place = queue.position(run) if status.state == "queued" else None
+            shown.status(status) if place is None else shown.waiting(place)
             if status.ended:
-                return status
+                keeper.look()
+                return run.status()
             if presses and not asked:
                 asked = True
-                run.request_stop()
+                launcher.stop(run)
+                if place is not None:
+                    continue  # out of the queue, and ended
                 complain("Asked the run to stop. Press Ctrl-C once more to leave it to itself.")
             if len(presses) > 1:
                 complain("The run was asked to stop and is left to itself.")
                 return status
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=POLL_SECONDS)
+            if process is None:
+                time.sleep(POLL_SECONDS)
+            else:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=POLL_SECONDS)
+
+
+def waiting_words(place: int) -> str:
+    """The place of a run in the queue, in words."""
+    return "waiting for a free device: " + ("next in the queue" if place == 1 else f"number {place} in the queue")
 
 
 class Bar:
@@ -99,6 +131,10 @@ class Bar:
         """The phase in words."""
         self._progress.update(self._task, description=_phase(status))
 
+    def waiting(self, place: int) -> None:
+        """The place in the queue."""
+        self._progress.update(self._task, description=waiting_words(place))
+
     def update(self, metrics: list[Any], status: Status) -> None:
         """How far it is, and its latest figures."""
         self._progress.update(
@@ -119,7 +155,14 @@ class Lines:
 
     def status(self, status: Status) -> None:
         """A new phase."""
-        if (phase := _phase(status)) != self._phase:
+        self._tell(_phase(status))
+
+    def waiting(self, place: int) -> None:
+        """A new place in the queue."""
+        self._tell(waiting_words(place))
+
+    def _tell(self, phase: str) -> None:
+        if phase != self._phase:
             self._phase = phase
             self._console.print(phase, soft_wrap=True)
 
@@ -136,9 +179,16 @@ class JsonLines:
 
     def __init__(self, word: str = "update") -> None:
         self._word = word
+        self._place = 0
 
     def status(self, status: Status) -> None:
         """Not shown."""
+
+    def waiting(self, place: int) -> None:
+        """{"type": "queued", "position": 1} on each change; 1 is the next."""
+        if place != self._place:
+            self._place = place
+            print_json({"type": "queued", "position": place})
 
     def update(self, metrics: list[Any], status: Status) -> None:
         """A new update."""

@@ -22,6 +22,7 @@ from playground.estimates import Estimate
 from playground.exports.report import Report
 from playground.insight import before_after, compute, knee
 from playground.rewards.mixture import term_names
+from playground.runs import queue
 from playground.runs.directory import RunDirectory
 from playground.runs.history import RunSummary
 from playground.runs.model_service import GeneratedSample
@@ -76,10 +77,26 @@ def print_end(run: RunDirectory, config: RunConfig, status: Status, *, as_json: 
     print(run.path)
 
 
+def print_started(run: RunDirectory, *, as_json: bool) -> None:
+    """A run that is left to itself. The last line on stdout is the run folder."""
+    place = queue.position(run)
+    if as_json:
+        print_json({"type": "started" if place is None else "queued", "run": str(run.path), "position": place})
+        return
+    if place is not None:
+        complain(f"{run.id} is number {place} in the queue. The page, or any `train` that goes on here, starts it in "
+                 "its turn.")  # fmt: skip
+    print(run.path)
+
+
 def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> None:
     """The list of runs."""
     if as_json:
-        print_json([{**run._asdict(), "status": run.status.model_dump()} for run in runs])
+        rows = []
+        for run in runs:
+            ways = {"position": _place(run, outputs), "resumable": run.status.resumable}
+            rows.append({**run._asdict(), "status": run.status.model_dump(), **ways})
+        print_json(rows)
         return
     if not runs:
         print(f"There are no runs in {outputs} yet. Start one: python -m playground train kinder-reviews")
@@ -90,7 +107,7 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
         add_row(
             table,
             run.id,
-            run.status.state,
+            _state(run.status, _place(run, outputs)),
             f"{run.status.update} of {run.status.num_updates}",
             number(run.score_last, sign=True),
             number(run.kl_last),
@@ -110,6 +127,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
             {
                 "run": str(run.path),
                 "status": status.model_dump(),
+                "position": queue.position(run),
+                "resumable": status.resumable,
                 "config": config.model_dump(mode="json"),
                 "last_update": metrics[-1].model_dump() if metrics else None,
                 "warnings": warnings,
@@ -126,7 +145,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     add_row(table, "run", str(run.path))
     add_row(table, "experiment", config.about.title or config.name)
-    add_row(table, "state", f"{status.state}, update {status.update} of {status.num_updates}")
+    state = _state(status, queue.position(run))
+    add_row(table, "state", f"{state}, update {status.update} of {status.num_updates}")
     if status.message:
         add_row(table, "", status.message)
     add_row(table, "time", duration(max(0.0, status.updated_at - status.started_at)))
@@ -143,6 +163,17 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     console().print(table)
     terms.print_change(config, samples)
     _print_before_after(samples, config)
+
+
+def _place(run: RunSummary, outputs: Path) -> int | None:
+    return queue.position(RunDirectory(outputs / run.id)) if run.status.state == "queued" else None
+
+
+def _state(status: Status, place: int | None) -> str:
+    """The state, with the place of one that waits, and whether one that has ended can go on."""
+    if place is not None:
+        return f"queued, {'next' if place == 1 else f'number {place}'}"
+    return f"{status.state}, resumable" if status.resumable else status.state
 
 
 def _add_outcome(table: Table, report: Report) -> None:

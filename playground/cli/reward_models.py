@@ -58,7 +58,7 @@ def reward_train(
     checks.check_reward_training(config)
     training, process = reward_training.start(config, outputs, replace)
     shown = following.display(json, _figures, "step")
-    status = following.follow(training, process, shown, StepMetrics)
+    status = following.follow(training, process, shown, StepMetrics, outputs)
     print_end(training, status, as_json=json)
     raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))
 

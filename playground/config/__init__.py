@@ -20,11 +20,13 @@ from playground.config.reward_training import PairsConfig, RewardTrainingConfig
 from playground.config.rewards import (
     REWARD_CLASSES,
     AgreementReward,
+    ExpressionReward,
     GrammarReward,
     KeywordReward,
     LengthReward,
     ModelReward,
     PatternReward,
+    PythonReward,
     RepetitionReward,
     RewardConfig,
     RewardPart,
@@ -37,10 +39,10 @@ from playground.config.training import CheckpointConfig, EvaluationConfig, KLCon
 
 __all__ = [
     "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig",
-    "GrammarReward", "KLConfig", "KeywordReward", "LengthReward", "ModelConfig", "ModelReward", "PPOConfig",
-    "PairsConfig", "Part", "PatternReward", "PromptsConfig", "ReferenceConfig", "RepetitionReward", "RewardConfig",
-    "RewardPart", "RewardTrainingConfig", "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward",
-    "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
+    "ExpressionReward", "GrammarReward", "KLConfig", "KeywordReward", "LengthReward", "ModelConfig", "ModelReward",
+    "PPOConfig", "PairsConfig", "Part", "PatternReward", "PromptsConfig", "PythonReward", "ReferenceConfig",
+    "RepetitionReward", "RewardConfig", "RewardPart", "RewardTrainingConfig", "RunConfig", "SamplingConfig",
+    "ScoreConfig", "SentimentReward", "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
 ]  # fmt: skip
 
 
@@ -75,6 +77,18 @@ class RunConfig(Part):
         "compare with.",
     )
     device: str = device_knob()
+    max_minutes: float | None = knob(
+        None,
+        label="Time limit",
+        unit="minutes",
+        slider=(1, 120, 1),
+        gt=0,
+        le=100_000,
+        help="The run is stopped after this many minutes, and what it has learned by then is saved. Loading and pauses "
+        "count; a run that is resumed gets the time again. Empty means no limit.",
+        low="Too low: it ends before anything has changed.",
+        high="Too high: it has no effect.",
+    )
     model: ModelConfig = ModelConfig()
     reference: ReferenceConfig = ReferenceConfig()
     prompts: PromptsConfig = PromptsConfig()

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Union, get_args
 
 from pydantic import Field, field_validator
 
+from playground.config import expressions, python_code
 from playground.config.parts import Part, knob
 
 
@@ -105,6 +106,39 @@ class ModelReward(RewardPart):
     int8_threshold: float = Field(6.0, ge=0, le=1000)  # bitsandbytes' llm_int8_threshold
 
 
+class ExpressionReward(RewardPart):
+    """A formula of one's own in the language of `config.expressions`. It cannot do anything but compute."""
+
+    kind: Literal["expression"] = "expression"
+    expression: str = Field(min_length=1, max_length=expressions.MAX_CHARACTERS)
+
+    @field_validator("expression")
+    @classmethod
+    def _parses(cls, expression: str) -> str:
+        try:
+            expressions.parse(expression)
+        except expressions.ExpressionError as error:
+            raise ValueError(f"|{error}") from None  # behind the bar: the name of a field inside this one, here none
+        return expression
+
+
+class PythonReward(RewardPart):
+    """A function of one's own in Python, in a process of its own. Only where the person owns the machine."""
+
+    kind: Literal["python"] = "python"
+    code: str = Field(min_length=1, max_length=python_code.MAX_CHARACTERS)
+    time_limit: float = Field(2.0, gt=0, le=60)  # seconds for one batch
+
+    @field_validator("code")
+    @classmethod
+    def _has_the_function(cls, code: str) -> str:
+        try:
+            python_code.check(code)
+        except ValueError as error:
+            raise ValueError(f"|{error}") from None
+        return code
+
+
 RewardConfig = Annotated[
     Union[
         SentimentReward,
@@ -116,6 +150,8 @@ RewardConfig = Annotated[
         TruthReward,
         GrammarReward,
         ModelReward,
+        ExpressionReward,
+        PythonReward,
     ],
     Field(discriminator="kind"),
 ]

@@ -314,7 +314,7 @@ class EvaluationConfig(Part):
 
 
 class CheckpointConfig(Part):
-    """Which weights are written to disk. The final ones always are."""
+    """What is written to disk, to be used and to go on from. The final weights always are."""
 
     every: int = knob(
         10,
@@ -323,18 +323,18 @@ class CheckpointConfig(Part):
         slider=(0, 50, 1),
         ge=0,
         le=100_000,
-        help="Writes the policy to disk every so many updates; 0 means only at the end.",
-        low="0: a running run cannot be asked for its own text.",
-        high="Higher: less disk.",
+        help="Writes the state of training to disk every so many updates; 0 means only at the end.",
+        low="0: a run that is interrupted starts again from the beginning.",
+        high="Higher: less disk, and more to do again after an interruption.",
     )
     keep: int = knob(
-        1,
+        2,
         label="Keep",
         unit="checkpoints",
         slider=(1, 10, 1),
         ge=1,
         le=1000,
-        help="How many checkpoints stay on disk; older ones are deleted.",
+        help="How many of the newest checkpoints stay on disk, and the best one beside them; others are deleted.",
     )
 
 

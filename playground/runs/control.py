@@ -17,9 +17,9 @@ from playground import config_io
 from playground.config import RunConfig, knobs
 from playground.errors import InvalidConfig, Problem, RunNotSteerable
 from playground.runs.directory import RunDirectory, write_atomically
-from playground.runs.records import Event
+from playground.runs.records import EDIT as EDIT
+from playground.runs.records import RESUMED, Event, events_in_force
 
-EDIT = "edit"  # kind of the event that records an applied change
 LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
 COMMANDS = ("pause", "resume", "step")
 MAX_EDIT_BYTES = 10_000
@@ -92,12 +92,52 @@ def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
 
 
 def edits_of(events: Iterable[Event]) -> list[Edit]:
-    """What was changed in the course of a run, in order."""
+    """What was changed in the course of a run, in order; of a run that was resumed, what holds now."""
+    return [edit for _, edit in _with_updates(events_in_force(events))]
+
+
+def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:
     return [
-        Edit(str(event.data["field"]), event.data["value"])
+        (event.update, Edit(str(event.data["field"]), event.data["value"]))
         for event in events
         if event.kind == EDIT and {"field", "value"} <= event.data.keys()
     ]
+
+
+class Replay(NamedTuple):
+    """The changes of earlier attempts for one that goes on after some update.
+
+    `applied`: those made before that update. `ahead`: (updates done, change) of those to be made again later, in order.
+    """
+
+    applied: list[Edit]
+    ahead: list[tuple[int, Edit]]
+
+
+def replay(events: Iterable[Event], update: int) -> Replay:
+    """What an attempt that goes on after `update` has to repeat of the changes that were made in the run.
+
+    A person's newest word counts: a change made in a resumed attempt cancels what was still ahead for that setting.
+    """
+    applied: list[tuple[int, Edit]] = []
+    ahead: list[tuple[int, Edit]] = []
+
+    def go_back(to: int) -> None:
+        nonlocal applied, ahead
+        again = [item for item in applied if item[0] >= to]
+        ahead = sorted([*again, *ahead], key=lambda item: item[0])
+        applied = [item for item in applied if item[0] < to]
+
+    for event in events:
+        if event.kind == RESUMED:
+            go_back(event.update)
+        for done, edit in _with_updates([event]):
+            same = [item for item in ahead if item[1].field == edit.field]
+            gone = same[:1] if event.data.get("replayed") else same
+            ahead = [item for item in ahead if not any(item is other for other in gone)]
+            applied.append((done, edit))
+    go_back(update)
+    return Replay([edit for _, edit in applied], ahead)
 
 
 class Taken(NamedTuple):

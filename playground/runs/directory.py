@@ -25,9 +25,21 @@ from pydantic import ValidationError
 from playground import config_io
 from playground.config import RUN_ID, RunConfig
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
-from playground.runs.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics, in_force
+from playground.runs.records import (
+    Evaluation,
+    Event,
+    Record,
+    Resumption,
+    Sample,
+    Status,
+    UpdateMetrics,
+    events_in_force,
+    in_force,
+    resumptions,
+)
 
 R = TypeVar("R", bound=Record)
+QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
 
 
 class RunDirectory:
@@ -45,6 +57,7 @@ class RunDirectory:
         self.lock_path = self.path / "worker.lock"
         self.control_path = self.path / "control"
         self.checkpoints_path = self.path / "checkpoints"
+        self.request_path = self.path / "request.json"
 
     @property
     def id(self) -> str:
@@ -91,8 +104,9 @@ class RunDirectory:
 
     def queue_again(self, before: Status, num_updates: int) -> None:
         """Enter the state `queued` as the next attempt. Only for who holds the lock of a run that has ended."""
+        attempts = [before.attempt, *(event.attempt for event in self.all_events())]  # status.json may be damaged
         status = Status(
-            attempt=before.attempt + 1, update=before.update, num_updates=num_updates,
+            attempt=max(attempts) + 1, update=before.update, num_updates=num_updates,
             started_at=time.time(), updated_at=time.time(),
         )  # fmt: skip
         write_atomically(self.status_path, status.model_dump_json())
@@ -128,14 +142,19 @@ class RunDirectory:
         except OSError:
             return False
 
+    @property
+    def queue_path(self) -> Path:
+        """Where the place of this run in the queue is kept while it has one."""
+        return self.path.parent / QUEUE / f"{self.id}.json"
+
     def status(self) -> Status:
         """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
         status = self.status_on_disk()
+        if status.ended or self.is_alive() or (status.state == "queued" and self.queue_path.exists()):
+            return self._with_requests(status)
+        status = self.status_on_disk()  # between the two looks it may have ended, or been given its worker
         if status.ended or self.is_alive():
             return self._with_requests(status)
-        status = self.status_on_disk()  # it may have ended between the two looks
-        if status.ended:
-            return status
         from playground.runs import evidence  # it reads run directories
 
         reason, message = evidence.of_death(None, status, self)
@@ -144,19 +163,27 @@ class RunDirectory:
 
     def metrics(self) -> list[UpdateMetrics]:
         """All updates so far; those that a later attempt made again are given as that attempt made them."""
-        return in_force(read_records(self.metrics_path, UpdateMetrics))
+        return in_force(read_records(self.metrics_path, UpdateMetrics), self.resumptions())
 
     def samples(self) -> list[Sample]:
         """All evaluation samples so far, those of superseded updates left out."""
-        return in_force(read_records(self.samples_path, Sample))
+        return in_force(read_records(self.samples_path, Sample), self.resumptions())
 
     def evaluations(self) -> list[Evaluation]:
         """What each look at the fixed prompts measured beside them; none in runs that measured nothing."""
-        return in_force(read_records(self.evaluations_path, Evaluation))
+        return in_force(read_records(self.evaluations_path, Evaluation), self.resumptions())
 
     def events(self) -> list[Event]:
-        """All events so far."""
+        """All events so far, without those of superseded updates."""
+        return events_in_force(self.all_events())
+
+    def all_events(self) -> list[Event]:
+        """Everything that happened in all attempts."""
         return read_records(self.events_path, Event)
+
+    def resumptions(self) -> list[Resumption]:
+        """Where the run was taken up again."""
+        return resumptions(self.all_events())
 
     def log_tail(self, max_bytes: int = 8000) -> str:
         """The end of what the worker printed."""
@@ -168,13 +195,15 @@ class RunDirectory:
             return ""
 
     def latest_checkpoint(self) -> Path | None:
-        """The newest complete checkpoint folder (one with a manifest), or None."""
+        """The newest complete checkpoint folder (one with a manifest), or None. For who wants its weights; what is
+        intact and can be gone on from, `runs.checkpoints` says."""
         found = self.checkpoints()
         return found[-1] if found else None
 
     def checkpoints(self) -> list[Path]:
         """The complete checkpoint folders (those with a manifest), oldest first."""
-        return sorted(path.parent for path in self.checkpoints_path.glob("update-*/MANIFEST.json"))
+        found = [path.parent for path in self.checkpoints_path.glob("update-*/MANIFEST.json")]
+        return sorted(found, key=lambda path: (len(path.name), path.name))
 
     def request_stop(self) -> None:
         """Ask the worker to stop. It does so within one micro-batch."""

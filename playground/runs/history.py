@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
+from playground.runs import launcher, queue
 from playground.runs.directory import RunDirectory
 from playground.runs.records import Status
 
@@ -62,15 +63,17 @@ def delete_run(run: RunDirectory) -> Path:
     """Move an ended run into the bin of its outputs folder and return where it went.
 
     Raises:
-        RunBusy: if its worker is alive.
+        RunBusy: if its worker is alive, or it waits for one.
     """
-    if run.is_alive():
-        raise RunBusy(f"The run `{run.id}` is still training. Stop it first, then delete it.")
-    bin_path = run.path.parent / BIN
-    bin_path.mkdir(exist_ok=True)
-    target = bin_path / f"{run.id}-{time.time_ns()}"
-    os.rename(run.path, target)
-    return target
+    with launcher.one_at_a_time(run.path.parent):  # nobody starts it between the look and the move
+        if run.is_alive() or queue.position(run):
+            doing = "is still training" if run.is_alive() else "waits in the queue"
+            raise RunBusy(f"The run `{run.id}` {doing}. Stop it first, then delete it.")
+        bin_path = run.path.parent / BIN
+        bin_path.mkdir(exist_ok=True)
+        target = bin_path / f"{run.id}-{time.time_ns()}"
+        os.rename(run.path, target)
+        return target
 
 
 def empty_bin(outputs: Path) -> int:

@@ -1,4 +1,5 @@
-"""Starts workers. A worker is detached: it outlives the browser, the page and the server that started it.
+"""Starts workers, one for each device; the rest wait in the queue. A worker is detached: it outlives the browser, the
+page and the server that started it.
 
 The lock is taken here, before the process exists, and handed down with the open file, so there is no moment in which
 a started run looks dead. Output goes to worker.log, never into a pipe that somebody would have to drain.
@@ -18,9 +19,10 @@ from typing import IO, NamedTuple
 
 from playground import checks
 from playground.config import RunConfig
-from playground.errors import RunBusy, RunNotResumable
-from playground.runs import lifeline, used_models
+from playground.errors import InvalidConfig, RunBusy, RunNotResumable
+from playground.runs import children, last_words, lifeline, queue, requests, used_models
 from playground.runs.directory import RunDirectory, make_outputs
+from playground.runs.requests import Request
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
 LOCK_PATIENCE_SECONDS = 1.0
@@ -32,66 +34,172 @@ Spawn = Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]]
 
 
 class Started(NamedTuple):
-    """A run that was started or resumed, and its worker."""
+    """A run that was started or resumed, and its worker; None while it waits in the queue, and where the start was only
+    repeated."""
 
     run: RunDirectory
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | None
 
 
-def start(config: RunConfig, outputs: Path, run_id: str | None = None, spawn: Spawn | None = None) -> Started:
-    """Create a run and start its worker.
+def start(
+    config: RunConfig,
+    outputs: Path,
+    run_id: str | None = None,
+    spawn: Spawn | None = None,
+    request: Request | None = None,
+) -> Started:
+    """Create a run and start its worker; where its device is busy, put the run into the queue.
 
     Args:
         spawn: run and its lock -> the worker's process; default: a new process (see `runs.standby` for a waiting one).
+        request: who asks, and by which click. A request whose id has started a run before gives that run, whatever
+            became of it, and starts nothing.
 
     Raises:
-        RunBusy: if another run in `outputs` is alive. RunExists, OutputsNotWritable, InvalidConfig: see
-            `RunDirectory.reserve`.
+        RunExists, OutputsNotWritable, InvalidConfig: see `RunDirectory.reserve`. RunNotFound: the run of this request
+            has been deleted.
     """
     outputs = make_outputs(outputs)
+    request = request or Request()
+    requests.check(request)
     config = checks.located(config, outputs)
+    slot = queue.slot_of(config)  # may ask a slow tool, so before the lock
     with one_at_a_time(outputs):
-        busy = living_run(outputs)
-        if busy:
-            raise RunBusy(f"The run `{busy.id}` is still training. Stop it or wait for it, then start again.")
+        known = requests.find(outputs, request)
+        if known:
+            return Started(known, None)
         run = RunDirectory.reserve(outputs, config, run_id)
+        requests.record(run, request, slot)
+        used_models.remember(outputs, config.model.source)
+        if _is_busy(outputs, slot):
+            queue.enter(run, slot, attempt=1)  # before it is a run: nobody ever sees one that neither waits nor lives
+            run.publish(config)
+            return Started(run, None)
         with open(run.lock_path, "wb") as lock:
             take(lock)
             run.publish(config)
-            used_models.remember(outputs, config.model.source)
-            return Started(run, (spawn or new_worker)(run, lock))
+            return Started(run, _spawned(run, lock, spawn))
 
 
 def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
     """Let an ended run go on from its newest valid checkpoint, as its next attempt; without one, from the beginning.
 
+    Where its device is busy, it waits in the queue. One that waits already is given back as it is.
+
     Raises:
-        RunBusy: if it, or another run in its outputs folder, is alive. RunNotResumable: if there is nothing left to do.
-        InvalidConfig: a damaged configuration.
+        RunBusy: if it is alive. RunNotResumable: if nothing is left to do. InvalidConfig: a damaged configuration.
     """
+    config = run.config()
+    slot = queue.slot_of(config)
     with one_at_a_time(run.path.parent):
-        busy = living_run(run.path.parent)
-        if busy:
-            raise RunBusy(f"The run `{busy.id}` is still training. Stop it or wait for it, then resume this one.")
-        config = run.config()
+        if run.is_alive():
+            raise RunBusy(f"The run `{run.id}` is still training; there is nothing to resume.")
         before = run.status()
+        if not before.ended:
+            return Started(run, None)
         if before.state == "finished":
             raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
+        if before.reason == "damaged":
+            before = last_words.recovered(run)
+        for asked in run.control_path.glob("*"):
+            asked.unlink(missing_ok=True)  # of the attempt that has ended
+        requests.move(run, slot)
+        if _is_busy(run.path.parent, slot):
+            queue.enter(run, slot, before.attempt + 1)
+            run.queue_again(before, config.ppo.num_updates)
+            return Started(run, None)
         with open(run.lock_path, "wb") as lock:
             take(lock)
-            for request in run.control_path.glob("*"):
-                request.unlink(missing_ok=True)  # asked of the attempt that has ended
             run.queue_again(before, config.ppo.num_updates)
-            return Started(run, (spawn or new_worker)(run, lock))
+            return Started(run, _spawned(run, lock, spawn))
+
+
+def stop(run: RunDirectory) -> None:
+    """Ask a run to stop. One that waits in the queue is out of it, and has ended, when this returns."""
+    run.request_stop()
+    if run.queue_path.exists():
+        with one_at_a_time(run.path.parent):
+            entry = next((entry for entry in queue.entries(run.path.parent) if entry.run == run.id), None)
+            if entry and queue.holds(run, entry):
+                _take_out(run)
+
+
+def start_waiting(outputs: Path, spawn: Spawn | None = None) -> list[RunDirectory]:
+    """Give every free device to the run that has waited longest for it; take out what is not to run any more.
+
+    Whoever watches an outputs folder calls this again and again: the web process, and a terminal that follows a run.
+    Any number of them may, at the same time. Returns the runs that were started.
+    """
+    outputs = Path(outputs)
+    if not queue.entries(outputs):
+        return []
+    started = []
+    with one_at_a_time(outputs):
+        taken = {queue.slot_held(run) for run in living_runs(outputs)}
+        for entry in queue.entries(outputs):
+            run = RunDirectory(outputs / entry.run)
+            if not queue.holds(run, entry):
+                queue.leave(run)
+            elif run.stop_requested:
+                _take_out(run)
+            elif (slot := entry.slot or queue.slot_held(run)) not in taken and _start_one(run, spawn):
+                taken.add(slot)
+                started.append(run)
+    return started
+
+
+def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
+    """Give a waiting run its worker; False if that could not be, which is then the end of the run."""
+    try:
+        run.config()
+        with open(run.lock_path, "wb") as lock:
+            take(lock)
+            _spawned(run, lock, spawn)
+        begun = True
+    except InvalidConfig as error:
+        last_words.write(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
+        begun = False
+    except RunBusy:
+        return False  # somebody looks at its lock for long; it keeps its place
+    except OSError:
+        begun = False
+    queue.leave(run)  # last: whoever dies before this line has not lost the run its place
+    return begun
+
+
+def _take_out(run: RunDirectory) -> None:
+    last_words.write(run, run.status_on_disk(), "stopped", "stopped", "Stopped while it waited in the queue.")
+    queue.leave(run)
+
+
+def _is_busy(outputs: Path, slot: str) -> bool:
+    """True if a run that is started now has to wait: somebody has its device, or waits for it."""
+    for entry in queue.entries(outputs):
+        if entry.slot in (slot, "") and queue.holds(RunDirectory(outputs / entry.run), entry):
+            return True
+    return any(queue.slot_held(run) == slot for run in living_runs(outputs))
+
+
+def _spawned(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> subprocess.Popen[bytes]:
+    try:
+        process = (spawn or new_worker)(run, lock)
+    except OSError as error:
+        message = f"Its worker could not be started: {error.strerror or error}."
+        last_words.write(run, run.status_on_disk(), "failed", "bug", message)
+        raise
+    children.add(run, process)
+    return process
+
+
+def living_runs(outputs: Path) -> list[RunDirectory]:
+    """The runs of this outputs folder whose workers are alive; at most one on each device."""
+    found = [RunDirectory(lock.parent) for lock in sorted(Path(outputs).glob("*/worker.lock"))]
+    return [run for run in found if run.is_alive()]
 
 
 def living_run(outputs: Path) -> RunDirectory | None:
-    """The run of this outputs folder whose worker is alive, if there is one."""
-    for lock in Path(outputs).glob("*/worker.lock"):
-        run = RunDirectory(lock.parent)
-        if run.is_alive():
-            return run
-    return None
+    """One of these, if there is any."""
+    return next(iter(living_runs(outputs)), None)
 
 
 def adopt_lock() -> IO[bytes] | None:

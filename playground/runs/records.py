@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
+
+from playground.runs.ends import end_of
 
 State = Literal[
     "queued", "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "interrupted"
@@ -51,9 +53,15 @@ class Status(Record):
         """True once nothing more will happen."""
         return self.state in TERMINAL
 
+    @property
+    def resumable(self) -> bool:
+        """True for an end after which going on as it is makes sense."""
+        return self.ended and self.state != "finished" and end_of(self.reason).resumable
+
 
 class UpdateMetrics(Record):
-    """One PPO update. Counts and `seconds` are cumulative since the worker started; other seconds are of this update.
+    """One PPO update. Counts and `seconds` are cumulative over the run, across its attempts; other seconds are of this
+    update.
 
     Units: scores in standard deviations of the reference (unless not normalised); KL, entropy in nats;
     lengths in tokens; memory in GB of resident set (or of the device, where there is one).
@@ -149,17 +157,52 @@ class Event(Record):
 
 
 M = TypeVar("M", UpdateMetrics, Sample, Evaluation)
+RESUMED = "resumed"  # kind of the event with which a later attempt goes on
+EDIT = "edit"  # kind of the event that records an applied change of a live setting
 
 
-def in_force(records: Iterable[M]) -> list[M]:
-    """The records that still count, in order: a line of a later attempt supersedes what earlier attempts wrote of the
-    same and later updates. (A resumed run makes the updates after its checkpoint again; nothing is ever deleted.)"""
+class Resumption(NamedTuple):
+    """An attempt that went on after an update, which the one before it had written down."""
+
+    attempt: int
+    update: int
+
+
+def resumptions(events: Iterable[Event]) -> list[Resumption]:
+    """Where attempts after the first one took the run up again."""
+    return [Resumption(event.attempt, event.update) for event in events if event.kind == RESUMED]
+
+
+def in_force(records: Iterable[M], resumed: Sequence[Resumption] = ()) -> list[M]:
+    """The records that still count, in order; nothing is ever deleted from the files.
+
+    A resumed run makes the updates after its checkpoint again. So what an earlier attempt wrote of them is superseded
+    from the moment at which the later one went on (`resumed`), and a line of a later attempt supersedes what earlier
+    ones wrote of the same and later updates.
+    """
     kept: list[M] = []
     for record in records:
+        if any(again.attempt > record.attempt and again.update < record.update for again in resumed):
+            continue
         while kept and kept[-1].attempt < record.attempt and kept[-1].update >= record.update:
             kept.pop()
         kept.append(record)
     return kept
+
+
+def events_in_force(events: Iterable[Event]) -> list[Event]:
+    """The events without those that a later attempt makes again: warnings and checkpoints of updates that are repeated,
+    and changes of settings that it applies again (and records then) at the update at which they were made."""
+    events = list(events)
+    resumed = resumptions(events)
+
+    def superseded(event: Event) -> bool:
+        later = [again.update for again in resumed if again.attempt > event.attempt]
+        if event.kind == EDIT:  # after update n is before update n + 1, which is repeated
+            return any(event.update >= update for update in later)
+        return event.kind in ("warning", "checkpoint") and any(event.update > update for update in later)
+
+    return [event for event in events if not superseded(event)]
 
 
 def to_json_line(record: Record) -> str:

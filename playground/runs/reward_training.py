@@ -17,7 +17,7 @@ from typing import Any
 from playground import catalog, config_io
 from playground.config import RUN_ID, RewardTrainingConfig
 from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
-from playground.runs import launcher
+from playground.runs import children, launcher
 from playground.runs.directory import RunDirectory, make_outputs, read_records, write_atomically
 from playground.runs.records import Record, Status
 
@@ -108,7 +108,9 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
         with open(training.lock_path, "wb") as lock:
             launcher.take(lock)
             write_atomically(training.config_path, config.to_yaml())
-            return training, launcher.new_worker(training, lock, WORKER_MODULE)
+            process = launcher.new_worker(training, lock, WORKER_MODULE)
+        children.add(training, process)
+        return training, process
 
 
 def living(outputs: Path) -> RewardTraining | None:

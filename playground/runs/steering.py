@@ -7,7 +7,7 @@ trainer is the worker's `change`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from playground.config import RunConfig, knobs
 from playground.errors import InvalidConfig
@@ -23,6 +23,7 @@ class Steering:
     Args:
         change: gets the new configuration and the names of the fields that were set.
         between: called while waiting; raises to break off, for example when the run is to stop.
+        ahead: changes to repeat, each after so many updates: a resumed run makes them again when their time comes.
     """
 
     def __init__(
@@ -31,14 +32,18 @@ class Steering:
         config: RunConfig,
         change: Callable[[RunConfig, Collection[str]], None],
         between: Callable[[], None] = lambda: None,
+        ahead: Iterable[tuple[int, control.Edit]] = (),
     ) -> None:
         self.config = config
+        self._ahead = list(ahead)
         self._writer, self._change, self._between = writer, change, between
         self._paused = False
         self._steps = 0
 
     def before_update(self) -> None:
         """Apply what was asked for; return when the next update may begin."""
+        while self._ahead and self._ahead[0][0] <= self._writer.status.update:
+            self._apply([self._ahead.pop(0)[1]], replayed=True)
         self._take()
         if self._paused and not self._steps:
             self._writer.set_status(state="paused", phase="")
@@ -59,7 +64,7 @@ class Steering:
         if found.edits:
             self._apply(found.edits)
 
-    def _apply(self, edits: list[control.Edit]) -> None:
+    def _apply(self, edits: list[control.Edit], **facts: bool) -> None:
         try:
             config = control.edited(self.config, edits)
         except InvalidConfig as error:
@@ -67,9 +72,11 @@ class Steering:
             return
         before, self.config = self.config, config
         asked = dict(edits)
+        if not facts:  # a person's newest word counts
+            self._ahead = [item for item in self._ahead if item[1].field not in asked]
         self._change(config, asked.keys())
         labels = {field: knob["label"] for field, knob in knobs().items()}
         for field in asked:
             old, new = control.value_of(before, field), control.value_of(config, field)
             message = f"{labels[field]} {old:g} \u2192 {new:g}"
-            self._writer.event(control.EDIT, message, field=field, old=old, value=new)
+            self._writer.event(control.EDIT, message, field=field, old=old, value=new, **facts)

@@ -1,6 +1,7 @@
 """The worker's side of a run directory: the one writer of status, metrics, samples and events.
 
-Append-only files get one `write` per record, so that a reader sees whole lines or a torn last one. Knows no torch.
+Append-only files get one `write` per record, so that a reader sees whole lines or a torn last one. A later attempt
+cuts off a torn last line before it appends: no reader has used it. Knows no torch.
 """
 
 from __future__ import annotations
@@ -24,12 +25,18 @@ LOCK_SECONDS = 1.0
 class RunWriter:
     """Writes one run's records. Made once, by the process that holds the run's lock.
 
-    Two threads may use it: the one that trains, and the watch that ends a run that does not end by itself. The first
-    end that is written stands.
+    Its lines carry its attempt; who writes for a later attempt than the first repairs the files first. Two threads may
+    use it: the one that trains, and the watch that ends a run that does not end by itself. The first end that is
+    written stands.
     """
 
     def __init__(self, run: RunDirectory, num_updates: int, attempt: int = 1) -> None:
         self.run = run
+        self._files = (run.metrics_path, run.samples_path, run.evaluations_path, run.events_path)
+        if attempt > 1:
+            for path in self._files:
+                _cut_torn_line(path)
+        done = run.status().update if attempt > 1 else 0
         self._lock = threading.RLock()
         self._reserve = run.path / ".reserve"
         now, me = time.time(), identity(os.getpid())
@@ -41,6 +48,7 @@ class RunWriter:
             pid_started_at=me.started_at,
             pid_ticks=me.ticks,
             boot_id=me.boot_id,
+            update=done,
             num_updates=num_updates,
             started_at=now,
             updated_at=now,
@@ -82,15 +90,25 @@ class RunWriter:
 
     def metrics(self, metrics: Record) -> None:
         """Append one update (`UpdateMetrics`; where a reward model is trained, one step)."""
-        _append(self.run.metrics_path, metrics)
+        _append(self.run.metrics_path, self._of_this_attempt(metrics))
 
     def samples(self, samples: list[Sample]) -> None:
         """Append evaluation samples, all in one write."""
-        _append(self.run.samples_path, *samples)
+        _append(self.run.samples_path, *map(self._of_this_attempt, samples))
 
     def evaluation(self, evaluation: Evaluation) -> None:
         """Append what was measured at one look."""
-        _append(self.run.evaluations_path, evaluation)
+        _append(self.run.evaluations_path, self._of_this_attempt(evaluation))
+
+    def flush(self) -> None:
+        """Wait until everything appended is on the disk: a checkpoint must not be newer than the lines before it."""
+        for path in self._files:
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
 
     def event(self, kind: str, message: str = "", **data: Any) -> None:
         """Append one event."""
@@ -112,6 +130,10 @@ class RunWriter:
             if mine:
                 self._lock.release()
 
+    def _of_this_attempt(self, record: Record) -> Record:
+        attempt = self.status.attempt
+        return record if attempt == 1 else record.model_copy(update={"attempt": attempt})
+
     def _write_status(self) -> None:
         write_atomically(self.run.status_path, self.status.model_dump_json())
 
@@ -129,3 +151,11 @@ def _append(path: Path, *records: Record) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def _cut_torn_line(path: Path) -> None:
+    """End a file behind its last complete line."""
+    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
+        data = file.read()
+        if not data.endswith(b"\n"):
+            file.truncate(data.rfind(b"\n") + 1)

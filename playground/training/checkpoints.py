@@ -1,57 +1,134 @@
-"""Policy weights on disk: a folder that plain `transformers` can load, complete or not there at all.
+"""Checkpoints on disk: the policy as a folder that plain `transformers` can load, and all that training goes on from.
 
-Written under another name, with a manifest of checksums last, then renamed. No pickle.
+Whole or not there at all: written under another name, every file brought to the disk, a manifest of checksums last,
+then renamed. Safetensors and JSON only, no pickle. Which checkpoint is intact is asked in `runs.checkpoints`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
-from torch import nn
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
 
+from playground.runs.checkpoints import MANIFEST, OPTIMIZER, TRAINER, name_of, sha256
+from playground.runs.records import finite_or_null
+from playground.training import loading
 from playground.training.models import LanguageModel, Tokens
 
-MANIFEST = "MANIFEST.json"
+CRITIC = "critic.safetensors"
 
 
 def save(
-    folder: Path, update: int, policy: LanguageModel, critic: nn.Module, tokens: Tokens, facts: dict[str, Any]
+    folder: Path,
+    update: int,
+    policy: LanguageModel,
+    critic: nn.Module,
+    tokens: Tokens,
+    facts: Mapping[str, Any],
+    optimizer: Mapping[str, Tensor] | None = None,
 ) -> Path:
-    """Write `folder/update-000040` and return it. An existing one of the same update is replaced.
+    """Write `folder/update-000040` and return it. An existing one of the same update is replaced, and set aside under
+    a name that `runs.checkpoints` knows until the new one is in its place.
 
     Args:
         facts: what else belongs to this moment (score scale, beta), into trainer.json.
+        optimizer: its state by name; without it training cannot go on from this checkpoint.
     """
-    target = folder / f"update-{update:06d}"
+    target = folder / name_of(update)
     work = folder / f".tmp-{target.name}-{os.getpid()}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    policy.save(work)
-    tokens.tokenizer.save_pretrained(work)
-    save_file(
-        {key: value.contiguous().cpu() for key, value in critic.state_dict().items()},
-        work / "critic.safetensors",
-    )
-    (work / "trainer.json").write_text(json.dumps({"update": update, **facts}, indent=1), encoding="utf-8")
-    files = {
-        path.name: {"bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-        for path in sorted(work.iterdir())
-    }
-    (work / MANIFEST).write_text(json.dumps({"format": 1, "files": files}, indent=1), encoding="utf-8")
-    shutil.rmtree(target, ignore_errors=True)
+    try:
+        policy.save(work)
+        tokens.tokenizer.save_pretrained(work)
+        _save_tensors(dict(trained(critic)), work / CRITIC)
+        if optimizer is not None:
+            _save_tensors(optimizer, work / OPTIMIZER)
+        _save_json({"update": update, **facts}, work / TRAINER)
+        for path in work.iterdir():
+            _bring_to_disk(path)
+        _save_json({"format": 1, "files": _listed(work)}, work / MANIFEST)
+        for path in (work / MANIFEST, work):
+            _bring_to_disk(path)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)  # on a full disk above all
+        raise
+    replaced = folder / f".old-{target.name}"
+    if target.exists():
+        shutil.rmtree(replaced, ignore_errors=True)
+        os.rename(target, replaced)
     os.rename(work, target)
+    _bring_to_disk(folder)
+    shutil.rmtree(replaced, ignore_errors=True)
     return target
 
 
-def prune(folder: Path, keep: int) -> None:
-    """Delete all but the newest `keep` checkpoints, and what a crash left half-written."""
-    for old in sorted(folder.glob("update-*"))[:-keep]:
-        shutil.rmtree(old, ignore_errors=True)
-    for work in folder.glob(".tmp-*"):
-        shutil.rmtree(work, ignore_errors=True)
+def restore(folder: Path, policy: LanguageModel, critic: nn.Module) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Put the weights of a checkpoint into models made from the same configuration, bit by bit.
+
+    Returns:
+        the state of the optimizer by name, and what trainer.json says.
+
+    Raises:
+        KeyError, ValueError, RuntimeError: if they do not fit.
+    """
+    _copy(load_file(folder / CRITIC), dict(trained(critic)))
+    _restore_policy(folder, policy)
+    facts = json.loads((folder / TRAINER).read_text(encoding="utf-8"))
+    return load_file(folder / OPTIMIZER), facts
+
+
+def trained(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """The parameters that learn, by name; frozen ones (below an adapter) are where they came from."""
+    return ((name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad)
+
+
+def _restore_policy(folder: Path, policy: LanguageModel) -> None:
+    if policy.has_adapter:
+        from peft import load_peft_weights, set_peft_model_state_dict
+
+        told: Any = set_peft_model_state_dict(policy.model, load_peft_weights(str(folder), device="cpu"))
+        absent = {name for name, _ in trained(policy.model)} & set(told.missing_keys)
+        if told.unexpected_keys or absent:
+            raise KeyError(f"the adapter has other layers, such as {next(iter([*told.unexpected_keys, *absent]))}")
+        return
+    saved, _ = loading.load(folder, torch.device("cpu"))
+    _copy(dict(saved.named_parameters()), dict(trained(policy)))
+
+
+@torch.no_grad()
+def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
+    for name, tensor in target.items():
+        if source[name].shape != tensor.shape:
+            raise ValueError(f"{name} has the shape {list(source[name].shape)} instead of {list(tensor.shape)}")
+        tensor.copy_(source[name])
+
+
+def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    save_file({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, path)
+
+
+def _save_json(data: dict[str, Any], path: Path) -> None:
+    path.write_text(json.dumps(finite_or_null(data), indent=1, allow_nan=False), encoding="utf-8")
+
+
+def _listed(folder: Path) -> dict[str, dict[str, Any]]:
+    return {
+        path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in sorted(folder.iterdir())
+    }  # fmt: skip
+
+
+def _bring_to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, would survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

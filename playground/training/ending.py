@@ -38,20 +38,13 @@ STATES: dict[str, State] = {"stopped": "stopped", "time_limit": "stopped", "serv
 class StopRequested(Exception):
     """The run is to end before it is done; raised between two micro-batches.
 
-    `reason` says why: stopped (somebody asked for it), time_limit, server_lost.
+    `reason` says why: stopped (somebody asked for it), time_limit, server_lost. `sentence` is what is said of it, with
+    a gap for the update; empty for what `reported` says of a stop.
     """
 
-    def __init__(self, reason: str = "stopped") -> None:
+    def __init__(self, reason: str = "stopped", sentence: str = "") -> None:
         super().__init__(reason)
-        self.reason = reason
-
-
-def sentence_of(reason: str, writer: RunWriter, stopped: str) -> str:
-    """What is said of a run that ended early; `stopped` is a sentence with a gap for the update it was at."""
-    said = stopped.format(writer.status.update)
-    if reason == "server_lost":
-        return f"The server ended, and the run with it, as its policy wants. {said}"
-    return f"The time for this run was over. {said}" if reason == "time_limit" else said
+        self.reason, self.sentence = reason, sentence
 
 
 @contextlib.contextmanager
@@ -72,7 +65,8 @@ def reported(
         yield
         writer.finish("finished", message=writer.status.message)
     except StopRequested as stop:
-        writer.finish(STATES[stop.reason], stop.reason, sentence_of(stop.reason, writer, stopped))
+        sentence = (stop.sentence or stopped).format(writer.status.update)
+        writer.finish(STATES[stop.reason], stop.reason, sentence)
     except KeyboardInterrupt:
         writer.finish("stopped", "stopped", stopped.format(writer.status.update))
     except TrainingDiverged as error:
@@ -110,7 +104,7 @@ def diagnosis(error: BaseException, memory_advice: Callable[[], str]) -> tuple[s
 def clear_half_written(writer: RunWriter) -> str:
     """Remove the checkpoint that did not fit; says which one is there."""
     run = writer.run
-    for folder in run.checkpoints_path.glob(".*"):
+    for folder in run.checkpoints_path.glob(".tmp-*"):
         shutil.rmtree(folder, ignore_errors=True)
     newest = run.latest_checkpoint()
     return f" The last whole checkpoint is {newest.name}." if newest else " There is no checkpoint."

@@ -19,14 +19,17 @@ from playground.devices import available_cores
 from playground.errors import ModelNotFound, RewardFailed
 from playground.estimates.memory import SCALE_SAMPLES, SMALL_MODEL
 from playground.rewards import rules
-from playground.rewards.mixture import Mixture
+from playground.rewards.mixture import Mixture, mean_known
+from playground.runs import checkpoints as run_checkpoints
+from playground.runs import control
 from playground.runs.directory import RunDirectory
 from playground.runs.records import Evaluation, Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
-from playground.training import checkpoints, evaluation, held_out, loading, models, prompts
+from playground.training import checkpoints, evaluation, held_out, loading, models, prompts, resuming
 from playground.training.rewards import models as reward_models
 from playground.training.scoring import Scorer
+from playground.training.streams import derived_seed
 from playground.training.trainer import PPOTrainer
 
 if TYPE_CHECKING:
@@ -50,14 +53,16 @@ class Session:
         self.run, self.config, self.writer, self.between = run, config, writer, between
         device = loading.device_of(config.device)
         folder = catalog.model_folder(config.model.source, config.model.revision)
-        self.policy, self.tokens = loading.load(folder, device, config.model, trained=True)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
+            self.policy, self.tokens = loading.load(folder, device, config.model, trained=True)
         limit_threads(self.policy)
         give_memory_back(self.policy)
         self.reference = self._load_reference(device)
         room = self.policy.context_length - config.sampling.max_new_tokens
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
         for sentence in self.split.warnings:
-            writer.event("warning", sentence)
+            self._once("warning", sentence)
         self.texts = held_out.encode(held_out.read(config.evaluation), self.tokens, self.policy.context_length)
         build, self.reward_parameters = reward_models.builder(device, run.path.parent), 0
 
@@ -78,13 +83,24 @@ class Session:
         prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
         sizes: dict[str, Any] = {**models.sizes(self.policy), "prompt_tokens": prompt_tokens}
         sizes["reward_parameters"] = self.reward_parameters
-        writer.event("model", **sizes)
+        self._once("model", **sizes)
+        self._ahead: list[tuple[int, control.Edit]] = []  # changes of earlier attempts that are to be made again
+        self._live = config  # with the changes that have been made
+        self._looked: tuple[int, float | None] = (-1, None)  # update of the latest look, and what it was worth
+        self._latest: UpdateMetrics | None = None
+
+    def _once(self, kind: str, message: str = "", **data: Any) -> None:
+        """Record what is the same in every attempt, unless an earlier one has."""
+        if self.writer.status.attempt == 1 or not any(
+            (event.kind, event.message) == (kind, message) for event in self.run.all_events()
+        ):
+            self.writer.event(kind, message, **data)
 
     def _load_reference(self, device: torch.device) -> models.LanguageModel:
         source = self.config.reference.source
         if source == catalog.START:
             return self.policy.frozen_copy()
-        folder = catalog.reference_folder(source, self.run.path.parent)
+        folder = run_checkpoints.check(catalog.reference_folder(source, self.run.path.parent))
         reference, tokens = loading.load(folder, device, self.config.model)
         if tokens.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
             raise ModelNotFound(
@@ -92,6 +108,21 @@ class Session:
                 "probabilities cannot be compared. Choose a model of the same family."
             )
         return reference.frozen()
+
+    def begin(self) -> None:
+        """Everything before the first look: go on from where an earlier attempt was, and fix the scale of the score
+        where that is not known yet.
+
+        Raises:
+            ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: see `check_engine`.
+        """
+        scaled = False
+        if self.writer.status.attempt > 1:
+            taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
+            self._live, self._ahead, scaled = taken_up
+        if not scaled:
+            self.writer.set_status(phase="measuring the reference")
+            self.fix_scale()
 
     def fix_scale(self) -> None:
         """Fix the scale of the score on samples of the reference, and record it."""
@@ -120,6 +151,21 @@ class Session:
         self.writer.samples(samples)
         if self.texts:
             self.writer.evaluation(self._read_texts(stage))
+        worth = mean_known(sample.score for sample in samples), mean_known(sample.kl for sample in samples)
+        self._looked = self.trainer.updates_done, self._penalised(*worth)
+
+    def look_if_due(self) -> None:
+        """The look at the fixed prompts that belongs to the updates done, unless it has been made."""
+        done, evaluation = self.trainer.updates_done, self.config.evaluation
+        last = done == self.config.ppo.num_updates
+        if not last and done % evaluation.every:
+            return
+        stage: Stage = "after" if last else "during" if done else "before"
+        expected = len(self.split.evaluation) * evaluation.samples_per_prompt
+        there = sum((item.update, item.stage) == (done, stage) for item in self.run.samples())
+        measured = not self.texts or any((i.update, i.stage) == (done, stage) for i in self.run.evaluations())
+        if there < expected or not measured:
+            self.look(stage)
 
     def _read_texts(self, stage: Stage) -> Evaluation:
         clock = time.perf_counter()
@@ -158,11 +204,12 @@ class Session:
             if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
                 self.save()
 
-        steering = Steering(self.writer, config, self.trainer.change, self.between)
+        steering = Steering(self.writer, self._live, self.trainer.change, self.between, self._ahead)
         self.trainer.train(after_update, steering.before_update)
 
     def record(self, metrics: UpdateMetrics) -> None:
         """The line of metrics of one update, and what the trainer has to say about it."""
+        self._latest = metrics
         self.writer.metrics(metrics)
         self.writer.set_status(update=metrics.update)
         for warning in self.trainer.warnings:
@@ -170,20 +217,46 @@ class Session:
         self.trainer.warnings = []
 
     def save(self) -> None:
-        """Write the weights as they are now, if all are finite; keep the newest few."""
-        trained = [weight for weight in self.policy.parameters() if weight.requires_grad]
-        if not all(bool(torch.isfinite(weight).all()) for weight in trained):
+        """Write the state of training as it is now, if all of it is finite; keep the newest few and the best.
+
+        A state that is on disk already is not written again, nor one in the middle of the next update over a whole one.
+        """
+        folder, done = self.run.checkpoints_path, self.trainer.updates_done
+        optimizer, facts = self.trainer.state()
+        learned = [weight for model in (self.policy, self.trainer.critic) for _, weight in checkpoints.trained(model)]
+        if not all(bool(torch.isfinite(values).all()) for values in [*learned, *(optimizer or {}).values()]):
             self.writer.event(
                 "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
             )
             return
-        facts = {**self.scorer.facts(), "kl_coef": self.trainer.kl_controller.coef}
-        folder = checkpoints.save(
-            self.run.checkpoints_path, self.trainer.updates_done, self.policy, self.trainer.critic, self.tokens,
-            facts,
+        if run_checkpoints.can_go_on(folder / run_checkpoints.name_of(done)):
+            return
+        self.writer.flush()  # what led here reaches the disk first
+        saved = checkpoints.save(
+            folder, done, self.policy, self.trainer.critic, self.tokens,
+            {**self.scorer.facts(), **self._worth(), **facts, "attempt": self.writer.status.attempt,
+             "config_sha256": resuming.digest(self.config)}, optimizer,
         )  # fmt: skip
-        checkpoints.prune(self.run.checkpoints_path, self.config.checkpoint.keep)
-        self.writer.event("checkpoint", folder=folder.name)
+        if problem := run_checkpoints.problem_of(saved):
+            self.writer.event("warning", f"The checkpoint {saved.name} could not be read back ({problem}).")
+            run_checkpoints.set_aside([saved])
+            return
+        run_checkpoints.prune(folder, self.config.checkpoint.keep)
+        self.writer.event("checkpoint", folder=saved.name)
+
+    def _worth(self) -> dict[str, Any]:
+        """What the best checkpoint is chosen by: on the fixed prompts where they were just answered, else in the
+        update's own batch. At the configured beta throughout, so that two checkpoints are measured alike."""
+        done, latest = self.trainer.updates_done, self._latest
+        if self._looked[0] == done:
+            return {run_checkpoints.BEST_BY: self._looked[1], "measured_on": "fixed prompts"}
+        if latest is None or latest.update != done:
+            return {run_checkpoints.BEST_BY: None, "measured_on": "nothing"}
+        value = self._penalised(latest.score_mean, latest.kl_to_reference)
+        return {run_checkpoints.BEST_BY: value, "measured_on": "training batch"}
+
+    def _penalised(self, score: float | None, kl: float | None) -> float | None:
+        return None if score is None or kl is None else score - self.config.kl.coef * kl
 
 
 def limit_threads(model: models.LanguageModel) -> None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from playground.config import RunConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
@@ -25,6 +26,7 @@ from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, full_kl, 
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, whiten
+from playground.runs.checkpoints import BEST_BY
 from playground.runs.records import UpdateMetrics
 from playground.training.measures import capped_exp, mean_known, memory_gb
 from playground.training.models import Critic, LanguageModel, Tokens, ValueHead
@@ -32,6 +34,7 @@ from playground.training.passes import micro_batches, put
 from playground.training.prompts import Prompt, prompt_batch
 from playground.training.sampling import Episodes, Packed, sample
 from playground.training.scoring import Scorer, Scores
+from playground.training.state import put_back, taken, trained, whole_or_nothing
 from playground.training.streams import generator
 
 ADAM_EPSILON = 1e-5  # as in OpenAI's and Ziegler's PPO; PyTorch's 1e-8 makes the first steps too bold
@@ -105,6 +108,7 @@ class PPOTrainer:
         self.updates_done = 0
         self.tokens_done = 0
         self.warnings: list[str] = []  # of the latest update, for the worker to record
+        self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
         self._skipped_in_a_row = 0
         self._started = time.perf_counter()
 
@@ -139,7 +143,8 @@ class PPOTrainer:
         kl_coef = self.kl_controller.coef
         advantages, returns = self.advantages(rollout, scores, kl_coef)
         learning_rate = self.learning_rate()
-        steps = self.optimise(rollout, advantages, returns, learning_rate)
+        with whole_or_nothing(self.optimizer, self.trained(), cannot=self._broken_off):
+            steps = self.optimise(rollout, advantages, returns, learning_rate)
         seconds_update = time.perf_counter() - clock
         self.count_skipped()
 
@@ -161,6 +166,41 @@ class PPOTrainer:
             self.kl_controller.coef = config.kl.coef
         if isinstance(self.kl_controller, AdaptiveKL):
             self.kl_controller.target = config.kl.target
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """All that the next update depends on beside weights, scales and configuration: the optimizer's tensors by
+        name, and plain numbers. Prompts and random numbers follow from the seed and the number of the update."""
+        return taken(self.optimizer, self.trained()), {
+            "kl_coef": self.kl_controller.coef,
+            "kl_target": self.kl_controller.target if isinstance(self.kl_controller, AdaptiveKL) else None,
+            "tokens": self.tokens_done,
+            "seconds": time.perf_counter() - self._started,
+            "skipped_in_a_row": self._skipped_in_a_row,
+            **({"mid_update": True, BEST_BY: None} if self.mid_update else {}),
+        }
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken; the weights have been put back already.
+
+        Raises:
+            KeyError, ValueError, TypeError: if it is the state of something else.
+        """
+        put_back(self.optimizer, self.trained(), tensors)
+        self.kl_controller.coef = float(facts["kl_coef"])
+        if isinstance(self.kl_controller, AdaptiveKL):
+            self.kl_controller.target = float(facts["kl_target"])
+        self.updates_done, self.tokens_done = int(facts["update"]), int(facts["tokens"])
+        self._skipped_in_a_row = int(facts["skipped_in_a_row"])
+        self._started = time.perf_counter() - float(facts["seconds"])
+
+    def trained(self) -> dict[str, nn.Parameter]:
+        """Every parameter that the optimizer changes, by name."""
+        return trained({"policy": self.policy, "critic": self.critic})
+
+    def _broken_off(self) -> None:
+        self.mid_update = True
 
     # -- collect ------------------------------------------------------------------------------------------------------
 

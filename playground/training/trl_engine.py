@@ -260,6 +260,11 @@ class TRLTrainer:
                     model.zero_grad(set_to_none=True)
                     model.eval()
 
+    def state(self) -> tuple[None, dict[str, Any]]:
+        """What a checkpoint says beside the weights. TRL's optimizer ends with its loop, and `train` takes no
+        checkpoint: a run cannot be gone on with."""
+        return None, {"kl_coef": self.kl_controller.coef, "tokens": self.tokens_done}
+
     def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         norm = float(torch.nn.utils.get_total_norm(gradients))

@@ -25,7 +25,7 @@ from playground.runs import lifeline, logs, processes, vitals
 from playground.runs.identity import identity
 from playground.runs.vitals import Vitals
 from playground.runs.writer import RunWriter
-from playground.training.ending import STATES, StopRequested, sentence_of
+from playground.training.ending import STATES, StopRequested
 
 LOOK_SECONDS = 0.2
 BUSY_LOOK_SECONDS = 0.02  # while the log grows fast
@@ -40,10 +40,24 @@ STOPPED_EXIT = 3
 
 
 class Watch:
-    """Context manager around a run. `between` is for the main thread, to be called often."""
+    """Context manager around a run. `between` is for the main thread, to be called often.
 
-    def __init__(self, writer: RunWriter, stopped: str = "Stopped after update {}.") -> None:
-        self._writer, self._run, self._stopped = writer, writer.run, stopped
+    Args:
+        stopped: what is said of a run that was asked to stop; {} is the update it was at.
+        max_minutes: the time that this process may take; a resumed run gets it again.
+    """
+
+    def __init__(
+        self, writer: RunWriter, stopped: str = "Stopped after update {}.", max_minutes: float | None = None
+    ) -> None:
+        self._writer, self._run = writer, writer.run
+        unit = "minute" if max_minutes == 1 else "minutes"
+        self._sentences = {
+            "stopped": stopped,
+            "server_lost": f"The server ended, and the run with it, as its policy wants. {stopped}",
+            "time_limit": f"Its time limit of {max_minutes or 0:g} {unit} (max_minutes) was reached after update {{}}.",
+        }
+        self._deadline = float("inf") if max_minutes is None else vitals.now() + 60 * max_minutes
         self._server = lifeline.adopt()
         self._ending = ""  # the reason for which the run is to end
         self._asked_at = 0.0
@@ -91,10 +105,9 @@ class Watch:
         now = vitals.now()
         self._gap = max(self._gap, now - self._beat)
         self._beat = now
+        self._look_for_an_end(now)
         if self._ending:
-            raise StopRequested(self._ending)
-        if self._run.stop_requested:
-            raise StopRequested
+            raise StopRequested(self._ending, self._sentences[self._ending])
 
     def _watch(self) -> None:
         poll = select.poll()
@@ -128,10 +141,16 @@ class Watch:
 
     # -- ending -------------------------------------------------------------------------------------------------------
 
-    def _see_to_the_end(self, now: float) -> None:
-        """Give the main thread its time to end the run; when that is over, end it from here."""
+    def _look_for_an_end(self, now: float) -> None:
+        """A request comes first where the time is up too: it was asked for."""
         if not self._ending and self._run.stop_requested:
             self._ending = "stopped"
+        if not self._ending and now >= self._deadline:
+            self._ending = "time_limit"
+
+    def _see_to_the_end(self, now: float) -> None:
+        """Give the main thread its time to end the run; when that is over, end it from here."""
+        self._look_for_an_end(now)
         if not self._ending or self._writer.status.ended:
             return
         self._asked_at = self._asked_at or now
@@ -141,7 +160,7 @@ class Watch:
 
     def _leave(self) -> NoReturn:
         phase = self._writer.status.phase or "at work"
-        sentence = sentence_of(self._ending, self._writer, self._stopped)
+        sentence = self._sentences[self._ending].format(self._writer.status.update)
         with contextlib.suppress(OSError, ValueError):
             print("The run was to end, and did not in time. This is where it was:", file=sys.stderr)
             faulthandler.dump_traceback(file=2, all_threads=True)
@@ -196,7 +215,7 @@ class _Checkpoint:
         self._grew_at = 0.0
 
     def is_being_written(self) -> bool:
-        return next(self._folder.glob(".*"), None) is not None
+        return next(self._folder.glob(".tmp-*"), None) is not None
 
     def goes_on(self, now: float, asked_at: float, saving: bool) -> bool:
         """True while it grows, or has grown lately; for `CHECKPOINT_SECONDS` at the most.
@@ -213,7 +232,7 @@ class _Checkpoint:
 
     def _size(self) -> int:
         total = 0
-        for path in self._folder.glob(".*/**/*"):
+        for path in self._folder.glob(".tmp-*/**/*"):
             with contextlib.suppress(OSError):
                 total += path.stat().st_size
         return total

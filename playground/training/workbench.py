@@ -18,6 +18,7 @@ from playground.config import ModelConfig, ModelReward, PromptsConfig, RewardCon
 from playground.errors import PromptsUnusable
 from playground.rewards import rules
 from playground.rewards.mixture import term_names, values_of
+from playground.rewards.python_function import PythonFunction
 from playground.rewards.trying import MAX_CHARACTERS, MAX_SAMPLES, MAX_TEXTS
 from playground.training import evaluation, loading, prompts
 from playground.training.rewards import models as reward_models
@@ -113,6 +114,8 @@ def rewards_score(service: Service, question: dict[str, Any]) -> Iterator[dict[s
         key = f"{place} {what}"
         if key not in service.bench.values:
             service.bench.values.put(key, measured(name, reward, samples.prompts, samples.completions))
+        if isinstance(reward, PythonFunction):
+            reward.close()
         of_samples[name] = service.bench.values[key]
     yield {"names": names, "texts": of_texts, "reference": of_samples, "samples": samples.rows()}
 

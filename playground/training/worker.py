@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     writer = RunWriter(run, config.ppo.num_updates, run.status().attempt)
     advice = functools.partial(memory_advice, config, run.path.parent)
-    with lock, Watch(writer) as watch, reported(writer, memory_advice=advice):
+    with lock, Watch(writer, max_minutes=config.max_minutes) as watch, reported(writer, memory_advice=advice):
         train(run, config, writer, watch)
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
 
@@ -54,9 +54,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Watch)
         StopRequested, PlaygroundError, and whatever the machine throws; `reported` turns each into a terminal state.
     """
     checks.check(config, run.path.parent)
-
-    def between() -> None:
-        watch.between()
+    between = watch.between
 
     def tell_download(text: str) -> None:
         between()
@@ -64,16 +62,16 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Watch)
             writer.set_status(phase=text)
 
     checks.fetch(checks.needs(config, run.path.parent), tell_download)
-    disk.check(config, run.path.parent, held_bytes=sum(path.stat().st_size for path in run.path.rglob("*")))
+    held = sum(path.stat().st_size for path in run.checkpoints_path.rglob("*"))
+    disk.check(config, run.path.parent, held)
     writer.set_status(phase="loading PyTorch")
     from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
 
     writer.set_status(phase="loading the model")
     session = Session(run, config, writer, between)
-    writer.set_status(phase="measuring the reference")
-    session.fix_scale()
+    session.begin()
     try:
-        session.look("before")
+        session.look_if_due()
         writer.set_status(state="running", phase="training")
         session.train()
     except StopRequested:

@@ -22,6 +22,7 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs import lifeline
 from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
+from playground.runs.reconciler import Watch
 from playground.runs.standby import StandbyWorker
 from playground.ui import page, routes, theme, uploads
 from playground.ui.feed import RECORDED, Hub
@@ -44,6 +45,7 @@ class Running(NamedTuple):
     service: ModelService
     standby: StandbyWorker
     loop: Callable[[], asyncio.AbstractEventLoop | None]
+    watch: Watch
 
     def close(self) -> None:
         """Stop serving. Training runs go on, unless they are to end with this server."""
@@ -53,6 +55,7 @@ class Running(NamedTuple):
             with contextlib.suppress(TimeoutError, RuntimeError):
                 asyncio.run_coroutine_threadsafe(self.hub.close(), loop).result(timeout=2)
         self.demo.close(verbose=False)
+        self.watch.close()
         self.service.close()
         self.standby.close()
 
@@ -123,7 +126,9 @@ def launch(
         head=page.head(),
         app_kwargs={"routes": routes.routes(hub), "lifespan": lifespan, "openapi_url": None},
     )
-    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None)
+    watch = Watch(outputs, spawn=standby.worker_for)  # adopts what lives, ends what died, starts what waits
+    watch.start()
+    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch)
 
 
 def listening_address(host: str, mode: str) -> str:

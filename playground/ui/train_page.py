@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from playground import catalog, checks, config_io, engines
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy
+from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs import history, launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
@@ -33,7 +33,7 @@ GROUP_PREFIXES = {
     "More PPO settings": ("engine", "ppo."),
     "More leash (KL) settings": ("kl.",),
     "Sampling and score": ("sampling.", "score."),
-    "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint."),
+    "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint.", "max_minutes"),
 }
 OTHER = "Other settings"
 
@@ -298,16 +298,15 @@ def started(
     except PlaygroundError:
         notes, button, _ = checked(chosen, old_notes, values, outputs)
         return gr.skip(), {**notes, "show": time.time()}, button
-    try:
-        run, _ = launcher.start(config, outputs, spawn=standby.worker_for)
-    except RunBusy as error:
-        living = launcher.living_run(outputs)
-        if living is None:
-            return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(0, None)
+    living = launcher.living_run(outputs)
+    if living is not None:
+        error = f"The run `{living.id}` is still training. Stop it or wait for it, then start again."
         just_now = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS
         same = just_now and living.config() == checks.located(config, outputs)
-        problems = [] if same else [Problem("", str(error))]  # a double click gets the run it has just started
+        problems = [] if same else [Problem("", error)]  # a double click gets the run it has just started
         return _view(living.id), _notes(config, base, problems), _start_button(0, living)
+    try:
+        run, _ = launcher.start(config, outputs, spawn=standby.worker_for)
     except PlaygroundError as error:
         return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(1, None)
     return _view(run.id), _notes(config, base, []), _start_button(0, run)

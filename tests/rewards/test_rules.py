@@ -71,13 +71,17 @@ def test_agreement_and_truth_are_judged_on_the_stated_value():
     assert score(flattered, " Anything.", "Story: Ben lost his red ball.") is None
 
 
+OWN_FIELDS = {
+    "keyword": {"words": ("x",)},
+    "pattern": {"pattern": "x"},
+    "expression": {"expression": "words(completion) - repeated(completion) + sentiment(lower(completion))"},
+    "python": {"code": "def reward(prompt, completion):\n    return len(completion)"},
+}
+
+
 @pytest.mark.parametrize(
     "spec",
-    [
-        cls(**({"words": ("x",)} if kind == "keyword" else {"pattern": "x"} if kind == "pattern" else {}))
-        for kind, cls in config.REWARD_CLASSES.items()
-        if kind != "model"
-    ],
+    [cls(**OWN_FIELDS.get(kind, {})) for kind, cls in config.REWARD_CLASSES.items() if kind != "model"],
     ids=[kind for kind in config.REWARD_CLASSES if kind != "model"],
 )
 @pytest.mark.parametrize(

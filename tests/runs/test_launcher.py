@@ -12,8 +12,8 @@ from typing import IO
 
 import pytest
 
-from playground.errors import OutputsNotWritable, RunBusy, RunExists
-from playground.runs import launcher
+from playground.errors import OutputsNotWritable, RunExists
+from playground.runs import launcher, queue
 from playground.runs.directory import RunDirectory
 from tests.support import PROJECT, at_once, small_config, wait_until
 
@@ -49,43 +49,36 @@ def test_a_run_is_alive_before_anybody_can_see_it(outputs: Path, monkeypatch: py
     assert seen == [(True, "queued")] * 3
 
 
-def test_a_second_run_is_refused_while_one_lives_and_allowed_afterwards(outputs: Path) -> None:
+def test_a_second_run_waits_while_one_lives_and_starts_afterwards(outputs: Path) -> None:
     first, process = launcher.start(small_config("wait"), outputs, "first")
-    with pytest.raises(RunBusy, match="`first` is still training"):
-        launcher.start(small_config(), outputs, "second")
-    assert not (outputs / "second").exists()
-    assert launcher.living_run(outputs) is not None
+    second, none = launcher.start(small_config(), outputs, "second")
+    assert process is not None and none is None
+    assert second.status().state == "queued" and not second.is_alive()
+    assert launcher.start_waiting(outputs) == []
+    assert [run.id for run in launcher.living_runs(outputs)] == ["first"]
     first.request_stop()
     process.wait(timeout=20)
     assert first.status().state == "stopped"
-    second, process = launcher.start(small_config(), outputs, "second")
-    process.wait(timeout=20)
-    assert second.status().state == "finished"
+    assert [run.id for run in launcher.start_waiting(outputs)] == ["second"]
+    wait_until(lambda: second.status().state == "finished")
 
 
-def test_of_twenty_starts_at_once_exactly_one_succeeds(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[RunDirectory] = []
-    refused: list[RunBusy] = []
+def test_of_twenty_starts_at_once_exactly_one_gets_the_device(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[launcher.Started] = []
     all_looked = threading.Barrier(20)
-    look = launcher.living_run
+    look = launcher.living_runs
 
-    def look_and_wait_for_the_others(folder: Path) -> RunDirectory | None:
+    def look_and_wait_for_the_others(folder: Path) -> list[RunDirectory]:
         found = look(folder)
         with contextlib.suppress(threading.BrokenBarrierError):
-            all_looked.wait(timeout=0.5)  # they never come, unless several may look before one has started
+            all_looked.wait(timeout=0.2)  # they never come, unless several may look before one has started
         return found
 
-    monkeypatch.setattr(launcher, "living_run", look_and_wait_for_the_others)
-
-    def start() -> None:
-        try:
-            started.append(launcher.start(small_config("wait"), outputs)[0])
-        except RunBusy as error:
-            refused.append(error)
-
-    at_once(*[start] * 20)
-    assert (len(started), len(refused)) == (1, 19)
-    assert len(list(outputs.glob("*/config.yaml"))) == 1
+    monkeypatch.setattr(launcher, "living_runs", look_and_wait_for_the_others)
+    at_once(*[lambda: started.append(launcher.start(small_config("wait"), outputs))] * 20)
+    assert len([item for item in started if item.process is not None]) == 1
+    assert len(queue.waiting(outputs)) == 19
+    assert len({item.run.id for item in started}) == 20
 
 
 def test_a_run_of_the_same_name_is_refused(outputs: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import torch
 from safetensors.torch import load_file
 
+from playground.runs import checkpoints as run_checkpoints
 from playground.training import checkpoints
 from playground.training.models import Critic
 from tests.training import tiny
@@ -39,7 +40,7 @@ def test_saving_the_same_update_again_replaces_it_and_pruning_keeps_the_newest(t
     for update in (5, 10, 10, 15):
         save(tmp_path, update)
     (tmp_path / ".tmp-update-000020-1").mkdir()  # what a crash leaves
-    checkpoints.prune(tmp_path, keep=2)
+    run_checkpoints.prune(tmp_path, 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["update-000010", "update-000015"]
 
 

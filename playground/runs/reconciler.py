@@ -1,0 +1,177 @@
+"""Gives every run the end that it has had, and every free device the next run of the queue.
+
+A worker that dies cannot say so. Whoever watches an outputs folder does it in its place, once it holds the lock that
+the worker would hold if it lived; so a living worker is never contradicted, and nobody is ever signalled. The web
+process looks about once a second for as long as it lives, a terminal that follows a run does too, and `runs`, `show`
+and `doctor` look once. Any number of them may look at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from playground import catalog
+from playground.errors import PlaygroundError, RunBusy
+from playground.runs import children, evidence, last_words, launcher, queue, requests
+from playground.runs.directory import RunDirectory
+from playground.runs.launcher import Spawn
+from playground.runs.records import Status
+from playground.runs.reward_training import TRAINING, RewardTraining
+
+GRACE_SECONDS = 20.0  # between a folder made by hand and its worker's lock; the launcher itself leaves no such gap
+LOOK_SECONDS = 1.0
+LOOK_SECONDS_WITH_QUEUE = 0.25
+Fingerprint = tuple[int, int, int]
+
+
+class Reconciler:
+    """One outputs folder. Remembers which runs it has seen ended, so that a look at hundreds of them costs little."""
+
+    def __init__(self, outputs: Path, spawn: Spawn | None = None) -> None:
+        self.outputs = Path(outputs)
+        self._spawn = spawn
+        self._settled: dict[Path, Fingerprint] = {}
+
+    def look(self) -> None:
+        """Ends for the dead, workers for those who wait. Never raises what a full disk or a damaged run can cause."""
+        self.end_the_dead()
+        try:
+            launcher.start_waiting(self.outputs, self._spawn)
+        except (OSError, PlaygroundError) as error:
+            print(f"The queue of {self.outputs} could not go on: {error}", file=sys.stderr)
+
+    def end_the_dead(self) -> list[RunDirectory]:
+        """Write the end of every run whose worker died without a word; returns those runs."""
+        ended = []
+        for run in self._unsettled():
+            try:
+                if not run.is_alive() and end_if_dead(run, self.outputs):
+                    ended.append(run)
+            except OSError as error:  # for example a folder that only another user may write: tried again on a change
+                self._settle(run)
+                print(f"The end of {run.path} could not be written: {error}", file=sys.stderr)
+        children.forget_ended()
+        return ended
+
+    def _unsettled(self) -> Iterator[RunDirectory]:
+        """The runs that have not ended, as far as their files say."""
+        for run in _all_runs(self.outputs):
+            mark = _fingerprint(run)
+            if mark is None or self._settled.get(run.path) == mark:
+                continue
+            if _has_ended(run):
+                self._settled[run.path] = mark
+            else:
+                yield run
+
+    def _settle(self, run: RunDirectory) -> None:
+        mark = _fingerprint(run)
+        if mark is not None:
+            self._settled[run.path] = mark
+
+
+class Watch:
+    """A thread that looks again and again. Belongs to the web process; holds no state of any run."""
+
+    def __init__(self, outputs: Path, spawn: Spawn | None = None) -> None:
+        self.outputs = Path(outputs)
+        self._reconciler = Reconciler(outputs, spawn)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._go, name="reconciler", daemon=True)
+
+    def start(self) -> None:
+        """Look at once, and then until `close`."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking. Training runs go on, and the queue waits for the next one who looks."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+
+    def _go(self) -> None:
+        requests.forget_deleted(self.outputs)
+        while not self._stop.is_set():
+            self._reconciler.look()
+            self._stop.wait(LOOK_SECONDS_WITH_QUEUE if queue.entries(self.outputs) else LOOK_SECONDS)
+
+
+def every(seconds: float, function: Callable[[], None]) -> Callable[[], None]:
+    """The function, made to do nothing when it is called again too soon."""
+    last = -seconds
+
+    def paced() -> None:
+        nonlocal last
+        if time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            function()
+
+    return paced
+
+
+def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
+    """Write the true end of a run if its worker is dead and has not. Only under both locks: nobody starts it
+    meanwhile, and no worker lives."""
+    with launcher.one_at_a_time(outputs), open(run.lock_path, "ab") as lock:
+        try:
+            launcher.take(lock)
+        except RunBusy:
+            return False
+        status = run.status_on_disk()
+        if _has_ended(run) or (status.state == "queued" and run.queue_path.exists()):
+            return False
+        exit_code = children.exit_code(run)
+        if status.state == "queued" and exit_code is None and _is_young(run):
+            return False
+        if status.ended:  # which is what is said of a file that cannot be read
+            last_words.write(run, last_words.recovered(run), status.state, status.reason, status.message)
+            return True
+        reason, message = evidence.of_death(exit_code, status, run)
+        last_words.write(run, status, evidence.state_after(reason), reason, message)
+        return True
+
+
+def _all_runs(outputs: Path) -> Iterator[RunDirectory]:
+    """Every folder that is a run or the training of a reward model, or may be."""
+    yield from (RunDirectory(path) for path in _folders(outputs))
+    for folder in _folders(outputs / catalog.REWARD_MODELS):
+        if (folder / TRAINING).is_dir():
+            yield RewardTraining(folder)
+
+
+def _folders(parent: Path) -> Iterator[Path]:
+    try:
+        with os.scandir(parent) as found:
+            names = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return
+    yield from (parent / name for name in names if not name.startswith("."))
+
+
+def _fingerprint(run: RunDirectory) -> Fingerprint | None:
+    """Changes when status.json does; None for a folder that is not, or not yet, a run."""
+    try:
+        info = os.stat(run.status_path)
+        os.stat(run.config_path)
+    except OSError:
+        return None
+    return info.st_mtime_ns, info.st_size, info.st_ino
+
+
+def _has_ended(run: RunDirectory) -> bool:
+    """True if status.json says so; a file that cannot be read says nothing."""
+    try:
+        return Status.model_validate_json(run.status_path.read_bytes()).ended
+    except (OSError, ValidationError):
+        return False
+
+
+def _is_young(run: RunDirectory) -> bool:
+    return 0 <= time.time() - run.status_path.stat().st_mtime < GRACE_SECONDS

@@ -1,0 +1,104 @@
+"""A later attempt of a run: it goes on where an earlier one was, so that the whole equals an uninterrupted run.
+
+Weights, optimizer, controller, scales and counts come from the newest valid checkpoint; what was changed while the
+earlier attempts trained is repeated at the same updates; everything random follows from the seed. The session calls it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from playground.config import RunConfig
+from playground.errors import ModelNotFound, RunNotResumable
+from playground.runs import checkpoints as run_checkpoints
+from playground.runs import control
+from playground.runs.directory import RunDirectory
+from playground.runs.records import RESUMED, Event
+from playground.runs.writer import RunWriter
+from playground.training import checkpoints, loading
+from playground.training.models import LanguageModel
+from playground.training.scoring import Scorer
+from playground.training.trainer import PPOTrainer
+
+if TYPE_CHECKING:
+    from playground.training.trl_engine import TRLTrainer
+
+
+class TakenUp(NamedTuple):
+    """How an attempt begins: the configuration with the changes made so far, those (updates done, change) that are to
+    be made again, and whether the scale of the score is known."""
+
+    config: RunConfig
+    ahead: list[tuple[int, control.Edit]]
+    scaled: bool
+
+
+def take_up(
+    run: RunDirectory,
+    config: RunConfig,
+    writer: RunWriter,
+    policy: LanguageModel,
+    trainer: PPOTrainer | TRLTrainer,
+    scorer: Scorer,
+) -> TakenUp:
+    """Put models and trainer to where the newest valid checkpoint is; without one, they stay at the beginning.
+
+    Broken checkpoints are named in warnings. An event `resumed` says from where it goes on.
+
+    Raises:
+        ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: with TRL's trainer.
+    """
+    run_checkpoints.check_engine(config)
+    if not isinstance(trainer, PPOTrainer):
+        raise RunNotResumable(f"engine: {config.engine} cannot go on from a checkpoint.")
+    seen = run_checkpoints.search(run)
+    found = run_checkpoints.settle(seen)
+    events = run.all_events()
+    facts: dict[str, Any] = {}
+    if found:
+        writer.set_status(phase="reading the checkpoint")
+        facts = _restore(found, policy, trainer, scorer)
+    scaled = bool(found) or _scale_from_events(events, scorer)
+    done = trainer.updates_done
+    writer.set_status(update=done)
+    for problem in seen.problems:
+        writer.event("warning", problem)
+    if found and facts.get("config_sha256") != digest(config):
+        writer.event("warning", "config.yaml has been changed since the checkpoint was written. The new settings hold.")
+    applied, ahead = control.replay(events, done)
+    trainer.config = control.edited(config, applied)
+    sentence = f"Resumed after update {done}." if found else "Resumed at the beginning: no checkpoint could be used."
+    middle = " The update after it had been broken off in the middle." if facts.get("mid_update") else ""
+    name = found.path.name if found else ""
+    writer.event(RESUMED, sentence + middle, checkpoint=name, seconds=facts.get("seconds", 0.0))
+    return TakenUp(trainer.config, ahead, scaled)
+
+
+def digest(config: RunConfig) -> str:
+    """Of the configuration as run, to tell whether a checkpoint was made with it."""
+    return hashlib.sha256(config.to_yaml().encode()).hexdigest()
+
+
+def _restore(
+    found: run_checkpoints.Found, policy: LanguageModel, trainer: PPOTrainer, scorer: Scorer
+) -> dict[str, Any]:  # fmt: skip
+    try:
+        optimizer, facts = checkpoints.restore(found.path, policy, trainer.critic)
+        trainer.restore(optimizer, facts)
+        scorer.restore(facts)
+    except (ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise ModelNotFound(
+            f"The checkpoint {found.path.name} does not fit the settings of this run ({loading.first_line(error)}). "
+            "Put config.yaml back as it was, or start a new run."
+        ) from error
+    return facts
+
+
+def _scale_from_events(events: list[Event], scorer: Scorer) -> bool:
+    """The scale as an earlier attempt recorded it; False where none got that far."""
+    for event in reversed(events):
+        if event.kind == "score_scale" and {"mean", "sd", "terms"} <= event.data.keys():
+            scorer.restore({"score_mean": event.data["mean"], "score_sd": event.data["sd"], **event.data})
+            return True
+    return False

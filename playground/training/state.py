@@ -1,0 +1,71 @@
+"""The state of an optimizer by the names of what it trains: taken for a checkpoint, put back, or undone.
+
+Knows torch; nothing of PPO, files or runs. The trainer calls it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+MOST_WEIGHTS_TO_UNDO = 2**24  # with more, the copies for an update that is broken off would cost memory that counts
+Weights = Mapping[str, nn.Parameter]
+
+
+def trained(models: Mapping[str, nn.Module]) -> dict[str, nn.Parameter]:
+    """Every parameter that learns, as `role.name`."""
+    return {
+        f"{role}.{name}": parameter
+        for role, model in models.items()
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad
+    }
+
+
+def taken(optimizer: torch.optim.Optimizer, weights: Weights) -> dict[str, Tensor]:
+    """What the optimizer remembers of each weight, as `role.name/exp_avg` and so on; the tensors themselves."""
+    return {
+        f"{name}/{key}": value
+        for name, weight in weights.items()
+        if weight in optimizer.state
+        for key, value in optimizer.state[weight].items()
+    }
+
+
+def put_back(optimizer: torch.optim.Optimizer, weights: Weights, tensors: Mapping[str, Tensor]) -> None:
+    """Let the optimizer remember exactly `tensors`. Raises: KeyError for a weight that is not among `weights`."""
+    state: defaultdict[Tensor, Any] = defaultdict(dict)
+    for name, value in tensors.items():
+        weight, _, key = name.rpartition("/")
+        state[weights[weight]][key] = value.to(weights[weight].device)
+    optimizer.state = state
+
+
+@contextmanager
+def whole_or_nothing(
+    optimizer: torch.optim.Optimizer, weights: Weights, cannot: Callable[[], None]
+) -> Iterator[None]:  # fmt: skip
+    """Put weights and optimizer back to where they were if what is done inside is broken off.
+
+    Args:
+        cannot: called instead where there are too many weights to keep a copy of.
+    """
+    small = sum(weight.numel() for weight in weights.values()) <= MOST_WEIGHTS_TO_UNDO
+    before = {name: weight.detach().clone() for name, weight in weights.items()} if small else {}
+    moments = {name: value.clone() for name, value in taken(optimizer, weights).items()} if small else {}
+    try:
+        yield
+    except BaseException:
+        if small:
+            with torch.no_grad():
+                for name, weight in weights.items():
+                    weight.copy_(before[name])
+            put_back(optimizer, weights, moments)
+        else:
+            cannot()
+        raise

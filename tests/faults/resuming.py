@@ -1,0 +1,127 @@
+"""Runs of a tiny model in this process, broken off where a test says and taken up again from what is on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from playground.config import RunConfig
+from playground.config_io import from_dict
+from playground.runs import control
+from playground.runs.checkpoints import name_of
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from playground.training.session import Session
+from tests.training.snapshots import snapshot
+
+UPDATES = 8
+TIMINGS = ("attempt", "memory_gb")  # and whatever is counted in seconds
+
+
+class Interrupted(BaseException):
+    """The process dies here, as far as the run is concerned: nobody cleans up."""
+
+
+def config(model: Path | str, **changes: Any) -> RunConfig:
+    """Eight small updates; keyword `kl__coef=2` sets kl.coef."""
+    data: dict[str, Any] = {
+        "name": "tiny",
+        "device": "cpu",
+        "model": {"source": str(model)},
+        "rewards": [{"kind": "length"}, {"kind": "keyword", "words": ["a"], "weight": 0.5}],
+        "prompts": {"source": "pocket/reviews", "limit": 12},
+        "ppo": {"num_updates": UPDATES, "batch_size": 4, "minibatch_size": 2, "micro_batch_size": 2, "num_epochs": 2,
+                "learning_rate": 3e-3},
+        "sampling": {"max_new_tokens": 6},
+        "evaluation": {"num_prompts": 3, "every": 3},
+        "checkpoint": {"every": 1},
+        "kl": {"coef": 0.1},
+    }  # fmt: skip
+    for name, value in changes.items():
+        part, _, field = name.partition("__")
+        if field:
+            data.setdefault(part, {})[field] = value
+        else:
+            data[part] = value
+    return from_dict(data)
+
+
+def tiny_model(folder: Path, family: str = "llama") -> Path:
+    """A model of a few thousand weights with a tokenizer, as a folder."""
+    return snapshot(folder, family, own_pad=True)
+
+
+def attempt(run: RunDirectory, between: Callable[[Session], None] = lambda session: None) -> Session:
+    """One attempt in this process, as the worker makes it.
+
+    Args:
+        between: called between micro-batches and tokens; what it raises goes through.
+    """
+    made = run.config()
+    writer = RunWriter(run, made.ppo.num_updates, run.status().attempt)
+    session = Session(run, made, writer, lambda: between(session))
+    session.begin()
+    session.look_if_due()
+    writer.set_status(state="running", phase="training")
+    session.train()
+    writer.finish("finished")
+    return session
+
+
+def broken_off(run: RunDirectory, update: int, calls: int = 1) -> None:
+    """An attempt that dies in the update after `update`, whose checkpoint is written, at that call of `between`."""
+    left = [calls]
+
+    def die(session: Session) -> None:
+        if session.trainer.updates_done == update and (run.checkpoints_path / name_of(update)).exists():
+            left[0] -= 1
+            if not left[0]:
+                raise Interrupted
+
+    with pytest.raises(Interrupted):
+        attempt(run, die)
+
+
+def queue_again(run: RunDirectory) -> None:
+    """What the launcher does for a run that is resumed."""
+    run.queue_again(run.status(), run.config().ppo.num_updates)
+
+
+def edit(run: RunDirectory, field: str, value: float) -> None:
+    """A request to change a setting, as the page drops it."""
+    control.request_edits(run, [control.Edit(field, value)])
+
+
+def weights(run: RunDirectory) -> dict[str, str]:
+    """SHA-256 of every file of weights in the last checkpoint, optimizer included."""
+    folder = run.checkpoints_path / f"update-{run.config().ppo.num_updates:06d}"
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.safetensors")}
+
+
+def figures(run: RunDirectory) -> list[dict[str, Any]]:
+    """Every metric but timings and memory, samples and evaluations, in force."""
+    records = [*run.metrics(), *run.samples(), *run.evaluations()]
+    return [
+        {name: value for name, value in item.model_dump().items() if name not in TIMINGS and "seconds" not in name}
+        for item in records
+    ]
+
+
+def strict_lines(path: Path) -> list[dict[str, Any]]:
+    """A file of JSON lines, each whole and strict."""
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    return [json.loads(line, parse_constant=refuse) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def threads(number: int, monkeypatch: Any) -> None:
+    """Compute with exactly so many threads."""
+    monkeypatch.setattr("playground.training.session.limit_threads", lambda model: torch.set_num_threads(number))

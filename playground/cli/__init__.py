@@ -78,9 +78,12 @@ def app_command(
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 7860,
     outputs: Outputs = DEFAULT_OUTPUTS,
     mode: Annotated[
-        Literal["local", "classroom", "space"],
-        typer.Option(help="Who uses it: one person, a class with a teacher, or visitors of a Hugging Face Space."),
-    ] = "local",
+        Literal["local", "classroom", "space"] | None,
+        typer.Option(
+            help="Who uses it: one person (the default), a class with a teacher, or visitors of a Hugging Face Space "
+            "(the default there)."
+        ),
+    ] = None,
     on_server_death: Annotated[
         Literal["survive", "die"] | None,
         typer.Option(

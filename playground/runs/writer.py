@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from playground.runs.directory import RunDirectory, write_atomically
+from playground.redaction import redact
+from playground.runs.directory import RunDirectory, cut_torn_line, write_atomically
 from playground.runs.identity import identity
 from playground.runs.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
 
@@ -35,7 +36,7 @@ class RunWriter:
         self._files = (run.metrics_path, run.samples_path, run.evaluations_path, run.events_path)
         if attempt > 1:
             for path in self._files:
-                _cut_torn_line(path)
+                cut_torn_line(path)
         done = run.status().update if attempt > 1 else 0
         self._lock = threading.RLock()
         self._reserve = run.path / ".reserve"
@@ -63,7 +64,8 @@ class RunWriter:
             if self.status.ended:
                 return
             state_before = self.status.state
-            self.status = self.status.model_copy(update={**changes, "updated_at": time.time()})
+            words = {name: redact(changes[name]) for name in ("message", "phase") if changes.get(name)}
+            self.status = self.status.model_copy(update={**changes, **words, "updated_at": time.time()})
             self._write_status()
             if self.status.state != state_before:
                 self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
@@ -114,8 +116,8 @@ class RunWriter:
         """Append one event."""
         status, seq = self.status, self._seq
         event = Event(
-            attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update, message=message,
-            data=data,
+            attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update,
+            message=redact(message), data=data,
         )  # fmt: skip
         self._seq += 1
         _append(self.run.events_path, event)
@@ -142,20 +144,13 @@ def _append(path: Path, *records: Record) -> None:
     data = "".join(to_json_line(record) for record in records).encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        before, written = os.fstat(descriptor).st_size, 0
+        before = os.fstat(descriptor).st_size
+        written = os.write(descriptor, data)
         try:
-            while written < len(data):  # a disk that is nearly full takes a part, and refuses the rest
+            while written < len(data):  # a disk that is nearly full takes a part; the next write says that it is
                 written += os.write(descriptor, data[written:])
         except OSError:
-            os.ftruncate(descriptor, before)  # no torn line is left before what may follow
+            os.ftruncate(descriptor, before)  # or the next line would be glued to half a one
             raise
     finally:
         os.close(descriptor)
-
-
-def _cut_torn_line(path: Path) -> None:
-    """End a file behind its last complete line."""
-    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
-        data = file.read()
-        if not data.endswith(b"\n"):
-            file.truncate(data.rfind(b"\n") + 1)

@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from playground import checks, estimates
+from playground import checks, estimates, redaction
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
 from playground.estimates import disk
@@ -20,6 +20,7 @@ from playground.runs.directory import RunDirectory
 from playground.runs.evidence import smaller
 from playground.runs.launcher import adopt_lock, take_lock
 from playground.runs.writer import RunWriter
+from playground.training import guard
 from playground.training.ending import StopRequested, leave, reported
 from playground.training.watch import Watch
 
@@ -40,6 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
     if lock is None:
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return 2
+    redaction.cover_streams()
+    guard.watch_run(run, lock)
     writer = RunWriter(run, config.ppo.num_updates, run.status().attempt)
     advice = functools.partial(memory_advice, config, run.path.parent)
     with lock, Watch(writer, max_minutes=config.max_minutes) as watch, reported(writer, memory_advice=advice):

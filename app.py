@@ -15,7 +15,7 @@ def main() -> int:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=7860)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"), help="folder for runs (default: outputs)")
-    parser.add_argument("--mode", default="local", help="local, classroom or space")
+    parser.add_argument("--mode", help="local, classroom or space (default: local, and space on Hugging Face Spaces)")
     arguments = parser.parse_args()
     from playground.ui.server import serve  # after --help: importing gradio takes seconds
 

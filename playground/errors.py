@@ -51,6 +51,10 @@ class RunNotResumable(PlaygroundError):
     """A run that cannot be taken up again."""
 
 
+class NotAllowed(PlaygroundError):
+    """Something that this person may not do on this page; the sentence says who may, or what can be done instead."""
+
+
 class OutputsNotWritable(PlaygroundError):
     """The outputs folder cannot be made or written."""
 

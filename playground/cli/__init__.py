@@ -77,9 +77,12 @@ def app_command(
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 7860,
     outputs: Outputs = DEFAULT_OUTPUTS,
     mode: Annotated[
-        Literal["local", "classroom", "space"],
-        typer.Option(help="Who uses it: one person, a class with a teacher, or visitors of a Hugging Face Space."),
-    ] = "local",
+        Literal["local", "classroom", "space"] | None,
+        typer.Option(
+            help="Who uses it: one person (the default), a class with a teacher, or visitors of a Hugging Face Space "
+            "(the default there)."
+        ),
+    ] = None,
 ) -> None:
     """Open the page in which runs are started, watched and compared."""
     from playground.ui.server import serve  # gradio; no other command needs it

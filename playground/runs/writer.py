@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from playground.redaction import redact
 from playground.runs.directory import RunDirectory, cut_torn_line, write_atomically
 from playground.runs.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
 
@@ -49,7 +50,8 @@ class RunWriter:
     def set_status(self, **changes: Any) -> None:
         """Change fields of status.json; a change of `state` is recorded as an event too."""
         state_before = self.status.state
-        self.status = self.status.model_copy(update={**changes, "updated_at": time.time()})
+        words = {name: redact(changes[name]) for name in ("message", "phase") if changes.get(name)}
+        self.status = self.status.model_copy(update={**changes, **words, "updated_at": time.time()})
         self._write_status()
         if self.status.state != state_before:
             self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
@@ -84,8 +86,8 @@ class RunWriter:
         """Append one event."""
         status, seq = self.status, self._seq
         event = Event(
-            attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update, message=message,
-            data=data,
+            attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update,
+            message=redact(message), data=data,
         )  # fmt: skip
         self._seq += 1
         _append(self.run.events_path, event)

@@ -12,17 +12,20 @@ from typing import Any
 
 import gradio as gr
 
+from playground import limits
 from playground.errors import PlaygroundError
+from playground.limits import LIMITS, Limits
 from playground.runs import history
 from playground.runs.model_service import ModelService
 from playground.ui import components
+from playground.ui.access import Access, Action
 
 MAX_PROMPT_CHARACTERS = 2000
 MAX_SAMPLES = 8
 MAX_SEED = 2**31 - 1
 
 
-def build(outputs: Path, service: ModelService) -> None:
+def build(outputs: Path, service: ModelService, access: Access) -> None:
     """Lay out the page and connect the question box."""
     view = components.widget("compare", "", elem_id="compare")
     with gr.Column(elem_id="ask", elem_classes=["panel"]):
@@ -42,17 +45,19 @@ def build(outputs: Path, service: ModelService) -> None:
                 elem_id="ask-prompt",
                 max_length=MAX_PROMPT_CHARACTERS,
             )
-            count = gr.Slider(1, MAX_SAMPLES, 3, step=1, label="Samples each", scale=2, min_width=140)
+            count = gr.Slider(
+                1, access.limits.samples or MAX_SAMPLES, 3, step=1, label="Samples each", scale=2, min_width=140
+            )
             seed = gr.Number(0, label="Seed", precision=0, scale=1, min_width=90)
             ask = gr.Button("Ask both", variant="primary", scale=0, min_width=120, elem_id="ask-button")
         answers = components.widget("answers", {"state": "empty"}, elem_id="answers")
 
     def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float) -> Iterator[dict[str, Any]]:
-        yield from answered(service, outputs, run_id, text, num_samples, chosen_seed)
+        yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits)
 
     gr.on(
         [ask.click, prompt.submit],
-        answer,
+        access.guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence, "samples": []}),
         [view, prompt, count, seed],
         answers,
         show_progress="hidden",
@@ -63,11 +68,21 @@ def build(outputs: Path, service: ModelService) -> None:
 
 
 def answered(
-    service: ModelService, outputs: Path, run_id: Any, text: str, num_samples: float, seed: float
+    service: ModelService,
+    outputs: Path,
+    run_id: Any,
+    text: str,
+    num_samples: float,
+    seed: float,
+    capped: Limits = LIMITS["local"],
 ) -> Iterator[dict[str, Any]]:
     """The answers so far, again and again; ends with the state `done` or, with one sentence, `error`."""
     samples: list[dict[str, Any]] = []
-    problem = _problem(run_id, text, seed)
+    problem = (
+        _problem(run_id, text, seed)
+        or limits.text_problem("The prompt", text, capped)
+        or limits.samples_problem(num_samples, capped)
+    )
     if problem:
         yield {"state": "error", "message": problem, "samples": []}
         return

@@ -34,7 +34,7 @@ from playground.runs.records import (
     in_force,
     resumptions,
 )
-from playground.ui import wire, wire_rewards
+from playground.ui import standing, wire, wire_rewards
 
 TICK_SECONDS = 0.4
 ENDED_TICK_SECONDS = 2.0
@@ -130,11 +130,14 @@ class RunFeed:
         if events := self._events(events_in_force(happened)):
             self.events = (self.events + events)[-MAX_EVENTS:]
             delta["events"] = events
-        key = (status.state, status.phase, status.message, status.update, status.num_updates)
+        stands = standing.of(self.run, status)
+        key = (
+            status.state, status.phase, status.message, status.update, status.num_updates, status.attempt, stands.key
+        )  # fmt: skip
         if key != self._status_key or metrics:
             self._status_key = key
             outcome = wire.outcome_sentence(self.samples, self.unit) if status.ended else ""
-            self.status = wire.status_data(status, self.columns, outcome, self.waited)
+            self.status = wire.status_data(status, self.columns, outcome, self.waited, stands)
             delta["status"] = self.status
         self._ended_seen = status.ended
         return delta or None
@@ -145,7 +148,8 @@ class RunFeed:
         wanted = list(grouped) if self.recorded else sorted({*list(grouped)[:1], *list(grouped)[-1:]})
         status = self.status
         if not status.get("ended"):
-            status = wire.status_data(self.run.status(), self.columns, waited=self.waited)
+            now = self.run.status()
+            status = wire.status_data(now, self.columns, waited=self.waited, standing=standing.of(self.run, now))
         return {
             "run": wire.run_summary(
                 RECORDED_ID if self.recorded else self.run.id,

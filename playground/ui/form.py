@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
-from playground import catalog, checks, config_io, engines
+from playground import catalog, checks, config_io, engines, limits
 from playground.config import RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
+from playground.limits import LIMITS, Limits
 from playground.ui import reward_form, uploads
 
 
@@ -56,11 +57,13 @@ def values_of(config: RunConfig) -> dict[str, Any]:
     }
 
 
-def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None = None) -> RunConfig:
+def config_of(
+    values: Mapping[str, Any], base: RunConfig, outputs: Path | None = None, capped: Limits = LIMITS["local"]
+) -> RunConfig:
     """Form values -> a valid configuration. What the form does not show (the story) comes from `base`.
 
     Args:
-        outputs: where the runs are that a reference may name.
+        outputs: where the runs are that a reference may name. capped: what the page allows.
 
     Raises:
         InvalidConfig: with every problem at once, each naming its field.
@@ -72,7 +75,7 @@ def config_of(values: Mapping[str, Any], base: RunConfig, outputs: Path | None =
         config = config_io.from_dict(data)
     except InvalidConfig as error:
         problems += error.problems
-    problems += _missing_sources(data, config, base, {problem.field for problem in problems}, outputs)
+    problems += _missing_sources(data, config, base, {problem.field for problem in problems}, outputs, capped)
     if problems or config is None:
         raise InvalidConfig(problems)
     return config
@@ -215,9 +218,15 @@ def _set(data: dict[str, Any], field: str, value: Any) -> None:
 
 
 def _missing_sources(
-    data: dict[str, Any], config: RunConfig | None, base: RunConfig, known: set[str], outputs: Path | None
+    data: dict[str, Any],
+    config: RunConfig | None,
+    base: RunConfig,
+    known: set[str],
+    outputs: Path | None,
+    capped: Limits,
 ) -> list[Problem]:
-    """What only the catalog can tell, also when other fields are wrong; so that all problems show at once."""
+    """What only the catalog and the limits can tell, also when other fields are wrong; so that all problems show at
+    once. What the page does not allow to be named is not looked for either: the answer would tell what is there."""
     try:
         sources = config
         if sources is None:
@@ -226,6 +235,7 @@ def _missing_sources(
             parts = {**named, "prompts": {**named["prompts"], **typed}}
             changed = {part: getattr(base, part).model_copy(update=fields) for part, fields in parts.items()}
             sources = base.model_copy(update=changed)
+        limits.require(sources, capped, outputs)
         checks.check(sources, outputs)
     except InvalidConfig as error:
         return [problem for problem in error.problems if problem.field not in known]

@@ -11,9 +11,10 @@ from typing import Any
 
 import gradio as gr
 
-from playground import catalog, devices, estimates
+from playground import catalog, devices, estimates, limits
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError
+from playground.limits import LIMITS, Limits
 from playground.runs import used_models
 from playground.ui import components, form
 
@@ -25,14 +26,15 @@ def panel() -> gr.HTML:
     return components.widget("needs", None, elem_id="needs")
 
 
-def needs(read: Callable[[], RunConfig], outputs: Path) -> Any:
-    """What static/needs.js shows; nothing new while the form has a setting that is not valid.
+def needs(read: Callable[[], RunConfig], outputs: Path, capped: Limits = LIMITS["local"]) -> Any:
+    """What static/needs.js shows; nothing new while the form has a setting that is not valid, or not allowed here.
 
     Args:
         read: makes the configuration; raises InvalidConfig.
     """
     try:
         config = read()
+        limits.require(config, capped, outputs)
     except PlaygroundError:
         return gr.skip()
     try:
@@ -43,26 +45,28 @@ def needs(read: Callable[[], RunConfig], outputs: Path) -> Any:
         return {"problem": str(error)}
 
 
-def model_choices(outputs: Path) -> list[tuple[str, str]]:
+def model_choices(outputs: Path, capped: Limits = LIMITS["local"]) -> list[tuple[str, str]]:
     """What the model picker offers: models that ship, models of the hub, and those that runs here have used."""
     ships = [(f"{model.label} (ships with it)", model.name) for model in catalog.MODELS]
+    if capped.pocket_only:
+        return ships
     suggested = [(f"{model.label} (hub, {model.download_mb:,} MB)", model.name) for model in catalog.CURATED]
     offered = {name for _, name in (*ships, *suggested)}
     used = [(f"{name} (used before)", name) for name in used_models.names(outputs) if name not in offered]
     return [*ships, *used, *suggested]
 
 
-def model_picker(value: Any, outputs: Path, elem_id: str) -> gr.Dropdown:
+def model_picker(value: Any, outputs: Path, elem_id: str, capped: Limits = LIMITS["local"]) -> gr.Dropdown:
     """The picker of the model to train."""
     return gr.Dropdown(
-        model_choices(outputs), value=value, label=form.LABELS["model.source"], info=MODEL_INFO,
-        allow_custom_value=True, elem_id=elem_id,
+        model_choices(outputs, capped), value=value, label=form.LABELS["model.source"],
+        info="" if capped.pocket_only else MODEL_INFO, allow_custom_value=True, elem_id=elem_id,
     )  # fmt: skip
 
 
-def model_update(value: Any, outputs: Path) -> Any:
+def model_update(value: Any, outputs: Path, capped: Limits = LIMITS["local"]) -> Any:
     """The picker with another value (or as it was), and with the models that have been used since."""
-    choices = model_choices(outputs)
+    choices = model_choices(outputs, capped)
     return gr.Dropdown(choices=choices, value=value) if isinstance(value, str) else gr.Dropdown(choices=choices)
 
 

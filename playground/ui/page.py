@@ -12,28 +12,33 @@ import gradio as gr
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
 from playground.ui import compare_page, components, rewards_page, routes, runs_page, train_page
+from playground.ui.access import Access
 
 TITLE = "RLHF Playground"
 SHEETS = ("page", "controls", "run", "tables", "workbench", "reward_check", "reward_training")
 
 
 def build(
-    outputs: Path, mode: str = "local", service: ModelService | None = None, standby: StandbyWorker | None = None
+    outputs: Path,
+    access: Access | None = None,
+    service: ModelService | None = None,
+    standby: StandbyWorker | None = None,
 ) -> gr.Blocks:
-    """The whole page for one outputs folder."""
-    service = service or ModelService()
+    """The whole page for one outputs folder. Every handler is registered through `access`, which says who may."""
+    access, service, standby = access or Access(), service or ModelService(), standby or StandbyWorker()
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
         components.widget("header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
-            keeps_files = mode == "local"  # a folder on a server is of no use to a visitor
-            train = train_page.build(demo, Path(outputs), standby or StandbyWorker(), service, keeps_files)
+            train = train_page.build(demo, Path(outputs), standby, service, access)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
-            compare_page.build(Path(outputs), service)
+            compare_page.build(Path(outputs), service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
-            rewards_page.build(Path(outputs), service, train)
+            rewards_page.build(Path(outputs), service, train, access)
         with gr.Column(elem_id="page-runs", elem_classes=["page"]):
-            runs_page.build(Path(outputs), train)
-    return demo  # no demo.queue(): only one handler is queued, it names its own limit, and the call builds the app anew
+            runs_page.build(Path(outputs), train, standby, access)
+    if access.limits.open_questions is not None:
+        demo.queue(max_size=access.limits.open_questions)  # else left alone: the call builds the whole app anew
+    return demo
 
 
 def head() -> str:

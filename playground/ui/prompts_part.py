@@ -6,6 +6,7 @@ fields matter depends on the source; static/prompts_part.js shows those and hide
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,11 +14,13 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from playground import catalog, checks
+from playground import catalog, checks, limits
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, PlaygroundError
+from playground.errors import InvalidConfig, PlaygroundError, PromptsUnusable
+from playground.limits import LIMITS, Limits
 from playground.runs.model_service import ModelService
 from playground.ui import components, form, uploads
+from playground.ui.access import Access, Action
 
 FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")
 SHOW_FIELDS = (
@@ -36,13 +39,15 @@ class Part(NamedTuple):
     note: gr.HTML
 
 
-def controls(values: Mapping[str, Any], outputs: Path, dom_id: Callable[[str], str]) -> Part:
-    """The picker, and below it what belongs to the chosen kind of source."""
+def controls(values: Mapping[str, Any], outputs: Path, dom_id: Callable[[str], str], capped: Limits) -> Part:
+    """The picker, and below it what belongs to the chosen kind of source. Everybody gets the same, so on a page for
+    others it does not list what has been uploaded before."""
     made: dict[str, Any] = {}
     with gr.Column(elem_id="prompts-part"):
         made["prompts.source"] = gr.Dropdown(
-            choices(outputs), value=values["prompts.source"], label=form.LABELS["prompts.source"], info=INFO,
-            allow_custom_value=True, elem_id=dom_id("prompts.source"),
+            choices(outputs if capped.mode == "local" else None), value=values["prompts.source"],
+            label=form.LABELS["prompts.source"], info="" if capped.pocket_only else INFO, allow_custom_value=True,
+            elem_id=dom_id("prompts.source"),
         )  # fmt: skip
         with gr.Column(elem_classes=["for-typed"]):
             made["prompts.typed"] = gr.Textbox(
@@ -63,7 +68,7 @@ def controls(values: Mapping[str, Any], outputs: Path, dom_id: Callable[[str], s
         with gr.Row(elem_id="prompts-buttons"):
             upload = gr.UploadButton("Upload a file", file_types=uploads.FILE_TYPES, size="sm", min_width=120)
             look = gr.Button("Look at the prompts", size="sm", elem_id="look-at-prompts", min_width=140)
-        note = components.widget("prompts_part", {}, elem_id="prompts-note", limit=uploads.MAX_UPLOAD_BYTES)
+        note = components.widget("prompts_part", {}, elem_id="prompts-note", limit=capped.upload_bytes)
     return Part({field: made[field] for field in FIELDS}, upload, look, note)
 
 
@@ -73,7 +78,13 @@ def panel() -> gr.HTML:
 
 
 def connect(
-    part: Part, shown: gr.HTML, inputs: list[Any], read: Callable[..., RunConfig], outputs: Path, service: ModelService
+    part: Part,
+    shown: gr.HTML,
+    inputs: list[Any],
+    read: Callable[..., RunConfig],
+    outputs: Path,
+    service: ModelService,
+    access: Access,
 ) -> gr.events.Dependency:
     """Connect picker, upload and preview. Returns the event after which the form is to be checked again.
 
@@ -84,32 +95,44 @@ def connect(
     private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
     def take(path: str) -> list[Any]:
-        return taken(path, outputs)
+        return taken(path, outputs, access.limits)
 
     def look(*values: Any) -> Iterator[list[Any]]:
         for answer in looked_at(lambda: read(*values), service):
             columns = answer.get("preview", {}).get("columns")
             yield [answer, gr.Dropdown(choices=columns, allow_custom_value=True) if columns else gr.skip()]
 
+    def no_look(sentence: str) -> list[Any]:
+        return [{"state": "error", "message": sentence, "at": time.time()}, gr.skip()]
+
+    def no_upload(sentence: str) -> list[Any]:
+        return [gr.skip(), gr.skip(), {"problem": sentence, "at": time.time()}]
+
+    looking, taking = access.guard(Action.TRY_REWARDS, look, no_look), access.guard(Action.UPLOAD, take, no_upload)
     source.change(None, source, None, js=SHOW_FIELDS, queue=False, **private)
-    part.look.click(look, inputs, [shown, column], trigger_mode="once", concurrency_limit=2, **private)
-    return part.upload.upload(take, part.upload, [source, column, part.note], queue=False, **private)
+    part.look.click(looking, inputs, [shown, column], trigger_mode="once", concurrency_limit=2, **private)
+    return part.upload.upload(taking, part.upload, [source, column, part.note], queue=False, **private)
 
 
-def choices(outputs: Path) -> list[tuple[str, str]]:
-    """What the picker offers: the pocket sets, typed prompts, what was uploaded before."""
+def choices(outputs: Path | None) -> list[tuple[str, str]]:
+    """What the picker offers: the pocket sets, typed prompts, what was uploaded before (without `outputs`: nothing)."""
     sets = [(choice.label, choice.name) for choice in catalog.PROMPT_SETS]
-    return [*sets, ("My own, typed here", catalog.TYPED), *uploads.kept_files(outputs)]
+    return [*sets, ("My own, typed here", catalog.TYPED), *(uploads.kept_files(outputs) if outputs else ())]
 
 
-def taken(path: str, outputs: Path) -> list[Any]:
+def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> list[Any]:
     """After an upload: source, column and a note; with a problem only the note."""
     try:
+        if beyond := limits.upload_problem(Path(path), capped, outputs):
+            raise PromptsUnusable(beyond)
         kept = uploads.keep(Path(path), outputs)
     except PlaygroundError as error:
         return [gr.skip(), gr.skip(), {"problem": uploads.problem_of(error), "at": time.time()}]
+    offered = choices(outputs)
+    if capped.pocket_only:  # a visitor sees their own file and nobody else's
+        offered = [item for item in offered if not item[1].startswith(os.sep) or item[1] == str(kept.path)]
     return [
-        gr.Dropdown(choices=choices(outputs), value=str(kept.path), allow_custom_value=True),
+        gr.Dropdown(choices=offered, value=str(kept.path), allow_custom_value=True),
         gr.Dropdown(choices=list(kept.columns), value=kept.column or "", allow_custom_value=True),
         {"sentence": kept.sentence, "at": time.time()},
     ]

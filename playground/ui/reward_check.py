@@ -12,21 +12,24 @@ from typing import Any
 
 import gradio as gr
 
-from playground import catalog, config_io, hub, preferences
+from playground import catalog, config_io, hub, limits, preferences
 from playground.config import ModelReward
 from playground.config.parts import RUN_ID
 from playground.errors import InvalidConfig, PlaygroundError
+from playground.limits import LIMITS, Limits
 from playground.runs.model_service import ModelService
 from playground.ui import components, form, train_page
+from playground.ui.access import Access, Action
 
 TIMEOUT_SECONDS = 1800
 FORM_GROUPS = ("model.source", "model.revision", "prompts.", "sampling.", "seed")
 AUTOMATIC = "automatic"
+PAIRS = (AUTOMATIC, *(item.name for item in catalog.ANNOTATORS))
 HELD_IN = {"Full precision": "none", "8 bits (int8)": "int8", "4 bits (nf4)": "nf4"}
 TEMPLATES = ["auto", "chat", "plain", "pair", "dialogue"]
 
 
-def build(outputs: Path, service: ModelService, train: train_page.Train) -> None:
+def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
     """Lay out the panel and connect its button."""
     with gr.Column(elem_id="check-panel", elem_classes=["panel"]):
         gr.HTML(
@@ -41,7 +44,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
                 info="One trained here, a folder, or a hub id.", scale=3, min_width=220,
             )  # fmt: skip
             pairs = gr.Dropdown(
-                [AUTOMATIC, *(item.name for item in catalog.ANNOTATORS)], value=AUTOMATIC, allow_custom_value=True,
+                list(PAIRS), value=AUTOMATIC, allow_custom_value=True,
                 label="Test pairs",
                 elem_id="check-pairs", info="An annotator, or a file with prompt, chosen, rejected.", scale=3,
                 min_width=220,
@@ -65,11 +68,14 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
 
     def answer(chosen: Any, tested_on: Any, put: Any, bits: Any, named: Any, *values: Any) -> Iterator[dict[str, Any]]:
         spec = {"source": chosen, "template": put, "quantization": HELD_IN.get(str(bits), "none"), "label": named}
-        yield from checked(service, outputs, spec, tested_on, dict(zip(wanted, values, strict=True)))
+        yield from checked(service, outputs, spec, tested_on, dict(zip(wanted, values, strict=True)), access.limits)
 
-    source.focus(lambda: gr.update(choices=_choices(outputs)), None, source, queue=False, api_visibility="private")
+    def offer() -> Any:
+        return gr.update(choices=_choices(outputs))
+
+    source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")
     ask.click(
-        answer,
+        access.guard(Action.CHECK_REWARD, answer, lambda sentence: {"state": "error", "message": sentence}),
         [source, pairs, template, held_in, label, *(train.fields[field] for field in wanted)],
         result,
         show_progress="hidden",
@@ -84,7 +90,12 @@ def _choices(outputs: Path) -> list[tuple[str, str]]:
 
 
 def checked(
-    service: ModelService, outputs: Path, spec: Mapping[str, Any], pairs: Any, values: Mapping[str, Any]
+    service: ModelService,
+    outputs: Path,
+    spec: Mapping[str, Any],
+    pairs: Any,
+    values: Mapping[str, Any],
+    capped: Limits = LIMITS["local"],
 ) -> Iterator[dict[str, Any]]:
     """What the widget shows, again and again: states `asking` (with a phase), then `done` with a report, or `error`.
 
@@ -92,13 +103,14 @@ def checked(
         spec: fields of `ModelReward`. pairs: what to test on, or AUTOMATIC. values: of the form's fields in
             FORM_GROUPS.
     """
-    problem = _problem(spec, pairs, outputs)
+    reward = {"kind": "model", **{name: str(value) for name, value in spec.items() if str(value or "").strip()}}
+    problem = _problem(spec, pairs, outputs, capped)
     if problem:
         yield {"state": "error", "message": problem}
         return
-    reward = {"kind": "model", **{name: str(value) for name, value in spec.items() if str(value or "").strip()}}
     try:
         config = config_io.from_dict({**form.nested(values), "rewards": [reward]})
+        limits.require(config, capped, outputs)
     except InvalidConfig as error:
         yield {"state": "error", "message": " ".join(str(item) for item in error.problems)}
         return
@@ -115,13 +127,15 @@ def checked(
         yield {"state": "error", "message": str(error)}
 
 
-def _problem(spec: Mapping[str, Any], pairs: Any, outputs: Path) -> str:
+def _problem(spec: Mapping[str, Any], pairs: Any, outputs: Path, capped: Limits) -> str:
     """What is missing, in one sentence; empty when it can be tested."""
     source = str(spec["source"] or "").strip()
     if not source:
         return "Choose a reward model first: one trained here, a folder, or a hub id."
     if len(source) > ModelReward.model_fields["source"].metadata[1].max_length:
         return "The name of the reward model is too long."
+    if capped.pocket_only and not (RUN_ID.fullmatch(source) and pairs in (None, "", *PAIRS)):
+        return "On a public page only reward models that were trained here can be tested, on the annotators' pairs."
     try:
         if RUN_ID.fullmatch(source) or hub.repository(source) is None:
             catalog.reward_model_folder(source, None, outputs)

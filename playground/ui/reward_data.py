@@ -8,9 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from playground import catalog, checks, config_io
+from playground import catalog, checks, config_io, limits
 from playground.config import RewardTrainingConfig
 from playground.errors import InvalidConfig, PlaygroundError, RunExists
+from playground.limits import LIMITS, Limits
 from playground.runs import launcher, reward_training
 from playground.runs.reward_training import RewardTraining
 
@@ -99,7 +100,7 @@ def _card(training: RewardTraining) -> dict[str, Any] | None:
     }
 
 
-def started(data: Any, outputs: Path, replace: bool) -> dict[str, Any]:
+def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["local"]) -> dict[str, Any]:
     """Start a training from the panel's flat values ({"pairs.limit": 400, ...}): its name, or what is wrong.
 
     `exists`: there is a reward model of that name, and the person has to confirm that it is replaced.
@@ -110,6 +111,8 @@ def started(data: Any, outputs: Path, replace: bool) -> dict[str, Any]:
         (nested.setdefault(group, {}) if group else nested)[last] = None if value == "" and field != "name" else value
     try:
         config = config_io.validated(nested, RewardTrainingConfig)
+        if beyond := limits.check_reward_training(config, capped):
+            raise InvalidConfig(beyond)
         checks.check_reward_training(config)
         training, _ = reward_training.start(config, outputs, replace)
     except InvalidConfig as error:

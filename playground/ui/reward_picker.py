@@ -9,6 +9,7 @@ import gradio as gr
 
 from playground import catalog
 from playground.ui import components, form, reward_form
+from playground.ui.access import Access, Action
 
 MAX_OFFERED = 200
 JUDGES_HELP = (
@@ -17,7 +18,7 @@ JUDGES_HELP = (
 )
 
 
-def picker(value: Any, outputs: Path, *, place: str, elem_id: str) -> gr.HTML:
+def picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: str) -> gr.HTML:
     """The list of rewards (or, at the place "judges", of those that only watch) with weights, scales and caps."""
     watching = place == "judges"
 
@@ -25,14 +26,19 @@ def picker(value: Any, outputs: Path, *, place: str, elem_id: str) -> gr.HTML:
         """Names of the reward models that were trained here, for static/rewards.js to offer."""
         return [choice.name for choice in catalog.reward_models(outputs)[:MAX_OFFERED]]
 
+    def reward_problem(values: Any) -> str:
+        """What is wrong with one reward, asked while a person writes it where no form says so."""
+        return reward_form.problem_of(values)
+
     return components.widget(
         "rewards",
         value,
         elem_id=elem_id,
-        kinds=reward_form.reward_kinds(),
+        kinds=[kind for kind in reward_form.reward_kinds() if kind["kind"] not in access.limits.refused_rewards],
         place=place,
         watching=watching,
         title=form.LABELS["judges"] if watching else form.LABELS["rewards"],
         help=JUDGES_HELP if watching else "",
-        server_functions=[reward_models],
+        functions=reward_form.functions(),
+        server_functions=[access.guard(Action.WATCH, reward_models), access.guard(Action.WATCH, reward_problem)],
     )

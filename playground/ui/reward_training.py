@@ -6,20 +6,19 @@ the panel and reads the state from `/live/_rewards`. `rewards_page` calls `build
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from playground import catalog, preferences
+from playground import catalog, limits, preferences
 from playground.config.reward_training import reward_training_knobs
 from playground.errors import PlaygroundError
+from playground.limits import LIMITS, Limits
 from playground.runs import reward_training
-from playground.runs.directory import make_outputs
-from playground.ui import components, reward_data
+from playground.ui import components, reward_data, uploads
+from playground.ui.access import Access, Action
 
-UPLOADS = "uploads"  # in the outputs folder: files of pairs that were uploaded, so that a training can be repeated
 FIRST = ("pairs.limit", "pairs.flip", "epochs", "learning_rate")
 MORE = (
     "pairs.sharpness", "pairs.majority", "pairs.held_out", "batch_size", "micro_batch_size", "max_steps", "max_length",
@@ -29,22 +28,24 @@ NOTHING = {"learning_rate": "auto", "max_length": "auto", "micro_batch_size": "a
 POCKET_ONLY = ("pairs.flip", "pairs.sharpness", "pairs.majority")
 
 
-def build(outputs: Path) -> None:
+def build(outputs: Path, access: Access) -> None:
     """Lay out the panel."""
     panel = components.widget(
         "reward_training",
         {"uploaded": None, "problem": ""},
         elem_id="reward-training-panel",
         form=form(),
-        server_functions=functions(outputs),
+        server_functions=[*guarded_functions(outputs, access)],
     )
     with gr.Column(elem_id="upload-pairs"):  # the panel takes it in, button and file input together
         upload = gr.UploadButton("Upload a file of pairs", file_types=[".jsonl", ".gz", ".csv"], size="sm")
 
     def take(path: str | None) -> dict[str, str | None]:
-        return taken_in(path, outputs)
+        problem = limits.upload_problem(Path(path), access.limits, outputs) if path else ""
+        return {"uploaded": None, "problem": problem} if problem else taken_in(path, outputs)
 
-    upload.upload(take, upload, panel, show_progress="hidden", queue=False, api_visibility="private")
+    taking = access.guard(Action.TRAIN_REWARD, take, lambda sentence: {"uploaded": None, "problem": sentence})
+    upload.upload(taking, upload, panel, show_progress="hidden", queue=False, api_visibility="private")
 
 
 def form() -> dict[str, Any]:
@@ -72,13 +73,23 @@ def _knob(field: str, knob: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def functions(outputs: Path) -> list[Any]:
+def guarded_functions(outputs: Path, access: Access) -> list[Any]:
+    """The functions below for who may train reward models."""
+
+    def refused(sentence: str) -> dict[str, Any]:
+        problems = [{"field": "", "message": sentence}]
+        return {"error": sentence, "name": None, "exists": False, "problems": problems}
+
+    return [access.guard(Action.TRAIN_REWARD, item, refused) for item in functions(outputs, access.limits)]
+
+
+def functions(outputs: Path, capped: Limits = LIMITS["local"]) -> list[Any]:
     """What static/reward_training.js may ask for, each with one argument that anybody could have written."""
 
     def start_training(asked: Any) -> dict[str, Any]:
         """Start one from {values, replace}; see `reward_data.started`."""
         asked = asked if isinstance(asked, dict) else {}
-        return reward_data.started(asked.get("values"), outputs, bool(asked.get("replace")))
+        return reward_data.started(asked.get("values"), outputs, bool(asked.get("replace")), capped)
 
     def stop_training(name: Any) -> dict[str, str]:
         """Ask for a stop; nothing is saved then."""
@@ -107,9 +118,7 @@ def taken_in(path: str | None, outputs: Path) -> dict[str, str | None]:
         return {"uploaded": None, "problem": ""}
     try:
         preferences.check_file(path)
-        folder = make_outputs(outputs / UPLOADS)
-        kept = folder / Path(path).name
-        shutil.copyfile(path, kept)
+        kept = uploads.put(Path(path), outputs)
     except PlaygroundError as error:
         return {"uploaded": None, "problem": str(error).removeprefix("pairs.source: ")}
     except OSError as error:

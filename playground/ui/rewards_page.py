@@ -11,13 +11,14 @@ import gradio as gr
 
 from playground.runs.model_service import ModelService
 from playground.ui import reward_check, reward_training, train_page, workbench
+from playground.ui.access import Access
 
 
-def build(outputs: Path, service: ModelService, train: train_page.Train) -> None:
+def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
     """Lay out the sections of the page."""
     with gr.Row(elem_id="workbench", equal_height=False):
-        workbench.build(outputs, service, train)
+        workbench.build(outputs, service, train, access)
     with gr.Column(elem_id="reward-check"):
-        reward_check.build(outputs, service, train)
+        reward_check.build(outputs, service, train, access)
     with gr.Column(elem_id="reward-training"):
-        reward_training.build(outputs)
+        reward_training.build(outputs, access)

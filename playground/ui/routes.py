@@ -1,7 +1,8 @@
 """Our own HTTP routes beside Gradio's: the live feed, what Compare and Runs read, static files, BokehJS.
 
-All of them only read. Whatever changes something (start, stop, delete) goes through Gradio's events. Run ids are
-checked by `runs.history` before they touch a path. Knows Starlette and `feed`; nothing of gradio. `server` calls it.
+All of them only read (`/host` sets a cookie). Whatever changes something (start, stop, delete) goes through Gradio's
+events. Each asks `access` whether its caller may; run ids are checked by `runs.history` before they touch a path. Knows
+Starlette and `feed`; nothing of gradio's components. `server` calls it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from playground import exports
-from playground.errors import InvalidConfig, PlaygroundError, RunNotFound
+from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
 from playground.exports import tables
 from playground.exports.report import Report
-from playground.runs import history, launcher
+from playground.runs import history, launcher, queue
 from playground.runs.directory import RunDirectory
-from playground.ui import machine, reward_data, taking_out, wire
+from playground.ui import machine, reward_data, standing, taking_out, wire
+from playground.ui.access import Access, Action
 from playground.ui.feed import RECORDED_ID, Hub, RunFeed
 
 STATIC = Path(__file__).parent / "static"
@@ -42,27 +44,31 @@ def bokeh_version() -> str:
     return importlib.metadata.version("bokeh")
 
 
-def routes(hub: Hub) -> list[BaseRoute]:
+def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
     """All routes, for `launch(app_kwargs={"routes": ...})`."""
-    views = Views(hub)
-    table: list[tuple[str, Handler]] = [
-        ("/live/_home", views.home),
-        ("/live/_runs", views.runs),
-        ("/live/_overlay", views.overlay),
-        ("/live/_rewards", views.reward_models),
-        ("/live/_rewards/{name}", views.reward_model),
-        ("/live/{run_id}", views.live),
-        ("/live/{run_id}/poll", views.poll),
-        ("/live/{run_id}/moment/{update:int}", views.moment),
-        ("/live/{run_id}/compare", views.compare),
-        ("/live/{run_id}/metrics.csv", views.metrics_csv),
-        ("/live/{run_id}/samples.csv", views.samples_csv),
-        ("/live/{run_id}/outcome", views.outcome),
-        ("/live/{run_id}/log", views.log),
-        ("/live/{run_id}/export/{kind}", views.export),
-        ("/playground/bokeh/{version}/{name}", bokeh_file),
+    access = access or Access()
+    views = Views(hub, access)
+    table: list[tuple[str, Handler, Action]] = [
+        ("/live/_access", views.access_data, Action.WATCH),
+        ("/live/_home", views.home, Action.WATCH),
+        ("/live/_runs", views.runs, Action.WATCH),
+        ("/live/_overlay", views.overlay, Action.WATCH),
+        ("/live/_rewards", views.reward_models, Action.WATCH),
+        ("/live/_rewards/{name}", views.reward_model, Action.WATCH),
+        ("/live/{run_id}", views.live, Action.WATCH),
+        ("/live/{run_id}/poll", views.poll, Action.WATCH),
+        ("/live/{run_id}/moment/{update:int}", views.moment, Action.WATCH),
+        ("/live/{run_id}/compare", views.compare, Action.WATCH),
+        ("/live/{run_id}/metrics.csv", views.metrics_csv, Action.EXPORT),
+        ("/live/{run_id}/samples.csv", views.samples_csv, Action.EXPORT),
+        ("/live/{run_id}/outcome", views.outcome, Action.WATCH),
+        ("/live/{run_id}/log", views.log, Action.LOG),
+        ("/live/{run_id}/resume", views.resume_offer, Action.WATCH),
+        ("/live/{run_id}/export/{kind}", views.export, Action.EXPORT),
+        ("/playground/bokeh/{version}/{name}", bokeh_file, Action.WATCH),
+        ("/host", access.enter, Action.WATCH),
     ]
-    found: list[BaseRoute] = [Route(path, _polite(handler)) for path, handler in table]
+    found: list[BaseRoute] = [Route(path, _polite(access.route(action, handler))) for path, handler, action in table]
     return [*found, Mount("/playground/static", OwnFiles(directory=STATIC))]
 
 
@@ -79,9 +85,13 @@ class OwnFiles(StaticFiles):
 class Views:
     """The handlers; they share one hub."""
 
-    def __init__(self, hub: Hub) -> None:
-        self.hub = hub
+    def __init__(self, hub: Hub, access: Access) -> None:
+        self.hub, self.access = hub, access
         self._home: tuple[float, bytes] = (0.0, b"")
+
+    async def access_data(self, request: Request) -> Response:
+        """Who is asking, what they may do here, and the caps."""
+        return _json(wire.encode(self.access.to_json(request)))
 
     async def home(self, request: Request) -> Response:
         """Machine facts, which run is training, which is the newest: asked by every open page every few seconds."""
@@ -189,19 +199,32 @@ class Views:
         text = await asyncio.to_thread(run.log_tail)
         return PlainTextResponse(text or "The log is empty.", headers={"X-Content-Type-Options": "nosniff"})
 
+    async def resume_offer(self, request: Request) -> Response:
+        """Where an ended run would go on if somebody took it up again. Only reads; `steer` does it."""
+        run = self.hub.find(request.path_params["run_id"])
+        return _json(wire.encode(await asyncio.to_thread(standing.resume_offer, run)))
+
     def _home_data(self) -> dict[str, Any]:
-        living = launcher.living_run(self.hub.outputs)
+        outputs = self.hub.outputs
+        living, waiting = launcher.living_runs(outputs), queue.waiting(outputs)
         newest = None
-        if living is None:
-            newest = next((run.id for run in history.list_runs(self.hub.outputs)), None)
+        if not living:
+            newest = next((run.id for run in history.list_runs(outputs)), None)
+        slots = standing.several_devices() if living else False
         return {
             "machine": machine.facts(),
-            "living": living.id if living else None,
+            "living": living[0].id if living else None,
+            "training": [
+                {"id": run.id, "title": standing.title_of(run), "device": queue.slot_held(run) if slots else None}
+                for run in living
+            ],
+            "waiting": waiting,
             "newest": newest,
             "recorded": RECORDED_ID if (self.hub.recorded / "config.yaml").is_file() else None,
         }
 
     def _runs_data(self) -> list[dict[str, Any]]:
+        waiting = queue.waiting(self.hub.outputs)
         return [
             {
                 "id": run.id,
@@ -211,6 +234,10 @@ class Views:
                 "seed": run.seed,
                 "state": run.status.state,
                 "message": run.status.message,
+                "end": wire.ending(run.status),
+                "place": waiting.index(run.id) + 1 if run.id in waiting else None,
+                "resumable": standing.can_resume(run.status, run.engine),
+                "attempt": run.status.attempt,
                 "update": run.status.update,
                 "num_updates": run.status.num_updates,
                 "started_at": run.status.started_at,
@@ -278,6 +305,8 @@ def _polite(handler: Handler) -> Handler:
     async def wrapped(request: Request) -> Response:
         try:
             return await handler(request)
+        except NotAllowed as error:
+            return Response(wire.encode({"error": str(error)}), 403, media_type="application/json")
         except RunNotFound as error:
             return Response(wire.encode({"error": str(error)}), 404, media_type="application/json")
         except InvalidConfig as error:

@@ -1,4 +1,4 @@
-"""The Runs page: the history from disk. static/runs.js draws it from `/live/_runs`; here are its two actions."""
+"""The Runs page: the history from disk. static/runs.js draws it from `/live/_runs`; here are its actions."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from typing import Any
 
 from playground.errors import PlaygroundError
 from playground.runs import history
-from playground.ui import components, train_page
+from playground.runs.standby import StandbyWorker
+from playground.ui import components, steer, train_page
+from playground.ui.access import Access, Action
 
 
-def build(outputs: Path, train: train_page.Train) -> None:
+def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access: Access) -> None:
     """Lay out the page; "use these settings" fills the form of the Train page."""
-    table = components.widget("runs", {"run": None}, elem_id="runs", server_functions=[_deleter(outputs)])
+    actions = [
+        *access.guard_all(Action.DELETE, [_deleter(outputs)]),
+        *steer.guarded_functions(outputs, access, standby.worker_for),
+    ]
+    table = components.widget("runs", {"run": None}, elem_id="runs", server_functions=actions)
 
     def reload(value: Any) -> list[Any]:
         run_id = str(value.get("run")) if isinstance(value, dict) else ""
         return train_page.filled_from(train_page.RUN_PREFIX + run_id, outputs).flat()
 
-    table.input(reload, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")
+    use_settings = access.guard(Action.FORM, reload)
+    table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")
 
 
 def _deleter(outputs: Path) -> Any:

@@ -17,16 +17,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
+from starlette.middleware import Middleware
 
+from playground import limits
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.reconciler import Watch
 from playground.runs.standby import StandbyWorker
-from playground.ui import page, routes, theme, uploads
+from playground.ui import gate, identity, page, routes, sharing, theme
+from playground.ui.access import Access
 from playground.ui.feed import RECORDED, Hub
 
-MODES = ("local", "classroom", "space")
 LOCAL_HOST = "127.0.0.1"
 EXIT_SECONDS = 10  # the longest that the end of the process may take
 
@@ -45,6 +47,7 @@ class Running(NamedTuple):
     standby: StandbyWorker
     loop: Callable[[], asyncio.AbstractEventLoop | None]
     watch: Watch
+    greeting: str  # for the terminal; it has the host's token in it
 
     def close(self) -> None:
         """Stop serving. Training runs go on."""
@@ -58,18 +61,21 @@ class Running(NamedTuple):
         self.standby.close()
 
 
-def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str = "local") -> None:
+def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str | None = None) -> None:
     """Serve the page until SIGINT or SIGTERM, and leave the process `EXIT_SECONDS` after that at the latest.
+
+    Args:
+        mode: `local`, `classroom` or `space`; by default `space` on Hugging Face Spaces, else `local`.
 
     Raises:
         InvalidConfig (mode, port), OutputsNotWritable, AddressUnusable: before anything has started.
     """
+    os.umask(0o077)  # whatever this process and its children write is for this user alone
     stop = threading.Event()
     previous = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         running = launch(host, port, outputs, mode)
-        print(f"RLHF Playground is ready at {running.url} (runs go to {Path(outputs)}; Ctrl+C ends the page, "
-              "not a training run)", flush=True)  # fmt: skip
+        print(running.greeting, flush=True)
         running.standby.prepare()
         try:
             while not stop.wait(1):  # a signal that another thread received does not wake the main thread
@@ -86,20 +92,26 @@ def launch(
     host: str = LOCAL_HOST,
     port: int = 7860,
     outputs: Path = Path("outputs"),
-    mode: str = "local",
+    mode: str | None = None,
     recorded: Path = RECORDED,
 ) -> Running:
     """Start serving in background threads and return.
 
     Raises:
-        InvalidConfig (mode, port), OutputsNotWritable, AddressUnusable: before anything has started.
+        InvalidConfig (mode, port, token), OutputsNotWritable, AddressUnusable: before anything has started.
     """
+    mode = mode_of(mode)
     _check(port, mode)
+    os.environ[limits.MODE_VARIABLE] = mode  # for workers and the model service
+    token = identity.token_for(mode)
     outputs = make_outputs(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
     hub, service, standby = Hub(outputs, recorded), ModelService(), StandbyWorker()
-    demo = page.build(outputs, mode, service, standby)
+    proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
+    access = Access(mode, outputs, token, proxied)
+    demo = page.build(outputs, access, service, standby)
+    doorkeeper = Middleware(gate.Gate, access=access, listening=address, names=gate.more_names(os.environ))
     loops: list[asyncio.AbstractEventLoop] = []
 
     @contextlib.asynccontextmanager
@@ -117,16 +129,20 @@ def launch(
         footer_links=[],
         show_error=False,
         enable_monitoring=False,
-        max_file_size=uploads.MAX_UPLOAD_BYTES,
+        max_file_size=access.limits.upload_bytes,
         state_session_capacity=500,
         allowed_paths=[],
         theme=theme.theme(),
         head=page.head(),
-        app_kwargs={"routes": routes.routes(hub), "lifespan": lifespan, "openapi_url": None},
-    )
+        app_kwargs={
+            "routes": routes.routes(hub, access), "middleware": [doorkeeper], "lifespan": lifespan, "openapi_url": None,
+        },
+    )  # fmt: skip
+    access.share = sharing.addresses(address, port, mode)
+    greeting = sharing.greeting(url, access.share, mode, token, outputs)
     watch = Watch(outputs, spawn=standby.worker_for)  # adopts what lives, ends what died, starts what waits
     watch.start()
-    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch)
+    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, greeting)
 
 
 def listening_address(host: str, mode: str) -> str:
@@ -142,10 +158,15 @@ def listening_address(host: str, mode: str) -> str:
     return "0.0.0.0" if mode != "local" or os.environ.get("SPACE_ID") else LOCAL_HOST
 
 
+def mode_of(mode: str | None) -> str:
+    """The mode that was asked for; without one, what the place says: public on Spaces, else one's own."""
+    return mode or ("space" if os.environ.get("SPACE_ID") else "local")
+
+
 def _check(port: int, mode: str) -> None:
     problems = []
-    if mode not in MODES:
-        problems.append(Problem("mode", f"must be one of {', '.join(MODES)} (got {mode!r})."))
+    if mode not in limits.MODES:
+        problems.append(Problem("mode", f"must be one of {', '.join(limits.MODES)} (got {mode!r})."))
     if not 1 <= port <= 65535:
         problems.append(Problem("port", f"must be between 1 and 65535 (got {port})."))
     if problems:

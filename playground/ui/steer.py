@@ -1,4 +1,5 @@
-"""What the page may ask of a living run: stop, pause, resume, one step, new values for live settings.
+"""What the page may ask of a run: stop, pause, resume, one step, new values for live settings, to be ended by force, to
+be taken up again after it has ended.
 
 Each function is called by static/run_view.js through Gradio's server functions, with one argument that anybody could
 have made up: run ids go through `history.find_run`, values through the configuration's own checks. Answers are one
@@ -7,25 +8,31 @@ sentence, empty when all is well. The requests themselves are files (`runs.contr
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from playground.errors import InvalidConfig, PlaygroundError
-from playground.runs import control, history
+from playground.runs import control, history, launcher, processes
 from playground.runs.control import Edit
-from playground.ui import form
+from playground.runs.directory import RunDirectory
+from playground.runs.requests import Request
+from playground.ui import form, quota
+from playground.ui.access import Access, Action, Caller
 
 COMMANDS = {"pause": control.request_pause, "resume": control.request_resume, "step": control.request_step}
+FORCE_GRACE_SECONDS = 1.0  # somebody who says "now" has waited already
 MAX_TEXT = 60  # of a value that is not a number, when it is told back
 
 
-def functions(outputs: Path) -> list[Callable[[Any], dict[str, Any]]]:
-    """The server functions of the run view for one outputs folder."""
+def functions(outputs: Path, spawn: launcher.Spawn | None = None) -> list[Callable[[Any], Any]]:
+    """The server functions of the run view for one outputs folder. `spawn` makes the worker of a resumed run."""
+    ending: dict[str, asyncio.Task[dict[str, Any]]] = {}
 
     def stop_run(run_id: Any) -> dict[str, Any]:
-        """Ask a run to stop."""
-        return _answer(lambda: history.find_run(outputs, str(run_id)).request_stop())
+        """Ask a run to stop; one that waits in the queue is taken out of it."""
+        return _answer(lambda: launcher.stop(history.find_run(outputs, str(run_id))))
 
     def steer_run(asked: Any) -> dict[str, Any]:
         """Pause, resume or step a run: {run, command}."""
@@ -55,7 +62,63 @@ def functions(outputs: Path) -> list[Callable[[Any], dict[str, Any]]]:
             return {"error": str(error), "problems": [], "edits": {}}
         return {"error": "", "problems": problems, "edits": dict(taken)}
 
-    return [stop_run, steer_run, change_settings]
+    async def end_run(run_id: Any) -> dict[str, Any]:
+        """End the processes of a run that does not stop by itself; answers {error, sentence} when they are gone."""
+        try:
+            run = await asyncio.to_thread(history.find_run, outputs, str(run_id))
+        except PlaygroundError as error:
+            return {"error": str(error), "sentence": ""}
+        task = ending.get(run.id)
+        if task is None:  # who asks again waits for the same end
+            task = ending[run.id] = asyncio.create_task(asyncio.to_thread(_ended, run))
+            task.add_done_callback(lambda _: ending.pop(run.id, None))
+        return await asyncio.shield(task)
+
+    return [stop_run, steer_run, change_settings, end_run, resumer(outputs, spawn)]
+
+
+def guarded_functions(outputs: Path, access: Access, spawn: launcher.Spawn | None = None) -> list[Callable[..., Any]]:
+    """The functions above for who may steer, and for who may take up a run again: that takes a place like a start."""
+
+    def resume_run(run_id: Any, caller: Caller) -> dict[str, Any]:
+        """As `resumer`'s, within what one visitor may have at a time."""
+        try:
+            with quota.admitted(Request(), access, caller, outputs, resumed=str(run_id)):
+                return resumer(outputs, spawn)(run_id)
+        except PlaygroundError as error:
+            return {"error": str(error)}
+
+    steering = [function for function in functions(outputs, spawn) if function.__name__ != "resume_run"]
+    return [*access.guard_all(Action.STEER, steering), *access.guard_all(Action.RESUME, [resume_run])]
+
+
+def resumer(outputs: Path, spawn: launcher.Spawn | None = None) -> Callable[[Any], dict[str, Any]]:
+    """The server function that takes up an ended run, for the pages that offer it."""
+
+    def resume_run(run_id: Any) -> dict[str, Any]:
+        """Let an ended run go on from its last checkpoint. A run that is going already is no error: a double click."""
+        try:
+            run = history.find_run(outputs, str(run_id))
+            try:
+                launcher.resume(run, spawn=spawn)
+            except PlaygroundError:
+                if run.status().ended:
+                    raise
+        except (PlaygroundError, OSError) as error:
+            return {"error": str(error)}
+        return {"error": "", "attempt": run.status().attempt}
+
+    return resume_run
+
+
+def _ended(run: RunDirectory) -> dict[str, Any]:
+    try:
+        ended = processes.end(run, grace_seconds=FORCE_GRACE_SECONDS)
+    except (PlaygroundError, OSError) as error:
+        return {"error": str(error), "sentence": ""}
+    if ended.alive or ended.survivors:
+        return {"error": ended.sentence, "sentence": ""}
+    return {"error": "", "sentence": ended.sentence}
 
 
 def knobs() -> list[dict[str, Any]]:

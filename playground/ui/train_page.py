@@ -15,17 +15,27 @@ from typing import Any, NamedTuple
 import gradio as gr
 from pydantic import ValidationError
 
-from playground import catalog, checks, config_io, engines
+from playground import catalog, checks, config_io, engines, limits
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.limits import LIMITS, Limits
 from playground.runs import history, launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, form, needs_part, prompts_part, reward_picker, steer, taking_out
+from playground.ui import (
+    components,
+    form,
+    needs_part,
+    prompts_part,
+    quota,
+    reward_picker,
+    starting,
+    steer,
+    taking_out,
+)  # fmt: skip
+from playground.ui.access import Access, Action, Caller
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
-DOUBLE_CLICK_SECONDS = 10.0
-START = "Start training"
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
 PLACED = ("model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
 GROUP_PREFIXES = {
@@ -76,20 +86,23 @@ class Filled(NamedTuple):
         return [self.preset, self.story, *self.values, self.notes, self.start, self.text]
 
 
-def build(
-    demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, keeps_files: bool = True
-) -> Train:
+def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> Train:
     """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
+    capped = access.limits
     first = catalog.preset(catalog.DEFAULT_PRESET)
     first_values = form.values_of(first)
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=320):
-            preset, story, fields, prompts, text, use_text = _controls(first, first_values, outputs)
+            preset, story, fields, prompts, text, use_text = _controls(first, first_values, outputs, access)
             with gr.Column(elem_id="start-bar"):
                 needs = needs_part.panel()
                 notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
-                start = gr.Button(START, variant="primary", elem_id="start")
-        saver = service if keeps_files else None
+                start = gr.Button(starting.START, variant="primary", elem_id="start")
+        saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
+        asking = [
+            *steer.guarded_functions(outputs, access, standby.worker_for),
+            *access.guard_all(Action.SAVE, taking_out.functions(outputs, saver)),
+        ]
         with gr.Column(elem_id="view", min_width=320):
             preview = prompts_part.panel()
             view = components.widget(
@@ -97,7 +110,7 @@ def build(
                 {"run": None},
                 elem_id="run-view",
                 knobs=steer.knobs(),
-                server_functions=[*steer.functions(outputs), *taking_out.functions(outputs, saver)],
+                server_functions=asking,
                 can_save=saver is not None,
             )
 
@@ -111,66 +124,86 @@ def build(
 
     def check(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
         get_ready()
-        new_notes, label, yaml_text = checked(chosen, old_notes, values, outputs)
+        new_notes, label, yaml_text = checked(chosen, old_notes, values, outputs, capped)
         return [new_notes, label, yaml_text]
 
     def read(chosen: Any, old_notes: Any, *values: Any) -> RunConfig:
-        return _read(chosen, old_notes, values, outputs)[1]
+        return _read(chosen, old_notes, values, outputs, capped)[1]
 
     def estimate(chosen: Any, old_notes: Any, *values: Any) -> Any:
-        return needs_part.needs(lambda: _read_without_disk(chosen, values, outputs), outputs)
+        return needs_part.needs(lambda: _read_without_disk(chosen, values, outputs), outputs, capped)
 
-    def start_run(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
-        return list(started(chosen, old_notes, values, outputs, standby))
+    def start_run(viewed: Any, chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
+        asked = _as_dict(viewed).get("request")
+        return list(started(asked, chosen, old_notes, values, outputs, standby, access, caller))
 
     def choose(chosen: Any) -> list[Any]:
-        return filled_from(chosen, outputs).flat()
+        return filled_from(chosen, outputs, capped).flat()
 
-    def choose_at_load(request: gr.Request) -> list[Any]:
-        get_ready()
-        found = filled_from(request.query_params.get("preset") or catalog.DEFAULT_PRESET, outputs).flat()
+    def choose_at_load(caller: Caller) -> list[Any]:
+        if caller.may(Action.START):
+            get_ready()
+        found = filled_from(caller.query.get("preset") or catalog.DEFAULT_PRESET, outputs, capped).flat()
         place = filled.index(fields["model.source"])
-        found[place] = needs_part.model_update(found[place], outputs)  # a run since may have used another model
+        found[place] = needs_part.model_update(found[place], outputs, capped)  # a run may have used another model
+        if not caller.may(Action.START):
+            found[filled.index(start)] = gr.Button("The host starts runs", interactive=False)
         return found
 
     def use(yaml_text: str, chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
-        return from_text(yaml_text, chosen, old_notes, values, outputs)
+        return from_text(yaml_text, chosen, old_notes, values, outputs, capped)
+
+    def not_started(sentence: str) -> list[Any]:
+        return [gr.skip(), {"problems": _problems([Problem("", sentence)]), "show": time.time()}, gr.skip()]
+
+    checking = access.guard(Action.FORM, check, lambda _: [gr.skip()] * 3)  # a page that only watches asks, and in vain
+    estimating = access.guard(Action.FORM, estimate, lambda _: gr.skip())
+    opening = access.guard(Action.WATCH, choose_at_load)
 
     edits = [component.input for component in fields.values()]
     # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
     edits += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
-    gr.on([*edits, view.input], check, form_inputs, [notes, start, text], trigger_mode="always_last", **quiet)
-    gr.on([*edits, text.change], estimate, form_inputs, needs, trigger_mode="always_last", **quiet)
-    uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service)
-    uploaded.then(check, form_inputs, [notes, start, text], **quiet)
-    preset.input(choose, preset, filled, **quiet)
-    start.click(start_run, form_inputs, [view, notes, start], trigger_mode="once", **quiet)
-    use_text.click(use, [text, *form_inputs], filled, **quiet)
-    demo.load(choose_at_load, None, filled, **quiet).then(estimate, form_inputs, needs, **quiet)
+    gr.on([*edits, view.input], checking, form_inputs, [notes, start, text], trigger_mode="always_last", **quiet)
+    gr.on([*edits, text.change], estimating, form_inputs, needs, trigger_mode="always_last", **quiet)
+    uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service, access)
+    uploaded.then(checking, form_inputs, [notes, start, text], **quiet)
+    preset.input(access.guard(Action.FORM, choose), preset, filled, **quiet)
+    pressed = access.guard(Action.START, start_run, not_started)
+    start.click(pressed, [view, *form_inputs], [view, notes, start], trigger_mode="once", **quiet)
+    use_text.click(access.guard(Action.FORM, use), [text, *form_inputs], filled, **quiet)
+    demo.load(opening, None, filled, **quiet).then(estimating, form_inputs, needs, **quiet)
 
     def recheck(event: Any) -> None:
-        event.then(check, form_inputs, [notes, start, text], **quiet)
+        event.then(checking, form_inputs, [notes, start, text], **quiet)
 
     return Train(filled, outputs, fields, recheck)
 
 
 def _controls(
-    first: RunConfig, values: dict[str, Any], outputs: Path
+    first: RunConfig, values: dict[str, Any], outputs: Path, access: Access
 ) -> tuple[gr.Dropdown, gr.HTML, dict[str, Any], prompts_part.Part, gr.Textbox, gr.Button]:
     """The form. Returns preset picker, story, the fields in the order of form.FIELDS, what is around the prompts, the
     YAML text and its button."""
     made: dict[str, Any] = {}
     preset = gr.Dropdown(
-        _preset_choices(), value=catalog.DEFAULT_PRESET, label="Experiment", elem_id="preset", allow_custom_value=True
+        _preset_choices(access.limits),
+        value=catalog.DEFAULT_PRESET,
+        label="Experiment",
+        elem_id="preset",
+        allow_custom_value=True,
     )
     story = components.widget("story", _story(first), elem_id="story")
     gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
-    made["model.source"] = needs_part.model_picker(values["model.source"], outputs, dom_id("model.source"))
-    prompts = prompts_part.controls(values, outputs, dom_id)
+    made["model.source"] = needs_part.model_picker(
+        values["model.source"], outputs, dom_id("model.source"), access.limits
+    )
+    prompts = prompts_part.controls(values, outputs, dom_id, access.limits)
     made |= prompts.fields
-    made["rewards"] = reward_picker.picker(values["rewards"], outputs, place="train", elem_id=dom_id("rewards"))
+    made["rewards"] = reward_picker.picker(values["rewards"], outputs, access, place="train", elem_id=dom_id("rewards"))
     with gr.Accordion(form.LABELS["judges"], open=False, elem_classes=["group"]):
-        made["judges"] = reward_picker.picker(values["judges"], outputs, place="judges", elem_id=dom_id("judges"))
+        made["judges"] = reward_picker.picker(
+            values["judges"], outputs, access, place="judges", elem_id=dom_id("judges")
+        )
     for field in BASIC_NUMBERS:
         made[field] = _control(field, values)
     gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
@@ -233,7 +266,7 @@ def dom_id(field: str) -> str:
     return "field-" + field.replace(".", "-")
 
 
-def filled_from(chosen: Any, outputs: Path) -> Filled:
+def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
     """The form filled from a preset (or from a run, as "run:<id>"); what is unknown is said and changes nothing."""
     try:
         base = base_of(chosen, outputs)
@@ -241,11 +274,11 @@ def filled_from(chosen: Any, outputs: Path) -> Filled:
         skip = [gr.skip() for _ in form.FIELDS]
         notes = {"problems": [{"field": "preset", "label": "Experiment", "message": _only_messages(error)}],
                  "differences": [], "marks": {}, "about": {}}  # fmt: skip
-        return Filled(gr.skip(), gr.skip(), skip, notes, _start_button(1, None), gr.skip())
+        return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(1), gr.skip())
     values = form.values_of(base)
-    label = _start_button(0, launcher.living_run(outputs))
+    label = starting.button(base, outputs)
     return Filled(
-        gr.Dropdown(choices=_preset_choices(chosen), value=chosen),
+        gr.Dropdown(choices=_preset_choices(capped, chosen), value=chosen),
         _story(base),
         [values[field] for field in form.FIELDS],
         _notes(base, base, []),
@@ -254,62 +287,79 @@ def filled_from(chosen: Any, outputs: Path) -> Filled:
     )
 
 
-def from_text(yaml_text: str, chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path) -> list[Any]:
+def from_text(
+    yaml_text: str,
+    chosen: Any,
+    old_notes: Any,
+    values: tuple[Any, ...],
+    outputs: Path,
+    capped: Limits = LIMITS["local"],
+) -> list[Any]:
     """The form filled from YAML; with problems the form stays as it is and they are listed."""
     try:
         config = config_io.from_dict(config_io.parse_yaml(yaml_text))
+        limits.require(config, capped, outputs)
         checks.check(config, outputs)
         base = base_of(chosen, outputs)
     except PlaygroundError as error:
         problems = error.problems if isinstance(error, InvalidConfig) else [Problem("", str(error))]
         notes = {**_as_dict(old_notes), "problems": _problems(problems)}
         skip = [gr.skip() for _ in form.FIELDS]
-        return Filled(gr.skip(), gr.skip(), skip, notes, _start_button(len(problems), None), gr.skip()).flat()
+        return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(len(problems)), gr.skip()).flat()
     new_values = form.values_of(config)
     return Filled(
         gr.skip(),
         _story(config),
         [new_values[field] for field in form.FIELDS],
         _notes(config, base, []),
-        _start_button(0, launcher.living_run(outputs)),
+        starting.button(config, outputs),
         config.to_yaml(),
     ).flat()
 
 
-def checked(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path) -> tuple[dict[str, Any], Any, Any]:
+def checked(
+    chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path, capped: Limits = LIMITS["local"]
+) -> tuple[dict[str, Any], Any, Any]:
     """Notes, start button and YAML for the form as it is now."""
     try:
-        base, config = _read(chosen, old_notes, values, outputs)
+        base, config = _read(chosen, old_notes, values, outputs, capped)
     except InvalidConfig as error:
         notes = {**_as_dict(old_notes), "problems": _problems(error.problems)}
-        return notes, _start_button(len(error.problems), None), gr.skip()
+        return notes, starting.button_with_problems(len(error.problems)), gr.skip()
     except PlaygroundError as error:
         notes = {**_as_dict(old_notes), "problems": _problems([Problem("preset", str(error))])}
-        return notes, _start_button(1, None), gr.skip()
-    return _notes(config, base, []), _start_button(0, launcher.living_run(outputs)), config.to_yaml()
+        return notes, starting.button_with_problems(1), gr.skip()
+    return _notes(config, base, []), starting.button(config, outputs), config.to_yaml()
 
 
 def started(
-    chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path, standby: StandbyWorker
+    asked: Any,
+    chosen: Any,
+    old_notes: Any,
+    values: tuple[Any, ...],
+    outputs: Path,
+    standby: StandbyWorker,
+    access: Access | None = None,
+    caller: Caller | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Start a run if the form allows it: what to view, notes, start button."""
+    """Start a run, or put it into the queue, if form and limits allow it: what to view, notes, start button.
+
+    `asked` is the page's name for this one intended start, see `starting.request`.
+    """
+    access, caller = access or Access(), caller or Caller()
     try:
-        base, config = _read(chosen, old_notes, values, outputs)
+        base, config = _read(chosen, old_notes, values, outputs, access.limits)
+        config = limits.capped(config, access.limits)
     except PlaygroundError:
-        notes, button, _ = checked(chosen, old_notes, values, outputs)
+        notes, button, _ = checked(chosen, old_notes, values, outputs, access.limits)
         return gr.skip(), {**notes, "show": time.time()}, button
-    living = launcher.living_run(outputs)
-    if living is not None:
-        error = f"The run `{living.id}` is still training. Stop it or wait for it, then start again."
-        just_now = time.time() - living.status().started_at < DOUBLE_CLICK_SECONDS
-        same = just_now and living.config() == checks.located(config, outputs)
-        problems = [] if same else [Problem("", error)]  # a double click gets the run it has just started
-        return _view(living.id), _notes(config, base, problems), _start_button(0, living)
+    request = starting.request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
     try:
-        run, _ = launcher.start(config, outputs, spawn=standby.worker_for)
+        with quota.admitted(request, access, caller, outputs):
+            run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
     except PlaygroundError as error:
-        return gr.skip(), _notes(config, base, [Problem("", str(error))]), _start_button(1, None)
-    return _view(run.id), _notes(config, base, []), _start_button(0, run)
+        return _view(None), _notes(config, base, [Problem("", str(error))]), starting.button_with_problems(1)
+    return _view(run.id), _notes(config, base, []), starting.button(config, outputs)
 
 
 def base_of(chosen: Any, outputs: Path) -> RunConfig:
@@ -327,13 +377,15 @@ def base_of(chosen: Any, outputs: Path) -> RunConfig:
     return catalog.preset(name)
 
 
-def _read(chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path) -> tuple[RunConfig, RunConfig]:
+def _read(
+    chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path, capped: Limits = LIMITS["local"]
+) -> tuple[RunConfig, RunConfig]:
     base = base_of(chosen, outputs)
     about = _as_dict(old_notes).get("about")
     told = base
     with contextlib.suppress(ValidationError):  # it comes back from a browser, so it may be anything
         told = base.model_copy(update={"about": type(base.about).model_validate(about)})
-    return base, form.config_of(dict(zip(form.FIELDS, values, strict=True)), told, outputs)
+    return base, form.config_of(dict(zip(form.FIELDS, values, strict=True)), told, outputs, capped)
 
 
 def _read_without_disk(chosen: Any, values: tuple[Any, ...], outputs: Path) -> RunConfig:
@@ -356,25 +408,19 @@ def _problems(problems: list[Problem]) -> list[dict[str, str]]:
     ]
 
 
-def _start_button(num_problems: int, living: Any) -> Any:
-    if num_problems:
-        noun = "setting" if num_problems == 1 else "settings"
-        return gr.Button(f"Fix {num_problems} {noun} to start", interactive=True)
-    if living is not None:
-        return gr.Button("A run is training: stop it first", interactive=False)
-    return gr.Button(START, interactive=True)
-
-
 def _story(config: RunConfig) -> dict[str, str]:
     return {"story": config.about.story, "expect": config.about.expect}
 
 
-def _view(run_id: str) -> dict[str, Any]:
+def _view(run_id: str | None) -> dict[str, Any]:
+    """What the run view shows next, or that this start has been answered: static/run_view.js names the next one."""
     return {"run": run_id, "at": time.time()}
 
 
-def _preset_choices(chosen: Any = None) -> list[tuple[str, str]]:
+def _preset_choices(capped: Limits, chosen: Any = None) -> list[tuple[str, str]]:
     names = [*catalog.preset_names(), *catalog.model_preset_names()]
+    if capped.pocket_only:
+        names = [name for name in names if not limits.check(catalog.preset(name), capped)]
     choices = [(catalog.preset(name).about.title or name, name) for name in names]
     if isinstance(chosen, str) and chosen.startswith(RUN_PREFIX):
         choices.append((f"Settings of {chosen.removeprefix(RUN_PREFIX)}", chosen))

@@ -6,6 +6,7 @@ Knows the records, the configuration and `insight`; nothing of files, HTTP or gr
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,8 +17,8 @@ import numpy as np
 from playground import engines
 from playground.config import RunConfig
 from playground.insight import before_after
-from playground.runs import control
-from playground.runs.records import Evaluation, Event, Sample, Status, UpdateMetrics
+from playground.runs import control, ends
+from playground.runs.records import RESUMED, Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.ui import form, reward_form, wire_rewards
 from playground.ui.figures import mean, rounded
 
@@ -33,6 +34,24 @@ MAX_OVERLAY_POINTS = 600
 MAX_OVERLAY_RUNS = 4
 MAX_LIVE_PROMPTS = 64
 MAX_PAIRS = 1000
+FIELD = re.compile(r"\b[a-z_]+\.[a-z_]+\b|\bmax_minutes\b")
+
+
+class Standing(NamedTuple):
+    """`before`: runs that must end before a waiting one starts. `silent`: seconds since the worker last gave a sign,
+    where that is too long. `stopping`: seconds since somebody asked it to stop."""
+
+    before: int | None = None
+    silent: float | None = None
+    stopping: float | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Changes when the page has something new to show; seconds it counts by itself."""
+        return self.before, self.silent is not None, self.stopping is not None
+
+
+NOTHING_SPECIAL = Standing()
 
 
 def encode(data: Any) -> bytes:
@@ -82,27 +101,50 @@ def event_data(event: Event) -> dict[str, Any] | None:
     shown = {"kind": event.kind, "update": event.update, "message": event.message}
     if event.kind == control.EDIT:
         return {**shown, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
+    if event.kind == RESUMED:
+        from_where = f"Resumed from update {event.update}" if event.update else "Started again from the beginning"
+        return {**shown, "attempt": event.attempt, "message": f"{from_where} (attempt {event.attempt})."}
     if event.kind == "state":
         return {**shown, "kind": "paused", "message": "Paused"} if event.data.get("state") == "paused" else None
     return shown
 
 
 def status_data(
-    status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "", waited: float = 0.0
+    status: Status,
+    metrics: Mapping[str, Sequence[Any]],
+    outcome: str = "",
+    waited: float = 0.0,
+    standing: Standing = NOTHING_SPECIAL,
 ) -> dict[str, Any]:
-    """Where the run is. `elapsed` and `left` are seconds; the browser counts on from there by itself.
+    """Where the run is. `elapsed`, `left`, `silent` and `stopping` are seconds; the browser counts on by itself.
 
     Args:
         waited: seconds between the first and the newest update in which the run was paused.
+        standing: what its folder and the queue say beyond the status.
     """
     end = status.updated_at if status.ended else max(time.time(), status.updated_at)
     return {
-        **status.model_dump(include={"state", "phase", "reason", "message", "update", "num_updates"}),
+        **status.model_dump(include={"state", "phase", "reason", "message", "update", "num_updates", "attempt"}),
+        **standing._asdict(),
         "ended": status.ended,
+        "end": ending(status),
         "elapsed": round(max(0.0, end - status.started_at), 1) if status.started_at else 0.0,
         "left": seconds_left(metrics, status.num_updates, waited) if status.state == "running" else None,
         "outcome": outcome,
     }
+
+
+def ending(status: Status) -> dict[str, str] | None:
+    """How a run ended, from the one table: title and remedy."""
+    if not status.ended:
+        return None
+    end = ends.end_of("" if status.state == "finished" else status.reason or status.state)
+    return {"title": end.title, "remedy": FIELD.sub(lambda found: _called(found[0]), end.remedy)}
+
+
+def _called(field: str) -> str:
+    """What the form calls a setting; a name that it does not know stays."""
+    return f"\u201c{form.LABELS[field]}\u201d" if field in form.LABELS else field
 
 
 def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int, waited: float = 0.0) -> float | None:

@@ -13,12 +13,14 @@ from typing import Any
 
 import gradio as gr
 
-from playground import config_io
+from playground import config_io, limits
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.limits import LIMITS, Limits
 from playground.rewards.trying import MAX_CHARACTERS, SAMPLES, TIMEOUT_SECONDS, going_on, question, reference_of
 from playground.runs.model_service import ModelService
 from playground.ui import components, form, reward_form, reward_picker, train_page
+from playground.ui.access import Access, Action
 
 SIDES = ("A", "B")
 FORM_GROUPS = (
@@ -39,7 +41,7 @@ FIRST_PROMPT = "Review of the film: The plot was"
 FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wonderful wonderful wonderful.")
 
 
-def build(outputs: Path, service: ModelService, train: train_page.Train) -> None:
+def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
     """Lay out the workbench and connect its handlers."""
     with gr.Column(elem_id="bench-controls", elem_classes=["panel"], scale=0, min_width=336):
         gr.HTML(
@@ -47,7 +49,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
             elem_classes=["panel-title"],
             apply_default_css=False,
         )
-        rewards = reward_picker.picker(FIRST_REWARDS, outputs, place="workbench", elem_id="bench-rewards")
+        rewards = reward_picker.picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
             use = gr.Button("Use these rewards in the form", size="sm", elem_id="bench-use")
@@ -65,11 +67,18 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
 
     def answer(chosen: Any, asked: str, first: str, second: str, *values: Any) -> Iterator[dict[str, Any]]:
-        yield from scored(service, outputs, chosen, asked, (first, second), dict(zip(wanted, values, strict=True)))
+        form_values = dict(zip(wanted, values, strict=True))
+        yield from scored(service, outputs, chosen, asked, (first, second), form_values, access.limits)
+
+    def to_bench(value: Any) -> list[Any]:
+        return [value, "These are the rewards of the form now. Press Score."]
+
+    def to_form(value: Any) -> list[Any]:
+        return [value, "The form on the Train page has these rewards now."]
 
     quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     score.click(
-        answer,
+        access.guard(Action.TRY_REWARDS, answer, lambda sentence: {"state": "error", "problems": [sentence]}),
         [rewards, prompt, *texts, *(train.fields[field] for field in wanted)],
         result,
         show_progress="hidden",
@@ -77,10 +86,8 @@ def build(outputs: Path, service: ModelService, train: train_page.Train) -> None
         concurrency_limit=2,
         api_visibility="private",
     )
-    take.click(lambda value: [value, "These are the rewards of the form now. Press Score."], train.fields["rewards"],
-               [rewards, told], **quiet)  # fmt: skip
-    used = use.click(lambda value: [value, "The form on the Train page has these rewards now."], rewards,
-                     [train.fields["rewards"], told], **quiet)  # fmt: skip
+    take.click(access.guard(Action.FORM, to_bench), train.fields["rewards"], [rewards, told], **quiet)
+    used = use.click(access.guard(Action.FORM, to_form), rewards, [train.fields["rewards"], told], **quiet)
     train.recheck(used)
 
 
@@ -97,6 +104,7 @@ def scored(
     prompt: str,
     texts: tuple[str, ...],
     values: Mapping[str, Any],
+    capped: Limits = LIMITS["local"],
 ) -> Iterator[dict[str, Any]]:
     """What the widget shows, again and again: states `asking` (with progress), then `done` or `error`.
 
@@ -106,7 +114,8 @@ def scored(
     """
     try:
         config = config_of(rewards, values)
-        asked = _asked(prompt, texts)
+        limits.require(config, capped, outputs)
+        asked = _asked(prompt, texts, capped)
     except InvalidConfig as error:
         yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
         return
@@ -141,7 +150,7 @@ def config_of(rewards: Any, values: Mapping[str, Any]) -> RunConfig:
     return config_io.from_dict({**form.nested(values), "rewards": reward_form.reward_data(rewards)})
 
 
-def _asked(prompt: str, texts: tuple[str, ...]) -> dict[str, str]:
+def _asked(prompt: str, texts: tuple[str, ...], capped: Limits) -> dict[str, str]:
     """Side -> text, for those that are not empty.
 
     Raises:
@@ -149,10 +158,11 @@ def _asked(prompt: str, texts: tuple[str, ...]) -> dict[str, str]:
     """
     found = {side: text for side, text in zip(SIDES, texts, strict=True) if str(text or "").strip()}
     named = {"Prompt": prompt or "", **{f"Text {side}": text for side, text in found.items()}}
+    most = min(MAX_CHARACTERS, capped.prompt_characters or MAX_CHARACTERS)
     long = [
-        Problem(name, f"has {len(text):,} characters; at most {MAX_CHARACTERS:,} can be scored.")
+        Problem(name, f"has {len(text):,} characters; at most {most:,} can be scored.")
         for name, text in named.items()
-        if len(text) > MAX_CHARACTERS
+        if len(text) > most
     ]
     if long:
         raise InvalidConfig(long)

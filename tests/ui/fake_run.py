@@ -7,6 +7,8 @@ Used as a function (`write_run`, a finished run at once) and as a program in pla
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import math
 import os
 import random
@@ -19,9 +21,10 @@ from playground.config import RunConfig
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
 from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
-from playground.runs import launcher
+from playground.runs import checkpoints, launcher, vitals
 from playground.runs.directory import RunDirectory
-from playground.runs.records import Sample, UpdateMetrics
+from playground.runs.identity import boot_id
+from playground.runs.records import RESUMED, Sample, State, Status, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
 
@@ -107,32 +110,35 @@ def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
     )  # fmt: skip
 
 
-def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.0, start_at: float | None = None,
-         fail_at: int | None = None) -> None:  # fmt: skip
-    """The whole life of a run, or until somebody stops it. Without waiting, times are made up from `start_at`."""
+def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.0, first: int = 1,
+         fail_at: int | None = None, deaf: bool = False) -> None:  # fmt: skip
+    """The life of a run from its update `first` on, or until somebody stops it, which a deaf one does not hear. Without
+    waiting, times are made up."""
     began, updates = time.monotonic(), config.ppo.num_updates
 
     def wait(seconds: float) -> None:
         if seconds_per_update:
             time.sleep(seconds)
+            beat(writer)
 
     def stop_if_asked() -> None:
-        if writer.run.stop_requested:
+        if writer.run.stop_requested and not deaf:
             raise InterruptedError
 
     writer.set_status(state="running", phase="loading the model")
     wait(min(1.0, seconds_per_update))
     writer.event("score_scale", "Score scale measured on the untrained model: mean -0.50, sd 1.90.", mean=-0.5, sd=1.9)
-    writer.set_status(phase="answering the fixed prompts")
-    writer.samples(samples_of(config, 0))
+    if first == 1:
+        writer.set_status(phase="answering the fixed prompts")
+        writer.samples(samples_of(config, 0))
     current = [config]
     steering = Steering(writer, config, lambda changed, _: current.__setitem__(0, changed), stop_if_asked)
-    for update in range(1, updates + 1):
+    for update in range(first, updates + 1):
         try:
             stop_if_asked()
             steering.before_update()
         except InterruptedError:
-            writer.finish("stopped", "asked", "Stopped when asked to; what was learned so far is saved.")
+            writer.finish("stopped", "stopped", f"Stopped after update {update - 1}.")
             return
         config = current[0]
         if fail_at == update:
@@ -142,14 +148,37 @@ def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.
         writer.set_status(phase="writing and learning", update=update - 1)
         wait(seconds_per_update)
         seconds = time.monotonic() - began if seconds_per_update else 2.0 + 1.2 * update
-        writer.metrics(metrics(update, config, seconds))
+        writer.metrics(metrics(update, config, seconds).model_copy(update={"attempt": writer.status.attempt}))
         writer.set_status(update=update)
         if update % config.evaluation.every == 0 or update == updates:
             writer.set_status(phase="answering the fixed prompts")
-            writer.samples(samples_of(config, update))
+            writer.samples([item.model_copy(update={"attempt": writer.status.attempt})
+                            for item in samples_of(config, update)])  # fmt: skip
         if config.checkpoint.every and update % config.checkpoint.every == 0:
+            write_checkpoint(writer.run, update)
             writer.event("checkpoint", f"Saved the policy after update {update}.")
-    writer.finish("finished", "done", "")
+    writer.finish("finished")
+
+
+def beat(writer: RunWriter) -> None:
+    """A sign of life, as the worker's watch writes it."""
+    status = writer.status
+    found = vitals.Vitals(boot_id=boot_id(), pid=status.pid, attempt=status.attempt, beat=vitals.now(), patient=False)
+    vitals.write(writer.run, found)
+
+
+def write_checkpoint(run: RunDirectory, update: int) -> Path:
+    """A checkpoint that counts as intact, with a few bytes for weights."""
+    folder = run.checkpoints_path / checkpoints.name_of(update)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"model.safetensors": b"weights", checkpoints.OPTIMIZER: b"moments",
+             checkpoints.TRAINER: json.dumps({"update": update}).encode()}  # fmt: skip
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    facts = {name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+             for name, content in files.items()}  # fmt: skip
+    (folder / checkpoints.MANIFEST).write_text(json.dumps({"format": 1, "files": facts}), encoding="utf-8")
+    return folder
 
 
 def write_run(outputs: Path, run_id: str, config: RunConfig | None = None, *, fail_at: int | None = None,
@@ -162,21 +191,40 @@ def write_run(outputs: Path, run_id: str, config: RunConfig | None = None, *, fa
     play(writer, config, fail_at=fail_at)
     took = 2.0 + 1.2 * config.ppo.num_updates
     now = time.time() - age_seconds
-    text = writer.status.model_copy(update={"started_at": now - took, "updated_at": now}).model_dump_json()
-    run.status_path.write_text(text, encoding="utf-8")
+    write_status(run, writer.status.model_copy(update={"started_at": now - took, "updated_at": now}))
     return run
 
 
+def write_ended(outputs: Path, run_id: str, reason: str, state: State = "failed", *, at: int = 12, message: str = "",
+                config: RunConfig | None = None) -> RunDirectory:  # fmt: skip
+    """A run on disk that ended after update `at` for a reason."""
+    run = write_run(outputs, run_id, config, fail_at=at + 1)
+    write_status(run, run.status().model_copy(update={"state": state, "reason": reason, "message": message}))
+    return run
+
+
+def write_status(run: RunDirectory, status: Status) -> None:
+    """Replace its status."""
+    run.status_path.write_text(status.model_dump_json(), encoding="utf-8")
+
+
 def main() -> None:
-    """In place of the worker."""
+    """In place of the worker. A run whose name says `deaf` does not hear that it is to stop."""
     parser = argparse.ArgumentParser()
     parser.add_argument("run_dir", type=Path)
     run = RunDirectory.open(parser.parse_args().run_dir)
     lock = launcher.adopt_lock()
     config = run.config()
     fail_at = int(os.environ[FAIL_VARIABLE]) if os.environ.get(FAIL_VARIABLE) else None
-    writer = RunWriter(run, config.ppo.num_updates)
-    play(writer, config, seconds_per_update=float(os.environ.get(SECONDS_VARIABLE, "0.25")), fail_at=fail_at)
+    attempt = run.status().attempt
+    found = checkpoints.newest_valid(run) if attempt > 1 else None
+    done = found.update if found else 0
+    writer = RunWriter(run, config.ppo.num_updates, attempt)
+    writer.set_status(update=done)
+    if attempt > 1:
+        writer.event(RESUMED)
+    play(writer, config, seconds_per_update=float(os.environ.get(SECONDS_VARIABLE, "0.25")), first=done + 1,
+         fail_at=fail_at, deaf="deaf" in config.name)  # fmt: skip
     if lock:
         lock.close()
 

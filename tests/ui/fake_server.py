@@ -27,7 +27,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 def spawn_fake(run, lock, module="tests.ui.fake_run"):
     """Like launcher.new_worker, with the fake worker."""
     environment = {**os.environ, launcher.LOCK_FD_VARIABLE: str(lock.fileno())}
-    with open(run.log_path, "wb") as log:
+    with open(run.log_path, "ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", module, str(run.path.resolve())],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, pass_fds=(lock.fileno(),),
@@ -106,6 +106,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--outputs", type=Path, required=True)
     parser.add_argument("--recorded", type=Path)
+    parser.add_argument("--mode")
+    parser.add_argument("--host", default=server.LOCAL_HOST)
     arguments = parser.parse_args()
     launcher.new_worker = spawn_fake
     reward_training.WORKER_MODULE = "tests.fake_reward_worker"
@@ -113,7 +115,7 @@ def main() -> None:
     server.StandbyWorker = NoStandby
     if arguments.recorded:
         server.launch.__defaults__ = (*server.launch.__defaults__[:-1], arguments.recorded)
-    server.serve(port=arguments.port, outputs=arguments.outputs)
+    server.serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)
 
 
 if __name__ == "__main__":

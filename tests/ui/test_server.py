@@ -72,7 +72,7 @@ def test_a_thread_that_hangs_does_not_keep_the_process(tmp_path):
     code = (
         "import os, signal, threading; from pathlib import Path; from types import SimpleNamespace; "
         "from playground.ui import server; server.EXIT_SECONDS = 1; "
-        "running = SimpleNamespace(url='', standby=SimpleNamespace(prepare=lambda: None), "
+        "running = SimpleNamespace(greeting='', standby=SimpleNamespace(prepare=lambda: None), "
         "close=lambda: threading.Event().wait()); server.launch = lambda *_: running; "
         "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start(); "
         f"server.serve(outputs=Path({str(tmp_path)!r}))"

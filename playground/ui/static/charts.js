@@ -11,7 +11,7 @@ import { el, setText, url } from "./dom.js";
 import { number } from "./format.js";
 import { live, onChange } from "./store.js";
 
-const FLAGGED = new Set(["checkpoint", "warning", "paused"]);
+const FLAGGED = new Set(["checkpoint", "warning", "paused", "resumed"]);
 const TABLE_ROWS = 200;
 
 export class Charts {

@@ -23,6 +23,38 @@ export function setAttribute(node, name, value) {
   if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
 
+/**
+ * Show buttons, [{key, text, title, kind, off, expanded, act}], in a box. One that is shown already stays the same element,
+ * and if the one with the keyboard's focus goes, its neighbour gets it: who steers by keyboard never falls out.
+ */
+export function showButtons(box, wanted) {
+  const old = [...box.children];
+  const nodes = wanted.map((spec) => old.find((node) => node.dataset.key === spec.key) ?? madeButton(spec.key));
+  nodes.forEach((node, index) => {
+    const { text, title = null, kind = "", off = false, expanded, act } = wanted[index];
+    node.act = act;
+    setText(node, text);
+    if (title) setAttribute(node, "title", title);
+    else node.removeAttribute("title");
+    setAttribute(node, "class", `button ${kind}`.trim());
+    setAttribute(node, "aria-disabled", String(off)); // not `disabled`, which would take the focus away
+    if (expanded !== undefined) setAttribute(node, "aria-expanded", String(expanded));
+  });
+  if (nodes.length === old.length && nodes.every((node, index) => node === old[index])) return;
+  const focused = old.indexOf(document.activeElement);
+  box.replaceChildren(...nodes);
+  if (focused < 0) return;
+  const next = nodes.includes(old[focused]) ? old[focused] : nodes[Math.min(focused, nodes.length - 1)] ?? document.getElementById("run-title");
+  next?.focus({ preventScroll: true });
+}
+
+function madeButton(key) {
+  const node = el("button", { type: "button", "data-key": key, onclick: () => {
+    if (node.getAttribute("aria-disabled") !== "true") node.act(node);
+  } });
+  return node;
+}
+
 /** An address relative to the page, so that the app works under a sub-path. */
 export function url(path) {
   return new URL(path, document.baseURI).toString();

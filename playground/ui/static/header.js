@@ -3,6 +3,7 @@
 import { el, setText } from "./dom.js";
 import { onHome } from "./home.js";
 import { go, onPlace } from "./nav.js";
+import { open } from "./store.js";
 
 const NAMES = { train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
 
@@ -14,13 +15,14 @@ export function mount(element) {
       event.preventDefault();
       go({ page });
     } }, name));
+  const training = el("span", { class: "training" });
   const projector = el("button", { type: "button", class: "switch", "aria-pressed": "false", onclick: toggleProjector,
     title: "Projector: larger text" }, "A\u207A", el("span", { class: "wide-only" }, " Projector"));
   const theme = el("button", { type: "button", class: "switch", onclick: toggleTheme, title: "Light or dark" });
   element.append(el("header", { class: "top" },
     el("a", { href: "?", class: "brand" }, "RLHF Playground"),
     el("nav", { "aria-label": "Pages" }, links),
-    el("span", { class: "grow" }), machine, projector, theme));
+    el("span", { class: "grow" }), training, machine, projector, theme));
 
   onPlace(({ page }) => {
     for (const link of links) {
@@ -28,7 +30,11 @@ export function mount(element) {
       else link.removeAttribute("aria-current");
     }
   });
-  onHome((home) => setText(machine, home.machine));
+  onHome((home) => {
+    setText(machine, home.machine);
+    machine.classList.toggle("problem", !home.connected);
+    showTraining(training, home);
+  });
 
   function toggleProjector() {
     const on = document.body.classList.toggle("projector");
@@ -56,6 +62,26 @@ export function mount(element) {
     showTheme();
     announceLook();
   }).observe(document.body, { attributeFilter: ["class"] });
+}
+
+/** What trains and how many wait, on every page: links to the runs, and to the list of those that wait. */
+function showTraining(element, { training = [], waiting = [] }) {
+  const key = JSON.stringify([training, waiting.length]);
+  if (element.dataset.key === key) return;
+  element.dataset.key = key;
+  const link = (address, act, ...content) => el("a", { href: address, onclick: (event) => {
+    if (event.metaKey || event.ctrlKey) return;
+    event.preventDefault();
+    act();
+  } }, ...content);
+  element.replaceChildren(
+    ...training.map(({ id, title, device }) => link(`?run=${encodeURIComponent(id)}`, () => {
+      go({ page: "train", run: id });
+      open(id);
+    }, el("span", { class: "icon", "aria-hidden": "true" }, "\u25CF"), el("span", { class: "visually-hidden" }, "Training now: "),
+      el("span", { class: "training-title", title }, device ? `${title} on ${device}` : title))),
+    ...(waiting.length ? [link("?tab=runs", () => go({ page: "runs" }), el("span", { class: "icon waiting-icon", "aria-hidden": "true" }, "\u25CB"),
+      el("span", { class: "waiting-count" }, String(waiting.length)), el("span", { class: "waiting-word" }, " waiting"))] : []));
 }
 
 let announced = "";

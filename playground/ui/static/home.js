@@ -3,9 +3,11 @@
 import { getJson } from "./dom.js";
 
 const EVERY_MS = 8000;
+const AGAIN_MS = 2000; // the first wait when the playground does not answer; it doubles up to EVERY_MS
 const listeners = new Set();
 let latest = null;
 let timer = 0;
+let failures = 0;
 
 /** Call back at once (if known) and whenever it is asked again. */
 export function onHome(callback) {
@@ -13,16 +15,19 @@ export function onHome(callback) {
   if (latest) callback(latest);
 }
 
-/** Ask now; for example after a run has started or ended. */
+/** Ask now; for example after a run has started or ended. `connected` says whether there was an answer. */
 export async function refreshHome() {
   clearTimeout(timer);
   try {
-    latest = await getJson("live/_home");
+    latest = { ...(await getJson("live/_home")), connected: true };
+    failures = 0;
   } catch {
-    latest = { ...(latest ?? { living: null, newest: null, recorded: null }), machine: "not connected" };
+    latest = { ...(latest ?? { living: null, newest: null, recorded: null, training: [], waiting: [] }), machine: "not connected", connected: false };
+    failures += 1;
   }
   for (const callback of listeners) callback(latest);
-  if (!document.hidden) timer = setTimeout(refreshHome, EVERY_MS);
+  clearTimeout(timer);
+  if (!document.hidden) timer = setTimeout(refreshHome, failures ? Math.min(AGAIN_MS * 2 ** (failures - 1), EVERY_MS) : EVERY_MS);
   return latest;
 }
 

@@ -8,7 +8,7 @@ import { LiveSettings } from "./live_settings.js";
 import { go, onPlace, place } from "./nav.js";
 import { Outcome } from "./outcome.js";
 import { StatusPanel } from "./status.js";
-import { live, onChange, open } from "./store.js";
+import { expectAttempt, live, onChange, open, retry } from "./store.js";
 
 export function mount(element, props, { trigger, watch, server }) {
   const root = el("div", { class: "run-view" });
@@ -16,6 +16,8 @@ export function mount(element, props, { trigger, watch, server }) {
   new StatusPanel(root, {
     stop: (run) => server.stop_run(run),
     steer: (run, command) => server.steer_run({ run, command }),
+    end: (run) => server.end_run(run),
+    resume: (run) => server.resume_run(run),
   });
   new LiveSettings(root, props.knobs, (run, changes) => server.change_settings({ run, changes }));
   new Charts(root);
@@ -24,8 +26,11 @@ export function mount(element, props, { trigger, watch, server }) {
 
   drawer(root);
 
+  nameNextStart(props);
   watch("value", () => {
     const run = props.value?.run;
+    if (props.value?.request) return; // our own word, see nameNextStart
+    nameNextStart(props);
     if (!run) return;
     document.body.classList.remove("drawer-open");
     go({ page: "train", run });
@@ -38,12 +43,19 @@ export function mount(element, props, { trigger, watch, server }) {
     if (run && run !== live.runId) open(run);
   });
 
-  let living;
+  let connected = true;
+  let busy;
   onHome((home) => {
-    const first = living === undefined;
-    const changed = living !== home.living;
-    living = home.living;
-    if (changed && !first) trigger("input"); // the form's Start button depends on whether a run is training
+    if (!home.connected && home.living === null && home.newest === null) return; // nothing is known yet
+    const first = busy === undefined;
+    const now = JSON.stringify([home.training?.map(({ id }) => id), home.waiting]);
+    const changed = busy !== now;
+    busy = now;
+    if (changed && !first) trigger("input"); // the form's Start button depends on what trains and what waits
+    const goesOn = home.training?.some(({ id }) => id === live.runId) || home.waiting?.includes(live.runId);
+    if (home.connected && live.status?.ended && goesOn) expectAttempt(live.status.attempt + 1); // somebody else resumed it
+    if (home.connected && !connected) retry(); // a stream that broke without a word is replaced
+    connected = home.connected;
     if (place().run) return;
     const wanted = home.living ?? (first ? home.newest ?? home.recorded : live.runId);
     if (wanted !== live.runId || first) open(wanted); // a page that shows the recorded run turns to a run that starts
@@ -56,6 +68,15 @@ export function mount(element, props, { trigger, watch, server }) {
     if (ended && !wasEnded) untilGone(live.runId);
     wasEnded = ended;
   });
+}
+
+/**
+ * A name for the next press on Start, sent with it: however often that press arrives at the server, it starts one run.
+ * A new name is made when the answer has come; without an answer the next press is the same start.
+ */
+function nameNextStart(props) {
+  const random = crypto.getRandomValues(new Uint32Array(4)); // randomUUID is for https only
+  props.value = { run: props.value?.run ?? null, request: [...random].map((part) => part.toString(16).padStart(8, "0")).join("") };
 }
 
 /** On a narrow screen the form is a drawer: it closes by its button, by Escape and by a tap beside it. */
@@ -73,7 +94,7 @@ function drawer(root) {
 async function untilGone(run) {
   for (let tries = 0; tries < 10; tries += 1) {
     const home = await refreshHome();
-    if (home.living !== run) return;
+    if (!home.training?.some(({ id }) => id === run)) return;
     await new Promise((resolve) => setTimeout(resolve, 700));
   }
 }

@@ -3,6 +3,7 @@
 
 import { el, getJson, setText, shape, svg, url } from "./dom.js";
 import { duration, rounded, signed, stateOf, when } from "./format.js";
+import { refreshHome } from "./home.js";
 import { go, onPlace } from "./nav.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
 import { live, open } from "./store.js";
@@ -57,7 +58,8 @@ export function mount(element, props, { trigger, server }) {
 
   function row(run) {
     const { icon, word, tone } = stateOf(run.state);
-    const ended = ["finished", "stopped", "failed", "interrupted"].includes(run.state);
+    const ended = Boolean(run.end);
+    const told = run.place ? `waiting, number ${run.place}` : ended ? run.end.title : word;
     const gain = run.score_first === null || run.score_last === null ? null : run.score_last - run.score_first;
     const show = (event) => {
       event?.preventDefault();
@@ -73,13 +75,10 @@ export function mount(element, props, { trigger, server }) {
       } });
     const actions = [
       action("Open", "show", show),
-      action("Compare", "compare", () => go({ page: "compare", run: run.id })),
-      action("Use settings", "settings", () => {
-        props.value = { run: run.id, at: Date.now() };
-        trigger("input");
-        go({ page: "train" });
-        document.body.classList.add("drawer-open");
-      }),
+      run.score_last === null ? null : action("Compare", "compare", () => go({ page: "compare", run: run.id })),
+      run.resumable ? action("Resume", "resume", (event) => act(event.currentTarget, "Resuming\u2026", () => server.resume_run(run.id), () => show())) : null,
+      run.place ? action("Take out", "out", (event) => act(event.currentTarget, "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
+      action("Use settings", "settings", () => useSettings(run.id)),
       download("YAML", "yaml", "Settings for `python -m playground train`", run),
       download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
       ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null,
@@ -89,11 +88,11 @@ export function mount(element, props, { trigger, server }) {
       el("td", { "data-label": "When", class: "nowrap" }, when(run.started_at)),
       el("td", { "data-label": "Experiment" }, el("a", { href: `?run=${encodeURIComponent(run.id)}`, class: "run-name", "data-key": `open ${run.id}`, onclick: show }, run.title),
         el("div", { class: "muted small" }, `${run.model}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
-      el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, word)),
-        el("div", { class: "muted small" }, `${run.update} of ${run.num_updates} updates`)),
+      el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, told)),
+        el("div", { class: "muted small" }, `${run.update} of ${run.num_updates} updates${run.attempt > 1 ? `, attempt ${run.attempt}` : ""}`)),
       el("td", { "data-label": "Score", class: "figure" }, signed(run.score_last), el("div", { class: "muted small" }, gain === null ? "" : `${signed(gain)} since the start`)),
       el("td", { "data-label": "KL", class: "figure" }, rounded(run.kl), el("div", { class: "muted small" }, run.kl === null ? "" : "nats")),
-      el("td", { "data-label": "Duration", class: "figure nowrap" }, duration(run.duration)),
+      el("td", { "data-label": "Duration", class: "figure nowrap" }, run.state === "queued" ? "\u2013" : duration(run.duration)),
       el("td", { class: "spark-cell" }, spark(run.spark)),
       el("td", { class: "actions" }, actions));
   }
@@ -108,6 +107,34 @@ export function mount(element, props, { trigger, server }) {
     overlayButton.disabled = count < 2;
     setText(overlayButton, count > 1 ? `Overlay curves of ${count} runs` : "Overlay curves");
     setText(hint, count === 0 ? "tick two to four runs" : count === 1 ? "tick one more" : "");
+  }
+
+  /** The form of the Train page with the settings of a run. */
+  function useSettings(run) {
+    props.value = { run, at: Date.now() };
+    trigger("input");
+    go({ page: "train" });
+    document.body.classList.add("drawer-open");
+  }
+  document.addEventListener("playground-use-settings", (event) => useSettings(event.detail));
+
+  /** Ask the server for something that takes a moment; a second press on the same button meanwhile does nothing. */
+  async function act(button, busyWord, ask, then) {
+    if (button.getAttribute("aria-disabled") === "true") return;
+    const name = button.textContent;
+    button.setAttribute("aria-disabled", "true");
+    setText(button, busyWord);
+    let answer;
+    try {
+      answer = await ask();
+    } catch {
+      answer = { error: "The page cannot reach the playground; nothing was done. Try again in a moment." };
+    }
+    button.removeAttribute("aria-disabled");
+    setText(button, name);
+    if (!answer?.error) await then();
+    setText(note, answer?.error ?? "");
+    refreshHome();
   }
 
   function confirmDelete(run) {

@@ -39,7 +39,7 @@ export class Steer {
   }
 
   refresh(run, status, state) {
-    const shown = Boolean(run?.can_steer && status && !status.ended && state !== "stopping");
+    const shown = Boolean(run?.can_steer && status && !status.ended && state !== "stopping" && state !== "queued");
     this.root.hidden = !shown;
     if (!shown) {
       this.asked = null;

@@ -14,8 +14,11 @@ export const live = empty(null);
 let source = null;
 let timer = 0;
 let failures = 0;
+let chain = 0; // counts connections, so that a late answer to one that was given up is not heard
 let cursor = "";
 let stopPlaying = null;
+let nextTry = 0; // when the next one is made while the connection is lost, by performance.now()
+let awaited = 0; // an attempt that was asked for or seen elsewhere: until it shows, an ended run is not the last word
 
 /** Call back with what changed: {snapshot, metrics, moments, events, status, connection}; at most once a frame. */
 export function onChange(callback) {
@@ -28,6 +31,7 @@ export function open(runId) {
   Object.assign(live, empty(runId));
   cursor = "";
   failures = 0;
+  awaited = 0;
   changed({ snapshot: true, metrics: true, moments: true, events: true, status: true, connection: true });
   if (runId) connect();
 }
@@ -35,6 +39,20 @@ export function open(runId) {
 /** Play a recorded run again from the start. */
 export async function replay() {
   if (live.runId && live.run?.recorded) open(live.runId);
+}
+
+/** The run in view goes on as this attempt: listen again, in place, without forgetting what is shown. */
+export function expectAttempt(attempt) {
+  if (!live.runId || live.runId.startsWith("_") || (live.status?.attempt ?? 0) >= attempt) return;
+  awaited = attempt;
+  retry();
+}
+
+/** Try the connection now: it is lost, or what we heard last may be out of date. */
+export function retry() {
+  if (!live.runId || live.runId.startsWith("_") || live.connection === "failed" || resting()) return;
+  close();
+  connect();
 }
 
 /** What the run came to, fetched again when it has ended. */
@@ -55,13 +73,16 @@ export async function moment(update) {
   return found;
 }
 
-/** Seconds since the start, and seconds left (or null), both counted on since the server said so. */
+/** Seconds, counted on since the server said so: since the start, left, silent, stopping (null: not); and to the next try. */
 export function clock() {
   const status = live.status;
-  if (!status) return { elapsed: 0, left: null };
+  const retryIn = Math.max(0, (nextTry - performance.now()) / 1000);
+  if (!status) return { elapsed: 0, left: null, silent: null, stopping: null, retryIn };
+  const lost = live.connection === "lost";
   const since = status.ended ? 0 : (performance.now() - live.statusAt) / 1000;
+  const on = (seconds) => (status.ended || lost || seconds === null || seconds === undefined ? null : seconds + since);
   const left = status.left === null || status.left === undefined ? null : Math.max(0, status.left - since);
-  return { elapsed: status.elapsed + since, left };
+  return { elapsed: status.elapsed + since, left, silent: on(status.silent), stopping: on(status.stopping), retryIn };
 }
 
 function empty(runId) {
@@ -83,10 +104,16 @@ function connect() {
   source.onerror = () => {
     source?.close();
     source = null;
-    failures += 1;
-    if (live.run) setConnection("lost");
-    timer = setTimeout(poll, Math.min(500 * 2 ** failures, 10000));
+    failures += 1; // not lost yet: a stream may end for many reasons, and the poll below tells
+    timer = setTimeout(poll, failures > 1 ? backOff() : 200);
   };
+}
+
+/** Milliseconds to wait, longer each time, not the same for every page that lost the same server. */
+function backOff() {
+  const wait = Math.min(500 * 2 ** failures, 10000) * (0.75 + 0.5 * Math.random());
+  nextTry = performance.now() + wait;
+  return wait;
 }
 
 function receive(event, take) {
@@ -100,11 +127,12 @@ function receive(event, take) {
 async function poll() {
   if (document.hidden || !live.runId) return;
   const runId = live.runId;
+  const mine = chain;
   try {
     const response = await fetch(url(`live/${encodeURIComponent(runId)}/poll?since=${encodeURIComponent(cursor)}`));
     if (response.status === 429) failures += 3;
     const answer = await response.json();
-    if (live.runId !== runId) return;
+    if (chain !== mine) return;
     if (response.status === 404 || response.status === 409) return fail(answer.error, true);
     if (!response.ok) throw new Error("not now");
     cursor = answer.cursor;
@@ -115,9 +143,11 @@ async function poll() {
     if (failures > 2) timer = setTimeout(poll, 1500); // streams do not get through here
     else connect();
   } catch {
+    if (chain !== mine) return;
     failures += 1;
-    setConnection("lost");
-    timer = setTimeout(poll, Math.min(500 * 2 ** failures, 10000));
+    timer = setTimeout(poll, backOff());
+    live.connection = "lost";
+    changed({ connection: true });
   }
 }
 
@@ -132,15 +162,21 @@ async function fetchRecorded(runId) {
   }
 }
 
-/** An ended run does not change any more: let the connection go. */
+/** True for an ended run that nobody has taken up again: it does not change any more. */
+function resting() {
+  return Boolean(live.status?.ended) && live.status.attempt >= awaited;
+}
+
+/** Let the connection of such a run go. */
 function rest() {
-  if (!live.status?.ended) return false;
+  if (!resting()) return false;
   source?.close();
   source = null;
   return true;
 }
 
 function close() {
+  chain += 1;
   source?.close();
   source = null;
   clearTimeout(timer);
@@ -231,5 +267,5 @@ function changed(what) {
 document.addEventListener("visibilitychange", () => {
   if (!live.runId || live.runId.startsWith("_")) return;
   if (document.hidden) close();
-  else if (!live.status?.ended && live.connection !== "failed") connect();
+  else if (!live.status?.ended) retry();
 });

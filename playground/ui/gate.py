@@ -1,0 +1,231 @@
+"""What every request passes before anything else: an ASGI middleware around Gradio's routes and ours.
+
+It refuses requests that another site's page makes a browser send (they would carry our cookies), requests under a name
+that is not this server's (a name that an attacker lets point here), bodies that are too large, before and while they
+are read, uploads by who may not, and those of Gradio's addresses that this page does not need. It adds headers that
+keep browsers from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
+
+Pure ASGI and without a buffer: a stream of events passes as it is. `server` puts it in; knows `access`, not gradio.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from playground.errors import NotAllowed
+from playground.ui.access import Access, Action
+
+HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
+UPLOAD = "/gradio_api/upload"
+FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
+DRAINED_BYTES = 256_000  # of a refused request: a client that is still sending would not read the answer
+UNUSED = re.compile(
+    r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev)"
+    r"|/(monitoring|custom_component|login|logout|docs|redoc)(/|$)"
+)
+ANYWHERE = ("0.0.0.0", "::", "")  # listening addresses that mean all of them
+POLICY = {
+    "default-src": "'self'",
+    "script-src": "'self' 'unsafe-inline' 'unsafe-eval'",  # Gradio and BokehJS compile templates in the browser
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self'",
+    "worker-src": "'self' blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+}
+FRAMES = {"space": "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"}
+
+
+class Gate:
+    """The middleware.
+
+    Args:
+        listening: the address that the server listens on. names: others that it is reached by.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, listening: str = "127.0.0.1", names: Iterable[str] = ()) -> None:
+        self.app, self.access = app, access
+        self.names = {name.strip().lower() for name in names if name.strip()}
+        self.own_names = own_names(listening)
+        self.any_address = listening in ANYWHERE
+        policy = {**POLICY, "frame-ancestors": FRAMES.get(access.mode, "'self'")}
+        self.headers = [
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"same-origin"),
+            (b"content-security-policy", "; ".join(f"{name} {value}" for name, value in policy.items()).encode()),
+        ]
+        if access.mode != "space":
+            self.headers.append((b"x-frame-options", b"SAMEORIGIN"))
+            self.headers.append((b"cross-origin-resource-policy", b"same-origin"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        cookie = self.access.new_visitor_cookie(connection) if path == "/" and scope["method"] == "GET" else None
+        started = False
+
+        async def send_dressed(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                present = {name.lower() for name, _ in message["headers"]}
+                own = [item for item in self.headers if item[0] not in present]
+                own += [(b"set-cookie", cookie.encode())] if cookie else []
+                message = {**message, "headers": [*message["headers"], *own]}
+            await send(message)
+
+        refusal = self._refusal(connection, path)
+        if refusal is not None:
+            await _drain(receive)
+            await _answer(*refusal)(scope, receive, send_dressed)
+            return
+        cap = self._body_cap(path)
+        body = Counted(receive, cap)
+        try:
+            await self.app(scope, body, body.unless_too_large(send_dressed))
+        except Exception:
+            if not body.too_large:  # else it is about the body that broke off
+                raise
+        if body.too_large and not started:
+            await _answer(413, _too_large(cap))(scope, receive, send_dressed)
+
+    def _refusal(self, connection: HTTPConnection, path: str) -> tuple[int, str] | None:
+        """Status and sentence if a request is not to be passed on."""
+        headers, method = connection.headers, connection.scope["method"]
+        if self.access.mode == "local" and not self.is_own_name(headers.get("host", "")):
+            named = "Open it as 127.0.0.1 or localhost, or name this host in PLAYGROUND_HOSTS."
+            return 421, f"This page does not answer under the name that was used. {named}"
+        if self.is_foreign(headers, method):
+            return 403, "This request was made by the page of another site, so it was refused."
+        if UNUSED.match(path):
+            return 404, "There is nothing here."
+        if method in ("POST", "PUT", "PATCH"):
+            length = headers.get("content-length")
+            cap = self._body_cap(path)
+            if length is not None and (not length.isdecimal() or int(length) > cap):
+                return 413, _too_large(cap)
+            if path.rstrip("/") == UPLOAD:
+                try:
+                    self.access.demand(connection, Action.UPLOAD)
+                except NotAllowed as error:
+                    return 403, str(error)
+        return None
+
+    def is_own_name(self, host: str) -> bool:
+        """Whether a Host header names this server: by a name it has, or (listening everywhere) by any address."""
+        host = host.lower()
+        name = host_name(host)
+        if host in self.names or name in self.names or name in self.own_names:
+            return True
+        return self.any_address and _is_address(name)
+
+    def is_foreign(self, headers: Headers, method: str) -> bool:
+        """Whether a page of another site is behind a request. Following a link from one is no harm.
+
+        Browsers say it themselves (Sec-Fetch-Site) where the connection is safe or local; else Origin tells, which
+        they send with everything that may change something and with everything that a script may read.
+        """
+        origins, sites = headers.getlist("origin"), headers.getlist("sec-fetch-site")
+        if len(origins) > 1 or len(sites) > 1:
+            return True
+        if sites:
+            follows_link = method in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
+            return sites[0] not in ("same-origin", "none") and not follows_link
+        if not origins:
+            return False
+        origin = urlsplit(origins[0]).netloc.lower()
+        return origin != headers.get("host", "").lower() and origin not in self.names
+
+    def _body_cap(self, path: str) -> int:
+        limits = self.access.limits
+        return limits.upload_bytes + FORM_OVERHEAD_BYTES if path.rstrip("/") == UPLOAD else limits.request_bytes
+
+
+class Counted:
+    """A request's body, counted as it comes; beyond the cap it ends as if the client had gone."""
+
+    def __init__(self, receive: Receive, cap: int) -> None:
+        self.receive, self.cap, self.count, self.too_large = receive, cap, 0, False
+
+    async def __call__(self) -> Message:
+        """The next part."""
+        if self.too_large:
+            return {"type": "http.disconnect"}
+        message = await self.receive()
+        self.count += len(message.get("body", b""))
+        self.too_large = self.count > self.cap
+        return {"type": "http.disconnect"} if self.too_large else message
+
+    def unless_too_large(self, send: Send) -> Send:
+        """`send`, for an application that might answer the broken body; that answer would hide the reason."""
+
+        async def passing(message: Message) -> None:
+            if not self.too_large:
+                await send(message)
+
+        return passing
+
+
+def own_names(listening: str) -> set[str]:
+    """The names by which a server is surely meant, given the address it listens on."""
+    names = {"localhost", "127.0.0.1", "[::1]", listening.lower(), f"[{listening.lower()}]"}
+    if listening in ANYWHERE:
+        machine = socket.gethostname().lower()
+        names |= {machine, f"{machine.partition('.')[0]}.local"}
+    return names - {"", "[]"}
+
+
+def more_names(environment: Mapping[str, str]) -> list[str]:
+    """Further names: set by whoever runs the server, or by Spaces."""
+    return [*environment.get(HOSTS_VARIABLE, "").split(","), environment.get("SPACE_HOST", "")]
+
+
+def host_name(host: str) -> str:
+    """A Host header without its port."""
+    return host.rpartition(":")[0] if re.fullmatch(r"(\[.*\]|[^:]*):\d*", host) else host
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _too_large(cap: int) -> str:
+    return f"This is larger than {cap / 1e6:.3g} MB, which is the most that this page takes."
+
+
+async def _drain(receive: Receive) -> None:
+    """Take in and forget what a client sends, up to a little."""
+    count = 0
+    while count <= DRAINED_BYTES:
+        message = await receive()
+        count += len(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body"):
+            return
+
+
+def _answer(status: int, sentence: str) -> Any:
+    return JSONResponse({"error": sentence, "detail": sentence}, status, {"Connection": "close"})

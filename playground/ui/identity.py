@@ -1,0 +1,163 @@
+"""Who somebody is: the host's token, cookies, where a request comes from, and visitors as keyed hashes.
+
+Plain functions and small records around Starlette's requests; knows nothing of what anybody may do. `access` and `gate`
+call it.
+"""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import hmac
+import ipaddress
+import os
+import secrets
+import threading
+import time
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from starlette.requests import HTTPConnection
+
+from playground.errors import InvalidConfig, Problem
+
+TOKEN_VARIABLE = "PLAYGROUND_HOST_TOKEN"
+TOKEN_BYTES = 24
+MIN_TOKEN_CHARACTERS = 20
+HOST_COOKIE = "playground_host"
+VISITOR_COOKIE = "playground_visitor"
+VISITOR_COOKIE_CHARACTERS = range(20, 101)
+COOKIE_SECONDS = 30 * 86_400
+KEY_FILE = ".visitors.key"  # in the outputs folder: what visitors are hashed with, so that they keep their runs
+
+
+class Visitor(NamedTuple):
+    """A person as far as one can be told from another: keyed hashes of their cookie ("" without one) and address."""
+
+    cookie: str = ""
+    address: str = ""
+
+    def __str__(self) -> str:
+        """As `request.json` of a run keeps it."""
+        return f"{self.cookie}.{self.address}" if self.cookie or self.address else ""
+
+    @classmethod
+    def of(cls, text: str) -> Visitor:
+        """What `str` gave."""
+        cookie, _, address = text.partition(".")
+        return cls(cookie, address)
+
+    def is_same(self, other: Visitor) -> bool:
+        """By the cookie where both have one; by the address where neither has."""
+        if self.cookie or other.cookie:
+            return hmac.compare_digest(self.cookie, other.cookie)
+        return bool(self.address) and hmac.compare_digest(self.address, other.address)
+
+
+class Rate:
+    """So many events of one key in a stretch of time, and then no more for a while. Thread-safe, of bounded size."""
+
+    MAX_KEYS = 10_000
+
+    def __init__(self, count: int, seconds: float) -> None:
+        self.count, self.seconds = count, seconds
+        self._lock = threading.Lock()
+        self._times: collections.OrderedDict[str, collections.deque[float]] = collections.OrderedDict()
+
+    def is_over(self, key: str) -> bool:
+        """Whether no more is allowed now."""
+        with self._lock:
+            return len(self._recent(key)) >= self.count
+
+    def add(self, key: str) -> bool:
+        """Count one; False if it was one too many."""
+        with self._lock:
+            times = self._recent(key)
+            if len(times) >= self.count:
+                return False
+            times.append(time.monotonic())
+            self._times[key] = times
+            self._times.move_to_end(key)
+            while len(self._times) > self.MAX_KEYS:
+                self._times.popitem(last=False)
+            return True
+
+    def _recent(self, key: str) -> collections.deque[float]:
+        times = self._times.get(key, collections.deque())
+        while times and times[0] < time.monotonic() - self.seconds:
+            times.popleft()
+        return times
+
+
+def token_for(mode: str, environment: MutableMapping[str, str] = os.environ) -> str:
+    """The host's token: from the environment, where it is then removed so that no child process has it; else a new one
+    for a classroom, and none elsewhere.
+
+    Raises:
+        InvalidConfig: a token that could be guessed.
+    """
+    given = environment.pop(TOKEN_VARIABLE, "")
+    if given and len(given) < MIN_TOKEN_CHARACTERS:
+        message = f"must have at least {MIN_TOKEN_CHARACTERS} characters; unset it to get a new one at each start."
+        raise InvalidConfig([Problem(TOKEN_VARIABLE, message)])
+    return given or (secrets.token_urlsafe(TOKEN_BYTES) if mode == "classroom" else "")
+
+
+def set_cookie(connection: HTTPConnection, name: str, value: str, crosses_sites: bool) -> str:
+    """A Set-Cookie header. A Space is shown inside a page of another site, so there the cookie has to cross."""
+    secure = "https" in (connection.url.scheme, connection.headers.get("x-forwarded-proto", "").split(",")[0])
+    parts = [f"{name}={value}", "Path=/", f"Max-Age={COOKIE_SECONDS}", "HttpOnly"]
+    if secure and crosses_sites:
+        return "; ".join([*parts, "Secure", "SameSite=None", "Partitioned"])
+    return "; ".join([*parts, *(["Secure"] if secure else []), "SameSite=Lax"])
+
+
+def host_cookie(digest: bytes) -> str:
+    """What the host's browser shows instead of the token, which cannot be had from it."""
+    return hmac.new(digest, b"host", hashlib.sha256).hexdigest()
+
+
+def visitor_cookie(connection: HTTPConnection) -> str:
+    """The visitor's cookie; "" where there is none, or none of ours."""
+    cookie = connection.cookies.get(VISITOR_COOKIE, "")
+    return cookie if len(cookie) in VISITOR_COOKIE_CHARACTERS else ""
+
+
+def keyed_hash(key: bytes, value: str) -> str:
+    """A short hash that nobody without the key can try values against; "" of nothing."""
+    return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()[:32] if value else ""
+
+
+def address_of(connection: HTTPConnection, proxied: bool) -> str:
+    """Where a request comes from: behind a proxy the last public address that it was passed on from."""
+    peer = connection.client.host if connection.client else ""
+    if not proxied:
+        return peer
+    passed = [part.strip() for part in connection.headers.get("x-forwarded-for", "").split(",")]
+    return next((part for part in reversed(passed) if _is_public(part)), peer)
+
+
+def connection_of(request: Any) -> HTTPConnection | None:
+    """The connection behind Gradio's or Starlette's request; None where there is none to be trusted."""
+    found = request if isinstance(request, HTTPConnection) else getattr(request, "request", None)
+    return found if isinstance(found, HTTPConnection) else None
+
+
+def _is_public(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_global
+    except ValueError:
+        return False
+
+
+def visitors_key(outputs: Path) -> bytes:
+    """The key that visitors are hashed with, kept beside the runs and readable for the server alone."""
+    path = outputs / KEY_FILE
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(32))
+    except FileExistsError:
+        pass
+    key = path.read_bytes()
+    return key if len(key) == 32 else secrets.token_bytes(32)

@@ -118,7 +118,11 @@ def test_a_worker_that_dies_exits_1(run: Run, preset: Preset, outputs: Path) -> 
     result = run("train", preset("crash"), "--outputs", outputs, "--json")
     assert result.code == 1
     end = json.loads(result.last_line)
-    assert (end["state"], end["reason"], end["outcome"]) == ("interrupted", "killed", None)
+    assert (end["state"], end["reason"], end["outcome"]) == (
+        "failed",
+        "bug",
+        None,
+    )  # it left by itself with exit code 9
 
 
 def test_an_invalid_configuration_exits_2_and_lists_every_error(run: Run, outputs: Path) -> None:
@@ -296,6 +300,29 @@ def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run: 
     assert (stopped.status().state, stopped.status().attempt) == ("finished", 2)
     result = run("resume", stopped.path)
     assert result.code == 2 and "has finished all its 3 updates" in result.err
+
+
+def test_following_a_resumed_run_tells_what_is_new(run: Run, outputs: Path) -> None:
+    stopped, process = launcher.start(small_config("wait"), outputs, "one")
+    assert process is not None
+    stopped.request_stop()
+    process.wait(timeout=20)
+    assert [item.update for item in stopped.metrics()] == [1]
+    stopped.config_path.write_text(stopped.config_path.read_text().replace("name: wait", "name: finish"))
+    lines = [json.loads(line) for line in run("resume", stopped.path, "--json").out.splitlines()]
+    assert [(line["attempt"], line["update"]) for line in lines if line["type"] == "update"] == [(2, 1), (2, 2), (2, 3)]
+    assert lines[-1]["type"] == "end" and lines[-1]["state"] == "finished"
+
+
+def test_a_run_of_trl_cannot_be_resumed_and_the_sentence_says_so(run: Run, outputs: Path) -> None:
+    stopped, process = launcher.start(small_config("wait"), outputs, "one")
+    assert process is not None
+    stopped.request_stop()
+    process.wait(timeout=20)
+    stopped.config_path.write_text(stopped.config_path.read_text().replace("engine: playground", "engine: trl"))
+    result = run("resume", stopped.path)
+    assert result.code == 2 and "TRL's trainer cannot go on from a checkpoint" in result.err
+    assert (stopped.status().state, stopped.status().attempt) == ("stopped", 1)
 
 
 def test_steering_commands_drop_their_requests(run: Run, outputs: Path) -> None:

@@ -21,8 +21,9 @@ from playground.config import RunConfig
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
 from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
-from playground.runs import checkpoints, launcher
+from playground.runs import checkpoints, launcher, vitals
 from playground.runs.directory import RunDirectory
+from playground.runs.identity import boot_id
 from playground.runs.records import RESUMED, Sample, State, Status, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
@@ -118,6 +119,7 @@ def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.
     def wait(seconds: float) -> None:
         if seconds_per_update:
             time.sleep(seconds)
+            beat(writer)
 
     def stop_if_asked() -> None:
         if writer.run.stop_requested and not deaf:
@@ -156,6 +158,13 @@ def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.
             write_checkpoint(writer.run, update)
             writer.event("checkpoint", f"Saved the policy after update {update}.")
     writer.finish("finished")
+
+
+def beat(writer: RunWriter) -> None:
+    """A sign of life, as the worker's watch writes it."""
+    status = writer.status
+    found = vitals.Vitals(boot_id=boot_id(), pid=status.pid, attempt=status.attempt, beat=vitals.now(), patient=False)
+    vitals.write(writer.run, found)
 
 
 def write_checkpoint(run: RunDirectory, update: int) -> Path:

@@ -9,7 +9,7 @@ import pytest
 
 from playground import catalog
 from playground.config import Part, knob
-from playground.runs import launcher
+from playground.runs import launcher, queue
 from playground.runs.directory import RunDirectory
 from playground.runs.standby import StandbyWorker
 from playground.ui import form, train_page
@@ -68,32 +68,48 @@ def test_an_unknown_preset_is_one_sentence(chosen, values, tmp_path):
     assert label(button) == "Fix 1 setting to start"
 
 
+def start(values, outputs, asked="press-0001"):
+    return train_page.started(asked, "kinder-reviews", {}, as_tuple(values), outputs, StandbyWorker())
+
+
 def test_start_starts_the_run_that_the_form_describes(values, tmp_path, workers):
     values["kl.coef"] = 0.25
-    view, notes, button = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path, StandbyWorker())
+    view, notes, button = start(values, tmp_path)
     run = RunDirectory.open(tmp_path / view["run"])
     assert run.config().kl.coef == 0.25 and run.config().about.title == "Kinder reviews"
-    assert label(button) == "A run is training: stop it first" and notes["problems"] == []
+    assert label(button) == "Add to the queue" and notes["problems"] == []
 
 
-def test_a_double_click_shows_the_run_that_the_first_click_started(values, tmp_path, workers):
-    first, _, _ = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path, StandbyWorker())
-    second, notes, _ = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path, StandbyWorker())
+def test_a_press_that_arrives_twice_starts_one_run(values, tmp_path, workers):
+    first, _, _ = start(values, tmp_path)
+    second, notes, _ = start(values, tmp_path)
     assert second["run"] == first["run"] and notes["problems"] == [] and len(workers) == 1
+    assert queue.waiting(tmp_path) == []
 
 
-def test_a_second_start_with_other_settings_is_refused_in_words(values, tmp_path, workers):
-    train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path, StandbyWorker())
+def test_another_press_or_other_settings_are_another_run_in_the_queue(values, tmp_path, workers):
+    start(values, tmp_path)
+    second, notes, button = start(values, tmp_path, "press-0002")
+    assert notes["problems"] == [] and label(button) == "Add to the queue (1 waits)"
     values["seed"] = 5
-    _, notes, button = train_page.started("kinder-reviews", {}, as_tuple(values), tmp_path, StandbyWorker())
-    assert "still training" in notes["problems"][0]["message"] and len(workers) == 1
-    assert label(button) == "A run is training: stop it first"
+    third, _, button = start(values, tmp_path, "press-0002")
+    assert queue.waiting(tmp_path) == [second["run"], third["run"]] and len(workers) == 1
+    assert label(button) == "Add to the queue (2 wait)"
+    assert label(train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)[1]) == label(button)
+
+
+@pytest.mark.parametrize("asked", [None, "", 7, ["press-0001"], "x" * 1000, "../../etc/passwd", "a b c d e"])
+def test_a_press_without_a_proper_name_is_one_of_its_own(asked, values, tmp_path, workers):
+    first, _, _ = start(values, tmp_path, asked)
+    second, _, _ = start(values, tmp_path, asked)
+    assert first["run"] != second["run"] and queue.waiting(tmp_path) == [second["run"]]
 
 
 def test_an_outputs_folder_that_cannot_be_written_is_said(values, tmp_path, workers):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    _, notes, _ = train_page.started("kinder-reviews", {}, as_tuple(values), blocked, StandbyWorker())
+    view, notes, _ = start(values, blocked)
+    assert view["run"] is None  # nothing to look at, and the page makes a new name for the next press
     assert "Cannot write to the outputs folder" in notes["problems"][0]["message"] and not workers
 
 

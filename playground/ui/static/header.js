@@ -80,8 +80,8 @@ function showTraining(element, { training = [], waiting = [] }) {
       open(id);
     }, el("span", { class: "icon", "aria-hidden": "true" }, "\u25CF"), el("span", { class: "visually-hidden" }, "Training now: "),
       el("span", { class: "training-title", title }, device ? `${title} on ${device}` : title))),
-    ...(waiting.length ? [link("?tab=runs", () => go({ page: "runs" }), el("span", { class: "icon", "aria-hidden": "true" }, "\u25CB"),
-      `${waiting.length}`, el("span", { class: "waiting-word" }, " waiting"))] : []));
+    ...(waiting.length ? [link("?tab=runs", () => go({ page: "runs" }), el("span", { class: "icon waiting-icon", "aria-hidden": "true" }, "\u25CB"),
+      el("span", { class: "waiting-count" }, String(waiting.length)), el("span", { class: "waiting-word" }, " waiting"))] : []));
 }
 
 let announced = "";

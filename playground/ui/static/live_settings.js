@@ -81,7 +81,7 @@ export class LiveSettings {
   }
 
   refresh() {
-    const ready = live.run && live.status && !live.status.ended && live.status.state !== "queued" && live.run.can_steer && Object.keys(live.settings).length > 0;
+    const ready = live.run && live.status && !live.status.ended && !["queued", "stopping"].includes(live.status.state) && live.run.can_steer && Object.keys(live.settings).length > 0;
     this.root.hidden = !ready;
     if (!ready) return;
     for (const item of this.fields.values()) this.show(item);

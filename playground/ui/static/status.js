@@ -85,7 +85,8 @@ export class StatusPanel {
     this.bar.setAttribute("aria-valuemax", status.num_updates);
     this.bar.setAttribute("aria-valuenow", status.update);
     const phase = this.steer.phase(status) || status.phase;
-    setText(this.phase, status.ended || state === "stopping" || !phase ? "" : `Now: ${phase}`);
+    const heard = clock().silent === null ? "Now" : "Last heard";
+    setText(this.phase, status.ended || state === "stopping" || !phase ? "" : `${heard}: ${phase}`);
     this.refreshLine(run, status, state);
     this.steer.refresh(run, status, state);
     this.refreshButtons(run, status, state);

@@ -1,0 +1,279 @@
+"""The page in a real browser when things go wrong or take long: how a run ended and what to do, resume, the queue, a
+worker that does not stop or does not answer, and a server that goes away."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from playground import catalog
+from playground.runs import ends, history, launcher, queue, vitals
+from playground.runs.directory import RunDirectory
+from tests.support import wait_until
+from tests.ui import fake_run, fake_server
+from tests.ui.conftest import WAIT_MS
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
+from tests.ui.test_browser import updates_done, visit, wait_for_update
+
+expect.set_options(timeout=WAIT_MS)
+STATE = ".state strong"
+TITLE = ".notice h2"
+AWAY = ["ERR_", "Failed to", "fetch", "Connection"]  # what a browser logs of a server that is away
+SHOWN_UPDATES = "import('/playground/static/store.js').then((m) => m.live.metrics.update)"
+
+
+def config(name, num_updates=400, **changes):
+    base = catalog.preset("kinder-reviews")
+    return base.model_copy(
+        update={"name": name, "ppo": base.ppo.model_copy(update={"num_updates": num_updates}), **changes}
+    )
+
+
+@pytest.fixture
+def begin(site, monkeypatch):
+    """Start a run with a fake worker without the page; whatever still lives at the end of the test is ended."""
+    monkeypatch.setenv(fake_run.SECONDS_VARIABLE, str(site.seconds_per_update))
+
+    def start(name):
+        return launcher.start(config(name), site.outputs, name, spawn=fake_server.spawn_fake).run
+
+    yield start
+    for run_id in queue.waiting(site.outputs):
+        launcher.stop(RunDirectory(site.outputs / run_id))
+    for run in launcher.living_runs(site.outputs):
+        os.kill(run.status().pid, signal.SIGKILL)
+    wait_until(lambda: not launcher.living_runs(site.outputs))
+
+
+def look_at(page, run_id):
+    """Go to a run within the page, as a link of it does."""
+    page.evaluate("run => import('/playground/static/nav.js').then((m) => m.go({ page: 'train', run }))", run_id)
+
+
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def run_in_view(page):
+    return re.search(r"run=([a-z0-9-]+)", page.url).group(1)
+
+
+def test_every_end_is_told_with_what_happened_and_what_to_do(site, make_page):
+    page = visit(make_page(), site)
+    for number, (reason, end) in enumerate(ends.ENDS.items()):
+        if not reason:
+            continue
+        state = "stopped" if reason in ("stopped", "time_limit") else "interrupted" if number % 2 else "failed"
+        name = f"end-{reason.replace('_', '-')}"
+        fake_run.write_ended(site.outputs, name, reason, state, message=f"This is what happened, case {number}.")
+        look_at(page, name)
+        expect(page.locator(TITLE)).to_contain_text(end.title)
+        notice = page.locator(".notice")
+        expect(notice).to_contain_text(f"This is what happened, case {number}.")
+        expect(notice).to_contain_text("What to do:")
+        shown = notice.inner_text().casefold()
+        words = re.findall(
+            r"[a-z]{3,}", re.sub(r"\S*[._]\S+", "", end.remedy.casefold())
+        )  # settings have other names here
+        assert [word for word in words if word not in shown] == []
+        assert notice.get_attribute("data-tone") == ("quiet" if state == "stopped" else "bad")
+        expect(page.locator(".notice h2 .icon")).to_have_text("\u25a0" if state == "stopped" else "\u2715")
+        expect(page.locator(".status [role=status]")).to_contain_text(end.title)  # a screen reader hears it
+        expect(button(page, "Start again from its settings")).to_be_visible()
+        expect(
+            page.locator(".notice").get_by_role("button", name=re.compile("Resume|from the beginning"))
+        ).to_have_count(int(end.resumable))
+    run = RunDirectory(site.outputs / "end-bug")
+    run.log_path.write_text("".join(f"line {number} <b>of the log</b>\n" for number in range(100)))
+    look_at(page, "end-bug")
+    button(page, "Show the log").click()
+    log = page.locator("pre.log")
+    expect(log).to_contain_text("line 99 <b>of the log</b>")
+    assert log.inner_text().splitlines()[0] == "line 60 <b>of the log</b>"
+    button(page, "Copy the log").click()
+    button(page, "Hide the log").click()
+    expect(log).to_be_hidden()
+    finished = fake_run.write_run(site.outputs, "all-well")
+    look_at(page, finished.id)
+    expect(page.locator(STATE)).to_have_text("finished")
+    expect(page.locator(".notice")).to_be_hidden()
+
+
+def test_a_run_is_resumed_in_place_from_its_newest_good_checkpoint(site, make_page, begin):
+    run = fake_run.write_ended(site.outputs, "cut-off", "killed", "interrupted", at=27, config=config("cut-off"))
+    broken = fake_run.write_checkpoint(run, 25)
+    (broken / "model.safetensors").write_bytes(b"changed")
+    page, other = visit(make_page(), site, "?run=cut-off"), visit(make_page(), site, "?run=cut-off")
+    expect(page.locator(".notice")).to_contain_text("The checkpoint update-000025 cannot be used")
+    page.evaluate("window.here = true")
+    resume = button(page, "Resume from update 20")
+    resume.focus()
+    resume.dblclick()
+    expect(page.locator(".status .line")).to_contain_text("Resumed from update 20 (attempt 2).")
+    assert page.evaluate("document.activeElement !== document.body")  # the keyboard is still in the panel
+    expect(page.locator(".flag.resumed")).to_have_count(3)
+    wait_for_update(page, 29)
+    assert (run.status().attempt, page.evaluate("window.here")) == (2, True)
+    updates = page.evaluate(SHOWN_UPDATES)
+    assert updates == list(range(1, updates[-1] + 1))
+    wait_for_update(other, 29)  # who only looks on follows too
+    expect(other.locator(".status .line")).to_contain_text("Resumed from update 20")
+    page.reload()
+    wait_for_update(page, 30)
+    expect(page.locator(".flag.resumed")).to_have_count(3)
+    updates = page.evaluate(SHOWN_UPDATES)
+    assert updates == list(range(1, updates[-1] + 1))
+    stop = button(page, "Stop")
+    stop.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(TITLE)).to_contain_text("Stopped")
+    assert page.evaluate("document.activeElement !== document.body")
+
+
+def test_without_a_checkpoint_it_starts_over_and_a_run_that_cannot_go_on_says_so(site, make_page, begin):
+    bare = config("bare", num_updates=60, checkpoint={"every": 0, "keep": 3})
+    bare = bare.model_copy(
+        update={"checkpoint": catalog.preset("kinder-reviews").checkpoint.model_copy(update={"every": 0})}
+    )
+    fake_run.write_ended(site.outputs, "bare", "killed", "interrupted", at=5, config=bare)
+    trl = config("theirs", engine="trl")
+    fake_run.write_ended(site.outputs, "theirs", "killed", "interrupted", at=5, config=trl)
+    page = visit(make_page(), site, "?run=theirs")
+    expect(page.locator(".notice")).to_contain_text("TRL's engine cannot go on from a checkpoint")
+    expect(page.locator(".notice").get_by_role("button", name=re.compile("Resume"))).to_have_count(0)
+    look_at(page, "bare")
+    button(page, "Start again from the beginning").click()
+    expect(page.locator(".status .line")).to_contain_text("Started again from the beginning (attempt 2).")
+    wait_for_update(page, 2)
+    assert page.evaluate(SHOWN_UPDATES)[:2] == [1, 2]
+    button(page, "Stop").click()
+    expect(page.locator(TITLE)).to_contain_text("Stopped")
+    button(page, "Start again from its settings").click()
+    expect(page.locator("#knob-ppo-num_updates")).to_have_value("60")
+
+
+def test_starts_while_a_run_trains_wait_their_turn(site, make_page, begin):
+    page = visit(make_page(), site)
+    box = page.locator("#knob-ppo-num_updates")
+    box.fill("300")
+    box.press("Tab")
+    expect(page.locator("#notes")).to_contain_text("\u2192 300")
+    page.locator("#start").dblclick()
+    expect(page.locator(STATE)).to_have_text(re.compile("starting|running"))
+    first = run_in_view(page)
+    expect(page.locator("#start")).to_have_text("Add to the queue")
+    assert [run.id for run in launcher.living_runs(site.outputs)] == [first] and not queue.waiting(site.outputs)
+    page.locator("#start").click()
+    expect(page.locator(TITLE)).to_contain_text("Waiting: 1 run before it")
+    second = run_in_view(page)
+    expect(page.locator(STATE)).to_have_text("waiting")
+    expect(page.locator(".steer")).to_be_hidden()
+    expect(page.locator("#start")).to_have_text("Add to the queue (1 waits)")
+    expect(page.locator(".top .training")).to_contain_text("Kinder reviews")
+    expect(page.locator(".top .training")).to_contain_text("1 waiting")
+    page.locator("#start").click()
+    expect(page.locator(TITLE)).to_contain_text("Waiting: 2 runs before it")
+    third = run_in_view(page)
+    assert queue.waiting(site.outputs) == [second, third]
+    page.get_by_role("link", name="Runs").click()
+    rows = page.locator("table.runs tbody tr")
+    expect(rows.filter(has_text="waiting, number 2")).to_have_count(1)
+    expect(rows.filter(has_text="waiting, number 1")).to_have_count(1)
+    page.go_back()
+    expect(page.locator(TITLE)).to_contain_text("Waiting: 2 runs before it")
+    button(page, "Take out of the queue").click()
+    expect(page.locator(TITLE)).to_contain_text("Stopped")
+    assert queue.waiting(site.outputs) == [second]
+    page.go_back()  # to the run that was viewed before
+    expect(page.locator(TITLE)).to_contain_text("Waiting: 1 run before it")
+    assert run_in_view(page) == second
+    launcher.stop(RunDirectory(site.outputs / first))
+    wait_for_update(page, 1)  # its turn has come, in the open page
+    expect(page.locator(STATE)).to_have_text("running")
+    expect(page.locator(".notice")).to_be_hidden()
+    assert run_in_view(page) == second
+
+
+def test_the_runs_page_resumes_and_says_how_runs_ended(site, make_page, begin):
+    run = fake_run.write_ended(site.outputs, "listed", "out_of_memory", at=22, config=config("listed", 410, seed=77))
+    fake_run.write_ended(site.outputs, "hopeless", "model", at=1, config=config("hopeless", seed=78))
+    page = visit(make_page(), site, "?tab=runs")
+    row = page.locator("table.runs tr", has_text="seed 77")
+    expect(row).to_contain_text("The machine ran out of memory")
+    hopeless = page.locator("table.runs tr", has_text="seed 78")
+    expect(hopeless).to_contain_text("The model cannot be loaded")
+    expect(hopeless.get_by_role("button", name="Resume")).to_have_count(0)
+    row.get_by_role("button", name="Resume").click()
+    expect(page.locator(".status .line")).to_contain_text("Resumed from update 20 (attempt 2).")
+    assert run.status().attempt == 2 and run_in_view(page) == "listed"
+
+
+def test_a_run_that_does_not_stop_can_be_ended_and_nobody_waits_for_it(site, make_page, begin):
+    run = begin("deaf")
+    page = visit(make_page(), site, "?run=deaf")
+    wait_for_update(page, 1)
+    button(page, "Stop").click()
+    expect(page.locator(".status .line")).to_contain_text("Stopping: saving the weights.")
+    expect(page.locator(STATE)).to_have_text("stopping")
+    expect(button(page, "Stopping\u2026")).to_have_attribute("aria-disabled", "true")
+    expect(button(page, "End it now")).to_have_count(0)  # it gets its time
+    expect(page.locator(TITLE)).to_contain_text(re.compile("Still stopping after 1\\d s"))
+    button(page, "End it now").dblclick()
+    expect(page.locator(TITLE)).to_contain_text(re.compile("Stopped|killed"))
+    expect(page.locator(".status .line")).to_contain_text("ended")
+    assert not run.is_alive()
+
+
+def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, make_page, begin):
+    run = begin("silent")
+    page = visit(make_page(), site, "?run=silent")
+    wait_for_update(page, 2)
+    pid = run.status().pid
+    os.kill(pid, signal.SIGSTOP)
+    found = wait_until(lambda: vitals.read(run))
+    vitals.write(run, found.model_copy(update={"beat": vitals.now() - 34.0}))  # as if that were a while ago
+    expect(page.locator(STATE)).to_have_text(re.compile(r"not answering for (3[4-9]|[4-9]\d) s"))
+    expect(page.locator(TITLE)).to_contain_text("Not answering for")
+    expect(page.locator(".notice")).to_contain_text("the run goes on by itself")
+    expect(page.locator(".status [role=status]")).to_contain_text("Not answering")
+    expect(button(page, "End it now")).to_be_visible()
+    before = updates_done(page)
+    os.kill(pid, signal.SIGCONT)
+    wait_for_update(page, before + 1)
+    expect(page.locator(STATE)).to_have_text("running")
+    expect(page.locator(".notice")).to_be_hidden()
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
+def test_an_open_page_survives_a_restart_of_the_server(by, site, make_page, begin):
+    run = begin(f"outlives-{by.name.lower()}")
+    page = visit(make_page(forgive=AWAY), site, f"?run={run.id}")
+    ended = visit(
+        make_page(forgive=AWAY), site, f"?run={fake_run.write_run(site.outputs, f'ended-{by.name.lower()}').id}"
+    )
+    wait_for_update(page, 2)
+    for viewer in (page, ended):
+        viewer.evaluate("window.here = true")
+    site.process.send_signal(by)
+    site.process.wait(timeout=30)
+    expect(page.locator(TITLE)).to_contain_text("The playground does not answer")
+    expect(page.locator(".notice")).to_contain_text("goes on without it")
+    expect(page.locator(".status [role=status]")).to_contain_text("does not answer")
+    assert run.is_alive()
+    before = updates_done(page)
+    site.start()
+    wait_for_update(page, before + 2)
+    expect(page.locator(".notice")).to_be_hidden()
+    updates = page.evaluate(SHOWN_UPDATES)
+    assert updates == list(range(1, updates[-1] + 1))
+    button(page, "Stop").click()  # what the page asks for reaches the new server
+    expect(page.locator(TITLE)).to_contain_text("Stopped")
+    expect(ended.locator(".machine")).to_contain_text("cores")
+    expect(ended.locator(".notice")).to_be_hidden()
+    assert page.evaluate("window.here") and ended.evaluate("window.here")  # neither was loaded anew
+    assert history.find_run(site.outputs, run.id).status().state == "stopped" and time.time() > 0

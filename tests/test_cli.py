@@ -118,7 +118,11 @@ def test_a_worker_that_dies_exits_1(run: Run, preset: Preset, outputs: Path) -> 
     result = run("train", preset("crash"), "--outputs", outputs, "--json")
     assert result.code == 1
     end = json.loads(result.last_line)
-    assert (end["state"], end["reason"], end["outcome"]) == ("failed", "bug", None)  # it left by itself with exit code 9
+    assert (end["state"], end["reason"], end["outcome"]) == (
+        "failed",
+        "bug",
+        None,
+    )  # it left by itself with exit code 9
 
 
 def test_an_invalid_configuration_exits_2_and_lists_every_error(run: Run, outputs: Path) -> None:

@@ -7,13 +7,12 @@ ships with the playground, a local folder, or an id of the hub, which a run down
 from __future__ import annotations
 
 import difflib
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import config_io, hub, model_files
+from playground import adapter_files, config_io, hub, model_files, plain_files
 from playground.config import RUN_ID, RunConfig
 from playground.curated import CURATED
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
@@ -26,7 +25,9 @@ MODEL_PRESETS = PRESETS / "models"  # one for each suggested model of the hub
 POCKET_MODELS = Path(__file__).resolve().parent / "pocket" / "models"
 DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
-ADAPTER_CONFIG = "adapter_config.json"  # a folder that has it holds what LoRA learned, and names its base
+ADAPTER_CONFIG = adapter_files.CONFIG
+MAX_CARD_BYTES = 20_000_000
+MOST_ADAPTERS = 4  # that may stand on one another
 START = "start"  # the reference that is the model before training
 TYPED = "typed"  # the prompt source that is typed into the configuration
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
@@ -150,16 +151,39 @@ def files(folder: Path, use: Use = "policy") -> ModelFiles:
     Raises:
         ModelNotHere, ModelNotFound: see `model_folder`.
     """
-    if not (folder / ADAPTER_CONFIG).is_file() or (folder / "config.json").is_file():
-        return model_files.inspect(folder, use)
-    facts = model_files.read_json(folder / ADAPTER_CONFIG)
-    base = facts.get("base_model_name_or_path")
-    if not isinstance(base, str) or not base or Path(os.path.expanduser(base)) == folder:
+    return _files(folder, use, MOST_ADAPTERS)
+
+
+def adapter_base(folder: Path) -> Path | None:
+    """The folder of the model that an adapter belongs to; None if the folder holds a whole model.
+
+    Raises:
+        ModelNotHere, ModelNotFound: the adapter may not be loaded, does not name its base, or that is not there.
+    """
+    if not (folder / ADAPTER_CONFIG).exists():
+        return None
+    facts = adapter_files.check(folder)
+    base, revision = facts.get("base_model_name_or_path"), facts.get("revision")
+    if not isinstance(base, str) or not base or not isinstance(revision, (str, type(None))):
         raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to.")
-    if not (folder / "adapter_model.safetensors").is_file():
-        raise ModelNotFound(f"The adapter in {folder} has no adapter_model.safetensors: copy or save it again.")
     try:
-        return model_files.inspect(_folder(base, facts.get("revision")), use)
+        found = _folder(base, revision)
+    except ModelNotFound as error:
+        raise type(error)(f"The adapter in {folder} belongs to another model. {error}") from None
+    if os.path.realpath(found) == os.path.realpath(folder):
+        raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to: it names itself.")
+    return found
+
+
+def _files(folder: Path, use: Use, most_adapters: int) -> ModelFiles:
+    base = adapter_base(folder)
+    if base is None:
+        return model_files.inspect(folder, use)
+    model_files.check_tokenizer(folder, needed=False)
+    if not most_adapters:
+        raise ModelNotFound(f"The adapter in {folder} stands on too many others: merge it into its base model.")
+    try:
+        return _files(base, use, most_adapters - 1)
     except ModelNotFound as error:
         raise type(error)(f"The adapter in {folder} belongs to another model. {error}") from None
 
@@ -200,7 +224,10 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
         except ModelNotFound as error:
             hint = "`start` is the model before training; the name of a run in the outputs folder works too."
             raise ModelNotFound(f"{error} {hint}") from None
-    complete = sorted(path.parent for path in saved.glob("update-*/MANIFEST.json"))
+    if saved.is_symlink() or saved.parent.is_symlink():
+        raise ModelNotFound(f"The run {run} holds a link, which is not followed: give the path of the model itself.")
+    found = (path.parent for path in saved.glob("update-*/MANIFEST.json"))
+    complete = sorted(folder for folder in found if not folder.is_symlink())
     wanted = [folder for folder in complete if folder.name == checkpoint] if checkpoint else complete
     if not wanted:
         there = ", ".join(folder.name for folder in complete) or "none yet"
@@ -213,7 +240,9 @@ def reward_models(outputs: Path | None) -> list[Choice]:
     found = []
     for path in (outputs / REWARD_MODELS).glob(f"*/{REWARD_CARD}") if outputs else ():
         try:
-            card = json.loads(path.read_text(encoding="utf-8"))
+            if path.parent.is_symlink():
+                continue
+            card = plain_files.read_json(path, MAX_CARD_BYTES)
             trained_at, accuracy = float(card["trained_at"]), float(card["accuracy"])
             words = f"Trained here on {card['pairs']['kept']} pairs ({card['pairs']['source']}) from {card['base']}."
         except (OSError, ValueError, KeyError, TypeError):
@@ -232,6 +261,8 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
     """
     if outputs and RUN_ID.fullmatch(source):
         folder = outputs / REWARD_MODELS / source
+        if folder.is_symlink() or folder.parent.is_symlink():
+            raise ModelNotFound(f"The reward model `{source}` is a link, which is not followed: give the path itself.")
         if (folder / REWARD_CARD).is_file():
             return folder
         if folder.is_dir():

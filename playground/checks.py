@@ -67,6 +67,17 @@ def needs(config: RunConfig, outputs: Path | None = None) -> list[Need]:
     return found
 
 
+def asks_hub(config: RunConfig | RewardTrainingConfig) -> bool:
+    """May a worker of this configuration have to ask the hub? Only such a one is given the hub's token."""
+    if isinstance(config, RunConfig):
+        models, data = [need.source for need in needs(config)], config.prompts.source
+    else:
+        models, data = [need.source for need in reward_training_needs(config)], config.pairs.source
+    known = [item.name for item in (*MODELS, *PROMPT_SETS, *ANNOTATORS)]
+    named = [source for source in (*models, data) if source not in known and tables.kind_of(source) is None]
+    return any(hub.repository(source) is not None and not os.path.isdir(source) for source in named)
+
+
 def reward_training_needs(config: RewardTrainingConfig) -> list[Need]:
     """Every model that the training of a reward model names: its base, and who writes the answers to be judged."""
     base, writer = config.base, config.pairs.writer

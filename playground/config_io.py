@@ -13,20 +13,38 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
+from playground import plain_files
 from playground.config import REWARD_CLASSES, Part, PPOConfig, RunConfig
 from playground.errors import InvalidConfig, Problem
 
 MAX_CONFIG_BYTES = 100_000
+MAX_VALUE_CHARACTERS = 10_000  # of one `path=value`
+MAX_DEPTH = 20
+MAX_NODES = 20_000
 P = TypeVar("P", bound=Part)
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain data only: no aliases (a few of them can expand without end), no name twice, and 3e-4 is a number."""
+    """Plain data only: no aliases (a few of them can expand without end), no name twice, and 3e-4 is a number. Bounded
+    in depth and in the number of values, before anything is made of them."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._depth = self._nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        mark = self.peek_event().start_mark
         if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(problem="it uses an alias (`*name`)", problem_mark=self.peek_event().start_mark)
-        return super().compose_node(parent, index)
+            raise yaml.MarkedYAMLError(problem="it uses an alias (`*name`)", problem_mark=mark)
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise yaml.MarkedYAMLError(problem=f"it has more than {MAX_NODES:,} values", problem_mark=mark)
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem=f"it is nested deeper than {MAX_DEPTH} levels", problem_mark=mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -84,23 +102,26 @@ def parse_yaml(text: str) -> dict[str, Any]:
     return {} if data is None else data
 
 
-def load(path: Path, overrides: list[str] | None = None) -> RunConfig:
+def load(path: Path, overrides: list[str] | None = None, *, links: bool = True) -> RunConfig:
     """Read a YAML file and apply `path=value` overrides, for example `kl.coef=0.2` or `rewards.0.weight=2`.
+
+    Args:
+        links: False for a file of a run, which a link could lead out of its folder.
 
     Raises:
         InvalidConfig: unreadable file, bad YAML, bad override, or any invalid field (all of them at once).
     """
-    return overridden(read_yaml(path), overrides, RunConfig)
+    return overridden(read_yaml(path, links=links), overrides, RunConfig)
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML file as plain data.
+def read_yaml(path: Path, *, links: bool = True) -> dict[str, Any]:
+    """A YAML file as plain data, bounded in size before it is read.
 
     Raises:
         InvalidConfig: it cannot be read or is not YAML.
     """
     try:
-        return parse_yaml(Path(path).read_text(encoding="utf-8"))
+        return parse_yaml(plain_files.read_bytes(path, 4 * MAX_CONFIG_BYTES, links=links).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. Give the path of a preset file.")]) from None
@@ -135,6 +156,8 @@ def parse_override(override: str) -> tuple[str, Any]:
     """
     path, equals, raw = override.partition("=")
     path = path.strip()
+    if len(override) > MAX_VALUE_CHARACTERS:
+        raise InvalidConfig([Problem(path[:60], f"The value is longer than {MAX_VALUE_CHARACTERS:,} characters.")])
     if not equals or not all(path.split(".")):
         raise InvalidConfig([Problem(override, "Write it as path=value, for example kl.coef=0.2.")])
     return path, _yaml_value(raw)

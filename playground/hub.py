@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playground import model_files
+from playground import model_files, weight_files
 from playground.errors import ModelNotFound, ModelNotHere
 from playground.model_files import Architecture, Use
 
@@ -263,7 +263,7 @@ def _revision(revision: str | None) -> str:
 def _complete(folder: Path) -> bool:
     """All weights are there. A folder without any safetensors counts too: it is refused later, with the reason."""
     try:
-        model_files.shards(folder)
+        weight_files.shards(folder)
     except ModelNotFound:
         return bool(list(folder.glob("*.bin"))) and not (folder / "model.safetensors.index.json").exists()
     return True
@@ -291,7 +291,7 @@ def _config(name: str, commit: str) -> dict[str, Any]:
             name, "config.json", revision=commit, cache_dir=cache_folder(), etag_timeout=FACTS_SECONDS,
             endpoint=_endpoint(),
         )  # fmt: skip
-    return model_files.read_json(Path(path))
+    return weight_files.read_json(Path(path))
 
 
 def _names_chat_template(config: Any) -> bool:

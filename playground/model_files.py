@@ -1,22 +1,23 @@
 """A model folder, read without loading it: is it one that can be loaded safely, and what are its measures?
 
 `inspect` is the gate before transformers sees a folder: plain configuration of a known architecture, weights in
-safetensors whose headers add up, a tokenizer, no code of its own. Knows JSON and the safetensors header; no torch.
-`catalog` calls it, for the page on every edit of the form, so what it found is kept until a file of the folder changes.
+safetensors whose headers add up and fit it, a tokenizer of a known class, no code of its own. Knows JSON and the
+headers of weight files; no torch. `catalog` calls it, for the page on every edit of the form, so what it found is kept
+until a file of the folder changes; `training` calls it again before it loads.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import os
-import struct
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from playground import weight_files
 from playground.errors import ModelNotFound
+from playground.weight_files import DTYPE_BYTES, Tensor, read_json
 
 Use = Literal["policy", "reward"]
 
@@ -35,12 +36,27 @@ TOKENIZER_FORMS = (
     ("sentencepiece.bpe.model",),
     ("vocab.txt",),
 )
-MOST_JSON_BYTES = 10_000_000
-MOST_HEADER_BYTES = 10_000_000
-DTYPE_BYTES = {
-    "F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "F8_E4M3": 1,
-    "F8_E5M2": 1, "I8": 1, "U8": 1, "BOOL": 1,
+TOKENIZER_CLASSES = {  # without the ending Fast; those that the families above are saved with
+    "TokenizersBackend", "PreTrainedTokenizer", "GPT2Tokenizer", "GPTNeoXTokenizer", "LlamaTokenizer", "Qwen2Tokenizer",
+    "GemmaTokenizer", "CodeGenTokenizer", "CodeLlamaTokenizer", "BertTokenizer", "RobertaTokenizer",
+    "XLMRobertaTokenizer", "DistilBertTokenizer", "DebertaV2Tokenizer", "ElectraTokenizer", "AlbertTokenizer",
+    "BloomTokenizer", "CohereTokenizer", "T5Tokenizer",
 }  # fmt: skip
+TOKENIZER_JSON = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+OTHER_JSON = ("generation_config.json", "chat_template.json", "processor_config.json", "preprocessor_config.json")
+MOST_TOKENIZER_BYTES = 64_000_000  # the largest in use, of a quarter of a million tokens, has half of that
+MOST_TEMPLATE_BYTES = 1_000_000
+MOST_LABELS = 10_000
+MOST_BITS = 64  # of a whole number in a configuration
+SLACK_WEIGHTS = 10_000_000  # that a configuration may describe beyond what the files hold: 40 MB
+CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "custom_generate")  # names of settings that run code
+KERNELS = ("attn_implementation", "experts_implementation", "kernel_config", "use_kernels", "allow_all_kernels")
+NUMBER_TYPES = ("float16", "bfloat16", "float32", "float64", "half", "float", "auto")
+LEARNED_POSITIONS = ("gpt2", "opt", "gpt_neo", "bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "electra",
+                     "albert")  # fmt: skip
+EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight", "tok_embeddings.weight")
+EMBEDDING_WIDTHS = ("embedding_size", "word_embed_proj_dim")  # where that is not the hidden size
+LAYER = re.compile(r"(?:^|\.)(?:layers?|h|blocks?)\.(\d{1,9})\.")
 NUMBERS = {  # our name -> the names that architectures give it, in the order in which they are tried
     "hidden_size": ("hidden_size", "n_embd", "dim", "d_model"),
     "layers": ("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
@@ -165,19 +181,20 @@ def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
     Raises:
         ModelNotFound: with the reason.
     """
+    check_entries(config, where)
     for name, value in _entries(config):
-        if name == "auto_map":
-            raise ModelNotFound(
-                f"{where} asks for code of its own (auto_map), which is never run here: choose a model that the "
-                "transformers library knows by itself."
-            )
-        if name.lstrip("_").startswith("attn_implementation") and not isinstance(value, (bool, type(None))):
-            raise ModelNotFound(f"{where} chooses its own attention code ({name}): remove that line from the file.")
+        if isinstance(value, int) and value.bit_length() > MOST_BITS:
+            raise ModelNotFound(f"{where} has a number of {value.bit_length()} bits ({name[:40]}): get the file again.")
     if config.get("quantization_config") is not None:
         raise ModelNotFound(
             f"{where} says that the weights are quantized already: choose the original model and set the quantization "
             "here."
         )
+    if config.get("transformers_weights") is not None:
+        raise ModelNotFound(f"{where} names its own weight file (transformers_weights): remove that line.")
+    for name in ("dtype", "torch_dtype"):
+        if config.get(name) is not None and str(config[name]).removeprefix("torch.") not in NUMBER_TYPES:
+            raise ModelNotFound(f"{where} has {name}: {str(config[name])[:40]}, which is no number type: mend it.")
     kind = config.get("model_type")
     allowed = tuple(CAUSAL_TYPES) if use == "policy" else (*CAUSAL_TYPES, *ENCODER_TYPES)
     if kind in ENCODER_TYPES and use == "policy":
@@ -189,56 +206,47 @@ def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
             f"{where} describes an architecture that is not supported (`{str(kind)[:40]}`): choose one of "
             f"{', '.join(allowed)}."
         )
+    _check_classes(config, kind, where)
+    labels = config.get("id2label")
+    count = len(labels) if isinstance(labels, (dict, list)) else config.get("num_labels", 2)
+    if type(count) is not int or not 0 < count <= MOST_LABELS:
+        raise ModelNotFound(f"{where} has {str(count)[:40]} labels: at most {MOST_LABELS:,} are supported.")
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """One JSON object from a file of sane size.
-
-    Raises:
-        ModelNotFound: with the name of the file and the reason.
-    """
-    try:
-        if path.stat().st_size > MOST_JSON_BYTES:
-            raise ModelNotFound(f"The file {path} is larger than {MOST_JSON_BYTES // 1_000_000} MB: get it again.")
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ModelNotFound(f"The file {path} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError):
-        raise ModelNotFound(f"The file {path} is not valid JSON: get it again.") from None
-    if not isinstance(value, dict):
-        raise ModelNotFound(f"The file {path} is not a JSON object: get it again.")
-    return value
-
-
-def shards(folder: Path) -> list[Path]:
-    """The files that hold the weights.
+def check_entries(config: Mapping[str, Any], where: str) -> None:
+    """Refuse settings that run code, wherever they stand in a file.
 
     Raises:
-        ModelNotFound: if there are none, or the index names one that is not there.
+        ModelNotFound: naming the setting.
     """
-    index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        places = read_json(index).get("weight_map")
-        names = sorted(set(places.values())) if isinstance(places, dict) and places else []
-        if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
-            raise ModelNotFound(f"The index {index} does not say which file holds which weight: get it again.")
-        missing = [name for name in names if not (folder / name).is_file()]
-        if missing:
+    for name, value in _entries(config):
+        plain = name.lstrip("_")
+        if plain in CODE and (value or plain == "auto_map"):
             raise ModelNotFound(
-                f"The folder {folder} lacks {len(missing)} of the {len(names)} weight files of its index, the first "
-                f"is {missing[0]}: copy or download it again."
+                f"{where} asks for code of its own ({name[:40]}), which is never run here: choose a model that the "
+                "transformers library knows by itself."
             )
-        return [folder / name for name in names]
-    found = [path for path in sorted(folder.glob("*.safetensors")) if path.name != "value_head.safetensors"]
-    if found:
-        return found
-    if list(folder.glob("*.bin")) or list(folder.glob("*.pt")):
-        raise ModelNotFound(
-            f"The folder {folder} has its weights in a pickle file only, which can run code when it is opened: convert "
-            "it on a machine you trust with transformers' `AutoModelForCausalLM.from_pretrained(...)` and "
-            "`.save_pretrained(...)`, which writes model.safetensors."
-        )
-    raise ModelNotFound(f"The folder {folder} has no weights: it needs model.safetensors.")
+        # what transformers leaves behind by itself is a switch (`_attn_implementation_autoset`)
+        if plain.startswith(KERNELS) and not isinstance(value, (bool, type(None))):
+            raise ModelNotFound(
+                f"{where} chooses its own attention code ({name[:40]}): remove that line from the file."
+            )
+
+
+def _check_classes(config: Mapping[str, Any], kind: str, where: str) -> None:
+    """The class that a model was saved as belongs to its type: else its weights would not be what its type reads."""
+    listed = config.get("architectures")
+    if listed is None:
+        return
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise ModelNotFound(f"{where} has architectures: {str(listed)[:60]}, which is no list of names: mend it.")
+    family = re.escape(re.sub(r"[^a-z0-9]", "", kind.removesuffix("_text")))
+    for name in listed:
+        if not re.fullmatch(rf"{family}(for|lmhead|model|textmodel|pretrained|doubleheads|prelayernorm).*",
+                            name.lower()):  # fmt: skip
+            raise ModelNotFound(
+                f"{where} contradicts itself: model_type `{kind}` and architectures `{name[:60]}`: get the file again."
+            )
 
 
 def has_chat_template(folder: Path) -> bool:
@@ -246,35 +254,27 @@ def has_chat_template(folder: Path) -> bool:
     if (folder / "chat_template.jinja").is_file() or (folder / "chat_template.json").is_file():
         return True
     settings = folder / "tokenizer_config.json"
-    return settings.is_file() and bool(read_json(settings).get("chat_template"))
+    return weight_files.is_there(settings) and bool(read_json(settings).get("chat_template"))
 
 
 def _inspect(folder: Path, use: Use) -> ModelFiles:
-    if not (folder / "config.json").is_file():
+    if not weight_files.is_there(folder / "config.json"):
         raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.")
+    where = str(folder / "config.json")
     config = read_json(folder / "config.json")
-    check_config(config, str(folder / "config.json"), use)
-    files = shards(folder)
-    if not any(all((folder / name).is_file() for name in form) for form in TOKENIZER_FORMS):
-        raise ModelNotFound(
-            f"The folder {folder} has no tokenizer: it needs tokenizer.json, or vocab.json and merges.txt, or "
-            "tokenizer.model."
-        )
-    settings = folder / "tokenizer_config.json"
-    if settings.is_file() and "auto_map" in read_json(settings):
-        raise ModelNotFound(
-            f"The file {settings} asks for code of its own (auto_map), which is never run here: choose a model with a "
-            "tokenizer that the transformers library knows."
-        )
+    check_config(config, where, use)
+    found = weight_files.tensors(folder)
+    check_tokenizer(folder)
     counts: dict[str, int] = {}
-    for path in files:
-        for dtype, count in _weights(path):
-            counts[dtype] = counts.get(dtype, 0) + count
+    for tensor in found.values():
+        counts[tensor.dtype] = counts.get(tensor.dtype, 0) + tensor.numbers
+    described = architecture(config, sum(counts.values()), where)
+    _check_fit(config, described, found, where)
     labels = config.get("id2label")
     listed = config.get("architectures")
     return ModelFiles(
         folder=folder,
-        architecture=architecture(config, sum(counts.values()), str(folder / "config.json")),
+        architecture=described,
         weight_bytes=sum(DTYPE_BYTES[dtype] * count for dtype, count in counts.items()),
         dtype=max(counts, key=lambda dtype: counts[dtype]),
         architectures=tuple(str(name) for name in listed) if isinstance(listed, list) else (),
@@ -283,43 +283,69 @@ def _inspect(folder: Path, use: Use) -> ModelFiles:
     )
 
 
-def _weights(path: Path) -> Iterator[tuple[str, int]]:
-    """Dtype and number of weights of each tensor of a safetensors file whose header adds up."""
+def check_tokenizer(folder: Path, needed: bool = True) -> None:
+    """Refuse a tokenizer that is not there, is no ordinary files of sane size, or wants code of its own.
 
-    def broken(reason: str) -> ModelNotFound:
-        return ModelNotFound(f"The weights in {path} are damaged ({reason}): copy or download the file again.")
+    Args:
+        needed: False for an adapter, which may leave its tokenizer to its base.
 
-    try:
-        size = path.stat().st_size
-        with open(path, "rb") as file:
-            start = file.read(8)
-            length = struct.unpack("<Q", start)[0] if len(start) == 8 else -1
-            if not 0 < length <= MOST_HEADER_BYTES or 8 + length > size:
-                raise broken("it does not begin with a header")
-            header = json.loads(file.read(length))
-    except OSError as error:
-        raise ModelNotFound(f"The weights in {path} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError):
-        raise broken("its header is not valid JSON") from None
-    if not isinstance(header, dict) or not header.keys() - {"__metadata__"}:
-        raise broken("its header names no weights")
-    end = 0
-    for name, entry in header.items():
-        if name == "__metadata__":
+    Raises:
+        ModelNotFound: with the file and the reason.
+    """
+    if needed and not any(all(weight_files.is_there(folder / name) for name in form) for form in TOKENIZER_FORMS):
+        raise ModelNotFound(
+            f"The folder {folder} has no tokenizer: it needs tokenizer.json, or vocab.json and merges.txt, or "
+            "tokenizer.model."
+        )
+    for name in {name for form in TOKENIZER_FORMS for name in form}:
+        _check_size(folder / name, MOST_TOKENIZER_BYTES)
+    _check_size(folder / "chat_template.jinja", MOST_TEMPLATE_BYTES)
+    for name in (*TOKENIZER_JSON, *OTHER_JSON):
+        if not weight_files.is_there(folder / name):
             continue
-        try:
-            dtype, shape, (first, last) = entry["dtype"], entry["shape"], entry["data_offsets"]
-            count = math.prod(shape)
-            fits = all(type(side) is int and side >= 0 for side in (*shape, first, last))
-            fits = fits and last - first == count * DTYPE_BYTES[dtype]
-        except (TypeError, KeyError, ValueError):
-            fits = False
-        if not fits or last > size - 8 - length:
-            raise broken(f"the place of `{name[:60]}` makes no sense")
-        end = max(end, last)
-        yield dtype, count
-    if end != size - 8 - length:
-        raise broken("it is longer than its header says")
+        settings = read_json(folder / name)
+        check_entries(settings, f"The file {folder / name}")
+        known = settings.get("tokenizer_class")
+        if known is not None and str(known).removesuffix("Fast") not in TOKENIZER_CLASSES:
+            raise ModelNotFound(
+                f"The file {folder / name} names a tokenizer that is not known here (tokenizer_class "
+                f"`{str(known)[:40]}`): choose a model with a tokenizer of one of the supported families."
+            )
+
+
+def _check_size(path: Path, most_bytes: int) -> None:
+    if weight_files.is_there(path):
+        weight_files.check_place(path)
+        if path.stat().st_size > most_bytes:
+            raise ModelNotFound(f"The file {path} is larger than {most_bytes // 1_000_000} MB: get it again.")
+
+
+def _check_fit(config: Mapping[str, Any], described: Architecture, found: Mapping[str, Tensor], where: str) -> None:
+    """A configuration that describes more than the files hold would be filled up with random numbers, in any amount."""
+    for name, tensor in found.items():
+        if name.endswith(EMBEDDINGS) and len(tensor.shape) == 2:
+            widths = {described.hidden_size, *(config.get(width) for width in EMBEDDING_WIDTHS)}
+            if tensor.shape[0] != described.vocabulary or tensor.shape[1] not in widths:
+                raise ModelNotFound(
+                    f"{where} says vocab_size {described.vocabulary} and hidden_size {described.hidden_size}, and the "
+                    f"weights have {tensor.shape[0]} x {tensor.shape[1]} ({name[:60]}): they do not belong together."
+                )
+    numbers = [int(match[1]) for name in found if (match := LAYER.search(name))]
+    if numbers and max(numbers) + 1 < described.layers:
+        raise ModelNotFound(
+            f"{where} says {described.layers} layers, and the weights have {max(numbers) + 1}: they do not belong "
+            "together."
+        )
+    shared = described.model_type == "albert"  # its layers are one and the same
+    linear = described.linear_parameters // (described.layers if shared else 1)
+    learned = described.context_length * described.hidden_size if described.model_type in LEARNED_POSITIONS else 0
+    width = min([described.hidden_size, *(size for name in EMBEDDING_WIDTHS if type(size := config.get(name)) is int)])
+    needed = described.vocabulary * width + linear + learned
+    if needed > 2 * described.parameters + SLACK_WEIGHTS:
+        raise ModelNotFound(
+            f"{where} describes {needed:,} weights (hidden_size {described.hidden_size}, {described.layers} layers, "
+            f"{described.vocabulary} tokens), and the files hold {described.parameters:,}: they do not belong together."
+        )
 
 
 def _number(config: Mapping[str, Any], names: tuple[str, ...], where: str, default: int | None = None) -> int:
@@ -350,8 +376,16 @@ def _signature(folder: Path) -> tuple[Any, ...]:
     """Changes when any file of the folder does."""
     try:
         with os.scandir(folder) as entries:
-            return tuple(
-                sorted((item.name, item.stat().st_mtime_ns, item.stat().st_size) for item in entries if item.is_file())
-            )
+            return tuple(sorted((item.name, *_stamps(item)) for item in entries))
     except OSError as error:
         raise ModelNotFound(f"The folder {folder} cannot be read: {error.strerror}.") from None
+
+
+def _stamps(item: os.DirEntry[str]) -> tuple[int, int, int]:
+    """Of the entry itself, and of what it leads to if it is a link."""
+    own = item.stat(follow_symlinks=False)
+    try:
+        there = item.stat()
+    except OSError:
+        there = own
+    return own.st_mtime_ns, there.st_mtime_ns, there.st_size

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,7 +81,10 @@ def check_file(source: str) -> None:
     Raises:
         PairsUnusable: with what to do.
     """
-    _texts(_rows(source)[0], 1, Path(source).name)
+    first: Mapping[str, Any] | None = None
+    for row in _rows(source):  # to its end, for a file that is cut off is no good either
+        first = row if first is None else first
+    _texts(first or {}, 1, Path(source).name)
 
 
 def read_file(source: str) -> tuple[list[Pair], Counts]:
@@ -186,8 +189,8 @@ def _as_text(value: Any, number: int, column: str, name: str) -> str:
     )
 
 
-def _rows(source: str) -> list[dict[str, Any]]:
+def _rows(source: str) -> Iterator[dict[str, Any]]:
     try:
-        return tables.read(Path(os.path.expanduser(source))).rows
+        yield from tables.rows(Path(os.path.expanduser(source)))
     except TableUnusable as error:
         raise PairsUnusable(f"pairs.source: {error}") from None

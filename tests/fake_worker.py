@@ -1,7 +1,9 @@
 """A worker by script, for tests: `python -m tests.fake_worker RUN_DIR`, started by the real launcher.
 
 The configuration's name says what it does: finish, fail, crash (dies without a word), wait (until it is asked to
-stop) or deaf (does not listen; ends when a file `die` appears in the run folder). None lives longer than a minute.
+stop), tick (makes updates until a file `enough` appears in the run folder, then finishes) or deaf (does not listen;
+ends when a file `die` appears there). None lives longer than a minute, but for tick, which
+is there while servers are killed and started.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from playground.runs.writer import RunWriter
 from tests.support import sample, update_metrics
 
 LIFETIME_SECONDS = 60
+TICK_SECONDS = 300
 
 
 def main() -> None:
@@ -39,11 +42,23 @@ def main() -> None:
         wait_for((lambda: run.stop_requested) if name == "wait" else (run.path / "die").exists)
         writer.finish("stopped", "stopped", "Stopped after update 1.")
         return
-    for update in (2, 3):
+    if name == "tick":
+        tick(run, writer)
+    for update in (2, 3) if name != "tick" else ():
         writer.metrics(update_metrics(update))
         writer.set_status(update=update)
     writer.samples([sample(0, "after", 1.0), sample(1, "after", 3.5)])
     writer.finish("finished")
+
+
+def tick(run: RunDirectory, writer: RunWriter) -> None:
+    deadline = time.monotonic() + TICK_SECONDS
+    while not (run.path / "enough").exists() and time.monotonic() < deadline:
+        update = writer.status.update + 1
+        writer.metrics(update_metrics(update))
+        writer.set_status(update=update)
+        writer.event("checkpoint", folder=f"update-{update:06d}")
+        time.sleep(0.05)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from playground import catalog, checks, config_io
 from playground.config import REWARD_CLASSES, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound
-from tests.model_folders import hub_cache, model_folder, write_json
+from tests.model_folders import hub_cache, model_folder, safetensors, write_json
 
 
 def config_with(**changes: object) -> RunConfig:
@@ -84,10 +84,10 @@ def test_a_local_model_folder_is_used_as_it_is(tmp_path: Path) -> None:
 def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path: Path) -> None:
     base, adapter = model_folder(tmp_path / "base"), tmp_path / "adapter"
     adapter.mkdir()
-    write_json(adapter / "adapter_config.json", {"base_model_name_or_path": str(base)})
+    write_json(adapter / "adapter_config.json", {"base_model_name_or_path": str(base), "peft_type": "LORA"})
     with pytest.raises(ModelNotFound, match=r"has no adapter_model\.safetensors"):
         catalog.model_folder(str(adapter))
-    (adapter / "adapter_model.safetensors").touch()
+    (adapter / "adapter_model.safetensors").write_bytes(safetensors({"lora_A": [8, 4]}))
     assert catalog.model_folder(str(adapter)) == adapter
     assert catalog.files(adapter).architecture.hidden_size == 8
     (base / "config.json").unlink()

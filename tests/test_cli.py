@@ -302,6 +302,29 @@ def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run: 
     assert result.code == 2 and "has finished all its 3 updates" in result.err
 
 
+def test_following_a_resumed_run_tells_what_is_new(run: Run, outputs: Path) -> None:
+    stopped, process = launcher.start(small_config("wait"), outputs, "one")
+    assert process is not None
+    stopped.request_stop()
+    process.wait(timeout=20)
+    assert [item.update for item in stopped.metrics()] == [1]
+    stopped.config_path.write_text(stopped.config_path.read_text().replace("name: wait", "name: finish"))
+    lines = [json.loads(line) for line in run("resume", stopped.path, "--json").out.splitlines()]
+    assert [(line["attempt"], line["update"]) for line in lines if line["type"] == "update"] == [(2, 1), (2, 2), (2, 3)]
+    assert lines[-1]["type"] == "end" and lines[-1]["state"] == "finished"
+
+
+def test_a_run_of_trl_cannot_be_resumed_and_the_sentence_says_so(run: Run, outputs: Path) -> None:
+    stopped, process = launcher.start(small_config("wait"), outputs, "one")
+    assert process is not None
+    stopped.request_stop()
+    process.wait(timeout=20)
+    stopped.config_path.write_text(stopped.config_path.read_text().replace("engine: playground", "engine: trl"))
+    result = run("resume", stopped.path)
+    assert result.code == 2 and "TRL's trainer cannot go on from a checkpoint" in result.err
+    assert (stopped.status().state, stopped.status().attempt) == ("stopped", 1)
+
+
 def test_steering_commands_drop_their_requests(run: Run, outputs: Path) -> None:
     started, process = launcher.start(small_config("wait"), outputs, "one")
     wait_until(lambda: started.status().state == "running")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from playground import catalog
+from playground import catalog, checks, config_io
+from playground.config import ExpressionReward
+from playground.config.functions import FUNCTIONS
+from playground.rewards import rules
 from playground.runs.directory import RunDirectory
 from playground.runs.ends import ENDS
 from playground.runs.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
@@ -18,6 +22,7 @@ from tests.support import PROJECT, sample, small_config, update_metrics
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 RUNS = (PROJECT / "docs" / "runs.md").read_text(encoding="utf-8")
+REWARDS = (PROJECT / "docs" / "rewards.md").read_text(encoding="utf-8")
 RUN_FORMAT = (PROJECT / "docs" / "run-format.md").read_text(encoding="utf-8")
 
 
@@ -62,3 +67,21 @@ def test_the_readme_names_the_commands_and_the_pins_agree() -> None:
 def test_the_short_description_fits_a_space() -> None:
     found = re.search(r"^short_description: (.*)$", README, re.MULTILINE)
     assert found is not None and len(found.group(1)) <= 60
+
+
+def test_the_page_on_rewards_lists_every_function_of_an_expression_as_the_code_has_it() -> None:
+    told = re.findall(r"^\| `([a-z_]+\(.*\))` \| (.*) \|$", REWARDS, re.MULTILINE)
+    assert told == [(found.written(name), found.help) for name, found in FUNCTIONS.items()]
+
+
+def test_the_examples_on_the_page_of_rewards_are_configurations() -> None:
+    blocks = [textwrap.dedent(found) for found in re.findall(r"(?:^    .*\n|^\n)+", REWARDS, re.MULTILINE)]
+    examples = [block for block in blocks if re.search("^rewards:", block, re.MULTILINE) and "kind: model" not in block]
+    kinds = []
+    for example in examples:
+        config = config_io.from_dict(config_io.parse_yaml(example))
+        checks.check(config)
+        kinds += [reward.kind for reward in config.rewards]
+    assert kinds == ["expression", "expression", "python"]
+    (share,) = re.findall(r"^        expression: (100 .*)$", REWARDS, re.MULTILINE)
+    assert rules.build(ExpressionReward(expression=share))(prompts=["p"], completions=["E" + "x" * 49]) == [2.0]

@@ -81,6 +81,7 @@ def test_an_old_name_is_found_under_both(cache: Path) -> None:
 
 def test_a_download_that_was_broken_off_does_not_count_as_there(cache: Path) -> None:
     folder = model_folder(hub_cache(cache, "someone/tiny"))
+    (folder / "model.safetensors").unlink()
     write_json(folder / "model.safetensors.index.json", {"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}})
     (folder / "1.safetensors").touch()
     assert hub.cached("someone/tiny") is None

@@ -83,6 +83,9 @@ def test_lists_of_messages_are_dialogues() -> None:
     assert preferences.from_rows(apart, "x")[0] == pairs
 
 
+PAIR_LINE = b'{"prompt": "a", "chosen": "b", "rejected": "c"}\n'
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -110,7 +113,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, data: list[d
         ("a.jsonl", b"[1]\n", "Line 1 of a.jsonl is not a JSON object"),
         ("a.jsonl", b"\n \n", "a.jsonl is empty"),
         ("a.jsonl.gz", b"not packed", "a.jsonl.gz is not a whole gzip file"),
-        ("a.jsonl.gz", gzip.compress(b"{}\n" * 5000, mtime=0)[:40], "a.jsonl.gz is not a whole gzip file"),
+        ("a.jsonl.gz", gzip.compress(PAIR_LINE * 5000, mtime=0)[:80], "a.jsonl.gz is not a whole gzip file"),
         ("a.parquet", b"x", "a.parquet is none of .txt, .csv, .tsv, .jsonl"),
         ("a.csv", b"prompt,chosen,rejected\n", "a.csv has no rows"),
     ],

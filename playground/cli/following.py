@@ -76,6 +76,7 @@ def follow(
     keeper = Reconciler(outputs or run.path.parent)
     keep = every(KEEP_SECONDS, keeper.look)
     tail = JsonlTail(run.metrics_path)
+    attempt = run.status().attempt
     metrics: list[Any] = []
     asked = False
     with _counted_interrupts() as presses, contextlib.closing(shown):
@@ -84,8 +85,10 @@ def follow(
             status = run.status()  # before the metrics: once it has ended, they are complete
             for item in tail.read_new():
                 with contextlib.suppress(ValidationError):
-                    metrics.append(kind.model_validate(item))
-                    shown.update(metrics, status)
+                    record = kind.model_validate(item)
+                    _take(metrics, record)
+                    if getattr(record, "attempt", attempt) >= attempt:  # a resumed run does not tell all from the start
+                        shown.update(metrics, status)
             place = queue.position(run) if status.state == "queued" else None
             shown.status(status) if place is None else shown.waiting(place)
             if status.ended:
@@ -105,6 +108,13 @@ def follow(
             else:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=POLL_SECONDS)
+
+
+def _take(metrics: list[Any], record: Any) -> None:
+    """Add a record; an update that is made again takes the place of what came after it."""
+    while metrics and isinstance(record, UpdateMetrics) and metrics[-1].update >= record.update:
+        metrics.pop()
+    metrics.append(record)
 
 
 def waiting_words(place: int) -> str:

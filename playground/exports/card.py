@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from playground import __version__, catalog
+from playground import __version__, catalog, config_io, plain_files
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
 from playground.exports.report import Report
@@ -21,6 +21,7 @@ from playground.insight import before_after, compute, knee
 CURVES = "curves.png"
 CONFIGURATION = "run.yaml"  # not config.yaml: that name makes a folder a run
 SHOWN_PAIRS = 5
+MAX_CARD_BYTES = 1_000_000
 SHOWN_CHARACTERS = 600
 TAGS = ("ppo", "rlhf", "reinforcement-learning", "rlhf-playground")
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
@@ -85,13 +86,13 @@ def licence_of(config: RunConfig) -> str | None:
         if model.name == config.model.source and model.licence not in ("", "not stated"):
             return model.licence.partition(",")[0].strip().lower()
     try:
-        card = (catalog.model_folder(config.model.source) / "README.md").read_text(encoding="utf-8")
-        found = FRONT_MATTER.match(card)
-        facts = yaml.safe_load(found.group(1)) if found else None
-    except (OSError, UnicodeDecodeError, PlaygroundError, yaml.YAMLError):
+        path = catalog.model_folder(config.model.source) / "README.md"
+        found = FRONT_MATTER.match(plain_files.read_bytes(path, MAX_CARD_BYTES, links=True).decode("utf-8"))
+        facts = config_io.parse_yaml(found.group(1)) if found else None
+    except (OSError, UnicodeDecodeError, PlaygroundError):
         return None
     licence = facts.get("license") if isinstance(facts, dict) else None
-    return licence if isinstance(licence, str) else None
+    return licence[:100] if isinstance(licence, str) else None
 
 
 def fenced(content: str) -> str:
@@ -137,7 +138,8 @@ def _how(report: Report) -> str:
 
 
 def _reward(reward: Any) -> str:
-    return f"{reward.kind}: {reward.source}" if reward.kind == "model" else str(reward.kind)
+    own = {"model": "source", "expression": "expression"}.get(reward.kind)
+    return f"{reward.kind}: {getattr(reward, own)}" if own else str(reward.kind)
 
 
 def _results(report: Report) -> str:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound
 from playground.exports import card
 from playground.exports.report import Report
+from playground.runs import checkpoints
 from playground.runs.directory import RunDirectory
 from playground.runs.model_service import ModelService
 
@@ -31,8 +32,12 @@ class Saved(NamedTuple):
 
 
 def default_folder(run: RunDirectory, kind: Kind) -> Path:
-    """Where the page saves: `<outputs>/saved/<run>-merged`."""
-    return run.path.parent / SAVED / f"{run.id}-{kind}"
+    """Where the page saves: `<outputs>/saved/<run>-merged`. Raises: OutputsNotWritable if that leads elsewhere."""
+    folder = run.path.parent / SAVED / f"{run.id}-{kind}"
+    for place in (folder, folder.parent):
+        if place.is_symlink():
+            raise OutputsNotWritable(f"{place} is a link, which is not followed: put a folder in its place.")
+    return folder
 
 
 def checkpoint_of(run: RunDirectory, name: str | None, kind: Kind) -> Path:
@@ -40,7 +45,7 @@ def checkpoint_of(run: RunDirectory, name: str | None, kind: Kind) -> Path:
 
     Raises:
         RunNotFound: if there is none of that name, or none at all.
-        ModelNotFound: if an adapter is asked for and every weight was trained.
+        ModelNotFound: if it is damaged, or if an adapter is asked for and every weight was trained.
     """
     complete = run.checkpoints()
     found = [folder for folder in complete if name is None or folder.name == name]
@@ -56,7 +61,7 @@ def checkpoint_of(run: RunDirectory, name: str | None, kind: Kind) -> Path:
             f"The run `{run.id}` trained every weight, so it has no adapter. Save it with --as merged, or train with "
             "model.adapter.kind=lora."
         )
-    return found[-1]
+    return checkpoints.check(found[-1])
 
 
 def default_kind(run: RunDirectory) -> Kind:

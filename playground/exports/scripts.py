@@ -16,6 +16,10 @@ from playground.config import RunConfig
 from playground.runs.records import Event
 
 WIDTH = 110
+OWN_REWARDS = {
+    "expression": "The expression in REWARDS is computed by the playground's own evaluator, and is never run as Python.",
+    "python": "The code in REWARDS runs in a process of its own, as it did in the run. Read it before you start this.",
+}  # what a reader of the script should know about rewards that somebody has written
 
 
 class ScoreScale(NamedTuple):
@@ -66,6 +70,7 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
         num_evaluation=config.evaluation.num_prompts,
         rewards=_literal([reward.model_dump(mode="json") for reward in config.rewards]),
         clip=config.score.clip,
+        own_rewards="".join(f"# {OWN_REWARDS[kind]}\n" for kind in OWN_REWARDS if kind in _kinds(config)),
         scale=_scale(config, scale),
         settings=_settings(config),
         folder=repr(f"{config.name}-trl"),
@@ -84,6 +89,10 @@ def _scale(config: RunConfig, scale: ScoreScale | None) -> str:
     elif scale is not None and recorded:
         lines.append(f"scale = Scale(mean={scale.mean!r}, sd={scale.sd!r}, clip=SCORE_CLIP)")
     return "\n".join(lines)
+
+
+def _kinds(config: RunConfig) -> set[str]:
+    return {reward.kind for reward in config.rewards}
 
 
 def _literal(value: Any) -> str:
@@ -204,7 +213,7 @@ dataset = [{{"input_ids": prompt.ids}} for prompt in training] * repeats
 
 # -- rewards -----------------------------------------------------------------------------------------------------------
 
-build = reward_models.builder(device, Path(os.environ.get("PLAYGROUND_OUTPUTS", "outputs")))  # reads learned rewards
+{own_rewards}build = reward_models.builder(device, Path(os.environ.get("PLAYGROUND_OUTPUTS", "outputs")))  # reads learned rewards
 mixture = Mixture.from_config(from_dict({{"rewards": REWARDS}}).rewards, build)
 # The score is the raw reward in standard deviations of the untrained model's.
 {scale}

@@ -47,15 +47,13 @@ class Ledger(NamedTuple):
 
 
 def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[Event]) -> Ledger | None:
-    """The ledger of a run; None before its first update. A run taken up again counts all its attempts."""
+    """The ledger of a run; None before its first update. Of a run that was resumed it counts what is in force."""
     if not metrics:
         return None
-    attempts = {item.attempt: item for item in metrics}  # the last line of each attempt holds its sums
+    last = metrics[-1]  # holds the sums, across attempts
     facts = next((event.data for event in reversed(list(events)) if event.kind == MODEL), {})
-    tokens = sum(item.tokens for item in attempts.values())
-    episodes = sum(item.episodes for item in attempts.values())
+    tokens, episodes, seconds = last.tokens, last.episodes, last.seconds
     trained = tokens * config.ppo.num_epochs
-    seconds = sum(item.seconds for item in attempts.values())
     spent = [
         sum(getattr(item, f"seconds_{name}") for item in metrics) for name in ("rollout", "score", "update")
     ]  # fmt: skip

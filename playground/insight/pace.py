@@ -11,8 +11,7 @@ RECENT_UPDATES = 10
 
 def seconds_left(metrics: Sequence[UpdateMetrics], num_updates: int) -> float | None:
     """Seconds the remaining updates take at the pace of the latest ones, evaluations included; None if unknown yet."""
-    attempt = [item for item in metrics if item.attempt == metrics[-1].attempt]  # `seconds` starts anew with each
-    recent = attempt[-RECENT_UPDATES - 1 :]
+    recent = metrics[-RECENT_UPDATES - 1 :]
     if len(recent) < 2 or recent[-1].update <= recent[0].update:
         return None
     pace = (recent[-1].seconds - recent[0].seconds) / (recent[-1].update - recent[0].update)

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from playground.config import local_only
 from playground.errors import RewardFailed
 
 RUNNER = Path(__file__).with_name("python_runner.py")
@@ -47,6 +48,9 @@ class PythonFunction:
     """
 
     def __init__(self, code: str, time_limit: float) -> None:
+        """Raises RewardFailed where this process serves others."""
+        if refusal := local_only.refusal("python"):
+            raise RewardFailed(refusal)
         self._code, self._time_limit = code, time_limit
         self._process: _Process | None = None
         self._starts = 0

@@ -111,6 +111,11 @@ def problem_of(folder: Path) -> str:
     return ""
 
 
+def listed(folder: Path) -> dict[str, dict[str, Any]]:
+    """What a manifest says of the files that are in a folder now."""
+    return {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in sorted(folder.iterdir())}
+
+
 def check(folder: Path) -> Path:
     """The folder, if it is no checkpoint or an intact one. Asked before its weights are used.
 
@@ -119,7 +124,7 @@ def check(folder: Path) -> Path:
     """
     if (folder / MANIFEST).exists() and (problem := problem_of(folder)):
         raise ModelNotFound(
-            f"The checkpoint {folder.parent.parent.name}/{folder.name} is damaged: {problem}. Choose another one."
+            f"The checkpoint {folder.parent.parent.name}/{folder.name} is damaged: {problem}. Use another one."
         )
     return folder
 

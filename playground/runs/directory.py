@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from playground import config_io
 from playground.config import RUN_ID, RunConfig
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
+from playground.plain_files import NotAcceptable, open_plain, read_bytes
 from playground.runs.records import (
     Evaluation,
     Event,
@@ -39,6 +40,7 @@ from playground.runs.records import (
 )
 
 R = TypeVar("R", bound=Record)
+MAX_STATUS_BYTES = 1_000_000
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
 
 
@@ -119,6 +121,7 @@ class RunDirectory:
             RunNotFound: if the folder is not a run directory.
         """
         run = cls(path)
+        refuse_links(run.path)
         if not run.config_path.is_file():
             raise RunNotFound(f"{path} is not a run folder (it has no config.yaml). `runs` lists the runs there are.")
         return run
@@ -129,12 +132,12 @@ class RunDirectory:
         Raises:
             InvalidConfig: if the file was damaged or is of another format.
         """
-        return config_io.load(self.config_path)
+        return config_io.load(self.config_path, links=False)
 
     def is_alive(self) -> bool:
         """True while a worker process holds the lock. The kernel frees it on any death."""
         try:
-            with open(self.lock_path, "rb") as file:
+            with open_plain(self.lock_path) as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 return False
         except BlockingIOError:
@@ -188,8 +191,8 @@ class RunDirectory:
     def log_tail(self, max_bytes: int = 8000) -> str:
         """The end of what the worker printed."""
         try:
-            with open(self.log_path, "rb") as file:
-                file.seek(max(0, self.log_path.stat().st_size - max_bytes))
+            with open_plain(self.log_path) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - max_bytes))
                 return file.read().decode("utf-8", errors="replace")
         except OSError:
             return ""
@@ -202,8 +205,11 @@ class RunDirectory:
 
     def checkpoints(self) -> list[Path]:
         """The complete checkpoint folders (those with a manifest), oldest first."""
+        if self.checkpoints_path.is_symlink():
+            return []
         found = [path.parent for path in self.checkpoints_path.glob("update-*/MANIFEST.json")]
-        return sorted(found, key=lambda path: (len(path.name), path.name))
+        kept = [folder for folder in found if not folder.is_symlink()]
+        return sorted(kept, key=lambda path: (len(path.name), path.name))
 
     def request_stop(self) -> None:
         """Ask the worker to stop. It does so within one micro-batch."""
@@ -217,7 +223,7 @@ class RunDirectory:
     def status_on_disk(self) -> Status:
         """What status.json says, whoever may have died since; a file that cannot be read is an end as `damaged`."""
         try:
-            return Status.model_validate_json(self.status_path.read_bytes())
+            return Status.model_validate_json(read_bytes(self.status_path, MAX_STATUS_BYTES))
         except (OSError, ValidationError):
             return Status(state="interrupted", reason="damaged", message="Its status.json is missing or damaged.")
 
@@ -240,12 +246,12 @@ class JsonlTail:
     def read_new(self) -> list[dict[str, Any]]:
         """New complete lines as dictionaries; lines that are not JSON objects are skipped."""
         try:
-            with open(self.path, "rb") as file:
+            with open_plain(self.path) as file:
                 if os.fstat(file.fileno()).st_size < self._offset:  # replaced by a shorter file: start again
                     self._offset = 0
                 file.seek(self._offset)
                 data = file.read()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotAcceptable):
             return []
         complete = data[: data.rfind(b"\n") + 1]
         self._offset += len(complete)
@@ -259,6 +265,19 @@ def read_records(path: Path, kind: type[R]) -> list[R]:
         with contextlib.suppress(ValidationError):
             records.append(kind.model_validate(item))
     return records
+
+
+def refuse_links(folder: Path) -> None:
+    """Raises: RunNotFound if a run's folder, or anything directly in it, is a symbolic link: whoever can put one there
+    could have other files shown, or written, as a part of the run."""
+    try:
+        names = [folder.name] if folder.is_symlink() else []
+        with os.scandir(folder) as entries:
+            names += [entry.name for entry in entries if entry.is_symlink()]
+    except (OSError, ValueError):  # it is not there, as who asked will find; ValueError: a NUL in its name
+        return
+    if names:
+        raise RunNotFound(f"`{names[0][:60]}` of the run `{folder.name[:60]}` is a link, which is not followed.")
 
 
 def make_outputs(outputs: Path | str) -> Path:
@@ -285,10 +304,18 @@ def write_atomically(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
+def cut_torn_line(path: Path) -> None:
+    """End a file of lines behind its last complete one; no reader has used what is cut off. For its only writer."""
+    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
+        data = file.read()
+        if not data.endswith(b"\n"):
+            file.truncate(data.rfind(b"\n") + 1)
+
+
 def _json_objects(data: bytes) -> Iterator[dict[str, Any]]:
     for line in data.splitlines():
         try:
-            item = json.loads(line)
+            item = json.loads(line, parse_constant=lambda word: None)  # NaN and infinity are not written here
         except (ValueError, RecursionError):
             continue
         if isinstance(item, dict):

@@ -5,6 +5,7 @@ Reads files only. The Runs page and `python -m playground runs` show what this f
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -42,9 +43,10 @@ def list_runs(outputs: Path) -> list[RunSummary]:
     """All runs of a folder, the newest first. A folder that cannot be read as a run is left out."""
     runs = []
     for config_path in Path(outputs).glob("*/config.yaml"):
-        summary = _summary(RunDirectory(config_path.parent))
-        if summary:
-            runs.append(summary)
+        with contextlib.suppress(RunNotFound):  # a link in it, or it has just gone
+            summary = _summary(RunDirectory.open(config_path.parent))
+            if summary:
+                runs.append(summary)
     return sorted(runs, key=lambda run: run.status.started_at, reverse=True)
 
 
@@ -63,13 +65,15 @@ def delete_run(run: RunDirectory) -> Path:
     """Move an ended run into the bin of its outputs folder and return where it went.
 
     Raises:
-        RunBusy: if its worker is alive, or it waits for one.
+        RunBusy: if its worker is alive, or it waits for one. RunNotFound: the bin is a link that leads elsewhere.
     """
     with launcher.one_at_a_time(run.path.parent):  # nobody starts it between the look and the move
         if run.is_alive() or queue.position(run):
             doing = "is still training" if run.is_alive() else "waits in the queue"
             raise RunBusy(f"The run `{run.id}` {doing}. Stop it first, then delete it.")
         bin_path = run.path.parent / BIN
+        if bin_path.is_symlink():
+            raise RunNotFound(f"{bin_path} is a link, which is not followed: put a folder in its place.")
         bin_path.mkdir(exist_ok=True)
         target = bin_path / f"{run.id}-{time.time_ns()}"
         os.rename(run.path, target)
@@ -78,7 +82,8 @@ def delete_run(run: RunDirectory) -> Path:
 
 def empty_bin(outputs: Path) -> int:
     """Delete what is in the bin for good; returns how many runs went."""
-    gone = list((Path(outputs) / BIN).glob("*"))
+    bin_path = Path(outputs) / BIN
+    gone = [] if bin_path.is_symlink() else list(bin_path.glob("*"))
     for path in gone:
         shutil.rmtree(path, ignore_errors=True)
     return len(gone)
@@ -107,7 +112,7 @@ def _summary(run: RunDirectory) -> RunSummary | None:
         engine=config.engine,
         seed=config.seed,
         status=status,
-        duration_seconds=max(0.0, status.updated_at - status.started_at),
+        duration_seconds=max(0.0, status.updated_at - status.started_at, metrics[-1].seconds if metrics else 0.0),
         score_first=scores[0] if scores else None,
         score_last=scores[-1] if scores else None,
         kl_last=metrics[-1].kl_to_reference if metrics else None,

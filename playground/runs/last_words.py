@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from playground.errors import InvalidConfig
-from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.directory import RunDirectory, cut_torn_line, write_atomically
 from playground.runs.records import Event, State, Status, to_json_line
 
 
@@ -47,6 +47,6 @@ def _append_event(run: RunDirectory, status: Status) -> None:
         attempt=status.attempt, seq=max(before, default=-1) + 1, time=time.time(), kind="state", update=status.update,
         message=status.message, data={"state": status.state, "reason": status.reason},
     )  # fmt: skip
+    cut_torn_line(run.events_path)  # or the two would be one line that nobody can read
     with open(run.events_path, "ab") as file:
-        torn = file.tell() and not run.events_path.read_bytes().endswith(b"\n")
-        file.write((b"\n" if torn else b"") + to_json_line(event).encode())  # a torn line is never glued to a whole one
+        file.write(to_json_line(event).encode())

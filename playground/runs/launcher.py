@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from playground import checks
+from playground import checks, redaction
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable
-from playground.runs import children, last_words, queue, requests, used_models
+from playground.runs import checkpoints, children, last_words, queue, requests, used_models
 from playground.runs.directory import RunDirectory, make_outputs
 from playground.runs.requests import Request
 
@@ -87,9 +87,11 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
     Where its device is busy, it waits in the queue. One that waits already is given back as it is.
 
     Raises:
-        RunBusy: if it is alive. RunNotResumable: if nothing is left to do. InvalidConfig: a damaged configuration.
+        RunBusy: if it is alive. RunNotResumable: if nothing is left to do, or its trainer cannot go on from a
+            checkpoint. InvalidConfig: a damaged configuration.
     """
     config = run.config()
+    checkpoints.check_engine(config)
     slot = queue.slot_of(config)
     with one_at_a_time(run.path.parent):
         if run.is_alive():
@@ -222,19 +224,27 @@ def take_lock(run: RunDirectory) -> IO[bytes] | None:
         return None
 
 
-def torch_environment() -> dict[str, str]:
-    """The environment of a process that computes.
+def torch_environment(hub: bool = False) -> dict[str, str]:
+    """The environment of a process that computes: without tokens, but that of the hub for one that downloads (`hub`).
 
     Waiting threads sleep instead of spinning: with a browser busy on the same cores, spinning made an update 20 times
     as slow. Small models are spared the price of sleeping by `training.session.limit_threads`.
     """
     return {
         "OMP_WAIT_POLICY": "PASSIVE",
-        **os.environ,
+        **redaction.without_secrets(os.environ, hub=hub),
         "PYTHONUNBUFFERED": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "TOKENIZERS_PARALLELISM": "false",
     }
+
+
+def asks_hub(run: RunDirectory) -> bool:
+    """May the worker of a run have to download something?"""
+    try:
+        return checks.asks_hub(run.config())
+    except InvalidConfig:  # which the worker will say
+        return False
 
 
 def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subprocess.Popen[bytes]:
@@ -248,7 +258,7 @@ def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subproce
             pass_fds=(lock.fileno(),),
             start_new_session=True,
             cwd=PROJECT,
-            env={**torch_environment(), LOCK_FD_VARIABLE: str(lock.fileno())},
+            env={**torch_environment(asks_hub(run)), LOCK_FD_VARIABLE: str(lock.fileno())},
         )
 
 

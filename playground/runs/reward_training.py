@@ -8,20 +8,21 @@ page and the command line start and read it, `training.rewards.worker` writes it
 
 from __future__ import annotations
 
-import json
+import contextlib
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
-from playground import catalog, config_io
+from playground import catalog, config_io, plain_files
 from playground.config import RUN_ID, RewardTrainingConfig
 from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
 from playground.runs import children, launcher
-from playground.runs.directory import RunDirectory, make_outputs, read_records, write_atomically
+from playground.runs.directory import RunDirectory, make_outputs, read_records, refuse_links, write_atomically
 from playground.runs.records import Record, Status
 
 TRAINING = "training"
+MAX_CARD_BYTES = 20_000_000
 WORKER_MODULE = "playground.training.rewards.worker"
 
 
@@ -54,13 +55,21 @@ class RewardTraining(RunDirectory):
     def open(cls, path: Path | str) -> RewardTraining:
         """An existing training, given the reward model's folder. Raises: RunNotFound."""
         training = cls(path)
+        training.refuse_links()
         if not training.config_path.is_file():
             raise RunNotFound(f"{path} is not the folder of a reward model that was trained here.")
         return training
 
+    def refuse_links(self) -> None:
+        """Raises: RunNotFound if its folder, or anything in it, leads elsewhere; see `directory.refuse_links`."""
+        if self.folder.parent.is_symlink():
+            raise RunNotFound(f"{self.folder.parent} is a link, which is not followed: put a folder in its place.")
+        refuse_links(self.folder)
+        refuse_links(self.path)
+
     def config(self) -> RewardTrainingConfig:  # type: ignore[override]
         """What was asked for. Raises: InvalidConfig."""
-        return config_io.validated(config_io.read_yaml(self.config_path), RewardTrainingConfig)
+        return config_io.validated(config_io.read_yaml(self.config_path, links=False), RewardTrainingConfig)
 
     def steps(self) -> list[StepMetrics]:
         """All metrics so far."""
@@ -69,7 +78,7 @@ class RewardTraining(RunDirectory):
     def card(self) -> dict[str, Any] | None:
         """reward.json: the report of a training that ended well, else None."""
         try:
-            card = json.loads(self.card_path.read_text(encoding="utf-8"))
+            card = plain_files.read_json(self.card_path, MAX_CARD_BYTES)
         except (OSError, ValueError):
             return None
         return card if isinstance(card, dict) else None
@@ -85,7 +94,8 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
         replace: a reward model of that name may be replaced.
 
     Raises:
-        RunBusy: another reward model is in training here. RunExists: there is one of that name. OutputsNotWritable.
+        RunBusy: another reward model is in training here. RunExists: there is one of that name. RunNotFound: a link is
+            in its place. OutputsNotWritable.
     """
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
@@ -93,6 +103,7 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
         if busy:
             raise RunBusy(f"The reward model `{busy.id}` is in training. Stop it or wait for it, then start again.")
         training = RewardTraining(outputs / catalog.REWARD_MODELS / config.name)
+        training.refuse_links()
         if training.card() and not replace:
             raise RunExists(f"There is already a reward model `{config.name}`. Choose another name, or delete it.")
         if training.folder.is_dir() and not training.config_path.is_file():
@@ -126,8 +137,9 @@ def trainings(outputs: Path) -> list[RewardTraining]:
     """All of them, whatever became of them, the newest first."""
     found = []
     for path in (Path(outputs) / catalog.REWARD_MODELS).glob(f"*/{TRAINING}/config.yaml"):
-        training = RewardTraining(path.parents[1])
-        found.append((training.status().started_at, training))
+        with contextlib.suppress(RunNotFound):  # a link in it, or it has just gone
+            training = RewardTraining.open(path.parents[1])
+            found.append((training.status().started_at, training))
     return [training for _, training in sorted(found, key=lambda item: item[0], reverse=True)]
 
 

@@ -65,6 +65,11 @@ class StandbyWorker:
         with self._lock:
             process, channel = self._process, self._channel
             self._process = self._channel = None
+        if process is not None and channel is not None and launcher.asks_hub(run):
+            channel.close()  # it was started without the hub's token
+            process.kill()
+            process.wait()
+            process = None
         if process is not None and channel is not None:
             with channel, open(run.log_path, "ab") as log, contextlib.suppress(OSError):
                 if process.poll() is None:

@@ -10,10 +10,11 @@ import json
 import os
 from pathlib import Path
 
-from playground import catalog
+from playground import catalog, plain_files
 
 FILE = "used-models.json"
 MOST = 12
+MAX_BYTES = 100_000
 
 
 def remember(outputs: Path, source: str) -> None:
@@ -30,7 +31,7 @@ def remember(outputs: Path, source: str) -> None:
 def names(outputs: Path) -> list[str]:
     """Hub ids and paths, the newest first; folders that have gone are left out."""
     try:
-        known = json.loads((outputs / FILE).read_text(encoding="utf-8"))
+        known = plain_files.read_json(outputs / FILE, MAX_BYTES)
     except (OSError, ValueError):
         return []
     texts = [name for name in known if isinstance(name, str) and len(name) <= 300] if isinstance(known, list) else []

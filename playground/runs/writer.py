@@ -14,7 +14,8 @@ from typing import Any
 
 import psutil
 
-from playground.runs.directory import RunDirectory, write_atomically
+from playground.redaction import redact
+from playground.runs.directory import RunDirectory, cut_torn_line, write_atomically
 from playground.runs.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
 
 
@@ -29,7 +30,7 @@ class RunWriter:
         self._files = (run.metrics_path, run.samples_path, run.evaluations_path, run.events_path)
         if attempt > 1:
             for path in self._files:
-                _cut_torn_line(path)
+                cut_torn_line(path)
         done = run.status().update if attempt > 1 else 0
         now = time.time()
         self.status = Status(
@@ -49,7 +50,8 @@ class RunWriter:
     def set_status(self, **changes: Any) -> None:
         """Change fields of status.json; a change of `state` is recorded as an event too."""
         state_before = self.status.state
-        self.status = self.status.model_copy(update={**changes, "updated_at": time.time()})
+        words = {name: redact(changes[name]) for name in ("message", "phase") if changes.get(name)}
+        self.status = self.status.model_copy(update={**changes, **words, "updated_at": time.time()})
         self._write_status()
         if self.status.state != state_before:
             self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
@@ -84,8 +86,8 @@ class RunWriter:
         """Append one event."""
         status, seq = self.status, self._seq
         event = Event(
-            attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update, message=message,
-            data=data,
+            attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update,
+            message=redact(message), data=data,
         )  # fmt: skip
         self._seq += 1
         _append(self.run.events_path, event)
@@ -102,14 +104,13 @@ def _append(path: Path, *records: Record) -> None:
     data = "".join(to_json_line(record) for record in records).encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        os.write(descriptor, data)
+        before = os.fstat(descriptor).st_size
+        written = os.write(descriptor, data)
+        try:
+            while written < len(data):  # a disk that is nearly full takes a part; the next write says that it is
+                written += os.write(descriptor, data[written:])
+        except OSError:
+            os.ftruncate(descriptor, before)  # or the next line would be glued to half a one
+            raise
     finally:
         os.close(descriptor)
-
-
-def _cut_torn_line(path: Path) -> None:
-    """End a file behind its last complete line."""
-    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
-        data = file.read()
-        if not data.endswith(b"\n"):
-            file.truncate(data.rfind(b"\n") + 1)

@@ -17,6 +17,7 @@ from playground import dialogues
 from playground.config import PromptsConfig
 from playground.dialogues import Turn
 from playground.errors import PromptsUnusable
+from playground.training import guard
 from playground.training.models import Tokens
 
 TEMPLATE_SECONDS = 10.0
@@ -41,6 +42,7 @@ class PromptForm:
 
     def __init__(self, tokens: Tokens, config: PromptsConfig) -> None:
         self._tokens = tokens
+        self._folder = getattr(tokens.tokenizer, "name_or_path", None)
         self.system = config.system
         has_template = bool(getattr(tokens.tokenizer, "chat_template", None))
         self.name = "chat" if config.template != "plain" and has_template else "plain"
@@ -62,7 +64,8 @@ class PromptForm:
             PromptsUnusable: if the chat template fails on it.
         """
         if self.name == "plain":
-            return self._tokens.encode(text)
+            with guard.limited("The tokenizer of this model cannot be used", self._folder):
+                return self._tokens.encode(text)
         return [int(token) for token in self._apply(dialogues.turns(text), tokenize=True, return_dict=False)]
 
     def _apply(self, turns: list[Turn], **options: Any) -> Any:
@@ -72,7 +75,8 @@ class PromptForm:
         begun = turns[-1].role == "assistant"  # an answer that has begun is continued
         options |= {"add_generation_prompt": not begun, "continue_final_message": begun}
         apply = self._tokens.tokenizer.apply_chat_template
-        made = _within(TEMPLATE_SECONDS, lambda: apply(messages, **options))
+        with guard.limited("The chat template of this model cannot be used", self._folder):
+            made = _within(TEMPLATE_SECONDS, lambda: apply(messages, **options))
         if len(made) > sum(len(message["content"]) for message in messages) + MAX_EXPANSION:
             raise PromptsUnusable(_unusable(f"it adds more than {MAX_EXPANSION:,} characters to a prompt"))
         return made

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from playground.runs.checkpoints import MANIFEST, OPTIMIZER, TRAINER, name_of, sha256
+from playground.runs.checkpoints import MANIFEST, OPTIMIZER, TRAINER, listed, name_of
 from playground.runs.records import finite_or_null
 from playground.training import loading
 from playground.training.models import LanguageModel, Tokens
@@ -54,7 +54,7 @@ def save(
         _save_json({"update": update, **facts}, work / TRAINER)
         for path in work.iterdir():
             _bring_to_disk(path)
-        _save_json({"format": 1, "files": _listed(work)}, work / MANIFEST)
+        _save_json({"format": 1, "files": listed(work)}, work / MANIFEST)
         for path in (work / MANIFEST, work):
             _bring_to_disk(path)
     except BaseException:
@@ -117,12 +117,6 @@ def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 
 def _save_json(data: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(finite_or_null(data), indent=1, allow_nan=False), encoding="utf-8")
-
-
-def _listed(folder: Path) -> dict[str, dict[str, Any]]:
-    return {
-        path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in sorted(folder.iterdir())
-    }  # fmt: skip
 
 
 def _bring_to_disk(path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from playground import tables
 from playground.config import EvaluationConfig
 from playground.errors import PromptsUnusable
 from playground.pocket import corpus
@@ -50,17 +51,10 @@ def read(config: EvaluationConfig) -> list[str]:
         return [document.text for document in islice(held_out, config.num_texts)]
     path = ENGLISH_FILE if config.text == ENGLISH else Path(os.path.expanduser(config.text))
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise PromptsUnusable(f"evaluation.text: {path.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB.")
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise PromptsUnusable(f"evaluation.text: cannot read {path}: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise PromptsUnusable(f"evaluation.text: {path.name} is not UTF-8 text. Save it as UTF-8.") from None
-    documents = [line.strip() for line in lines if line.strip()]
-    if not documents:
-        raise PromptsUnusable(f"evaluation.text: {path.name} has no text. Put one document on each line.")
-    return documents[: config.num_texts]
+        found = (line.strip() for line in tables.lines(path, MAX_FILE_BYTES))
+        return list(islice(filter(None, found), config.num_texts))
+    except tables.TableUnusable as error:
+        raise PromptsUnusable(f"evaluation.text: {error} Give a text file with one document on each line.") from None
 
 
 def encode(documents: list[str], tokens: Tokens, context_length: int) -> list[list[int]]:

@@ -1,15 +1,17 @@
 """From a model folder to a language model and its tokenizer: in fp32 or bf16, in 8 or 4 bits, with LoRA or without.
 
 A folder holds a whole model (config.json, tokenizer, safetensors) or an adapter of peft (adapter_config.json, which
-names its base). Nothing from a folder is ever executed. Knows transformers, peft and bitsandbytes; nothing of PPO,
-rewards or runs. The session, the model service and the standby worker call it.
+names its base). It passes the gate of `model_files` again before anything of it is read, and nothing in it is ever
+executed. Knows transformers, peft and bitsandbytes; nothing of PPO, rewards or runs. The session, the model service and
+the standby worker call it.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 import logging
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,13 @@ import torch
 from torch import nn
 
 from playground import catalog
+from playground.catalog import adapter_base
 from playground.config import ModelConfig
-from playground.errors import InvalidConfig, ModelNotFound, Problem
+from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
+from playground.model_files import SLACK_WEIGHTS, Use
+from playground.training import guard
 from playground.training.models import LanguageModel, Tokens, switch_dropout_off
 
-ADAPTER_CONFIG = "adapter_config.json"
 ALL_LINEAR = "all-linear"  # peft's name for every linear layer but the LM head
 AS_IT_IS = ModelConfig(precision="fp32")
 
@@ -65,6 +69,7 @@ def load(
         InvalidConfig: if LoRA's targets are not there, or the form does not fit the folder.
     """
     hush()
+    catalog.files(folder)
     computing = compute_type(config.precision, device)
     lora = trained and config.adapter.kind == "lora"
     holding = torch.float32 if trained and not lora else computing
@@ -83,22 +88,6 @@ def load(
     return language_model, tokens
 
 
-def adapter_base(folder: Path) -> Path | None:
-    """The folder of the model that an adapter belongs to; None if the folder holds a whole model.
-
-    Raises:
-        ModelNotFound: if the adapter does not name its base, or the base is not there.
-    """
-    path = folder / ADAPTER_CONFIG
-    if not path.is_file():
-        return None
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        return catalog.model_folder(str(facts["base_model_name_or_path"]), facts.get("revision"))
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to.") from error
-
-
 def _whole_model(folder: Path, device: torch.device, dtype: torch.dtype, quantization: str) -> Any:
     """The model of a folder; where that holds an adapter, its base with the adapter added to the weights."""
     from transformers import AutoModelForCausalLM
@@ -113,15 +102,14 @@ def _whole_model(folder: Path, device: torch.device, dtype: torch.dtype, quantiz
     options: dict[str, Any] = {}
     if quantization != "none":
         options = {"quantization_config": quantized(quantization, dtype), "device_map": {"": str(device)}}
-    try:
+    with told(f"Cannot load the model in {folder}"):
+        refuse_oversized(_skeleton(folder), folder)
         made: Any = AutoModelForCausalLM.from_pretrained(
             folder, dtype=dtype, local_files_only=True, trust_remote_code=False, use_safetensors=True,
             output_loading_info=True, **options,
         )  # fmt: skip
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, TypeError, AttributeError) as error:
-        raise ModelNotFound(f"Cannot load the model in {folder}: {first_line(error)}") from error
-    model, told = made
-    missing = sorted(told["missing_keys"])
+    model, info = made
+    missing = sorted(info["missing_keys"])
     if missing:
         raise ModelNotFound(
             f"The model in {folder} is not a complete causal language model: its files lack {', '.join(missing[:3])}"
@@ -133,6 +121,48 @@ def _whole_model(folder: Path, device: torch.device, dtype: torch.dtype, quantiz
         if hasattr(module, "support_avx512bf16_for_cpu"):  # else 4 bits compute one thing when sampling, another when
             module.support_avx512bf16_for_cpu = False  # training, on processors that have these instructions
     return model
+
+
+def _skeleton(folder: Path) -> Any:
+    """The model without weights, in no memory."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    with guard.limited(f"The configuration of the model in {folder} cannot be read", folder):
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        with torch.device("meta"):
+            return AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+
+
+def refuse_oversized(skeleton: nn.Module, folder: Path, use: Use = "policy") -> None:
+    """What the files do not hold would be filled up with random numbers, however much memory that takes.
+
+    Raises:
+        ModelNotFound: the configuration describes far more than the files hold.
+    """
+    described = sum(weight.numel() for weight in skeleton.parameters())
+    held = catalog.files(folder, use).architecture.parameters
+    if described > 2 * held + SLACK_WEIGHTS:
+        raise ModelNotFound(
+            f"The configuration in {folder} describes {described:,} weights, and the files hold {held:,}: they do not "
+            "belong together."
+        )
+
+
+@contextlib.contextmanager
+def told(what: str, kind: type[PlaygroundError] = ModelNotFound) -> Iterator[None]:
+    """Whatever a library makes of a stranger's file -> one sentence that begins with `what`.
+
+    Everything is caught, because they raise bare exceptions too (`tokenizers` always does); except that memory ran out,
+    which has its own end.
+    """
+    try:
+        yield
+    except (PlaygroundError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        if "allocate memory" in str(error):
+            raise
+        raise kind(f"{what}: {first_line(error)[:300]}") from error
 
 
 def quantized(kind: str, computing: torch.dtype, int8_threshold: float = 6.0, whole: list[str] | None = None) -> Any:
@@ -154,13 +184,23 @@ def quantized(kind: str, computing: torch.dtype, int8_threshold: float = 6.0, wh
     )
 
 
-def _tokens(folder: Path, model: Any) -> Tokens:
+def read_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a folder that has passed the gate, tried out once, under a time limit.
+
+    Raises:
+        ModelNotFound: it cannot be read.
+    """
     from transformers import AutoTokenizer
 
-    try:
+    what = f"Cannot load the tokenizer in {folder}"
+    with told(what), guard.limited(what, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, TypeError, AttributeError) as error:
-        raise ModelNotFound(f"Cannot load the tokenizer in {folder}: {first_line(error)}") from error
+        tokenizer.encode(guard.PROBE)
+    return tokenizer
+
+
+def _tokens(folder: Path, model: Any) -> Tokens:
+    tokenizer = read_tokenizer(folder)
     eos, pad, rows = tokenizer.eos_token_id, tokenizer.pad_token_id, model.get_input_embeddings().num_embeddings
     if eos is None:
         raise ModelNotFound(f"The tokenizer in {folder} has no end-of-sequence token, so no completion could ever end.")
@@ -179,10 +219,8 @@ def _tokens(folder: Path, model: Any) -> Tokens:
 def _with_saved_adapter(model: Any, folder: Path) -> Any:
     from peft import PeftModel
 
-    try:
+    with told(f"Cannot load the adapter in {folder}"):
         return PeftModel.from_pretrained(model, str(folder), is_trainable=False).eval()
-    except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
-        raise ModelNotFound(f"Cannot load the adapter in {folder}: {first_line(error)}") from error
 
 
 def _with_new_adapter(model: Any, folder: Path, config: ModelConfig) -> Any:

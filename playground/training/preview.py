@@ -14,8 +14,7 @@ import numpy as np
 
 from playground import catalog
 from playground.config import RunConfig
-from playground.errors import ModelNotFound
-from playground.training import loading, prompts
+from playground.training import guard, loading, prompts
 from playground.training.chat import PromptForm
 from playground.training.models import Tokens
 from playground.training.prompts import Prompt, PromptSplit
@@ -115,15 +114,15 @@ def tokens_of(folder: Path) -> tuple[Tokens, int]:
     Raises:
         ModelNotFound: if the folder's tokenizer or configuration cannot be loaded.
     """
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers import AutoConfig
 
-    options = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-        config = AutoConfig.from_pretrained(loading.adapter_base(folder) or folder, **options)
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, TypeError, AttributeError) as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelNotFound(f"Cannot load the tokenizer in {folder}: {lines[0]}") from error
+    catalog.files(folder)
+    tokenizer = loading.read_tokenizer(folder)
+    what = f"The configuration of the model in {folder} cannot be read"
+    with loading.told(what), guard.limited(what, folder):
+        config = AutoConfig.from_pretrained(
+            loading.adapter_base(folder) or folder, local_files_only=True, trust_remote_code=False
+        )
     eos = tokenizer.eos_token_id or 0
     pad = tokenizer.pad_token_id
     return Tokens(tokenizer, eos if pad is None else pad, eos), int(getattr(config, "max_position_embeddings", 1024))

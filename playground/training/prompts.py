@@ -189,13 +189,13 @@ def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> li
 
 def _read_file(path: Path, wanted: str | None) -> Source:
     try:
-        table = tables.read(path)
+        columns = tables.shape(path).columns
+        lines = tables.kind_of(path) == ".txt"
+        column = prompt_texts.column_of(columns, None if lines else wanted, path.name)
+        values = tables.values(path, column)
     except tables.TableUnusable as error:
         raise PromptsUnusable(f"prompts.source: {error}") from None
-    lines = tables.kind_of(path) == ".txt"
-    column = prompt_texts.column_of(table.columns, None if lines else wanted, path.name)
-    values = [row.get(column) for row in table.rows]
-    return Source("prompts.source", path.name, values, column, table.columns)
+    return Source("prompts.source", path.name, values, column, columns)
 
 
 def _distinct(source: Source, leave_out: Callable[[str, int, str], None]) -> dict[str, int]:

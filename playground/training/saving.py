@@ -21,6 +21,7 @@ from playground.config import RunConfig
 from playground.errors import ModelNotFound
 from playground.runs.directory import RunDirectory
 from playground.training import loading
+from playground.weight_files import read_json
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -88,7 +89,7 @@ def save_adapter(config: RunConfig, checkpoint: Path, target: Path) -> dict[str,
     for name in ADAPTER_FILES:
         shutil.copyfile(checkpoint / name, target / name)
     path = target / ADAPTER_FILES[0]
-    adapter = json.loads(path.read_text(encoding="utf-8"))
+    adapter = read_json(path)
     on_hub = catalog.is_hub_id(config.model.source)
     adapter["base_model_name_or_path"] = loading.base_name(config.model.source, base)
     adapter["revision"] = config.model.revision if on_hub else None
@@ -99,7 +100,7 @@ def save_adapter(config: RunConfig, checkpoint: Path, target: Path) -> dict[str,
 def _stored_precision(base: Path) -> str:
     """What the base model's own weights are kept in: bf16 stays bf16, anything else becomes fp32."""
     config = base / "config.json"
-    stored = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+    stored = read_json(config) if config.is_file() else {}
     return "bf16" if "bfloat16" in str(stored.get("dtype") or stored.get("torch_dtype")) else "fp32"
 
 
@@ -124,9 +125,7 @@ def _set_generation(model: Any, config: RunConfig) -> None:
 
 
 def _save_tokenizer(checkpoint: Path, target: Path) -> None:
-    from transformers import AutoTokenizer
-
-    AutoTokenizer.from_pretrained(checkpoint, local_files_only=True, trust_remote_code=False).save_pretrained(target)
+    loading.read_tokenizer(checkpoint).save_pretrained(target)
 
 
 def _sizes(path: Path) -> list[int]:

@@ -22,8 +22,10 @@ from playground import catalog
 from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
 from playground.config_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
+from playground.redaction import redact
+from playground.runs import checkpoints
 from playground.runs.directory import RunDirectory
-from playground.training import evaluation, loading, saving, workbench
+from playground.training import evaluation, guard, loading, saving, workbench
 from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
 from playground.training.preview import preview
@@ -32,6 +34,7 @@ from playground.training.rewards import check as reward_check
 from playground.training.rewards import models as reward_models
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
+from playground.weight_files import read_json
 
 MAX_SAMPLES = 32
 MAX_PROMPT_CHARACTERS = 4000
@@ -150,7 +153,7 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         )
     config: RunConfig = run.config()
     device = loading.device_of("auto")
-    policy, tokens = loading.load(checkpoint, device, config.model)
+    policy, tokens = loading.load(checkpoints.check(checkpoint), device, config.model)
     if policy.has_adapter:
         reference = policy.frozen_copy()
     else:
@@ -158,9 +161,9 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         reference, _ = loading.load(folder, device, config.model)
     anchor = reference
     if config.reference.source != catalog.START:
-        folder = catalog.reference_folder(config.reference.source, run.path.parent)
+        folder = checkpoints.check(catalog.reference_folder(config.reference.source, run.path.parent))
         anchor, _ = loading.load(folder, device, config.model)
-    facts = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
+    facts = read_json(checkpoint / "trainer.json")
     scorer = Scorer(config, build=reward_models.builder(device, run.path.parent)).restore(facts)
     return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts)
 
@@ -195,6 +198,7 @@ def main(arguments: list[str] | None = None) -> int:
     idle_seconds = parser.parse_args(arguments).idle_seconds
     service, out = Service(), sys.stdout
     sys.stdout = sys.stderr  # whatever a library prints must not get between our lines
+    guard.watch_answers()
     questions: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_read_lines, args=(sys.stdin, questions), daemon=True).start()
     while True:
@@ -205,15 +209,16 @@ def main(arguments: list[str] | None = None) -> int:
         if not line:
             return 0
         question = json.loads(line)
+        guard.answering(question["id"])
         try:
             for answer in QUESTIONS[question["kind"]](service, question):
                 _write(out, {"id": question["id"], "event": "answer", "answer": answer})
             _write(out, {"id": question["id"], "event": "done"})
         except PlaygroundError as error:
-            _write(out, {"id": question["id"], "event": "error", "message": str(error)})
+            _write(out, {"id": question["id"], "event": "error", "message": redact(str(error))})
         except Exception as error:
             traceback.print_exc()
-            message = f"The model could not answer: {type(error).__name__}: {error}"
+            message = redact(f"The model could not answer: {type(error).__name__}: {error}")
             _write(out, {"id": question["id"], "event": "error", "message": message})
 
 

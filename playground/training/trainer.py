@@ -109,6 +109,7 @@ class PPOTrainer:
         self.tokens_done = 0
         self.warnings: list[str] = []  # of the latest update, for the worker to record
         self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
+        self._skipped = False
         self._skipped_in_a_row = 0
         self._started = time.perf_counter()
 
@@ -132,7 +133,7 @@ class PPOTrainer:
             TrainingDiverged: after three updates in a row with a reward, loss or gradient that was not finite.
             RewardFailed: if a reward function misbehaves. Whatever `between` raises.
         """
-        self.warnings = []
+        self.warnings, self._skipped = [], False
         rollout = self.collect()
 
         clock = time.perf_counter()
@@ -147,6 +148,11 @@ class PPOTrainer:
             steps = self.optimise(rollout, advantages, returns, learning_rate)
         seconds_update = time.perf_counter() - clock
         self.count_skipped()
+        if not self._skipped and not any(text.strip() for text in rollout.completions):
+            self.warnings.append(
+                f"Every completion of update {self.updates_done + 1} was empty: the policy ends its texts at once. "
+                "Raise beta, or reward something that needs a text."
+            )
 
         self.updates_done += 1
         self.tokens_done += int(rollout.episodes.mask.sum())
@@ -267,7 +273,7 @@ class PPOTrainer:
         try:
             return self.scorer(prompts, rollout.completions, rollout.episodes.ended.tolist())
         except RewardNotFinite as error:
-            self.warnings.append(f"Nothing was learned from update {self.updates_done + 1}. {error}")
+            self.skip(f"Nothing was learned from update {self.updates_done + 1}. {error}")
             return Scores([math.nan] * len(prompts), [None] * len(prompts), {}, {})
 
     # -- advantages ---------------------------------------------------------------------------------------------------
@@ -309,7 +315,8 @@ class PPOTrainer:
             group["lr"] = learning_rate * group["factor"]
         steps: dict[str, list[float]] = defaultdict(list)
         if not bool(torch.isfinite(advantages).all()):
-            self.warnings = self.warnings or ["An update was skipped: its advantages were not finite."]
+            if not self._skipped:
+                self.skip("An update was skipped: its advantages were not finite.")
             return steps
         for epoch in range(ppo.num_epochs):
             steps["update_kl"].clear()
@@ -317,7 +324,7 @@ class PPOTrainer:
             for rows in torch.randperm(ppo.batch_size, generator=shuffle).split(ppo.minibatch_size):
                 for name, value in self.step(rollout, rows, advantages, returns).items():
                     steps[name].append(value)
-                if self.warnings:
+                if self._skipped:
                     return steps
             if ppo.update_kl_stop and np.mean(steps["update_kl"]) > ppo.update_kl_stop:
                 break
@@ -388,10 +395,13 @@ class PPOTrainer:
         if bool(finite & torch.isfinite(loss) & torch.isfinite(grad_norm)):
             self.optimizer.step()
         else:
-            self.warnings.append(
-                f"The rest of update {self.updates_done + 1} was skipped: its loss or gradient was not finite."
-            )
+            self.skip(f"The rest of update {self.updates_done + 1} was skipped: its loss or gradient was not finite.")
         return float(grad_norm)
+
+    def skip(self, why: str) -> None:
+        """Learn nothing more in this update."""
+        self.warnings.append(why)
+        self._skipped = True
 
     def count_skipped(self) -> None:
         """Give up when several updates in a row had to be skipped.
@@ -399,7 +409,7 @@ class PPOTrainer:
         Raises:
             TrainingDiverged.
         """
-        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self.warnings else 0
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self._skipped else 0
         if self._skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
             raise TrainingDiverged(
                 f"{MOST_SKIPPED_IN_A_ROW} updates in a row had a reward, loss or gradient that is not finite. "

@@ -17,12 +17,13 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from playground import checks, estimates
+from playground import checks, estimates, redaction
 from playground.config import RunConfig
 from playground.errors import PlaygroundError, TrainingDiverged
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import adopt_lock, take_lock
 from playground.runs.writer import RunWriter
+from playground.training import guard
 
 
 class StopRequested(Exception):
@@ -49,6 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
     if lock is None:
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return 2
+    redaction.cover_streams()
+    guard.watch_run(run, lock)
     writer = RunWriter(run, config.ppo.num_updates, run.status().attempt)
     with lock, reported(writer, memory_advice=lambda: estimates.advice(config, run.path.parent)):
         train(run, config, writer)

@@ -23,7 +23,17 @@ from playground.errors import InvalidConfig, RunNotFound
 from playground.rewards.mixture import term_names
 from playground.runs import control, history
 from playground.runs.directory import JsonlTail, RunDirectory
-from playground.runs.records import Evaluation, Event, Sample, UpdateMetrics
+from playground.runs.records import (
+    RESUMED,
+    Evaluation,
+    Event,
+    Resumption,
+    Sample,
+    UpdateMetrics,
+    events_in_force,
+    in_force,
+    resumptions,
+)
 from playground.ui import standing, wire, wire_rewards
 
 TICK_SECONDS = 0.4
@@ -51,13 +61,21 @@ class RunFeed:
         self.run = run
         self.recorded = recorded
         self.config = run.config()
+        self.status: dict[str, Any] = {}
+        self.rewritten = 0  # how often the run was taken up again, so that what was shown no longer holds
+        self._ended_seen = False
+        self._status_key: tuple[Any, ...] = ()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing has been read yet."""
+        run = self.run
         self.columns = wire.new_columns(term_names(self.config.rewards))
         self.samples: list[Sample] = []
         self.evaluations: list[Evaluation] = []
         self.events: list[dict[str, Any]] = []
         self.edits: list[control.Edit] = []
-        self.status: dict[str, Any] = {}
-        self._ended_seen = False
+        self._resumed: list[Resumption] = []
         self._waits: list[tuple[int, float]] = []  # (update after which it was paused, seconds)
         self._paused_since: float | None = None
         self._tails = {
@@ -66,7 +84,6 @@ class RunFeed:
             "evaluations": JsonlTail(run.evaluations_path),
             "events": JsonlTail(run.events_path),
         }
-        self._status_key: tuple[Any, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -88,23 +105,29 @@ class RunFeed:
         """Read what is new since the last call, as the content of a delta; None if nothing is."""
         status = self.run.status()  # first: whatever was written before an end is then surely read below
         delta: dict[str, Any] = {}
+        happened = _records(self._tails["events"], Event)
+        if any(event.kind == RESUMED for event in happened):
+            self._begin()  # what was read of superseded updates goes: all is read once more
+            self.rewritten += 1
+            happened = _records(self._tails["events"], Event)
+            self._resumed = resumptions(happened)
         before = len(self.columns["update"])
-        metrics = _records(self._tails["metrics"], UpdateMetrics)
+        metrics = in_force(_records(self._tails["metrics"], UpdateMetrics), self._resumed)
         for record in metrics:
             wire.append(self.columns, record)
         if metrics:
             start = max(0, min(before, len(self.columns["update"]) - len(metrics)))
             delta["metrics"] = {name: values[start:] for name, values in self.columns.items()}
             delta["farmed"] = wire_rewards.farmed(self.columns, self.config)
-        samples = _records(self._tails["samples"], Sample)
+        samples = in_force(_records(self._tails["samples"], Sample), self._resumed)
         if samples:
             self.samples += samples
             delta.update(self._evaluations(min(item.update for item in samples)))
             delta["judged"] = wire_rewards.judged(self.samples, self.config)
-        if evaluations := _records(self._tails["evaluations"], Evaluation):
+        if evaluations := in_force(_records(self._tails["evaluations"], Evaluation), self._resumed):
             self.evaluations += evaluations
             delta["text"] = wire.text_perplexity(self.evaluations)
-        if events := self._events(_records(self._tails["events"], Event)):
+        if events := self._events(events_in_force(happened)):
             self.events = (self.events + events)[-MAX_EVENTS:]
             delta["events"] = events
         stands = standing.of(self.run, status)
@@ -163,7 +186,10 @@ class RunFeed:
         self.edits += control.edits_of(events)
         found = []
         for event in events:
-            if event.kind == "state":
+            if event.kind == RESUMED:  # the time in between is in nobody's clock
+                self._waits = [item for item in self._waits if item[0] < event.update]
+                self._paused_since = None
+            elif event.kind == "state":
                 self._count_pause(event)
             shown = wire.event_data(event)
             if shown:
@@ -230,11 +256,15 @@ class Channel:
             await asyncio.sleep(ENDED_TICK_SECONDS if self.feed.ended else TICK_SECONDS)
             if not self.feed.run.config_path.exists():
                 self.gone = True
+            rewritten = self.feed.rewritten
             delta = None if self.gone else await asyncio.to_thread(self.feed.poll)
             async with self.changed:
                 if delta:
                     self.seq += 1
-                    self.deltas.append(Delta(self.seq, wire.encode(delta)))
+                    if self.feed.rewritten == rewritten:
+                        self.deltas.append(Delta(self.seq, wire.encode(delta)))
+                    else:
+                        self.deltas.clear()  # no delta leads there: every viewer gets a snapshot
                 if delta or self.gone:
                     self.changed.notify_all()
             if self.gone:

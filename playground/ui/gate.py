@@ -28,6 +28,7 @@ from playground.ui.access import Access, Action
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
 UPLOAD = "/gradio_api/upload"
 FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
+DRAINED_BYTES = 256_000  # of a refused request: a client that is still sending would not read the answer
 UNUSED = re.compile(
     r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev)"
     r"|/(monitoring|custom_component|login|logout|docs|redoc)(/|$)"
@@ -95,6 +96,7 @@ class Gate:
 
         refusal = self._refusal(connection, path)
         if refusal is not None:
+            await _drain(receive)
             await _answer(*refusal)(scope, receive, send_dressed)
             return
         cap = self._body_cap(path)
@@ -213,6 +215,16 @@ def _is_address(name: str) -> bool:
 
 def _too_large(cap: int) -> str:
     return f"This is larger than {cap / 1e6:.3g} MB, which is the most that this page takes."
+
+
+async def _drain(receive: Receive) -> None:
+    """Take in and forget what a client sends, up to a little."""
+    count = 0
+    while count <= DRAINED_BYTES:
+        message = await receive()
+        count += len(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body"):
+            return
 
 
 def _answer(status: int, sentence: str) -> Any:

@@ -6,12 +6,15 @@ Knows the configuration and the catalog; nothing of gradio. `form`, `wire` and t
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, get_args
 
-from playground import catalog
-from playground.config import REWARD_CLASSES, RewardConfig, RewardPart
+from playground import catalog, checks, config_io
+from playground.config import REWARD_CLASSES, RewardConfig, RewardPart, local_only
+from playground.config.functions import FUNCTIONS
+from playground.errors import InvalidConfig
 from playground.rewards.mixture import term_names
 
 OWN_FIELDS = {
@@ -30,8 +33,18 @@ OWN_FIELDS = {
     "precision": ("Precision", ""),
     "quantization": ("Weights kept in", ""),
     "int8_threshold": ("Outlier threshold of int8", "6"),
+    "expression": ("Expression", "for example  words(completion) / 10 - repeated(completion)"),
+    "code": ("Code", "def reward(prompt, completion): ..."),
+    "time_limit": ("Time limit for a batch, in seconds", "2"),
 }  # name -> label, hint
 RARE_FIELDS = ("template", "revision", "max_length", "precision", "quantization", "int8_threshold")
+LINES = {"expression": 4, "code": 9}  # fields that hold a longer text -> lines of their box
+FIRST_TEXTS = {
+    "expression": "clip(words(completion) / 10, 0, 2) - repeated(completion)",
+    "code": "def reward(prompt, completion):\n    words = completion.split()\n    return len(set(words)) / (len(words) or 1)",
+}  # what stands there at first
+WARNINGS = {"python": "Runs your code on this machine, in a process of its own. Only use code that you have read."}
+MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 
 
 def reward_in_words(reward: Mapping[str, Any]) -> str:
@@ -66,7 +79,10 @@ def _details(reward: Mapping[str, Any]) -> list[str]:
     known = REWARD_CLASSES.get(str(reward.get("kind")))
     found = []
     for key, value in reward.items():
-        if key in ("kind", "weight", "source") or value in (None, "", False):
+        if key in ("kind", "weight", "source", "code") or value in (None, "", False):
+            continue
+        if key == "expression":
+            found.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
             continue
         if known and key in known.model_fields and value == known.model_fields[key].default:
             continue
@@ -77,17 +93,35 @@ def _details(reward: Mapping[str, Any]) -> list[str]:
 
 
 def reward_kinds() -> list[dict[str, Any]]:
-    """What the reward picker offers: each kind with its label, help, default weight and own fields."""
+    """What the reward picker offers in this mode: each kind with its label, help, default weight and own fields."""
     return [
         {
             "kind": choice.name,
             "label": choice.label,
             "help": choice.help,
             "weight": REWARD_CLASSES[choice.name].model_fields["weight"].default,
+            "warning": WARNINGS.get(choice.name, ""),
             "fields": _own_fields(choice.name),
         }
         for choice in catalog.REWARDS
+        if local_only.refusal(choice.name) is None
     ]
+
+
+def functions() -> list[dict[str, str]]:
+    """What an expression may call, as it is written, and what it does."""
+    return [{"written": found.written(name), "help": found.help} for name, found in FUNCTIONS.items()]
+
+
+def problem_of(values: Any) -> str:
+    """What is wrong with one reward as the picker holds it, in a sentence; empty if nothing is."""
+    try:
+        rewards = config_io.from_dict({"rewards": [_reward_data(values)]}).rewards
+    except InvalidConfig as error:
+        problems = error.problems
+    else:
+        problems = checks.reward_problems(rewards, "rewards")
+    return problems[0].message if problems else ""
 
 
 def reward_data(value: Any) -> list[Any]:
@@ -107,7 +141,8 @@ def _own_fields(kind: str) -> list[dict[str, Any]]:
         fields.append({
             "name": name, "label": label, "hint": hint, "options": options,
             "number": int in inner or float in inner, "rare": name in RARE_FIELDS,
-            "default": "" if field.is_required() or field.default is None else field.default,
+            "default": FIRST_TEXTS.get(name, "") if field.is_required() or field.default is None else field.default,
+            "lines": LINES.get(name, 0),
         })  # fmt: skip
     return sorted(fields, key=lambda item: bool(item["rare"]))
 

@@ -26,6 +26,10 @@ def picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: st
         """Names of the reward models that were trained here, for static/rewards.js to offer."""
         return [choice.name for choice in catalog.reward_models(outputs)[:MAX_OFFERED]]
 
+    def reward_problem(values: Any) -> str:
+        """What is wrong with one reward, asked while a person writes it where no form says so."""
+        return reward_form.problem_of(values)
+
     return components.widget(
         "rewards",
         value,
@@ -35,5 +39,6 @@ def picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: st
         watching=watching,
         title=form.LABELS["judges"] if watching else form.LABELS["rewards"],
         help=JUDGES_HELP if watching else "",
-        server_functions=[access.guard(Action.WATCH, reward_models)],
+        functions=reward_form.functions(),
+        server_functions=[access.guard(Action.WATCH, reward_models), access.guard(Action.WATCH, reward_problem)],
     )

@@ -6,7 +6,6 @@ the panel and reads the state from `/live/_rewards`. `rewards_page` calls `build
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,9 @@ from playground.config.reward_training import reward_training_knobs
 from playground.errors import PlaygroundError
 from playground.limits import LIMITS, Limits
 from playground.runs import reward_training
-from playground.runs.directory import make_outputs
-from playground.ui import components, reward_data
+from playground.ui import components, reward_data, uploads
 from playground.ui.access import Access, Action
 
-UPLOADS = "uploads"  # in the outputs folder: files of pairs that were uploaded, so that a training can be repeated
 FIRST = ("pairs.limit", "pairs.flip", "epochs", "learning_rate")
 MORE = (
     "pairs.sharpness", "pairs.majority", "pairs.held_out", "batch_size", "micro_batch_size", "max_steps", "max_length",
@@ -121,9 +118,7 @@ def taken_in(path: str | None, outputs: Path) -> dict[str, str | None]:
         return {"uploaded": None, "problem": ""}
     try:
         preferences.check_file(path)
-        folder = make_outputs(outputs / UPLOADS)
-        kept = folder / Path(path).name
-        shutil.copyfile(path, kept)
+        kept = uploads.put(Path(path), outputs)
     except PlaygroundError as error:
         return {"uploaded": None, "problem": str(error).removeprefix("pairs.source: ")}
     except OSError as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from playground import prompt_texts, tables
-from playground.errors import PlaygroundError, PromptsUnusable
+from playground.errors import OutputsNotWritable, PlaygroundError, PromptsUnusable
 from playground.runs.directory import make_outputs
 
 FOLDER = "uploads"
@@ -40,17 +40,9 @@ def keep(path: Path, outputs: Path) -> Kept:
     Raises:
         TableUnusable: if it is too large or cannot be read as rows. OutputsNotWritable.
     """
-    table = tables.read(path, MAX_UPLOAD_BYTES)
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_CHARACTERS]
-    folder = make_outputs(outputs) / FOLDER
-    folder.mkdir(exist_ok=True)
-    kept = folder.resolve() / f"{digest}-{safe_name(path.name)}"
-    if not kept.exists():
-        partial = kept.with_name(f".{kept.name}.{os.getpid()}")
-        shutil.copyfile(path, partial)
-        os.replace(partial, kept)
-    rows = f"{path.name}: {len(table.rows):,} {'row' if len(table.rows) == 1 else 'rows'}"
+    table = tables.shape(path, MAX_UPLOAD_BYTES)
+    kept = put(path, outputs)
+    rows = f"{path.name}: {table.num_rows:,} {'row' if table.num_rows == 1 else 'rows'}"
     if tables.kind_of(path) == ".txt":
         return Kept(kept, (), None, f"{rows}, a prompt each.")
     try:
@@ -58,6 +50,26 @@ def keep(path: Path, outputs: Path) -> Kept:
     except PromptsUnusable:
         return Kept(kept, table.columns, None, f"{rows}. Choose the column that holds the prompts.")
     return Kept(kept, table.columns, column, f"{rows}; the prompts are read from the column `{column}`.")
+
+
+def put(path: Path, outputs: Path) -> Path:
+    """Copy a file that has been looked into to where uploads are kept; whole, and under a name of our own.
+
+    Raises:
+        OutputsNotWritable: also if the folder is a link that leads elsewhere.
+    """
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_CHARACTERS]
+    folder = make_outputs(outputs) / FOLDER
+    if folder.is_symlink():
+        raise OutputsNotWritable(f"{folder} is a link, which is not followed: put a folder in its place.")
+    folder.mkdir(exist_ok=True)
+    kept = folder.resolve() / f"{digest}-{safe_name(path.name)}"
+    if kept.is_symlink() or not kept.exists():
+        partial = kept.with_name(f".{kept.name}.{os.getpid()}")
+        shutil.copyfile(path, partial)
+        os.replace(partial, kept)
+    return kept
 
 
 def safe_name(name: str) -> str:
@@ -70,7 +82,11 @@ def safe_name(name: str) -> str:
 
 def kept_files(outputs: Path) -> list[tuple[str, str]]:
     """What has been uploaded before, the newest first, as (name, path)."""
-    found = [path for path in (Path(outputs) / FOLDER).glob("*") if _KEPT.fullmatch(path.name)]
+    found = [
+        path
+        for path in (Path(outputs) / FOLDER).glob("*")
+        if _KEPT.fullmatch(path.name) and path.is_file() and not path.is_symlink()
+    ]
     found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     return [(label(str(path)), str(path.resolve())) for path in found]
 

@@ -10,6 +10,7 @@ import torch
 
 from playground import catalog
 from playground.config import RunConfig
+from playground.runs import checkpoints
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from tests.support import sample, small_config, update_metrics
@@ -38,6 +39,7 @@ def write_run(outputs: Path, run_id: str, *, lora: bool, config: RunConfig | Non
 def write_checkpoint(run: RunDirectory, update: int, *, lora: bool) -> Path:
     """A checkpoint as the worker writes it: adapter or whole model, tokenizer, trainer.json, manifest."""
     from peft import LoraConfig, get_peft_model
+    from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     source = run.config().model.source
@@ -56,5 +58,6 @@ def write_checkpoint(run: RunDirectory, update: int, *, lora: bool) -> Path:
     tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
     tokenizer.save_pretrained(folder)
     (folder / "trainer.json").write_text(json.dumps({"update": update, "score_mean": 0.0, "score_sd": 1.0}))
-    (folder / "MANIFEST.json").write_text(json.dumps({"format": 1, "files": {}}))
+    save_file({"policy.x/exp_avg": torch.zeros(3)}, folder / checkpoints.OPTIMIZER)
+    (folder / "MANIFEST.json").write_text(json.dumps({"format": 1, "files": checkpoints.listed(folder)}))
     return folder

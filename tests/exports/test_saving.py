@@ -120,7 +120,10 @@ def test_the_folder_is_complete_and_the_card_keeps_text_as_text(runs, tmp_path):
     saved = saving.save(runs["lora"], InThisProcess(), "adapter", tmp_path / "adapter")
     names = {path.name for path in saved.folder.iterdir()}
     assert {"adapter_model.safetensors", "adapter_config.json", "tokenizer.json", "README.md", "run.yaml"} <= names
-    assert not names & {"critic.safetensors", "trainer.json", "MANIFEST.json", "config.yaml"}
+    state = {"critic.safetensors", "optimizer.safetensors", "trainer.json", "MANIFEST.json"}
+    assert not names & {*state, "config.yaml"}
+    merged = saving.save(runs["lora"], InThisProcess(), "merged", tmp_path / "merged")
+    assert not {path.name for path in merged.folder.iterdir()} & state
     assert not list(saved.folder.rglob("*.bin")) and not list(saved.folder.rglob("*.pt"))
     assert (saved.folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     text = (saved.folder / "README.md").read_text(encoding="utf-8")
@@ -159,6 +162,16 @@ def test_the_precision_is_that_of_the_base_unless_another_is_asked_for(runs, tmp
 def test_what_cannot_be_saved_is_refused_before_any_work(runs, tmp_path, run, kind, checkpoint, error, words):
     with pytest.raises(error, match=words):
         saving.save(runs[run], InThisProcess(), kind, tmp_path / "x", checkpoint=checkpoint)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_checkpoint_is_not_saved_as_a_model(runs, tmp_path):
+    weights = runs["full"].latest_checkpoint() / "model.safetensors"
+    before = weights.read_bytes()
+    weights.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+    with pytest.raises(ModelNotFound, match=r"model\.safetensors is not as it was written"):
+        saving.save(runs["full"], InThisProcess(), "merged", tmp_path / "x")
+    weights.write_bytes(before)
     assert not list(tmp_path.iterdir())
 
 

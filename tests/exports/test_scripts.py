@@ -158,3 +158,29 @@ def test_rewards_that_are_normalised_bring_their_scales_or_measure_them() -> Non
     assert "mixture.fit(measured)" in unscaled and "scale = Scale(mean=0.0, sd=1.0, clip=SCORE_CLIP)" in unscaled
     for script in (recorded, unscaled):
         compile(script, "script", "exec")
+
+
+def test_a_script_carries_rewards_that_somebody_has_written_and_scores_as_the_run_did(tmp_path: Path) -> None:
+    written = [
+        {"kind": "expression", "expression": 'count(completion, "e") - 2 * repeated(completion)'},
+        {"kind": "python", "code": "def reward(prompts, completions):\n    return [len(text) for text in completions]"},
+    ]
+    config = small_config(rewards=written)
+    script = exports.trl_script(config)
+    assert "never run as Python" in script and "Read it before you start this" in script
+    assert "process of its own" not in exports.trl_script(small_config())
+    lines = script.splitlines()
+    rewards = "\n".join(lines[lines.index(next(line for line in lines if line.startswith("REWARDS = "))) :])
+    rewards = rewards[: rewards.index("\nSCORE_CLIP")]
+    check = tmp_path / "check.py"
+    check.write_text(
+        "from playground.config_io import from_dict\nfrom playground.rewards.mixture import Mixture\n"
+        f"{rewards}\nmixture = Mixture.from_config(from_dict({{'rewards': REWARDS}}).rewards)\n"
+        "print(mixture(['p', 'p'], [' the tree', '']).totals)\n",
+        encoding="utf-8",
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", f"exec(open({str(check)!r}).read())"], cwd=PROJECT, capture_output=True, text=True,
+        timeout=SECONDS,
+    )  # fmt: skip
+    assert answer.stdout.strip() == "[12.0, 0.0]", answer.stderr  # three e and nine characters

@@ -13,9 +13,8 @@ import torch
 
 from playground.config import RunConfig
 from playground.config_io import from_dict
-from playground.runs import control
 from playground.runs.checkpoints import name_of
-from playground.runs.directory import RunDirectory
+from playground.runs.directory import RunDirectory, write_atomically
 from playground.runs.writer import RunWriter
 from playground.training.session import Session
 from tests.training.snapshots import snapshot
@@ -93,9 +92,24 @@ def queue_again(run: RunDirectory) -> None:
     run.queue_again(run.status(), run.config().ppo.num_updates)
 
 
-def edit(run: RunDirectory, field: str, value: float) -> None:
-    """A request to change a setting, as the page drops it."""
-    control.request_edits(run, [control.Edit(field, value)])
+class Hand:
+    """What happens to a run while it trains: settings are changed in some updates, and it dies in one.
+
+    Args:
+        edits: number of updates done -> settings that are asked for then, applied before the next update but one.
+        dies: once so many updates are done.
+    """
+
+    def __init__(self, run: RunDirectory, edits: dict[int, dict[str, float]] | None = None, dies: int = -1) -> None:
+        self.run, self.edits, self.dies = run, dict(edits or {}), dies
+
+    def __call__(self, session: Session) -> None:
+        """Between two micro-batches."""
+        done = session.trainer.updates_done
+        if done in self.edits:
+            write_atomically(self.run.control_path / f"set-{done}.json", json.dumps(self.edits.pop(done)))
+        if done == self.dies:
+            raise Interrupted
 
 
 def weights(run: RunDirectory) -> dict[str, str]:
@@ -119,7 +133,7 @@ def strict_lines(path: Path) -> list[dict[str, Any]]:
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is not JSON")
 
-    return [json.loads(line, parse_constant=refuse) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line, parse_constant=refuse) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
 def threads(number: int, monkeypatch: Any) -> None:

@@ -63,10 +63,10 @@ def test_trl_is_not_counted_and_nothing_is_said_before_the_first_update():
     assert ledger(small_config(), [], events()) is None
 
 
-def test_a_run_taken_up_again_counts_both_attempts():
-    again = metrics((1, 2)) + [item.model_copy(update={"attempt": 2}) for item in metrics((2, 3))]
+def test_a_resumed_run_counts_each_update_once():
+    again = [metrics()[0], *(item.model_copy(update={"attempt": 2}) for item in metrics((2, 3)))]
     found = ledger(small_config(), again, events())
-    assert (found.updates, found.episodes, found.seconds) == (3, 2 * 64 + 3 * 64, 4.0 + 6.0)
+    assert (found.updates, found.episodes, found.seconds) == (3, 3 * 64, 6.0)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_file_gives_one_document_a_line_and_long_ones_are_cut(loaded, tmp_path
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "cannot read"), (b"", "has no text"), (b" \n\n", "has no text"), (b"\xff\xfe\x00", "is not UTF-8")],
+    [(None, "Cannot read"), (b"", "is empty"), (b" \n\n", "is empty"), (b"\xff\xfe\x00", "is not UTF-8")],
 )
 def test_what_cannot_be_read_is_one_sentence(tmp_path, content, words):
     path = tmp_path / "text.txt"

@@ -14,6 +14,7 @@ from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.training import preview, service
 from playground.training.session import Session
+from tests.model_folders import model_folder
 from tests.training import snapshots
 
 
@@ -100,6 +101,9 @@ def test_a_run_reads_what_the_preview_showed_and_records_what_was_left_out(tmp_p
 
 
 def test_a_model_without_a_tokenizer_is_said(tmp_path):
-    (tmp_path / "config.json").write_text("{}")
+    (model_folder(tmp_path / "m") / "tokenizer.json").unlink()
+    with pytest.raises(ModelNotFound, match="has no tokenizer"):
+        preview.tokens_of(tmp_path / "m")
+    (tmp_path / "m" / "tokenizer.json").write_text("{}")  # passes the gate
     with pytest.raises(ModelNotFound, match="Cannot load the tokenizer in"):
-        preview.tokens_of(tmp_path)
+        preview.tokens_of(tmp_path / "m")

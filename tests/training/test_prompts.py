@@ -160,7 +160,8 @@ def test_what_is_no_dialogue_is_left_out(tmp_path, value):
 
 
 def big_gzip() -> bytes:
-    return gzip.compress(b"a" * (tables.MAX_FILE_BYTES + 10), 1, mtime=0)
+    line = b'{"prompt": "' + b"a" * 500_000 + b'"}\n'
+    return gzip.compress(line * (tables.MAX_FILE_BYTES // len(line) + 1), 1, mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -172,12 +173,14 @@ def big_gzip() -> bytes:
         ("a.csv", "title,body\nab,c\n", "prompts.column: a.csv has none of the columns prompt, text, question, "
          "instruction, chosen; it has `title`, `body`."),
         ("a.csv", 'prompt\n"ab\n', "Line 2 of a.csv cannot be read: unexpected end of data. Is a quotation mark"),
-        ("a.csv", "prompt\n" + "x" * 1_000_001 + "\n", "field larger than field limit (1000000)"),
+        ("a.csv", "prompt\n" + "x" * 1_000_001 + "\n", "Line 2 of a.csv has more than 1,000,000 characters"),
+        ("a.csv", 'prompt\n"' + "x\n" * 600_000 + '"\n', "field larger than field limit (1000000)"),
+        ("a.csv", ",".join(map(str, range(1200))) + "\nc\n", "a.csv has more than 1,000 columns"),
         ("a.jsonl", '{"prompt": "ab"}\nnot json\n', "Line 2 of a.jsonl is not a JSON object"),
         ("a.jsonl", "[1]\n", "Line 1 of a.jsonl is not a JSON object"),
         ("a.jsonl", "[" * 100_000, "Line 1 of a.jsonl is not a JSON object"),
-        ("a.jsonl", '{"prompt": "' + "x" * 10_000_000 + '"}', "Line 1 of a.jsonl has 10,000,014 characters"),
-        ("a.txt", "x" * 10_000_000, "Line 1 of a.txt has 10,000,000 characters; at most 1,000,000 are read."),
+        ("a.jsonl", '{"prompt": "' + "x" * 10_000_000 + '"}', "Line 1 of a.jsonl has more than 1,000,000 characters"),
+        ("a.txt", "x" * 10_000_000, "Line 1 of a.txt has more than 1,000,000 characters"),
         ("a.csv", "prompt\ncaf\u00e9\n".encode("latin-1"), "a.csv is not UTF-8 text: line 2 has the byte 0xe9."),
         ("a.txt", "ab".encode("utf-16"), "it looks like UTF-16"),
         ("a.txt", b"a\0b\ncd\n", "it contains NUL bytes"),

@@ -75,6 +75,44 @@ def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, tmp_path):
     run_scene(scene)
 
 
+def test_a_run_that_is_taken_up_again_shows_nothing_of_what_it_makes_again(started, tmp_path):
+    run, writer, config = started
+    for update in (2, 3, 4):
+        writer.metrics(fake_run.metrics(update, config, 3.0 + update))
+        writer.set_status(update=update)
+        writer.event("edit", f"after {update}", field="kl.coef", old=0.1, value=update / 10)
+    writer.samples(fake_run.samples(4, 40, 8, 0.1))
+
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        stream, late = hub.stream("one"), hub.stream("one")
+        _, _, data = await next_of(stream)
+        assert data["metrics"]["update"] == [1, 2, 3, 4] and data["updates"] == [0, 4]
+        again = RunWriter(run, 40, attempt=2)
+        again.set_status(update=2)
+        again.event("resumed", "Resumed after update 2.", checkpoint="update-000002", seconds=5.0)
+        kind = "delta"
+        while kind == "delta":  # of the status, perhaps
+            kind, _, data = await next_of(stream)
+        assert kind == "snapshot" and data["metrics"]["update"] == [1, 2] and data["updates"] == [0]
+        assert [item["update"] for item in data["events"] if item["kind"] == "edit"] == []
+        assert data["live"]["kl.coef"] == config.kl.coef
+        again.metrics(fake_run.metrics(3, config, 9.0))
+        metrics = None
+        while metrics is None:
+            kind, _, data = await next_of(stream)
+            metrics = data.get("metrics")
+        assert kind == "delta" and metrics["update"] == [3]
+        _, _, data = await next_of(late)
+        assert data["metrics"]["update"] == [1, 2, 3] and data["metrics"]["seconds"][-1] == 9.0
+        for one in (stream, late):
+            await one.aclose()
+        await hub.close()
+
+    run_scene(scene)
+    assert [(item.attempt, item.update) for item in run.metrics()] == [(1, 1), (1, 2), (2, 3)]
+
+
 def test_many_viewers_share_one_tailer_and_its_bytes(started, tmp_path):
     _, writer, config = started
 

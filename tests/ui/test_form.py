@@ -3,7 +3,7 @@
 import pytest
 
 from playground import catalog
-from playground.config import RunConfig, TruthReward
+from playground.config import RunConfig, TruthReward, local_only
 from playground.errors import InvalidConfig
 from playground.ui import form, reward_form
 
@@ -134,3 +134,37 @@ def test_options_are_told_as_words_and_short_names_stay():
     options = ["playground", "trl", "k1", "abs", "bf16", "none"]
     assert [form.option_label(option) for option in options] == ["Playground", "TRL", "k1", "abs", "bf16", "None"]
     assert [form.in_words("ppo.whiten", value) for value in (True, False)] == ["on", "off"]
+
+
+def test_an_expression_is_told_in_short_and_code_not_at_all():
+    long = {"kind": "expression", "weight": 1.0, "expression": "words(completion) + " * 20 + "1"}
+    told = reward_form.reward_in_words(long)
+    assert told.startswith("Expression (words(completion) + ") and told.endswith(" ...)") and len(told) < 60
+    code = {"kind": "python", "weight": 2.0, "code": "def reward(prompt, completion): return 1", "time_limit": 2.0}
+    assert reward_form.reward_in_words(code) == "2 x Python function"
+
+
+def test_what_is_wrong_with_one_reward_is_a_sentence_and_nothing_if_nothing_is():
+    assert reward_form.problem_of({"kind": "expression", "weight": 1, "expression": "words(completion)"}) == ""
+    assert "no such function" in reward_form.problem_of({"kind": "expression", "expression": "wrods(completion)"})
+    assert "an empty completion" in reward_form.problem_of({"kind": "expression", "expression": "log(0)"})
+    assert "no function `reward`" in reward_form.problem_of({"kind": "python", "code": "x = 1"})
+    for odd in (None, 7, [], {}, {"kind": "nonsense"}, {"kind": "expression", "expression": ["x"] * 9}):
+        assert reward_form.problem_of(odd).endswith(".")
+
+
+def test_the_texts_that_stand_in_a_new_reward_are_valid_and_fields_for_them_have_lines():
+    for kind, name in (("expression", "expression"), ("python", "code")):
+        (offered,) = [item for item in reward_form.reward_kinds() if item["kind"] == kind]
+        fields = {field["name"]: field for field in offered["fields"]}
+        assert fields[name]["lines"] > 1
+        assert reward_form.problem_of({"kind": kind, name: fields[name]["default"]}) == ""
+    assert "Runs your code on this machine" in offered["warning"]
+
+
+def test_a_shared_playground_offers_no_reward_that_is_for_ones_own_machine(monkeypatch):
+    monkeypatch.setenv(local_only.MODE, "space")
+    offered = {item["kind"] for item in reward_form.reward_kinds()}
+    assert offered == {choice.name for choice in catalog.REWARDS} - {"python", "pattern"}
+    code = {"kind": "python", "code": "def reward(prompt, completion): return 1"}
+    assert "can only be used in local mode" in reward_form.problem_of(code)

@@ -49,13 +49,16 @@ def test_names_are_made_safe(name, expected):
     assert uploads.safe_name(name) == expected
 
 
+BOMB = gzip.compress(b'{"prompt": "%s"}\n' % (b"a" * 500_000) * 41, mtime=0)
+
+
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
         ("a.csv", "", "a.csv is empty."),
         ("a.exe", "x", "a.exe is none of .txt, .csv, .tsv, .jsonl"),
         ("a.csv", "prompt\ncaf\u00e9".encode("latin-1"), "is not UTF-8 text: line 2"),
-        ("a.jsonl.gz", gzip.compress(b"a" * (uploads.MAX_UPLOAD_BYTES + 1), mtime=0), "more than 20 MB when unpacked"),
+        ("a.jsonl.gz", BOMB, "more than 20 MB when unpacked"),
     ],
 )
 def test_an_upload_that_cannot_be_used_is_not_kept_and_the_form_stays(tmp_path, name, data, message):

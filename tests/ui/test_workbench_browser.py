@@ -91,3 +91,45 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     expect(page.locator('[data-chart="score"]')).to_be_visible()
     expect(farmed).to_be_hidden()
     expect(judged).to_be_hidden()
+
+
+def choose(page, place, number, kind):
+    row = page.locator(f"{place} .reward").nth(number)
+    row.locator("select").first.select_option(kind)
+    return page.locator(f"{place} .reward").nth(number)
+
+
+def test_an_expression_is_checked_while_one_writes_it_and_the_box_keeps_its_cursor(site, make_page):
+    page = visit(make_page(), site, "?tab=rewards")
+    row = choose(page, "#bench-rewards", 0, "expression")
+    box = row.locator("textarea.written")
+    expect(box).to_have_value("clip(words(completion) / 10, 0, 2) - repeated(completion)")
+    box.fill("")
+    box.press_sequentially("wrods(completion)")
+    expect(row.locator(".own-problem")).to_contain_text("There is no such function. Did you mean words?")
+    expect(box).to_be_focused()
+    expect(box).to_have_attribute("aria-invalid", "true")
+    box.press("Home")
+    box.press_sequentially("2 * ")
+    expect(row.locator(".own-problem")).to_contain_text("Character 5")
+    box.fill("2 * words(completion) + matches(completion, '<img src=x onerror=alert(1)>')")
+    expect(row.locator(".own-problem")).to_be_empty()
+    row.locator("summary", has_text="What an expression can use").click()
+    expect(row.locator(".functions")).to_contain_text("clip(x, low, high)")
+    page.locator("#bench-score").click()
+    expect(page.locator(".bench-terms tbody tr").first).to_contain_text("Expression (2 * words(completion) + ...)")
+
+
+def test_the_form_says_what_is_wrong_with_an_expression_beside_it_and_warns_of_code(site, make_page):
+    page = visit(make_page(), site, "")
+    row = choose(page, "#field-rewards", 0, "expression")
+    row.locator("textarea.written").fill("words(completion")
+    expect(row.locator(".field-problem")).to_contain_text("This is not a complete expression")
+    expect(row.locator("textarea.written")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#start")).to_have_text("Fix 1 setting to start")
+    row.locator("textarea.written").fill("words(completion)")
+    expect(page.locator("#start")).to_have_text("Start training")
+    row = choose(page, "#field-rewards", 0, "python")
+    expect(row.locator(".warning")).to_contain_text("Runs your code on this machine")
+    row.locator("textarea.written").fill("def reward(text):\n    return 1")
+    expect(row.locator(".field-problem")).to_contain_text("takes other parameters")

@@ -7,18 +7,19 @@ ids from `Format`. Knows tokenizers; nothing of models, rewards or runs.
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground import dialogues
+from playground import dialogues, plain_files
 from playground.dialogues import Turn
 from playground.errors import RewardModelUnusable
+from playground.training import guard
 
 TEMPLATES = ("chat", "plain", "pair", "dialogue")
 RECORD = "reward.json"  # what a reward model that was trained here says about itself
+MAX_RECORD_BYTES = 20_000_000
 UNLIMITED = 1_000_000  # a tokenizer that knows no limit gives a number beyond this
 TAIL = 3  # an end-of-turn token stands among the last few ids; a template may put a line break behind it
 TELLING_LENGTH = 12  # letters; shorter texts may occur in a template by chance
@@ -164,13 +165,13 @@ class Format:
 
     def chat(self, said: Sequence[Turn]) -> str:
         """The turns as the tokenizer's chat template writes them."""
+        what = "The chat template of this reward model failed"
         try:
-            return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
+            with guard.limited(what, getattr(self.tokenizer, "name_or_path", None)):
+                return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
         except Exception as error:  # a template is a program of the model's author and may raise anything
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise RewardModelUnusable(
-                f"The chat template of this reward model failed: {reason}. Choose another template."
-            ) from error
+            raise RewardModelUnusable(f"{what}: {reason}. Choose another template.") from error
 
     def _shorter(self, prompt: str, count: int) -> str | None:
         """The prompt without its first `count` tokens or whole first turns; None where there is nothing left."""
@@ -213,7 +214,7 @@ def recorded(folder: str | Path | None) -> dict[str, Any]:
     """What reward.json in a model folder records; nothing where there is none, or none that can be read."""
     path = Path(folder or "") / RECORD
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = plain_files.read_json(path, MAX_RECORD_BYTES, links=True)
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -7,19 +7,17 @@ of formats or rewards. `models` and the reward self-test call it.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import safetensors
 import torch
 from torch import nn
 
-from playground import catalog
+from playground import catalog, weight_files
 from playground.config import ModelReward
 from playground.errors import RewardModelUnusable
-from playground.training import loading
+from playground.training import guard, loading
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError)
 WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
@@ -67,25 +65,23 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     loading.hush()
     name = spec.source
     folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
+    catalog.files(folder, "reward")
     config, tokenizer = _config_and_tokenizer(folder, name)
     skeleton = _skeleton(config, name)
+    loading.refuse_oversized(skeleton, folder, "reward")
     heads = [child for child, _ in skeleton.named_children() if child != skeleton.base_model_prefix]
-    _refuse_without_head(config, skeleton, _weight_names(folder, name), name)
+    _refuse_without_head(config, skeleton, set(weight_files.tensors(folder)), name)
     rows = skeleton.get_input_embeddings().num_embeddings
     if len(tokenizer) > rows:
         raise RewardModelUnusable(
             f"The tokenizer of the reward model {name} has {len(tokenizer)} tokens, more than the {rows} of the model. "
             "They do not belong together."
         )
-    try:
+    with loading.told(f"Cannot load the reward model {name}", RewardModelUnusable):
         model, facts = AutoModelForSequenceClassification.from_pretrained(
             folder, config=config, local_files_only=True, trust_remote_code=False, use_safetensors=True,
             output_loading_info=True, device_map={"": device}, **_held(spec, device, heads),
         )  # fmt: skip
-    except torch.OutOfMemoryError:
-        raise
-    except (*UNREADABLE, safetensors.SafetensorError) as error:
-        raise RewardModelUnusable(f"Cannot load the reward model {name}: {loading.first_line(error)}") from error
     if missing := sorted(facts["missing_keys"]):
         raise RewardModelUnusable(
             f"The reward model {name} lacks trained weights for {', '.join(missing[:3])}"
@@ -110,14 +106,12 @@ def held_bytes(model: nn.Module) -> int:
 
 
 def _config_and_tokenizer(folder: Path, name: str) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers import AutoConfig
 
-    try:
+    what = f"Cannot read the reward model {name}"
+    with loading.told(what, RewardModelUnusable), guard.limited(what, folder):
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except UNREADABLE as error:
-        raise RewardModelUnusable(f"Cannot read the reward model {name}: {loading.first_line(error)}") from error
-    return config, tokenizer
+    return config, loading.read_tokenizer(folder)
 
 
 def _skeleton(config: Any, name: str) -> Any:
@@ -125,7 +119,7 @@ def _skeleton(config: Any, name: str) -> Any:
     from transformers import AutoModelForSequenceClassification
 
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), guard.limited(f"Cannot read the reward model {name}"):
             return AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
     except UNREADABLE as error:
         raise RewardModelUnusable(
@@ -150,21 +144,6 @@ def _refuse_without_head(config: Any, skeleton: Any, there: set[str], name: str)
         f"The head of {name} was never trained: its files hold no weights for {', '.join(sorted(head - there)[:3])}, "
         "so its scores would be random numbers. Choose a model that was trained to score."
     )
-
-
-def _weight_names(folder: Path, name: str) -> set[str]:
-    """Names of the weights in the files that transformers would read, from their headers."""
-    index, single = folder / "model.safetensors.index.json", folder / "model.safetensors"
-    try:
-        if single.is_file():
-            with safetensors.safe_open(single, framework="pt") as file:
-                return set(file.keys())
-        return set(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
-    except (*UNREADABLE, safetensors.SafetensorError) as error:
-        raise RewardModelUnusable(
-            f"The weights of the reward model {name} cannot be read ({loading.first_line(error)[:120]}). It needs "
-            "whole safetensors files."
-        ) from error
 
 
 def _held(spec: ModelReward, device: torch.device, heads: list[str]) -> dict[str, Any]:

@@ -17,18 +17,19 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, TrainerCallback
+from transformers import AutoConfig, AutoModelForSequenceClassification, TrainerCallback
 from transformers.utils import logging as transformers_logging
 from trl import RewardConfig as TRLRewardConfig
 from trl import RewardTrainer
 
 from playground import __version__, catalog, dialogues
 from playground.config import AdapterConfig, RewardTrainingConfig
-from playground.errors import ModelNotFound, TrainingDiverged
+from playground.errors import TrainingDiverged
 from playground.preferences import Pair
 from playground.runs.reward_training import RewardTraining, StepMetrics
+from playground.training import guard
 from playground.training import pairs as preference_pairs
-from playground.training.loading import device_of
+from playground.training.loading import device_of, read_tokenizer, refuse_oversized, told
 from playground.training.models import switch_dropout_off
 from playground.training.pairs import PairSet
 from playground.training.rewards.formats import Format
@@ -119,18 +120,21 @@ def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> Base:
     Raises:
         ModelNotFound: it cannot be loaded. RewardModelUnusable: it cannot read the form asked for.
     """
-    folder = catalog.model_folder(config.base, config.revision)
+    folder = catalog.model_folder(config.base, config.revision, "reward")
     quiet = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity_error()  # a new head is what we want, so it needs no warning
+    what = f"base: cannot make a reward model of {config.base}"
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        model, loaded = AutoModelForSequenceClassification.from_pretrained(
-            folder, num_labels=1, dtype=torch.float32, local_files_only=True, trust_remote_code=False,
-            use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True,
-        )  # fmt: skip
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ModelNotFound(f"base: cannot make a reward model of {config.base}: {first[:300]}") from error
+        tokenizer = read_tokenizer(folder)
+        with told(what), guard.limited(what, folder), torch.device("meta"):
+            settings = AutoConfig.from_pretrained(folder, num_labels=1, local_files_only=True, trust_remote_code=False)
+            skeleton = AutoModelForSequenceClassification.from_config(settings, trust_remote_code=False)
+        refuse_oversized(skeleton, folder, "reward")
+        with told(what):
+            model, loaded = AutoModelForSequenceClassification.from_pretrained(
+                folder, num_labels=1, dtype=torch.float32, local_files_only=True, trust_remote_code=False,
+                use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True,
+            )  # fmt: skip
     finally:
         transformers_logging.set_verbosity(quiet)
     fresh_head(model, {str(name) for name in loaded["missing_keys"]})

@@ -11,12 +11,13 @@ import signal
 import sys
 from pathlib import Path
 
-from playground import checks
+from playground import checks, redaction
 from playground.config import RewardTrainingConfig
 from playground.errors import PlaygroundError
 from playground.runs.launcher import adopt_lock, take_lock
 from playground.runs.reward_training import RewardTraining, StepMetrics
 from playground.runs.writer import RunWriter
+from playground.training import guard
 from playground.training.worker import StopRequested, reported
 
 
@@ -37,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     if lock is None:
         print(f"Another worker is training {training.id}.", file=sys.stderr)
         return 2
+    redaction.cover_streams()
+    guard.watch_run(training, lock)
     writer = RunWriter(training, 0)
     with lock, reported(writer, "Stopped at step {}; nothing was saved."):
         train(training, config, writer)

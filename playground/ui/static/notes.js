@@ -58,6 +58,12 @@ function controlOf(field) {
   return document.getElementById(field === "preset" ? "preset" : `field-${parts.join("-")}`);
 }
 
+/** Of a reward, which has several: the one that a problem such as "rewards.0.expression" names. */
+function inputOf(control, field) {
+  const [, index, name] = field.split(".");
+  return name ? control.querySelector(`[data-key="${CSS.escape(`${index} ${name}`)}"]`) : null;
+}
+
 function placeBesideFields() {
   for (const old of document.querySelectorAll(".field-problem")) old.remove();
   for (const invalid of document.querySelectorAll("#controls [aria-invalid]")) invalid.removeAttribute("aria-invalid");
@@ -65,7 +71,7 @@ function placeBesideFields() {
     const control = field && controlOf(field);
     if (!control) continue;
     control.append(el("p", { class: "field-problem" }, el("span", { "aria-hidden": "true" }, "! "), message));
-    control.querySelector("input, textarea, select")?.setAttribute("aria-invalid", "true");
+    (inputOf(control, field) ?? control.querySelector("input, textarea, select"))?.setAttribute("aria-invalid", "true");
   }
 }
 
@@ -78,6 +84,6 @@ function reveal(field) {
   closed?.click();
   setTimeout(() => {
     control.scrollIntoView({ block: "center", behavior: "smooth" });
-    control.querySelector("input:not([type=range]), textarea, select")?.focus({ preventScroll: true });
+    (inputOf(control, field) ?? control.querySelector("input:not([type=range]), textarea, select"))?.focus({ preventScroll: true });
   }, closed ? 120 : 0);
 }

@@ -4,6 +4,7 @@
 import { el } from "./dom.js";
 import { read, write } from "./knob.js";
 import { setRewards } from "./reward_lists.js";
+import { functionList, writingField } from "./reward_text.js";
 
 export function mount(element, props, { trigger, watch, server }) {
   const { kinds, watching } = props;
@@ -40,6 +41,17 @@ export function mount(element, props, { trigger, watch, server }) {
     edit(current().map((reward, place) => (place === index ? { ...reward, [name]: value } : reward)));
   }
 
+  /** What is being written goes to the server, and the box that it is written in stays as it is. */
+  function changeUnderWay(index, name, value) {
+    props.value = current().map((reward, place) => (place === index ? { ...reward, [name]: value } : reward));
+    list.dataset.shown = JSON.stringify(current());
+    setRewards(props.place, current());
+    trigger("input");
+  }
+
+  /** What is wrong with a reward, where no form beside the list says so. */
+  const told = async (index) => (props.place === "workbench" ? await server?.reward_problem?.(current()[index]).catch(() => "") : "") || "";
+
   /** Draw the list anew, with the focus where it was. */
   function show() {
     setRewards(props.place, current());
@@ -62,13 +74,17 @@ export function mount(element, props, { trigger, watch, server }) {
       class: "weight", "data-key": `${index} weight`, title: "Weight: a negative one punishes", onchange: () => change(index, "weight", read(weight.value)) });
     const remove = el("button", { type: "button", class: "icon-button", "aria-label": `Remove ${label}`,
       title: "Remove", hidden: !watching && current().length < 2, onclick: () => edit(current().filter((_, place) => place !== index)) }, "\u00d7");
-    const control = (field) => ownField(field, reward[field.name], `${index} ${field.name}`, props.place, (value) => change(index, field.name, value));
+    const control = (field) => (field.lines
+      ? writingField(field, reward[field.name], `${index} ${field.name}`, (value) => changeUnderWay(index, field.name, value), () => told(index))
+      : ownField(field, reward[field.name], `${index} ${field.name}`, props.place, (value) => change(index, field.name, value)));
     const fields = kind?.fields ?? [];
     const rare = fields.filter((field) => field.rare);
     return el("div", { class: "reward", "data-index": index },
       el("div", { class: "reward-head" }, select, watching ? null : [el("span", { class: "times", "aria-hidden": "true" }, "\u00d7"), weight], remove),
       el("p", { class: "help" }, kind?.help ?? ""),
+      kind?.warning ? el("p", { class: "warning" }, el("span", { class: "icon", "aria-hidden": "true" }, "! "), kind.warning) : null,
       fields.filter((field) => !field.rare).map(control),
+      fields.some((field) => field.name === "expression") ? folded(`${index} functions`, "What an expression can use", functionList(props.functions)) : null,
       rare.length ? folded(`${index} rare`, "More about the model", rare.map(control)) : null,
       watching ? null : scaleAndCap(reward, index));
   }

@@ -1,0 +1,115 @@
+"""Tokens and passwords: which processes get them, and that none gets into a log, a message or a page.
+
+A process that needs no secret is started without any (`without_secrets`). What a library writes into an error can still
+quote an address with a password or a header with a token, so texts that leave a process go through `redact`. Knows the
+environment and nothing else of the project.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+HUB_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH")
+NO_IMPLICIT_TOKEN = "HF_HUB_DISABLE_IMPLICIT_TOKEN"  # the hub's library then leaves its own login alone
+_SECRET_NAME = re.compile(
+    r"(^|_)(TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|APIKEY)(_|$)|(API|ACCESS|PRIVATE|SECRET|AUTH)_?KEY"
+    r"|^(AWS_|WANDB_|GITHUB_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_TOKEN)",
+    re.IGNORECASE,
+)
+LEAST_CHARACTERS = 8  # of a value that is taken for a secret; shorter ones would blank out ordinary words
+HIDDEN = "[hidden]"
+_PATTERNS = (
+    (re.compile(r"(?i)\b(authorization|proxy-authorization|x-api-key|cookie|set-cookie)(['\"]?\s*[:=]\s*['\"]?)[^\r\n'\"]+"),
+     rf"\1\2{HIDDEN}"),
+    (re.compile(r"(?i)\bbearer\s+[\w.~+/=-]{8,}"), f"Bearer {HIDDEN}"),
+    (re.compile(r"\b(?:hf_|api_org_|hf_oauth_|github_pat_|gh[pousr]_|sk-|xox[abprs]-)[A-Za-z0-9_-]{10,}"), HIDDEN),
+    (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), HIDDEN),
+    (re.compile(r"([a-z][a-z0-9+.-]*://)[^/\s:@'\"]*:[^/\s@'\"]+@", re.IGNORECASE), rf"\1{HIDDEN}@"),
+    (re.compile(r"(?i)([?&;](?:access_|auth_|api_)?(?:token|key|secret|password|signature|sig|x-amz-[a-z-]+)=)[^&\s'\"]+"),
+     rf"\1{HIDDEN}"),
+)  # fmt: skip
+
+
+def is_secret(name: str) -> bool:
+    """True for names of environment variables that hold tokens, keys and passwords."""
+    return name != NO_IMPLICIT_TOKEN and _SECRET_NAME.search(name) is not None
+
+
+def without_secrets(environment: Mapping[str, str], *, hub: bool = False) -> dict[str, str]:
+    """The environment for a process of ours.
+
+    Args:
+        hub: it downloads from the hub, and so gets the hub's token and no other. Without it, not even the login that
+            the hub's library keeps in a file is used.
+    """
+    kept = {name: value for name, value in environment.items() if (hub and name in HUB_TOKENS) or not is_secret(name)}
+    return kept if hub else {**kept, NO_IMPLICIT_TOKEN: "1"}
+
+
+def redact(text: str) -> str:
+    """The text without the secrets of this process, and without what looks like one."""
+    for value in _values():
+        text = text.replace(value, HIDDEN)
+    for pattern, instead in _PATTERNS:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def cover_streams() -> None:
+    """From now on, what this process prints is redacted, line by line: tracebacks of libraries are printed too."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and not isinstance(stream, _Covered):
+            setattr(sys, name, _Covered(stream))
+
+
+class _Covered:
+    """A text stream that redacts whole lines before it passes them on; the rest of a line waits for its end."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        whole, found, self._begun = (self._begun + text).rpartition("\n")
+        if found:
+            self._stream.write(redact(whole + found))
+        elif "\r" in self._begun or len(self._begun) > 4000:  # a progress bar has no line ends
+            self._stream.write(redact(self._begun))
+            self._begun = ""
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        if self._begun:
+            self._stream.write(redact(self._begun))
+            self._begun = ""
+        self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _values() -> list[str]:
+    """The secrets that this process knows, the longest first."""
+    found = {value for name, value in os.environ.items() if is_secret(name) and len(value) >= LEAST_CHARACTERS}
+    home = os.environ.get("HF_HOME") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
+    )
+    path = Path(os.environ.get("HF_TOKEN_PATH") or os.path.join(home, "token"))
+    found.discard(str(path))
+    try:
+        if path.stat().st_size < 1000:
+            token = path.read_text(encoding="utf-8").strip()
+            found |= {token} if len(token) >= LEAST_CHARACTERS else set()
+    except (OSError, ValueError):
+        pass
+    return sorted(found, key=len, reverse=True)

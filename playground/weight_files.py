@@ -1,0 +1,191 @@
+"""The weights of a model folder, as the headers of its safetensors files tell them; nothing is loaded.
+
+A header is believed only if it adds up: known number types, places that follow one another without gap or overlap, and
+a file that ends where the last one does. Whatever lies in the folder is an ordinary file of that folder; a link that
+leads out of it is refused, except into the hub's own store beside it. `model_files` calls it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground import plain_files
+from playground.errors import ModelNotFound
+
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".h5", ".msgpack")
+MOST_JSON_BYTES = 10_000_000
+MOST_HEADER_BYTES = 10_000_000
+DTYPE_BYTES = {
+    "F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "F8_E4M3": 1,
+    "F8_E5M2": 1, "I8": 1, "U8": 1, "BOOL": 1,
+}  # fmt: skip
+_KNOWN_STARTS = {b"PK": "a zip archive or a pickle of PyTorch", b"\x80": "a pickle", b"7z": "a 7z archive",
+                 b"\x1f\x8b": "a gzip file", b"\x93NUMPY": "an array of NumPy", b"GGUF": "a GGUF file"}  # fmt: skip
+
+
+class Tensor(NamedTuple):
+    """What a header says of one tensor: its number type as safetensors names it, and its shape."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers."""
+        return math.prod(self.shape)
+
+
+def shards(folder: Path) -> list[Path]:
+    """The files that hold the weights, as transformers chooses them.
+
+    Raises:
+        ModelNotFound: if there are none, or the index names one that is not there or not in this folder.
+    """
+    index = folder / INDEX
+    if is_there(folder / SINGLE):
+        return [folder / SINGLE]
+    if is_there(index):
+        places = read_json(index).get("weight_map")
+        names = sorted({str(place) for place in places.values()}) if isinstance(places, dict) and places else []
+        if not names or not all(_is_shard(name) for name in names):
+            raise ModelNotFound(
+                f"The index {index} does not say which file of its own folder holds which weight: get it again."
+            )
+        missing = [name for name in names if not is_there(folder / name)]
+        if missing:
+            raise ModelNotFound(
+                f"The folder {folder} lacks {len(missing)} of the {len(names)} weight files of its index, the first "
+                f"is {missing[0][:80]}: copy or download it again."
+            )
+        return [folder / name for name in names]
+    pickles = sorted(path.name for path in folder.glob("*") if path.suffix.lower() in PICKLES)
+    if pickles:
+        raise ModelNotFound(
+            f"The folder {folder} has its weights in a pickle file only ({pickles[0][:80]}), which can run code when "
+            "it is opened: convert it on a machine you trust with transformers' "
+            "`AutoModelForCausalLM.from_pretrained(...)` and `.save_pretrained(...)`, which writes model.safetensors."
+        )
+    raise ModelNotFound(f"The folder {folder} has no weights: it needs model.safetensors.")
+
+
+def tensors(folder: Path) -> dict[str, Tensor]:
+    """Every weight of a model folder by its name.
+
+    Raises:
+        ModelNotFound: a file is damaged or no safetensors; two files hold the same weight.
+    """
+    found: dict[str, Tensor] = {}
+    for path in shards(folder):
+        for name, tensor in headers(path).items():
+            if name in found:
+                raise ModelNotFound(f"The weights in {path} hold `{name[:60]}`, which another file holds too.")
+            found[name] = tensor
+    return found
+
+
+def headers(path: Path) -> dict[str, Tensor]:
+    """What the header of one safetensors file says, if it adds up.
+
+    Raises:
+        ModelNotFound: with the name of the file and the reason.
+    """
+
+    def broken(reason: str) -> ModelNotFound:
+        return ModelNotFound(f"The weights in {path} are damaged ({reason}): copy or download the file again.")
+
+    check_place(path)
+    try:
+        with plain_files.open_plain(path, links=True) as file:
+            size = os.fstat(file.fileno()).st_size
+            start = file.read(8)
+            length = struct.unpack("<Q", start)[0] if len(start) == 8 else -1
+            if not 0 < length <= MOST_HEADER_BYTES or 8 + length > size:
+                kind = next((words for mark, words in _KNOWN_STARTS.items() if start.startswith(mark)), "")
+                raise broken(f"it is {kind}" if kind else "it does not begin with a header")
+            header = plain_files.parse_json(file.read(length).decode("utf-8"))
+    except OSError as error:
+        raise ModelNotFound(f"The weights in {path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise broken("its header is not valid JSON" if "twice" not in str(error) else f"its header: {error}") from None
+    if not isinstance(header, dict) or not header.keys() - {"__metadata__"}:
+        raise broken("its header names no weights")
+    places: list[tuple[int, int, str]] = []
+    found: dict[str, Tensor] = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        place = _place(entry)
+        if place is None or place[1] > size - 8 - length:
+            raise broken(f"the place of `{name[:60]}` makes no sense")
+        places.append((*place, name))
+        found[name] = Tensor(entry["dtype"], tuple(entry["shape"]))
+    end = 0
+    for first, last, name in sorted(places):
+        if first != end:
+            raise broken(f"the place of `{name[:60]}` {'overlaps another' if first < end else 'leaves a gap'}")
+        end = last
+    if end != size - 8 - length:
+        raise broken("it is longer than its header says")
+    return found
+
+
+def check_place(path: Path) -> None:
+    """Raises: ModelNotFound unless a file is an ordinary one of its folder, or leads into the hub's store beside it."""
+    try:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            target, folder = Path(os.path.realpath(path)), Path(os.path.realpath(path.parent))
+            store = folder.parent.parent / "blobs" if folder.parent.name == "snapshots" else folder
+            if not (target.is_relative_to(folder) or target.is_relative_to(store)):
+                raise ModelNotFound(
+                    f"The file {path} is a link that leads out of its folder: put the file itself there."
+                )
+            mode = os.stat(path).st_mode
+    except OSError as error:
+        raise ModelNotFound(f"The file {path} cannot be read: {error.strerror}.") from None
+    if not stat.S_ISREG(mode):
+        raise ModelNotFound(f"{path} is not an ordinary file: copy or download the folder again.")
+
+
+def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
+    """One JSON object from a file of a model folder.
+
+    Raises:
+        ModelNotFound: with the name of the file and the reason.
+    """
+    check_place(path)
+    try:
+        value = plain_files.read_json(path, most_bytes, links=True)
+    except OSError as error:
+        raise ModelNotFound(f"The file {path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        why = f" ({error})" if str(error).startswith("it ") else ""
+        raise ModelNotFound(f"The file {path} is not valid JSON{why}: get it again.") from None
+    if not isinstance(value, dict):
+        raise ModelNotFound(f"The file {path} is not a JSON object: get it again.")
+    return value
+
+
+def is_there(path: Path) -> bool:
+    """True for anything of that name, whatever it is; what it is, is looked at before it is read."""
+    return os.path.lexists(path)
+
+
+def _is_shard(name: str) -> bool:
+    return name.endswith(".safetensors") and Path(name).name == name and "\0" not in name and "\\" not in name
+
+
+def _place(entry: Any) -> tuple[int, int] | None:
+    """Where a tensor begins and ends, if what its entry says fits together."""
+    try:
+        dtype, shape, (first, last) = entry["dtype"], entry["shape"], entry["data_offsets"]
+        whole = all(type(side) is int and 0 <= side < 2**63 for side in (*shape, first, last))
+        return (first, last) if whole and last - first == math.prod(shape) * DTYPE_BYTES[dtype] else None
+    except (TypeError, KeyError, ValueError):
+        return None

@@ -1,0 +1,194 @@
+"""A worker that dies anywhere while it writes a checkpoint, and a checkpoint that is damaged afterwards: the run goes
+on from the newest one that is whole, and says which is not."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.runs import checkpoints
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from playground.training.session import Session
+from tests.faults import resuming
+
+Figure = Callable[[str, int, int], None]
+DIED = 77
+CRASHED = "crash at a point of writing a checkpoint: resumed from the newest whole one"
+DAMAGED = "newest checkpoint damaged: named, skipped, resumed from the one before"
+
+
+@pytest.fixture(scope="module")
+def halfway(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """A run with checkpoints after updates 3 and 4, interrupted in update 6: the next save is of update 5."""
+    folder = tmp_path_factory.mktemp("halfway")
+    config = resuming.config(resuming.tiny_model(folder / "model"), checkpoint__every=1, ppo__num_updates=6)
+    run = RunDirectory.create(folder, config, "run")
+    resuming.broken_off(run, 4)
+    assert [path.name for path in run.checkpoints()] in (
+        ["update-000003", "update-000004"], ["update-000002", "update-000003", "update-000004"],
+        ["update-000001", "update-000003", "update-000004"],
+    )  # fmt: skip
+    return run
+
+
+@pytest.fixture
+def run(halfway: RunDirectory, tmp_path: Path) -> RunDirectory:
+    """A copy to break."""
+    shutil.copytree(halfway.path, tmp_path / "run")
+    return RunDirectory(tmp_path / "run")
+
+
+@pytest.fixture(scope="module")
+def session(halfway: RunDirectory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """One attempt that has made update 5 and is about to save it; used by forked children only."""
+    copy = tmp_path_factory.mktemp("session") / "run"
+    shutil.copytree(halfway.path, copy)
+    run = RunDirectory(copy)
+    resuming.queue_again(run)
+    made = Session(run, run.config(), RunWriter(run, 6, 2), lambda: None)
+    made.begin()
+    made.record(made.trainer.update())
+    yield made
+
+
+def dies_while_saving(session: Session, run: RunDirectory, arm: Callable[[], None]) -> None:
+    """Save in a child process that `arm` makes die somewhere on the way."""
+    child = os.fork()
+    if not child:
+        try:
+            session.run = session.writer.run = run
+            session.writer._files = ()
+            arm()
+            session.save()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == DIED, "it did not come that far"
+
+
+def at_call(owner: Any, name: str, number: int, *, before: bool = True) -> Callable[[], None]:
+    """Die at that call of a function, at its beginning or its end."""
+
+    def arm() -> None:
+        original, left = getattr(owner, name), [number]
+
+        def fatal(*arguments: Any, **options: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0 and before:
+                os._exit(DIED)
+            found = original(*arguments, **options)
+            if left[0] == 0:
+                os._exit(DIED)
+            return found
+
+        setattr(owner, name, fatal)
+
+    return arm
+
+
+def points() -> dict[str, tuple[Callable[[], None], int]]:
+    """Where it dies, and the update of the newest checkpoint that is whole then."""
+    import playground.training.checkpoints as writing
+
+    return {
+        "opening the folder": (at_call(Path, "mkdir", 1, before=False), 4),
+        "writing the model": (at_call(writing, "_save_tensors", 1), 4),
+        "writing the optimizer": (at_call(writing, "_save_tensors", 2), 4),
+        "before the first fsync": (at_call(writing, "_bring_to_disk", 1), 4),
+        "between two fsyncs": (at_call(writing, "_bring_to_disk", 3), 4),
+        "before the manifest": (at_call(writing, "_save_json", 2), 4),
+        "after the manifest": (at_call(writing, "_save_json", 2, before=False), 4),
+        "before the rename": (at_call(os, "rename", 1), 4),
+        "after the rename": (at_call(os, "rename", 1, before=False), 5),
+        "reading it back": (at_call(checkpoints, "problem_of", 1), 5),
+        "before old ones are deleted": (at_call(checkpoints, "prune", 1), 5),
+        "while old ones are deleted": (at_call(os, "unlink", 2), 5),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", points())
+def test_dying_while_a_checkpoint_is_written(
+    where: str, run: RunDirectory, session: Session, figure: Figure
+) -> None:  # fmt: skip
+    arm, expected = points()[where]
+    dies_while_saving(session, run, arm)
+    found = checkpoints.newest_valid(run)
+    assert found is not None and found.update == expected and found.problems == []
+    resuming.queue_again(run)
+    resuming.attempt(run)
+    (event,) = [event for event in run.events() if event.kind == "resumed"]
+    names = {path.name for path in run.checkpoints_path.iterdir()}
+    clean = not [name for name in names if name.startswith(".")] and "update-000006" in names
+    figure(
+        "crash at a point of writing a checkpoint: resumed from the newest that is whole",
+        1,
+        int(event.update == expected and clean),
+    )
+
+
+def damages() -> dict[str, Callable[[Path], None]]:
+    """Ten ways to damage the newest checkpoint."""
+    dice = random.Random(5)
+
+    def flip(name: str) -> Callable[[Path], None]:
+        def do(folder: Path) -> None:
+            data = bytearray((folder / name).read_bytes())
+            data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+            (folder / name).write_bytes(data)
+
+        return do
+
+    def cut(name: str, share: float) -> Callable[[Path], None]:
+        def do(folder: Path) -> None:
+            os.truncate(folder / name, int((folder / name).stat().st_size * share))
+
+        return do
+
+    return {
+        "a bit of model.safetensors": flip("model.safetensors"),
+        "a bit of optimizer.safetensors": flip("optimizer.safetensors"),
+        "a bit of critic.safetensors": flip("critic.safetensors"),
+        "a bit of trainer.json": flip("trainer.json"),
+        "a bit of config.json": flip("config.json"),
+        "model.safetensors cut": cut("model.safetensors", 0.5),
+        "optimizer.safetensors empty": cut("optimizer.safetensors", 0),
+        "MANIFEST.json cut": cut("MANIFEST.json", 0.9),
+        "MANIFEST.json empty": cut("MANIFEST.json", 0),
+        "tokenizer.json gone": lambda folder: (folder / "tokenizer.json").unlink(),
+    }
+
+
+@pytest.mark.parametrize("what", damages())
+def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory, figure: Figure) -> None:
+    damages()[what](run.checkpoints_path / "update-000004")
+    found = checkpoints.newest_valid(run)
+    assert found is not None and found.update == 3
+    assert len(found.problems) == 1 and "update-000004" in found.problems[0]
+    resuming.queue_again(run)
+    resuming.attempt(run)
+    events = run.events()
+    named = [event.message for event in events if event.kind == "warning" and "update-000004" in event.message]
+    went_on = [event.update for event in events if event.kind == "resumed"] == [3]
+    leftovers = [path.name for path in run.checkpoints_path.iterdir() if path.name.startswith(".")]
+    assert not leftovers and all(not checkpoints.problem_of(path) for path in run.checkpoints())
+    figure(
+        "newest checkpoint damaged: named, skipped, resumed from the one before",
+        1,
+        int(went_on and named == found.problems),
+    )
+
+
+def test_a_checkpoint_whose_successor_was_about_to_take_its_place_is_still_one(run: RunDirectory) -> None:
+    os.rename(run.checkpoints_path / "update-000004", run.checkpoints_path / ".old-update-000004")
+    resuming.queue_again(run)
+    resuming.attempt(run)
+    assert [event.update for event in run.events() if event.kind == "resumed"] == [4]
+    assert [path.name for path in run.checkpoints_path.glob(".*")] == []

@@ -1,0 +1,120 @@
+"""The real worker process, killed with SIGKILL at random moments and resumed until the run has finished."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.runs import launcher
+from playground.runs.directory import RunDirectory
+from tests.faults import resuming
+from tests.faults.forking import Forked, Forker
+
+KILLS = 20
+DEADLINE_SECONDS = 240
+FILES = ("metrics", "samples", "events")
+Moment = Callable[[], bool]
+
+
+@pytest.fixture(scope="module")
+def forker() -> Iterator[Forker]:
+    with Forker() as made:
+        yield made
+
+
+def written(run: RunDirectory) -> int:
+    """Bytes of all records so far."""
+    paths = [run.metrics_path, run.samples_path, run.events_path]
+    return sum(path.stat().st_size for path in paths if path.exists())
+
+
+def in_checkpoint(run: RunDirectory, files: int) -> bool:
+    """A checkpoint is being written, and so many of its files are there."""
+    try:
+        return any(len(os.listdir(path)) >= files for path in run.checkpoints_path.glob(".tmp-*"))
+    except OSError:
+        return False
+
+
+def random_moment(run: RunDirectory, dice: random.Random, whole_bytes: int) -> tuple[str, Moment]:
+    """Some moment of this attempt, in words and as a condition on its files."""
+    before = written(run)
+    kind = dice.choice(["bytes", "bytes", "bytes", "checkpoint", "checkpoint", "phase", "update"])
+    if kind == "bytes":
+        more = dice.randrange(max(1, int(0.8 * (whole_bytes - before))))
+        return f"{more} bytes later", lambda: written(run) >= before + more
+    if kind == "checkpoint":
+        files, after = dice.randrange(1, 8), dice.randrange(1, 5)
+        return f"{files} files into a checkpoint", lambda: run.status().update >= after and in_checkpoint(run, files)
+    if kind == "phase":
+        phase = dice.choice(["loading the model", "measuring the reference", "reading the checkpoint", "training"])
+        return f"while {phase}", lambda: run.status().phase == phase or written(run) > before + 4000
+    update = run.status().update + dice.randrange(1, 3)
+    return f"after update {update}", lambda: run.status().update >= min(update, resuming.UPDATES - 1)
+
+
+def killed_at(run: RunDirectory, worker: Forked, moment: Moment) -> bool:
+    """Kill the worker at that moment; False if it had ended before."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not moment():
+        assert time.monotonic() < deadline, run.log_tail()
+        if worker.poll() is not None:
+            return False
+    os.kill(worker.pid, signal.SIGKILL)
+    return worker.wait(DEADLINE_SECONDS) == -signal.SIGKILL
+
+
+def trouble(run: RunDirectory, undisturbed: RunDirectory) -> str:
+    """What was lost or doubled, in words; empty if nothing was."""
+    lines = {name: resuming.strict_lines(run.path / f"{name}.jsonl") for name in FILES}  # every line parses
+    for attempt in {line["attempt"] for line in lines["events"]}:
+        seqs = [line["seq"] for line in lines["events"] if line["attempt"] == attempt]
+        if seqs != list(range(len(seqs))):
+            return f"events of attempt {attempt} are numbered {seqs}"
+    updates = [item.update for item in run.metrics()]
+    if updates != list(range(1, resuming.UPDATES + 1)):
+        return f"updates in force: {updates}"
+    if doubled := [key for key, n in Counter((s.update, s.prompt_id, s.seed) for s in run.samples()).items() if n > 1]:
+        return f"samples in force twice: {doubled}"
+    if resuming.weights(run) != resuming.weights(undisturbed):
+        return "other weights"
+    return "" if resuming.figures(run) == resuming.figures(undisturbed) else "other figures"
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_and_resumed_nothing_is_lost(
+    tmp_path: Path, forker: Forker, figure: Callable[[str, int, int], None]
+) -> None:
+    config: Any = resuming.config(resuming.tiny_model(tmp_path / "model"), checkpoint__every=2, checkpoint__keep=1)
+    outputs = tmp_path / "outputs"
+    undisturbed, process = launcher.start(config, outputs, "undisturbed", forker.spawn)
+    assert process.wait(DEADLINE_SECONDS) == 0, undisturbed.log_tail()
+    dice, kills, survived, told = random.Random(20), 0, 0, []
+    for number in range(10 * KILLS):
+        run, worker = launcher.start(config, outputs, f"run-{number}", forker.spawn)
+        mine = []
+        for _ in range(dice.choice([1, 1, 2, 3])):
+            words, moment = random_moment(run, dice, written(undisturbed))
+            if kills == KILLS or not killed_at(run, worker, moment):
+                break
+            kills += 1
+            mine.append(words)
+            assert run.status().state == "interrupted"
+            run, worker = launcher.resume(run, forker.spawn)
+        assert worker.wait(DEADLINE_SECONDS) == 0, run.log_tail()
+        problem = trouble(run, undisturbed)
+        told.append(f"{run.id}, killed {'; '.join(mine)}: {problem or 'whole'}")
+        survived += 0 if problem else len(mine)
+        if kills == KILLS:
+            break
+    print("\n".join(told))
+    figure("worker killed (SIGKILL) at a random moment and resumed", kills, survived)
+    assert kills == KILLS

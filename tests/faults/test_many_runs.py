@@ -1,0 +1,85 @@
+"""A web process that lives long: run after run, it keeps no files, threads, dead processes or memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from playground.runs import launcher
+from playground.runs.directory import RunDirectory
+from tests.faults.servers import Server
+from tests.faults.test_restarts import queued
+from tests.support import small_config, wait_until
+
+Figure = Callable[[str, int, int], None]
+RUNS = 50
+WARM_UP = 5
+MIB = 2**20
+
+
+class Held(NamedTuple):
+    """What a process holds."""
+
+    files: int
+    threads: int
+    zombies: int
+    resident_mib: float
+
+
+def held(pid: int) -> Held:
+    process = psutil.Process(pid)
+    zombies = [child for child in process.children() if child.status() == psutil.STATUS_ZOMBIE]
+    return Held(process.num_fds(), process.num_threads(), len(zombies), process.memory_info().rss / MIB)
+
+
+@pytest.mark.slow
+def test_fifty_runs_in_one_server_leave_nothing_behind(outputs: Path, figure: Figure) -> None:
+    outputs.mkdir()
+    server = Server(outputs, "tests.faults.witness")
+    server.start()
+    try:
+        assert server.process is not None
+        pid = server.process.pid
+
+        def execute(first: int, count: int) -> None:
+            runs = [queued(outputs, small_config(), f"run-{number:03d}") for number in range(first, first + count)]
+            for run in runs:
+                wait_until(lambda run=run: run.status().state == "finished", seconds=60)
+                server.get(f"live/{run.id}/poll")  # as a page that looks at it does
+            server.states()
+
+        execute(0, WARM_UP)
+        before = held(pid)
+        execute(WARM_UP, RUNS)
+        wait_until(lambda: held(pid).zombies == 0, seconds=10)
+        after = held(pid)
+    finally:
+        server.kill()
+    figure(
+        "50 runs in one server: files +-5, threads +-2, no zombies, at most 50 MB more", RUNS,
+        RUNS * (abs(after.files - before.files) <= 5 and abs(after.threads - before.threads) <= 2
+                and after.zombies == 0 and after.resident_mib - before.resident_mib <= 50),
+    )  # fmt: skip
+
+
+def test_runs_that_are_started_here_leave_no_files_and_no_threads(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "WORKER_MODULE", "tests.faults.witness")
+
+    def execute(name: str) -> None:
+        run = launcher.start(small_config(), outputs, name).run
+        wait_until(lambda: not run.is_alive() and run.status().ended)
+
+    execute("first")
+    files, threads = psutil.Process().num_fds(), threading.active_count()
+    for number in range(8):
+        execute(f"run-{number}")
+    assert psutil.Process().num_fds() == files and threading.active_count() == threads
+    assert len([RunDirectory(path) for path in outputs.glob("run-*")]) == 8 and os.getpid() > 1

@@ -1,0 +1,47 @@
+"""A process that hangs in a stranger's program, for the tests of `training.guard`: `python -m ... KIND [RUN_DIR]`.
+
+What it hangs in: `number`, a product of huge numbers, which keeps Python's own lock so that no thread and no signal
+handler runs; `loop`, a loop of Python; `nothing`, which comes to an end.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from playground.runs.directory import RunDirectory
+from playground.runs.launcher import take_lock
+from playground.runs.writer import RunWriter
+from playground.training import guard
+
+SECONDS = 0.7
+
+
+def hang(kind: str) -> None:
+    if kind == "number":
+        10 ** (10**9)
+    while kind == "loop":
+        pass
+
+
+def main(kind: str, folder: str | None = None) -> int:
+    if folder is None:
+        guard.watch_answers()
+        guard.answering(7)
+    else:
+        run = RunDirectory.open(Path(folder))
+        lock = take_lock(run)
+        assert lock is not None
+        guard.watch_run(run, lock)
+        writer = RunWriter(run, 3)
+        writer.set_status(phase="loading the model")
+    with guard.limited("Cannot load the tokenizer in some/folder", seconds=SECONDS):
+        hang(kind)
+    if kind == "nothing":
+        time.sleep(2 * SECONDS)  # longer than the limit, which is over
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

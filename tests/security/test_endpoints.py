@@ -1,0 +1,162 @@
+"""Everything that can be asked of the page is asked by who may not: anonymously, as a watcher, as another visitor.
+
+Found by looking, not from a list: all of Gradio's handlers by their index, all functions that components offer to
+their scripts, all our routes, all of Gradio's own addresses.
+"""
+
+from __future__ import annotations
+
+import pytest
+from starlette.routing import Route
+
+from playground import catalog
+from playground.runs import launcher
+from playground.ui import access, routes
+from playground.ui.access import TABLE, Action, Role
+from tests.security import pages
+from tests.security.pages import GRANTED_TO_ALL
+from tests.support import wait_until
+
+HOW = (
+    "is not guarded: register it through `access.guard(Action.X, handler)` (our routes: with its Action in the table "
+    "of `routes.routes`), so that it asks who may call it. See playground/ui/access.py and docs/security.md."
+)
+
+
+def test_every_handler_function_and_route_asks_who_may_call_it(local):
+    for index, item in local.functions().items():
+        assert isinstance(getattr(item.fn, "action", None), Action), f"Gradio's handler {index} ({item.fn}) {HOW}"
+    for _, name, function in local.server_functions():
+        assert isinstance(getattr(function, "action", None), Action), f"the server function {name} {HOW}"
+    for route in routes.routes(local.running.hub):
+        if isinstance(route, Route):
+            assert isinstance(getattr(route.endpoint, "action", None), Action), f"the route {route.path} {HOW}"
+
+
+def test_what_changes_something_is_not_called_watching(local):
+    """A wrong action in a registration would let everybody in, so the harmless ones are counted by name."""
+    watching = {item.fn.__name__ for item in local.functions().values() if item.fn.action in GRANTED_TO_ALL}
+    watching |= {name for _, name, function in local.server_functions() if function.action in GRANTED_TO_ALL}
+    assert watching == {"choose_at_load", "offer", "reward_models"}, (
+        "A handler that everybody may call must only read; if this one does, add it here. " + HOW
+    )
+
+
+def mutating(page, role):
+    """Handlers and functions that a role may not call at all."""
+    granted = TABLE[page.mode, role].all
+    handlers = {index: item for index, item in page.functions().items() if item.fn.action not in granted}
+    return handlers, [item for item in page.server_functions() if item[2].action not in granted]
+
+
+ARGUMENTS = ["done", {"run": "done", "command": "pause"}, {"run": "done", "changes": {"kl.coef": 1}},
+             {"run": "done", "as": "merged"}, {"values": {"name": "mine"}, "replace": True}, None]  # fmt: skip
+
+
+def try_everything(page, client, role, **headers):
+    """Call all that the role may not call, in every way; how many calls there were, and those that were not refused."""
+    handlers, functions = mutating(page, role)
+    assert len(handlers) > 1 and len(functions) > 5
+    tried, passed = 0, []
+    for index, item in handlers.items():
+        queued = pages.call(client, index, pages.arguments(item), **headers)
+        direct = pages.call_directly(client, index, pages.arguments(item), **headers)
+        tried += 2
+        passed += [(item.fn.__name__, told) for told in (queued, direct) if not pages.is_refusal(told)]
+    for component, name, _ in functions:
+        for argument in ARGUMENTS:
+            answer = pages.ask(client, component, name, argument, **headers)
+            tried += 1
+            passed += [] if pages.was_refused(answer.text) else [(name, answer.text[:200])]
+    return tried, passed
+
+
+@pytest.mark.parametrize("who", ["anonymous", "watcher", "forger"])
+def test_a_class_can_only_watch(who, classroom, figure):
+    clients = {
+        "anonymous": classroom.client,
+        "watcher": classroom.visitor,
+        "forger": lambda: classroom.client(cookies={"playground_host": "0" * 64}),
+    }
+    before, service = classroom.tree(), classroom.running.service
+    with clients[who]() as client:
+        client.get("")
+        tried, passed = try_everything(classroom, client, Role.VISITOR)
+    assert passed == []
+    assert classroom.tree() == before
+    assert service.asked == [] and classroom.running.standby.wanted == 0 and not launcher.living_runs(classroom.outputs)
+    figure(f"calls in a class refused: {who}", tried, tried - len(passed))
+
+
+def test_a_visitor_of_a_public_page_can_only_do_what_visitors_may(space, figure):
+    before = space.tree()
+    with space.visitor() as client:
+        tried, passed = try_everything(space, client, Role.VISITOR)
+    assert passed == []
+    assert space.tree() == before and space.running.service.asked == []
+    figure("calls of a public visitor beyond their rights refused", tried, tried - len(passed))
+
+
+def test_the_host_can_do_what_the_class_cannot(classroom):
+    """Else the tests above would pass on a page on which nothing works."""
+    with classroom.host() as client:
+        run, problems = pages.start(classroom, client)
+        assert problems == [] and run in [item.id for item in launcher.living_runs(classroom.outputs)]
+        answers = {
+            name: pages.ask(client, component, name, run).json()
+            for component, name, _ in classroom.server_functions()
+            if name in ("stop_run", "delete_run")
+        }
+    assert answers["stop_run"] == {"error": ""} and "still training" in answers["delete_run"]["error"]
+    wait_until(lambda: not launcher.living_runs(classroom.outputs))
+
+
+def addresses(routes):
+    """Path and method of every route that may change something, those of included routers too."""
+    for route in routes:
+        yield from addresses(getattr(getattr(route, "original_router", None), "routes", ()))
+        yield from ((route.path, method) for method in getattr(route, "methods", None) or () if method not in READING)
+
+
+READING = ("GET", "HEAD", "OPTIONS")
+
+
+def test_every_address_of_gradio_leaves_the_runs_alone(classroom):
+    before = classroom.tree()
+    delete_run = next(number for number, name, _ in classroom.server_functions() if name == "delete_run")
+    with classroom.client() as client:
+        found = sorted(set(addresses(classroom.gradio.routes)))
+        assert len(found) > 20 and ("/gradio_api/queue/join", "POST") in found
+        for path, method in found:
+            body = {"data": ["done"], "fn_index": classroom.index_of("start_run"), "session_hash": "x",
+                    "component_id": delete_run, "fn_name": "delete_run"}  # fmt: skip
+            client.request(method, path.replace("{", "").replace("}", "").lstrip("/"), json=body)
+        refused = client.post("gradio_api/upload", files={"files": ("a.txt", b"a\nb\n")})
+        assert refused.status_code == 403 and access.WATCHERS in refused.json()["error"]
+    assert classroom.tree() == before
+
+
+def test_our_routes_only_read_and_the_log_is_for_the_host(classroom):
+    before = classroom.tree()
+    with classroom.client() as anybody, classroom.host() as host:
+        for route in routes.routes(classroom.running.hub):
+            if not isinstance(route, Route) or route.path == "/live/{run_id}":
+                continue
+            path = route.path.replace("{run_id}", "done").replace("{kind}", "yaml").replace("{update:int}", "40")
+            for method in ("post", "put", "delete"):
+                assert getattr(anybody, method)(path.lstrip("/")).status_code in (404, 405)
+            wanted = 403 if route.endpoint.action is Action.LOG else None
+            answer = anybody.get(path.lstrip("/"))
+            assert answer.status_code == wanted if wanted else answer.status_code != 500, path
+        assert "not markup" in host.get("live/done/log").text
+    assert classroom.tree() == before
+
+
+@pytest.mark.parametrize("name", ["status.json", "config.yaml", "worker.log"])
+def test_no_file_of_runs_or_of_the_project_is_served(name, local):
+    paths = [local.outputs / "done" / name, catalog.PROJECT / "app.py", catalog.PROJECT / "playground" / "errors.py"]
+    with local.client() as client:
+        for path in [*map(str, paths), "app.py", "outputs", "http://127.0.0.1/", "https://example.org/"]:
+            for prefix in ("gradio_api/file=", "gradio_api/file/", "file=", "gradio_api/proxy=", "static/../"):
+                assert client.get(f"{prefix}{path}").status_code in (400, 403, 404), prefix + path
+                assert client.get(f"{prefix}{path.replace('/', '%2F')}").status_code in (400, 403, 404), prefix + path

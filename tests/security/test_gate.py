@@ -1,0 +1,224 @@
+"""What reaches the page at all: requests of other sites, other names, sizes; and the headers of every answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.routing import Route
+
+from playground.limits import LIMITS
+from playground.ui.access import Access
+from playground.ui.gate import Gate, host_name, own_names
+from tests.security import pages
+
+
+async def read(request: Request) -> PlainTextResponse:
+    """Answers with the size of the body."""
+    return PlainTextResponse(str(len(await request.body())))
+
+
+def client(mode="local", cap=1000, listening="127.0.0.1", names=(), app=None):
+    """A client of a small application behind the gate."""
+    access = Access(mode)
+    access.limits = LIMITS[mode]._replace(request_bytes=cap, upload_bytes=cap)
+    paths = ("/", "/change", "/gradio_api/upload", "/gradio_api/file=x", "/gradio_api/proxy=http://a/")
+    inner = app or Starlette(routes=[Route(path, read, methods=["GET", "POST"]) for path in paths])
+    transport = httpx.ASGITransport(app=Gate(inner, access, listening, names))
+    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7860")
+
+
+def asked(method="POST", path="/change", content=b"", headers=None, **options):
+    """The status of one request."""
+
+    async def run():
+        async with client(**options) as asking:
+            return await asking.request(method, path, content=content, headers=headers or {})
+
+    return asyncio.run(run())
+
+
+OWN = {"Origin": "http://127.0.0.1:7860"}
+FOREIGN = [
+    {"Origin": "http://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://127.0.0.1:7861"},
+    {"Origin": "http://127.0.0.1"},
+    {"Origin": "http://evil.example", "X-Forwarded-Host": "evil.example"},
+    {"Origin": "http://127.0.0.1:7860.evil.example"},
+    {"Origin": "http://127.0.0.1:7860@evil.example"},
+    {"Origin": "http://evil.example/127.0.0.1:7860"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Sec-Fetch-Site": "cross-site", **OWN},
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+@pytest.mark.parametrize("mode", ["local", "classroom", "space"])
+def test_a_page_of_another_site_changes_nothing(headers, mode):
+    assert asked(headers=headers, mode=mode).status_code == 403
+    assert asked("DELETE", headers=headers, mode=mode).status_code == 403
+
+
+@pytest.mark.parametrize("headers", [{}, OWN, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}])
+@pytest.mark.parametrize("mode", ["local", "classroom", "space"])
+def test_the_page_itself_and_programs_without_a_browser_are_let_in(headers, mode):
+    assert asked(headers=headers, mode=mode).status_code == 200
+
+
+def test_another_site_reads_nothing_either_but_may_link_here():
+    assert asked("GET", "/", headers={"Origin": "http://evil.example"}).status_code == 403
+    assert asked("GET", "/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}).status_code == 403
+    assert asked("GET", "/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "listening", "names", "status"),
+    [
+        ("127.0.0.1:7860", "127.0.0.1", (), 200),
+        ("localhost:7860", "127.0.0.1", (), 200),
+        ("LOCALHOST", "127.0.0.1", (), 200),
+        ("[::1]:7860", "::1", (), 200),
+        ("evil.example", "127.0.0.1", (), 421),
+        ("127.0.0.1.evil.example:7860", "127.0.0.1", (), 421),
+        ("localhost.evil.example", "127.0.0.1", (), 421),
+        ("192.168.1.5:7860", "127.0.0.1", (), 421),
+        ("", "127.0.0.1", (), 421),
+        ("192.168.1.5:7860", "0.0.0.0", (), 200),
+        ("evil.example", "0.0.0.0", (), 421),
+        ("page.example", "127.0.0.1", ("page.example",), 200),
+        ("192.168.1.5", "192.168.1.5", (), 200),
+    ],
+)
+def test_a_page_for_oneself_answers_under_its_own_names_only(host, listening, names, status):
+    answer = asked("GET", "/", headers={"Host": host}, listening=listening, names=names)
+    assert answer.status_code == status
+
+
+def test_a_proxy_s_name_may_be_an_origin_when_it_is_told():
+    headers = {"Origin": "https://page.example"}
+    assert asked(headers=headers, mode="classroom").status_code == 403
+    assert asked(headers=headers, mode="classroom", names=("page.example",)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/change", "/gradio_api/upload"])
+def test_a_body_is_refused_by_its_length_before_it_is_read(path):
+    overhead = 64_000 if path.endswith("upload") else 0
+    assert asked(path=path, content=b"x" * (1000 + overhead)).text == str(1000 + overhead)
+    refused = asked(path=path, content=b"x" * (1001 + overhead))
+    assert refused.status_code == 413 and refused.json()["error"].endswith("takes.")
+    assert asked(path=path, headers={"Content-Length": "-1"}).status_code == 413
+    assert asked(path=path, headers={"Content-Length": "1e3"}).status_code == 413
+
+
+def test_a_body_without_a_length_is_counted_as_it_comes():
+    seen = []
+
+    async def parts(count):
+        for _ in range(count):
+            seen.append(1)
+            yield b"x" * 100
+
+    async def run(count):
+        async with client() as asking:
+            return await asking.post("/change", content=parts(count))
+
+    assert asyncio.run(run(10)).text == "1000"
+    seen.clear()
+    assert asyncio.run(run(10_000)).status_code == 413
+
+
+def test_what_the_page_does_not_need_of_gradio_is_not_there():
+    for path in ("/gradio_api/file=x", "/gradio_api/proxy=http://a/"):
+        assert asked("GET", path).status_code == 404
+    assert asked(path="/gradio_api/upload", mode="classroom").status_code == 403
+    assert asked(path="/gradio_api/upload", mode="local").status_code == 200
+
+
+def test_a_stream_passes_part_by_part():
+    """Nothing is held back: each part has left before the next one is made."""
+    sent = []
+
+    async def stream():
+        for number in range(3):
+            yield f"data: {number}\n\n"
+            assert len([item for item in sent if item.get("body")]) == number + 1
+
+    async def app(scope, receive, send):
+        await StreamingResponse(stream(), media_type="text/event-stream")(scope, receive, send)
+
+    async def run():
+        async def send(message):
+            sent.append(message)
+
+        async def receive():
+            await asyncio.sleep(0.01)
+            return {"type": "http.request", "body": b"", "more_body": True}
+
+        peer = ("127.0.0.1", 1)
+        scope = {"type": "http", "method": "GET", "path": "/live/x", "root_path": "", "query_string": b"",
+                 "scheme": "http", "headers": [(b"host", b"127.0.0.1")], "client": peer, "server": peer}  # fmt: skip
+        await Gate(app, Access())(scope, receive, send)
+
+    asyncio.run(run())
+    assert [item["type"] for item in sent].count("http.response.body") == 4
+
+
+def test_websockets_are_not_taken():
+    async def run():
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        await Gate(None, Access())({"type": "websocket"}, None, send)
+        return sent
+
+    assert asyncio.run(run()) == [{"type": "websocket.close", "code": 1008}]
+
+
+@pytest.mark.parametrize(
+    ("mode", "framed"), [("local", "'self'"), ("classroom", "'self'"), ("space", "huggingface.co")]
+)
+def test_every_answer_says_what_browsers_must_not_do(mode, framed):
+    for answer in (asked("GET", "/", mode=mode), asked(headers=FOREIGN[0], mode=mode)):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "same-origin"
+        policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+        assert framed in policy["frame-ancestors"] and policy["object-src"] == "'none'"
+        assert policy["default-src"] == policy["connect-src"] == "'self'"
+
+
+def test_names_and_hosts():
+    assert host_name("a.example:80") == "a.example" and host_name("[::1]:80") == "[::1]" and host_name("::1") == "::1"
+    assert {"localhost", "127.0.0.1", "[::1]", "10.0.0.1"} <= own_names("10.0.0.1")
+
+
+def test_a_host_s_cookie_does_not_help_a_foreign_page(classroom, figure):
+    """The whole way through the real server: the host's browser is made to send these by another site's page."""
+    tried, changed = 0, 0
+    stop = next((number, name) for number, name, _ in classroom.server_functions() if name == "delete_run")
+    before = classroom.tree()
+    with classroom.host() as host:
+        for headers in FOREIGN:
+            headers = {
+                name: value.replace("http://127.0.0.1:7860", classroom.url[:-1]) for name, value in headers.items()
+            }
+            answers = [
+                pages.ask(host, *stop, "done", **headers),
+                host.post("gradio_api/queue/join", json={}, headers=headers),
+                host.post("gradio_api/upload", files={"files": ("a.txt", b"a")}, headers=headers),
+                host.post("gradio_api/cancel", json={}, headers=headers),
+            ]
+            tried += len(answers)
+            changed += sum(answer.status_code != 403 for answer in answers)
+        assert classroom.tree() == before
+        assert pages.ask(host, *stop, "done", Origin=classroom.url[:-1]).json() == {"error": ""}
+    assert not (classroom.outputs / "done").exists()
+    figure("requests of another site's page, with the host's cookie, refused", tried, tried - changed)

@@ -1,0 +1,105 @@
+"""A tokenizer, template or configuration that does not come to an end: the run ends with the reason `model`, a question
+with a sentence, and the next one is answered."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from playground import catalog
+from playground.config_io import from_dict
+from playground.errors import ServiceUnavailable
+from playground.runs import launcher
+from playground.runs.directory import RunDirectory
+from playground.runs.model_service import ModelService
+from playground.training import guard
+from tests.security.hostile_models import Hostile, build, tokenizer_config
+from tests.support import PROJECT, wait_until
+
+Figure = Callable[[str, int, int], None]
+SENTENCE = "Cannot load the tokenizer in some/folder: it did not come to an end within 0.7 seconds."
+TEMPLATES = {  # what a chat template can do that no thread of this process could break off
+    "number": "{{ 10 ** (10 ** 9) }}",
+    "loop": "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}"
+    "{% endfor %}",
+}
+
+
+def run_folder(tmp_path: Path) -> RunDirectory:
+    return RunDirectory.create(tmp_path, catalog.preset(catalog.DEFAULT_PRESET), "guarded")
+
+
+def guarded(kind: str, *folder: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.security.guarded", kind, *folder],
+        cwd=PROJECT, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["number", "loop"])
+def test_a_run_that_hangs_in_a_model_ends_with_that_reason_whatever_it_hangs_in(tmp_path: Path, kind: str) -> None:
+    run = run_folder(tmp_path)
+    clock = time.monotonic()
+    assert guarded(kind, str(run.path)).returncode == -signal.SIGKILL
+    assert time.monotonic() - clock < 30
+    status = wait_until(lambda: (found := run.status()) and found.state == "failed" and found)
+    assert (status.reason, status.message) == ("model", SENTENCE)
+    wait_until(lambda: not run.is_alive())
+    last = run.events()[-1]
+    assert (last.kind, last.message, last.data["state"]) == ("state", SENTENCE, "failed")
+    assert [event.seq for event in run.events()] == list(range(len(run.events())))
+
+
+def test_a_program_that_ends_in_time_is_left_alone(tmp_path: Path) -> None:
+    run = run_folder(tmp_path)
+    assert guarded("nothing", str(run.path)).returncode == 0
+    assert not run.events() or run.events()[-1].data.get("reason") != "model"
+    wait_until(lambda: not run.is_alive())
+
+
+def test_a_question_that_hangs_is_answered_with_a_sentence() -> None:
+    answer = guarded("number")
+    assert answer.returncode == -signal.SIGKILL
+    assert json.loads(answer.stdout) == {"id": 7, "event": "error", "message": SENTENCE}
+
+
+def test_without_a_watcher_and_for_what_ships_nothing_is_started() -> None:
+    with guard.limited("It", seconds=0.001):
+        time.sleep(0.01)
+    assert guard._watch.process is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_a_template_without_end_ends_the_run_within_half_a_minute(tmp_path: Path, outputs: Path, kind: str) -> None:
+    folder = build(Hostile("template", tokenizer_config(chat_template=TEMPLATES[kind]), ""), tmp_path)
+    config = from_dict({"model": {"source": str(folder)}, "rewards": [{"kind": "length"}], "prompts": {
+        "source": "typed", "typed": ["one", "two", "three"], "template": "chat"}})  # fmt: skip
+    run = launcher.start(config, outputs).run
+    wait_until(lambda: run.status().phase == "loading the model" or run.status().ended, 120)
+    clock = time.monotonic()
+    status = wait_until(lambda: (found := run.status()) and found.ended and found, 90)
+    assert status.state == "failed" and status.reason in ("model", "invalid")
+    assert "chat template of this model cannot be used" in status.message and "come to an end" in status.message
+    assert time.monotonic() - clock < 60  # 30 to be noticed, and PyTorch is imported before, on a busy machine
+
+
+@pytest.mark.slow
+def test_the_model_service_answers_again_after_a_template_without_end(tmp_path: Path, figure: Figure) -> None:
+    folder = build(Hostile("template", tokenizer_config(chat_template=TEMPLATES["number"]), ""), tmp_path)
+    service = ModelService()
+    try:
+        with pytest.raises(ServiceUnavailable, match="chat template of this model cannot be used"):
+            list(service.compare(str(folder), "The film was", num_samples=1, max_new_tokens=4))
+        good = list(service.compare("pocket-1m", "The film was", num_samples=1, max_new_tokens=4))
+        assert good[0].completion
+    finally:
+        service.close()
+    figure("endless templates noticed, in a run and in the model service", 3, 3)

@@ -29,10 +29,12 @@ SECRETS = {
     "WANDB_API_KEY": f"{CANARY}wandb0123456789", "AWS_ACCESS_KEY_ID": f"AKIA{CANARY}",
     "AWS_SECRET_ACCESS_KEY": f"{CANARY}/aws+secret", "AWS_SESSION_TOKEN": f"{CANARY}awssession",
     "OPENAI_API_KEY": f"sk-{CANARY}0123456789", "GITHUB_TOKEN": f"ghp_{CANARY}0123456789",
-    "DATABASE_PASSWORD": f"{CANARY}password", "MY_PRIVATE_KEY": f"{CANARY}private", "SLACK_TOKEN": f"xoxb-{CANARY}123456",
+    "DATABASE_PASSWORD": f"{CANARY}password", "MY_PRIVATE_KEY": f"{CANARY}private",
+    "SLACK_TOKEN": f"xoxb-{CANARY}123456",
 }  # fmt: skip
 TELLING = [
-    f"https://user:{CANARY}@huggingface.co/a/b", f"http://token:{CANARY}@127.0.0.1:8080/", f"Authorization: Bearer {CANARY}",
+    f"https://user:{CANARY}@huggingface.co/a/b", f"http://token:{CANARY}@127.0.0.1:8080/",
+    f"Authorization: Bearer {CANARY}",
     f"{{'authorization': 'Bearer {CANARY}'}}", f'"Authorization": "Basic {CANARY}"', f"headers: X-API-Key: {CANARY}",
     f"GET /x?token={CANARY}&a=1", f"https://s3/x?X-Amz-Signature={CANARY}", f"Cookie: session={CANARY}",
     f"token is hf_{CANARY}0123456789", f"key sk-{CANARY}0123456789", f"401 for bearer {CANARY}", f"?api_key={CANARY}",
@@ -101,7 +103,9 @@ def test_messages_and_printed_lines_of_a_worker_are_redacted(tmp_path: Path) -> 
         f"sys.stderr.write('hf_{CANARY}' + '0123456789')"
     )
     answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
-    assert answer.returncode == 0 and CANARY not in answer.stdout and answer.stdout.startswith("a https://[hidden]@h/ b")
+    assert (
+        answer.returncode == 0 and CANARY not in answer.stdout and answer.stdout.startswith("a https://[hidden]@h/ b")
+    )
     assert "OSError: Authorization: [hidden]" in answer.stderr and "0123456789" not in answer.stderr
 
 
@@ -151,7 +155,8 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
     told = {
         "train": command(outputs, home, "train", "kinder-reviews", "--run-id", "good", *small, *to),
         "fails": command(
-            outputs, home, "train", "kinder-reviews", "--run-id", "bad", "--set", "model.source=someone/private", *small,
+            outputs, home, "train", "kinder-reviews", "--run-id", "bad", "--set",
+            "model.source=someone/private", *small,
             *to, HF_HUB_OFFLINE="0", TRANSFORMERS_OFFLINE="0", HF_ENDPOINT=f"http://user:{CANARY}@127.0.0.1:9",
         ),
         "reward": command(outputs, home, "reward-train", "--name", "judge", "--pairs", "kind", "--base", "pocket-1m",
@@ -170,7 +175,16 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
                if path.is_file()}  # fmt: skip
     with TestClient(Starlette(routes=routes.routes(feed.Hub(outputs)))) as client:
         for run in history.list_runs(outputs):
-            for kind in ("poll", "compare", "metrics.csv", "samples.csv", "outcome", "log", "export/yaml", "export/trl"):
+            for kind in (
+                "poll",
+                "compare",
+                "metrics.csv",
+                "samples.csv",
+                "outcome",
+                "log",
+                "export/yaml",
+                "export/trl",
+            ):
                 places[f"page {run.id} {kind}"] = client.get(f"/live/{run.id}/{kind}").content
         for kind in ("_home", "_runs", "_rewards", "_rewards/judge"):
             places[f"page {kind}"] = client.get(f"/live/{kind}").content

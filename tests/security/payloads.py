@@ -88,7 +88,7 @@ def configuration(number: int) -> RunConfig:
 
 
 def samples(update: int) -> list[Sample]:
-    """The fixed prompts: each payload as a prompt and as a completion, with payloads for names of rewards and judges."""
+    """The fixed prompts: each payload as a prompt and as a completion, and for names of rewards and judges."""
     stage = "before" if update == 0 else "after" if update == 3 else "during"
     return [
         Sample(update=update, stage=stage, prompt_id=number, prompt=text, completion=f"{text} {update}", seed=0,

@@ -21,7 +21,7 @@ from playground import checks, redaction
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable
 from playground.runs import checkpoints, children, last_words, lifeline, queue, requests, used_models
-from playground.runs.directory import RunDirectory, make_outputs
+from playground.runs.directory import RunDirectory, folders, is_locked, make_outputs
 from playground.runs.requests import Request
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
@@ -107,7 +107,7 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
             asked.unlink(missing_ok=True)  # of the attempt that has ended
         requests.move(run, slot)
         if _is_busy(run.path.parent, slot):
-            queue.enter(run, slot, before.attempt + 1)
+            queue.enter(run, slot, run.next_attempt(before))
             run.queue_again(before, config.ppo.num_updates)
             return Started(run, None)
         with open(run.lock_path, "wb") as lock:
@@ -195,8 +195,7 @@ def _spawned(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> subproc
 
 def living_runs(outputs: Path) -> list[RunDirectory]:
     """The runs of this outputs folder whose workers are alive; at most one on each device."""
-    found = [RunDirectory(lock.parent) for lock in sorted(Path(outputs).glob("*/worker.lock"))]
-    return [run for run in found if run.is_alive()]
+    return [RunDirectory(path) for path in folders(outputs) if is_locked(f"{path}/worker.lock")]
 
 
 def living_run(outputs: Path) -> RunDirectory | None:

@@ -18,7 +18,7 @@ from playground import __version__, catalog, checks, cli, config_io, devices
 from playground.cli import health, printing
 from playground.cli.health import Check
 from playground.errors import ServiceUnavailable
-from playground.runs import history, launcher, model_service
+from playground.runs import history, launcher, model_service, processes, vitals
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from tests.model_folders import hub_cache, model_folder
@@ -284,6 +284,48 @@ def test_stop_gives_up_at_its_deadline_with_exit_1(run: Run, outputs: Path) -> N
     result = run("stop", "one", "--outputs", outputs, "--timeout", "0")
     assert result.code == 1 and "has not stopped within 0 s" in result.err
     (started.path / "die").touch()
+    process.wait(timeout=20)
+
+
+def test_stop_now_ends_by_force_what_does_not_listen_and_says_so(run: Run, outputs: Path) -> None:
+    started, process = launcher.start(small_config("deaf"), outputs, "one")
+    wait_until(lambda: started.status().state == "running")
+    result = run("stop", started.path, "--now", "--timeout", "0.2")
+    assert result.code == 0, result.err
+    assert result.out.startswith(
+        "one: It was ended by force (SIGTERM). Stopped after update 1: it did not end by itself"
+    )
+    assert result.out.endswith("one has ended: stopped, after update 1 of 3.\n")
+    assert process.wait(timeout=20) == -15 and not started.is_alive()
+
+
+def test_a_run_that_cannot_fit_on_the_disk_is_refused_with_exit_2(
+    run: Run, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("playground.estimates.disk.LOG_BYTES", 10**15)
+    result = run("train", "kinder-reviews", "--outputs", outputs)
+    assert result.code == 2 and "checkpoint.keep: The run may need" in result.err and "Free some space" in result.err
+    assert not list(outputs.glob("*"))
+
+
+def test_doctor_tells_of_the_policy_and_of_silent_runs(
+    run: Run, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("playground.cli.health._devices", lambda: [])
+    monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "die")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    started, process = launcher.start(small_config("listening"), outputs, "one")
+    wait_until(lambda: started.status().phase == "training" and vitals.read(started))
+    found = {check.name: check for check in health.examine(outputs)}
+    assert found["when the server ends"].found == "new runs end with it (die); one will end with it"
+    assert found["stalled"].level == "ok"
+    monkeypatch.setattr(processes, "stalled", lambda run: 61.0)
+    monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "perhaps")
+    found = {check.name: check for check in health.examine(outputs)}
+    assert found["stalled"].level == "warn" and found["stalled"].found == "one silent for 61 s"
+    assert "stop RUN_DIR --now" in found["stalled"].remedy
+    assert found["when the server ends"].level == "fail" and "survive or die" in found["when the server ends"].remedy
+    started.request_stop()
     process.wait(timeout=20)
 
 

@@ -19,8 +19,9 @@ import psutil
 from playground import catalog, devices, hub
 from playground.devices import available_cores
 from playground.errors import ModelNotFound, OutputsNotWritable
-from playground.runs import history
+from playground.runs import history, queue
 from playground.runs.directory import make_outputs
+from playground.runs.records import TERMINAL
 
 GB = 1e9
 LEAST_FREE_DISK_GB = 1.0
@@ -168,11 +169,15 @@ def _outputs(outputs: Path) -> list[Check]:
 
 def _runs(outputs: Path) -> Check:
     states = [(run.id, run.status.state) for run in history.list_runs(outputs)]
-    living = [name for name, state in states if state in ("queued", "starting", "running", "paused", "stopping")]
+    waiting = queue.waiting(outputs)
+    living = [name for name, state in states if state not in TERMINAL and name not in waiting]
     lost = [name for name, state in states if state == "interrupted"]
     found = f"{len(states)}, of which {len(living)} training" + (f" ({living[0]})" if living else "")
+    found += f" and {len(waiting)} waiting for a device (next: {waiting[0]})" if waiting else ""
+    if waiting and not living:
+        return Check("runs", "warn", found, "The queue moves while the page is open, or a `train` goes on, here.")
     if lost:
-        remedy = "Their worker died. Read worker.log with `show`, delete them on the Runs page, or start them again."
+        remedy = "Their worker died. Read worker.log with `show`; then `resume` them, or delete them on the Runs page."
         return Check("runs", "warn", f"{found}; interrupted: {', '.join(lost[:5])}", remedy)
     return Check("runs", "ok", found)
 

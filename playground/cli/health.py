@@ -18,8 +18,8 @@ import psutil
 
 from playground import catalog, devices, hub
 from playground.devices import available_cores
-from playground.errors import ModelNotFound, OutputsNotWritable
-from playground.runs import history, queue
+from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable
+from playground.runs import history, launcher, lifeline, processes, queue, vitals
 from playground.runs.directory import make_outputs
 from playground.runs.records import TERMINAL
 
@@ -163,8 +163,33 @@ def _outputs(outputs: Path) -> list[Check]:
         if enough
         else Check("disk", "warn", f"{free:.1f} GB free", "Free some space; checkpoints may not fit."),
         _runs(outputs),
+        _policy(outputs),
+        _stalled(outputs),
         _bin(outputs),
     ]
+
+
+def _policy(outputs: Path) -> Check:
+    """What becomes of runs when their server ends: of those to come, and of those that train."""
+    bound = [run.id for run in launcher.living_runs(outputs) if vitals.bound_to_server(run)]
+    try:
+        policy = lifeline.policy()
+    except InvalidConfig as error:
+        remedy = f"Set {lifeline.POLICY_VARIABLE} to survive or die, or to nothing."
+        return Check("when the server ends", "fail", str(error), remedy)
+    found = "new runs go on (survive)" if policy == "survive" else "new runs end with it (die)"
+    if bound:
+        found += f"; {', '.join(bound[:5])} will end with it"
+    return Check("when the server ends", "ok", found)
+
+
+def _stalled(outputs: Path) -> Check:
+    silent = [(run.id, seconds) for run in launcher.living_runs(outputs) if (seconds := processes.stalled(run))]
+    if not silent:
+        return Check("stalled", "ok", "no run that trains has gone silent")
+    found = ", ".join(f"{name} silent for {seconds:.0f} s" for name, seconds in silent)
+    remedy = "It may go on by itself; its log is worker.log. To end it: python -m playground stop RUN_DIR --now"
+    return Check("stalled", "warn", found, remedy)
 
 
 def _runs(outputs: Path) -> Check:

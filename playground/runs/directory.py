@@ -321,8 +321,12 @@ def make_outputs(outputs: Path | str) -> Path:
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file in one step, so that a reader sees the old or the new text and never a part."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # a part of it may be there: on a full disk every byte counts
+        raise
 
 
 def cut_torn_line(path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import IO, NamedTuple
 from playground import checks, redaction
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable
-from playground.runs import checkpoints, children, last_words, queue, requests, used_models
+from playground.runs import checkpoints, children, last_words, lifeline, queue, requests, used_models
 from playground.runs.directory import RunDirectory, folders, is_locked, make_outputs
 from playground.runs.requests import Request
 
@@ -248,16 +248,21 @@ def asks_hub(run: RunDirectory) -> bool:
 
 def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subprocess.Popen[bytes]:
     """A new process that runs `module` (by default the worker of PPO runs) on a run's folder and holds its lock."""
+    handed = lifeline.for_worker()
     with open(run.log_path, "ab") as log:  # the log of an earlier attempt is kept
         return subprocess.Popen(
             [sys.executable, "-m", module or WORKER_MODULE, str(run.path.resolve())],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            pass_fds=(lock.fileno(),),
+            pass_fds=(lock.fileno(), *handed.descriptors),
             start_new_session=True,
             cwd=PROJECT,
-            env={**torch_environment(asks_hub(run)), LOCK_FD_VARIABLE: str(lock.fileno())},
+            env={
+                **torch_environment(asks_hub(run)),
+                LOCK_FD_VARIABLE: str(lock.fileno()),
+                **handed.environment,
+            },
         )
 
 

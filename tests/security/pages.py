@@ -23,7 +23,7 @@ from tests.ui import fake_run, fake_server
 from tests.ui.conftest import free_port
 
 TOKEN = "canary-" + "t0ken" * 6
-SECONDS_PER_UPDATE = "3"
+SECONDS_PER_UPDATE = "0.3"
 
 
 class CountingService(fake_server.FakeService):
@@ -200,8 +200,8 @@ def form_values(preset: str = catalog.DEFAULT_PRESET, **changes: Any) -> list[An
 
 
 def start(page: Page, client: httpx.Client, **changes: Any) -> tuple[str | None, list[dict[str, str]]]:
-    """Press Start: the run that is to be shown, and the problems."""
-    message = call(client, page.index_of("start_run"), form_values(**changes))
+    """Press Start, for a run that goes on until it is stopped: the run that is to be shown, and the problems."""
+    message = call(client, page.index_of("start_run"), form_values(**{"ppo__num_updates": 500, **changes}))
     assert message["status"] == 200, message
     view, notes, _ = message["output"]["data"]
     return (view.get("run") if "__type__" not in view else None), notes["problems"]

@@ -1,0 +1,165 @@
+"""Caps of a public page, exceeded by one through the real handlers, as a visitor without a browser would."""
+
+from __future__ import annotations
+
+import pytest
+
+from playground import limits
+from playground.config import flatten
+from playground.runs import launcher, queue, requests
+from playground.runs.directory import RunDirectory
+from playground.ui import form
+from tests.security import pages
+from tests.support import at_once, small_config, wait_until
+from tests.test_limits import CAPS
+
+PUBLIC = "93.184.216."  # addresses that a proxy could tell
+
+
+def changes(data):
+    """A change of a configuration as form values: only what differs from the small configuration, nested or not."""
+    values = form.values_of(small_config(**data))
+    plain = form.values_of(small_config())
+    named = {field: value for field, value in values.items() if value != plain[field]}
+    return {field.replace(".", "__"): value for field, value in named.items()}
+
+
+def alive(page):
+    return {run.id for run in launcher.living_runs(page.outputs)} | set(queue.waiting(page.outputs))
+
+
+def test_each_cap_exceeded_by_one_is_refused_when_the_handler_is_called(space, figure):
+    before, tried, refused = space.tree(), 0, 0
+    for number, (field, _, beyond) in enumerate(CAPS):
+        with space.visitor(f"{PUBLIC}{number}") as visitor:
+            run, problems = pages.start(space, visitor, **changes(beyond))
+        tried += 1
+        refused += run is None and field in [problem["field"] for problem in problems]
+    assert space.tree() == before
+    figure("caps of a public page, exceeded by one in a direct call, refused", tried, refused)
+
+
+def test_a_run_gets_the_time_limit_of_the_page_and_says_who_asked_without_telling(space):
+    with space.visitor(f"{PUBLIC}100") as visitor:
+        run, problems = pages.start(space, visitor)
+        assert run is not None, problems
+        found = RunDirectory(space.outputs / run)
+        assert found.config().max_minutes == 30
+        asked = requests.of(found)
+        cookie = visitor.cookies["playground_visitor"]
+        assert asked.mode == "space" and asked.visitor
+        text = found.request_path.read_text()
+        assert cookie not in text and f"{PUBLIC}100" not in text
+        stop(space, visitor, run)
+
+
+def stop(page, client, run):
+    number = next(number for number, name, _ in page.server_functions() if name == "stop_run")
+    answer = pages.ask(client, number, "stop_run", run)
+    if answer.json() == {"error": ""}:
+        wait_until(lambda: run not in alive(page), 60)
+    return answer.json()["error"]
+
+
+def test_one_run_each_which_only_its_visitor_can_stop(space, figure):
+    with space.visitor(f"{PUBLIC}101") as first, space.visitor(f"{PUBLIC}102") as second:
+        mine, _ = pages.start(space, first)
+        again, problems = pages.start(space, first, seed=1)
+        assert again is None and "You have a run here already" in problems[0]["message"]
+        theirs, _ = pages.start(space, second)
+        assert theirs in queue.waiting(space.outputs) and mine != theirs
+        refusals = [stop(space, first, theirs), stop(space, second, mine), stop(space, space.client(), mine)]
+        assert {mine, theirs} <= alive(space)
+        assert stop(space, second, theirs) == "" and stop(space, first, mine) == ""
+    figure("runs that somebody else tried to stop, left alone", len(refusals), sum(map(pages.was_refused, refusals)))
+
+
+def test_two_clicks_at_the_same_moment_are_one_run(space):
+    with space.visitor(f"{PUBLIC}103") as visitor:
+        found = []
+        at_once(*[lambda seed=seed: found.append(pages.start(space, visitor, seed=seed)[0]) for seed in range(6)])
+        started = [run for run in found if run]
+        assert len(started) == 1 and len(alive(space)) == 1
+        stop(space, visitor, started[0])
+
+
+def test_who_sheds_the_cookie_is_counted_by_address_and_the_queue_has_an_end(space, figure):
+    limit, runs = limits.LIMITS["space"], []
+    for number in range(limit.runs_per_address + 1):
+        with space.visitor(f"{PUBLIC}110") as shed:
+            run, problems = pages.start(space, shed, seed=number)
+            runs.append((shed, run))
+    assert [run is not None for _, run in runs] == [True] * limit.runs_per_address + [False]
+    assert "of your network" in problems[0]["message"]
+    one_trains = 1
+    for number in range(limit.queue + one_trains - limit.runs_per_address):
+        with space.visitor(f"{PUBLIC}{120 + number}") as other:
+            runs.append((other, pages.start(space, other, seed=number)[0]))
+    with space.visitor(f"{PUBLIC}140") as late:
+        refused, problems = pages.start(space, late)
+    assert refused is None and "The queue is full: 5 runs wait" in problems[0]["message"]
+    assert len(queue.waiting(space.outputs)) == limit.queue
+    figure("runs of one visitor, address or queue too many, refused", 2, 2)
+    with space.host() as host:
+        for _, run in reversed(runs):
+            if run:
+                stop(space, host, run)
+    assert not alive(space)
+
+
+def test_questions_are_capped_too(space, figure):
+    service = space.running.service
+    cases = [
+        ("answer", 0, ["done", "a" * 2001, 1, 0]),
+        ("answer", 0, ["done", "The film was", 5, 0]),
+        ("answer", 1, [[{"kind": "length", "weight": 1}], "a" * 2001, "", ""]),
+        ("answer", 1, [[{"kind": "pattern", "weight": 1, "pattern": "(a+)+$"}], "a", "b", "c"]),
+        ("answer", 1, [[{"kind": "model", "weight": 1, "source": "/etc"}], "a", "b", "c"]),
+    ]
+    refused = 0
+    for number, (name, nth, data) in enumerate(cases):
+        index = space.index_of(name, nth)
+        rest = pages.arguments(space.functions()[index])[len(data) :]
+        with space.visitor(f"{PUBLIC}{150 + number}") as visitor:
+            message = pages.call(visitor, index, [*data, *rest])
+        refused += message["status"] != 200 or '"error"' in message["text"] or not message["success"]
+    with space.visitor(f"{PUBLIC}160") as visitor:
+        look = pages.call(visitor, space.index_of("look"), pages.form_values(prompts__source="/etc/passwd")[1:])
+        refused += "must be one of" in look["text"]
+    assert service.asked == []
+    figure("questions beyond a cap refused before a model is asked", len(cases) + 1, refused)
+
+
+@pytest.mark.parametrize("field", ["prompts__source", "evaluation__text", "model__source", "reference__source"])
+def test_the_form_does_not_tell_which_files_there_are(field, space):
+    told = []
+    for path in ("/etc/passwd", "/etc/nothing-of-that-name"):
+        with space.visitor() as visitor:
+            values, (part, _, name) = pages.form_values(**{field: path})[1:], field.partition("__")
+            checked = pages.call(visitor, space.index_of("check"), values)["output"]["data"][0]["problems"]
+            text = f"rewards: [{{kind: length}}]\n{part}: {{{name}: {path}}}"
+            used = pages.call(visitor, space.index_of("use"), [text, *values])["output"]["data"]
+        told.append((checked[0]["message"].replace(path, ""), str(used).count("on a public page")))
+    assert told[0] == told[1] and "must be one of" in told[0][0] and told[0][1] >= 1
+
+
+def test_an_upload_beyond_the_cap_is_refused_by_the_gate_and_by_the_handler(space, figure):
+    before = space.tree()
+    cap = limits.LIMITS["space"].upload_bytes
+    with space.visitor(f"{PUBLIC}170") as visitor:
+        large = visitor.post("gradio_api/upload", files={"files": ("a.txt", b"x" * (cap + 70_000))})
+        just = visitor.post("gradio_api/upload", files={"files": ("a.txt", b"x" * (cap + 1))})
+        many = visitor.post("gradio_api/upload", files={"files": ("b.txt", b"x\n" * 5001)})
+        assert many.status_code == 200
+        file = {"path": many.json()[0], "orig_name": "b.txt", "meta": {"_type": "gradio.FileData"}}
+        rows = pages.call(visitor, space.index_of("take"), [file])
+        assert large.status_code == just.status_code == 413 and "5,001 rows" in rows["text"]
+        assert space.tree() == before
+        good = visitor.post("gradio_api/upload", files={"files": ("c.txt", b"One prompt\nAnother\n")}).json()[0]
+        file = {"path": good, "orig_name": "c.txt", "meta": {"_type": "gradio.FileData"}}
+        kept = pages.call(visitor, space.index_of("take"), [file])["output"]["data"][0]["value"]
+        run, problems = pages.start(space, visitor, prompts__source=kept)
+        assert run is not None, problems
+        assert flatten(RunDirectory(space.outputs / run).config())["prompts.source"] == kept
+        stop(space, visitor, run)
+    figure("uploads beyond the caps refused", 3, 3)

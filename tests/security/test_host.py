@@ -1,0 +1,206 @@
+"""The host's token: what it opens, how it is guessed in vain, and where it never turns up."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from playground.errors import InvalidConfig
+from playground.ui import access, identity, sharing
+from playground.ui.access import Access, Action, Role
+from tests.security import pages
+from tests.support import PROJECT, wait_until
+from tests.ui.conftest import START_SECONDS, free_port
+
+
+def test_the_address_with_the_token_makes_the_host_and_takes_the_token_out_of_the_address(classroom):
+    answer = httpx.get(classroom.url + "host", params={"token": pages.TOKEN})
+    assert answer.status_code == 303 and answer.headers["location"] == "./"
+    assert answer.headers["referrer-policy"] == "no-referrer" and answer.headers["cache-control"] == "no-store"
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Lax" in cookie and pages.TOKEN not in cookie
+    with classroom.client() as anybody, classroom.host() as host:
+        assert anybody.get("live/_access").json()["role"] == "visitor"
+        assert host.get("live/_access").json()["role"] == "host"
+
+
+@pytest.mark.parametrize("cookie", ["", "0" * 64, pages.TOKEN, "é", "x" * 5000])
+def test_a_made_up_cookie_makes_nobody_the_host(cookie, classroom):
+    with classroom.client(headers={"Cookie": f"{identity.HOST_COOKIE}={cookie}".encode()}) as client:
+        assert client.get("live/_access").json()["role"] == "visitor"
+
+
+def test_wrong_tokens_are_refused_and_then_have_to_wait(classroom, figure):
+    forwarded = {"X-Forwarded-For": "93.184.217.1"}
+    wrong = ["", pages.TOKEN[:-1], pages.TOKEN + "x", pages.TOKEN.upper(), "a" * 10_000, *map(str, range(5))]
+    assert len(wrong) == access.WRONG_TOKENS[0]
+    answers = [httpx.get(classroom.url + "host", params={"token": token}, headers=forwarded) for token in wrong]
+    assert [answer.status_code for answer in answers] == [403] * len(wrong)
+    assert not any("set-cookie" in answer.headers for answer in answers)
+    late = httpx.get(classroom.url + "host", params={"token": pages.TOKEN}, headers=forwarded)
+    assert late.status_code == 429 and late.headers["retry-after"] == "60"
+    other = httpx.get(
+        classroom.url + "host", params={"token": pages.TOKEN}, headers={"X-Forwarded-For": "93.184.217.2"}
+    )
+    assert other.status_code == 303  # the host is not kept out by somebody who guesses
+    figure("guessed tokens refused", len(wrong) + 1, len(answers) + 1)
+
+
+def test_a_page_without_a_host_has_none(tmp_path):
+    rules = Access("space", tmp_path)
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+    from starlette.testclient import TestClient
+
+    with TestClient(Starlette(routes=[Route("/host", rules.enter)])) as client:
+        for token in ("", "x" * 40):
+            answer = client.get("/host", params={"token": token})
+            assert answer.status_code == 404 and "set-cookie" not in answer.headers
+
+
+def test_a_token_is_made_for_a_class_taken_from_the_environment_and_removed_there():
+    made = {identity.token_for("classroom", {}) for _ in range(20)}
+    assert len(made) == 20 and all(len(token) >= 32 for token in made)  # 192 bits each
+    assert identity.token_for("local", {}) == identity.token_for("space", {}) == ""
+    environment = {identity.TOKEN_VARIABLE: "a-token-of-the-teacher"}
+    assert identity.token_for("space", environment) == "a-token-of-the-teacher" and environment == {}
+    with pytest.raises(InvalidConfig, match="at least 20 characters"):
+        identity.token_for("classroom", {identity.TOKEN_VARIABLE: "short"})
+
+
+def test_visitors_are_kept_as_hashes_that_need_the_page_s_own_key(tmp_path):
+    connection = _connection({identity.VISITOR_COOKIE: "c" * 30}, "93.184.216.34")
+    first = Access("space", tmp_path).caller(connection).visitor
+    assert first == Access("space", tmp_path).caller(connection).visitor  # after a restart too
+    (tmp_path / "other").mkdir()
+    assert first != Access("space", tmp_path / "other").caller(connection).visitor
+    assert (tmp_path / identity.KEY_FILE).stat().st_mode & 0o777 == 0o600
+    assert not re.search("c{30}|93.184.216.34", str(first))
+
+
+def test_without_a_request_nobody_is_let_in_where_others_are():
+    for mode in ("classroom", "space"):
+        rules = Access(mode)
+        assert rules.caller(None).role is Role.VISITOR
+        assert rules.guard(Action.DELETE, lambda run: 1 / 0, lambda sentence: sentence)("done").endswith(".")
+    assert Access().guard(Action.DELETE, lambda run: run)("done") == "done"
+
+
+def test_the_last_public_address_of_a_chain_counts_and_only_behind_a_proxy():
+    told = "1.1.1.1, 93.184.216.34, 10.0.0.7"
+    connection = _connection({}, "10.0.0.9", {"X-Forwarded-For": told})
+    assert identity.address_of(connection, proxied=True) == "93.184.216.34"
+    assert identity.address_of(connection, proxied=False) == "10.0.0.9"
+    assert identity.address_of(_connection({}, "10.0.0.9", {"X-Forwarded-For": "x"}), proxied=True) == "10.0.0.9"
+
+
+def test_cookies_cross_sites_only_where_the_page_is_shown_inside_another():
+    plain, safe = _connection({}, "1.1.1.1"), _connection({}, "1.1.1.1", {"X-Forwarded-Proto": "https"})
+    assert "SameSite=Lax" in Access("space").new_visitor_cookie(plain)
+    assert "Secure; SameSite=None; Partitioned" in Access("space").new_visitor_cookie(safe)
+    assert Access("classroom").new_visitor_cookie(safe) is None and Access().new_visitor_cookie(safe) is None
+    assert "Secure; SameSite=Lax" in identity.set_cookie(safe, "a", "b", crosses_sites=False)
+
+
+def _connection(cookies, address, headers=None):
+    from starlette.requests import Request
+
+    raw = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+    raw += [(b"cookie", f"{name}={value}".encode()) for name, value in cookies.items()]
+    return Request({"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": raw,
+                    "client": (address, 1), "server": ("127.0.0.1", 80), "scheme": "http"})  # fmt: skip
+
+
+def test_the_terminal_shows_the_host_s_address_in_a_class_only(tmp_path):
+    share = ["http://192.168.1.5:7860/"]
+    told = sharing.greeting("http://127.0.0.1:7860/", share, "classroom", "T0KEN", tmp_path)
+    assert "http://127.0.0.1:7860/host?token=T0KEN" in told and "http://192.168.1.5:7860/host?token=T0KEN" in told
+    assert told.index("host?token") < told.index("Everybody else opens") and "    http://192.168.1.5:7860/\n" in told
+    for mode in ("local", "space"):
+        assert "T0KEN" not in sharing.greeting("http://127.0.0.1:7860/", [], mode, "T0KEN", tmp_path)
+    assert sharing.addresses("192.168.1.5", 7860, "classroom") == share
+    assert sharing.addresses("0.0.0.0", 7860, "local") == []
+
+
+@pytest.mark.slow
+def test_the_token_turns_up_nowhere(tmp_path, figure):
+    """A web process of its own with a token in its environment: it is used, and then looked for everywhere."""
+    token, outputs, log = f"canary{secrets.token_hex(16)}", tmp_path / "outputs", tmp_path / "server.log"
+    port = free_port()
+    with open(log, "wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.ui.fake_server", "--port", str(port), "--outputs", str(outputs), "--mode",
+             "space"], cwd=PROJECT, stdout=file, stderr=subprocess.STDOUT,
+            env={**os.environ, identity.TOKEN_VARIABLE: token, "FAKE_SECONDS_PER_UPDATE": "0.2"},
+        )  # fmt: skip
+    url = f"http://127.0.0.1:{port}/"
+    try:
+        wait_until(lambda: _answers(url, process), START_SECONDS)
+        with httpx.Client(base_url=url, timeout=60) as host:
+            assert host.get("host", params={"token": token}).status_code == 303
+            assert host.get("live/_access").json()["role"] == "host"
+            run = _started_by(host)
+            found = _everywhere(host, run, outputs, log, process.pid)
+    finally:
+        process.terminate()
+        process.wait(30)
+    found["log at the end"] = log.read_bytes()
+    assert len(found) > 20
+    seen = [place for place, text in found.items() if token.encode() in text]
+    assert seen == []
+    figure("places searched for the host's token, free of it", len(found), len(found) - len(seen))
+
+
+def _answers(url, process):
+    assert process.poll() is None
+    try:
+        return httpx.get(url + "live/_home", timeout=5).status_code == 200
+    except httpx.HTTPError:
+        time.sleep(0.2)
+        return False
+
+
+def _started_by(host):
+    config = host.get("config").json()
+    names = {item["id"]: item for item in config["dependencies"]}
+    for index, item in names.items():
+        if (
+            any(target[1] == "click" for target in item["targets"])
+            and len(item["inputs"]) > 50
+            and len(item["outputs"]) == 3
+        ):
+            message = pages.call(host, index, pages.form_values())
+            view = message["output"]["data"][0]
+            if isinstance(view, dict) and view.get("run"):
+                return view["run"]
+    raise AssertionError("the Start button was not found")
+
+
+def _everywhere(host, run, outputs: Path, log: Path, server: int) -> dict[str, bytes]:
+    """Every file of the outputs folder, every answer of ours, the page, the log, command lines and environments."""
+    found: dict[str, bytes] = {"log": log.read_bytes()}
+    for path in ("", "config", "gradio_api/info", "live/_access", "live/_home", "live/_runs", "theme.css",
+                 f"live/{run}/poll", f"live/{run}/compare", f"live/{run}/log", f"live/{run}/metrics.csv",
+                 f"live/{run}/samples.csv", f"live/{run}/export/yaml", f"live/{run}/export/trl",
+                 f"live/{run}/outcome"):  # fmt: skip
+        found[f"answer /{path}"] = host.get(path).content
+    for path in outputs.rglob("*"):
+        if path.is_file():
+            found[str(path.relative_to(outputs))] = path.read_bytes()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            found[f"command line of {folder.name}"] = (folder / "cmdline").read_bytes()
+            parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) == server:  # what the server has started; its own was given the token
+                found[f"environment of {folder.name}"] = (folder / "environ").read_bytes()
+        except OSError:
+            continue
+    return found

@@ -212,10 +212,10 @@ class Foreground(NamedTuple):
 
 
 @pytest.fixture
-def foreground(tmp_path: Path, outputs: Path, preset: Preset) -> Iterator[Callable[[str], Foreground]]:
+def foreground(tmp_path: Path, outputs: Path, preset: Preset) -> Iterator[Callable[..., Foreground]]:
     started: list[Foreground] = []
 
-    def start(name: str) -> Foreground:
+    def start(name: str, said: str = "update 1 of 3") -> Foreground:
         out, err = tmp_path / "stdout", tmp_path / "stderr"
         arguments = ["train", str(preset(name)), "--outputs", str(outputs), "--run-id", "one"]
         with open(out, "wb") as out_file, open(err, "wb") as err_file:
@@ -226,7 +226,7 @@ def foreground(tmp_path: Path, outputs: Path, preset: Preset) -> Iterator[Callab
                 stderr=err_file,
             )
         started.append(Foreground(process, out, err, RunDirectory(outputs / "one")))
-        started[0].wait_for("update 1 of 3")
+        started[0].wait_for(said)
         return started[0]
 
     yield start
@@ -242,6 +242,18 @@ def test_ctrl_c_stops_the_run_and_exits_3(foreground: Callable[[str], Foreground
     assert train.run.status().state == "stopped"
     assert "Press Ctrl-C once more to leave it to itself." in train.err.read_text()
     assert train.out.read_text().splitlines()[-1] == str(train.run.path)
+
+
+def test_ctrl_c_takes_a_waiting_run_out_of_the_queue(foreground: Callable[..., Foreground], outputs: Path) -> None:
+    holder, _ = launcher.start(small_config("wait"), outputs, "holder")
+    train = foreground("finish", said="waiting for a free device: next in the queue")
+    assert train.run.status().state == "queued"
+    train.press_ctrl_c()
+    assert train.process.wait(timeout=20) == 3
+    assert train.run.status().state == "stopped" and train.run.metrics() == [] and holder.is_alive()
+    assert "Stopped while it waited in the queue." in train.err.read_text()
+    holder.request_stop()
+    wait_until(lambda: not holder.is_alive())
 
 
 def test_a_second_ctrl_c_leaves_the_run_to_itself(foreground: Callable[[str], Foreground]) -> None:
@@ -640,6 +652,18 @@ def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(
     assert emptied.err == "Deleted 1 run from the bin.\n"
     checks = [Check(**item) for item in json.loads(emptied.out)["checks"]]
     assert found(checks, "bin").found == "empty"
+
+
+def test_the_doctor_says_who_waits_and_what_moves_the_queue(outputs: Path, fake_worker: None) -> None:
+    holder, process = launcher.start(small_config("wait"), outputs, "holder")
+    launcher.start(small_config(), outputs, "patient")
+    words = "2, of which 1 training (holder) and 1 waiting for a device (next: patient)"
+    assert health._runs(outputs) == Check("runs", "ok", words)
+    holder.request_stop()
+    assert process is not None and process.wait(timeout=20) == 0
+    told = health._runs(outputs)
+    assert told.level == "warn" and "0 training and 1 waiting" in told.found
+    assert told.remedy.startswith("The queue moves while the page is open")
 
 
 # app, pretrain, and the whole

@@ -252,7 +252,8 @@ def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed(home: Pa
     )
     assert child.stdout is not None
     pid = int(child.stdout.readline())
-    assert psutil.pid_exists(pid)
+    started = psutil.Process(pid).cpu_times().user
+    wait_until(lambda: psutil.Process(pid).cpu_times().user > started + 0.3)  # it loops now, and reads nothing
     child.send_signal(how)
     child.wait(30)
     child.stdout.close()

@@ -34,8 +34,9 @@ def checkpoint_bytes(config: RunConfig, policy: Architecture) -> int:
 
 
 def needed_bytes(config: RunConfig, policy: Architecture) -> int:
-    """All that a run may have on the disk at once: what it keeps, the checkpoint that is being written, and its log."""
-    most = config.checkpoint.keep + 1 if config.checkpoint.every else 1
+    """All that a run may have on the disk at once: the checkpoints that it keeps and the best one beside them, the one
+    that is being written, and the log."""
+    most = config.checkpoint.keep + 2 if config.checkpoint.every else 1
     return int(MARGIN * (most * checkpoint_bytes(config, policy) + LOG_BYTES))
 
 

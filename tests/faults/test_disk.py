@@ -29,10 +29,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path | None]:
     """A volume of 20 MB; None where this user may not mount one."""
     folder = tmp_path / "small"
     folder.mkdir()
-    answer = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", str(folder)], capture_output=True
-    )
-    if answer.returncode:
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
         yield None
         return
     yield folder
@@ -80,10 +78,10 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch
         disk.check(big, tmp_path / "not" / "there" / "yet")
     (problem,) = refused.value.problems
     assert problem.field == "checkpoint.keep"
-    # 124 million weights, and two numbers of the optimizer for each, four bytes: 1.5 GB, three kept and one written
-    assert "MB, and it keeps 3), and 20 MB are free" in problem.message and "6,59" in problem.message
+    # 124.4 million weights, two numbers of the optimizer for each, four bytes: 1.5 GB; three kept, the best, one new
+    assert "MB, and it keeps 3), and 20 MB are free" in problem.message and "8,241 MB" in problem.message
     assert "lower checkpoint.keep, or train with LoRA" in problem.message
-    disk.check(big, tmp_path, held_bytes=7 * 10**9)
+    disk.check(big, tmp_path, held_bytes=9 * 10**9)
 
 
 def test_what_a_checkpoint_needs_by_hand():
@@ -92,7 +90,7 @@ def test_what_a_checkpoint_needs_by_hand():
     config = small_config("sizes", model={"source": "pocket-1m"}, checkpoint={"every": 5, "keep": 2})
     policy = estimates.measures(config).policy
     assert disk.checkpoint_bytes(config, policy) == 12 * policy.parameters + 1_000_000
-    assert disk.needed_bytes(config, policy) == int(1.1 * (3 * disk.checkpoint_bytes(config, policy) + 20_000_000))
+    assert disk.needed_bytes(config, policy) == int(1.1 * (4 * disk.checkpoint_bytes(config, policy) + 20_000_000))
     separate = small_config("sizes", model={"source": "pocket-1m", "critic": "separate"})
     assert disk.checkpoint_bytes(separate, policy) == 24 * policy.parameters + 1_000_000
     lora = small_config("sizes", model={"source": "pocket-1m", "adapter": {"kind": "lora", "r": 4}})
@@ -106,6 +104,7 @@ def test_the_end_can_be_written_on_a_full_disk(tmp_path, small_disk):
     writer = RunWriter(run, 3)
     writer.reserve()
     writer.set_status(state="running")
+    writer.metrics(update_metrics(1))  # its page of the disk has room for a few more, and for a part of one
     with contextlib.ExitStack() as limits:
         if small_disk is None:
             before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -121,7 +120,7 @@ def test_the_end_can_be_written_on_a_full_disk(tmp_path, small_disk):
         assert full.value.errno in (errno.ENOSPC, errno.EFBIG)
         writer.finish("failed", "disk_full", "Full.")
     assert run.status().reason == "disk_full" and run.events()[-1].data["reason"] == "disk_full"
-    assert not run.metrics_path.exists() or run.metrics_path.read_bytes().endswith(b"}\n") or not run.metrics()
+    assert run.metrics_path.read_bytes().endswith(b"}\n") and len(run.metrics()) > 1
     assert len(run.metrics_path.read_bytes().splitlines()) == len(run.metrics()), "no torn line is left"
 
 

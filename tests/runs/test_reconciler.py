@@ -48,7 +48,7 @@ def test_what_lives_has_ended_or_waits_is_left_alone(outputs: Path, fake_worker:
     living, _ = launcher.start(small_config("wait"), outputs, "living")
     waiting, _ = launcher.start(small_config(), outputs, "waiting")
     ended = lost_run(outputs, "ended", state="failed", reason="bug", message="So it says.")
-    wait_until(lambda: living.status().state == "running")
+    wait_until(lambda: living.status().update == 1)  # the last word before it waits
     before = [run.status_path.read_bytes() for run in (living, waiting, ended)]
     keeper = Reconciler(outputs)
     for _ in range(3):

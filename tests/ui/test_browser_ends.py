@@ -134,10 +134,8 @@ def test_a_run_is_resumed_in_place_from_its_newest_good_checkpoint(site, make_pa
 
 
 def test_without_a_checkpoint_it_starts_over_and_a_run_that_cannot_go_on_says_so(site, make_page, begin):
-    bare = config("bare", num_updates=60, checkpoint={"every": 0, "keep": 3})
-    bare = bare.model_copy(
-        update={"checkpoint": catalog.preset("kinder-reviews").checkpoint.model_copy(update={"every": 0})}
-    )
+    never = catalog.preset("kinder-reviews").checkpoint.model_copy(update={"every": 0})
+    bare = config("bare", 390, checkpoint=never)
     fake_run.write_ended(site.outputs, "bare", "killed", "interrupted", at=5, config=bare)
     trl = config("theirs", engine="trl")
     fake_run.write_ended(site.outputs, "theirs", "killed", "interrupted", at=5, config=trl)
@@ -152,7 +150,7 @@ def test_without_a_checkpoint_it_starts_over_and_a_run_that_cannot_go_on_says_so
     button(page, "Stop").click()
     expect(page.locator(TITLE)).to_contain_text("Stopped")
     button(page, "Start again from its settings").click()
-    expect(page.locator("#knob-ppo-num_updates")).to_have_value("60")
+    expect(page.locator("#knob-ppo-num_updates")).to_have_value("390")
 
 
 def test_starts_while_a_run_trains_wait_their_turn(site, make_page, begin):

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from playground.errors import PlaygroundError
+from playground.runs import lifeline
 
 
 def main() -> int:
@@ -16,10 +17,16 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=7860)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"), help="folder for runs (default: outputs)")
     parser.add_argument("--mode", help="local, classroom or space (default: local, and space on Hugging Face Spaces)")
+    parser.add_argument(
+        "--on-server-death",
+        choices=lifeline.POLICIES,
+        help=f"whether runs go on when this server ends (default: survive, or what {lifeline.POLICY_VARIABLE} says)",
+    )
     arguments = parser.parse_args()
     from playground.ui.server import serve  # after --help: importing gradio takes seconds
 
     try:
+        lifeline.choose(arguments.on_server_death or lifeline.policy())
         serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)
     except PlaygroundError as error:
         print(error, file=sys.stderr)

@@ -18,7 +18,7 @@ from playground import __version__, catalog, checks, cli, config_io, devices
 from playground.cli import health, printing
 from playground.cli.health import Check
 from playground.errors import ServiceUnavailable
-from playground.runs import history, launcher, model_service
+from playground.runs import history, launcher, model_service, processes, vitals
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from tests.model_folders import hub_cache, model_folder
@@ -212,10 +212,10 @@ class Foreground(NamedTuple):
 
 
 @pytest.fixture
-def foreground(tmp_path: Path, outputs: Path, preset: Preset) -> Iterator[Callable[[str], Foreground]]:
+def foreground(tmp_path: Path, outputs: Path, preset: Preset) -> Iterator[Callable[..., Foreground]]:
     started: list[Foreground] = []
 
-    def start(name: str) -> Foreground:
+    def start(name: str, said: str = "update 1 of 3") -> Foreground:
         out, err = tmp_path / "stdout", tmp_path / "stderr"
         arguments = ["train", str(preset(name)), "--outputs", str(outputs), "--run-id", "one"]
         with open(out, "wb") as out_file, open(err, "wb") as err_file:
@@ -226,7 +226,7 @@ def foreground(tmp_path: Path, outputs: Path, preset: Preset) -> Iterator[Callab
                 stderr=err_file,
             )
         started.append(Foreground(process, out, err, RunDirectory(outputs / "one")))
-        started[0].wait_for("update 1 of 3")
+        started[0].wait_for(said)
         return started[0]
 
     yield start
@@ -242,6 +242,18 @@ def test_ctrl_c_stops_the_run_and_exits_3(foreground: Callable[[str], Foreground
     assert train.run.status().state == "stopped"
     assert "Press Ctrl-C once more to leave it to itself." in train.err.read_text()
     assert train.out.read_text().splitlines()[-1] == str(train.run.path)
+
+
+def test_ctrl_c_takes_a_waiting_run_out_of_the_queue(foreground: Callable[..., Foreground], outputs: Path) -> None:
+    holder, _ = launcher.start(small_config("wait"), outputs, "holder")
+    train = foreground("finish", said="waiting for a free device: next in the queue")
+    assert train.run.status().state == "queued"
+    train.press_ctrl_c()
+    assert train.process.wait(timeout=20) == 3
+    assert train.run.status().state == "stopped" and train.run.metrics() == [] and holder.is_alive()
+    assert "Stopped while it waited in the queue." in train.err.read_text()
+    holder.request_stop()
+    wait_until(lambda: not holder.is_alive())
 
 
 def test_a_second_ctrl_c_leaves_the_run_to_itself(foreground: Callable[[str], Foreground]) -> None:
@@ -284,6 +296,48 @@ def test_stop_gives_up_at_its_deadline_with_exit_1(run: Run, outputs: Path) -> N
     result = run("stop", "one", "--outputs", outputs, "--timeout", "0")
     assert result.code == 1 and "has not stopped within 0 s" in result.err
     (started.path / "die").touch()
+    process.wait(timeout=20)
+
+
+def test_stop_now_ends_by_force_what_does_not_listen_and_says_so(run: Run, outputs: Path) -> None:
+    started, process = launcher.start(small_config("deaf"), outputs, "one")
+    wait_until(lambda: started.status().state == "running")
+    result = run("stop", started.path, "--now", "--timeout", "0.2")
+    assert result.code == 0, result.err
+    assert result.out.startswith(
+        "one: It was ended by force (SIGTERM). Stopped after update 1: it did not end by itself"
+    )
+    assert result.out.endswith("one has ended: stopped, after update 1 of 3.\n")
+    assert process.wait(timeout=20) == -15 and not started.is_alive()
+
+
+def test_a_run_that_cannot_fit_on_the_disk_is_refused_with_exit_2(
+    run: Run, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("playground.estimates.disk.LOG_BYTES", 10**15)
+    result = run("train", "kinder-reviews", "--outputs", outputs)
+    assert result.code == 2 and "checkpoint.keep: The run may need" in result.err and "Free some space" in result.err
+    assert not list(outputs.glob("*"))
+
+
+def test_doctor_tells_of_the_policy_and_of_silent_runs(
+    run: Run, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("playground.cli.health._devices", lambda: [])
+    monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "die")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    started, process = launcher.start(small_config("listening"), outputs, "one")
+    wait_until(lambda: started.status().phase == "training" and vitals.read(started))
+    found = {check.name: check for check in health.examine(outputs)}
+    assert found["when the server ends"].found == "new runs end with it (die); one will end with it"
+    assert found["stalled"].level == "ok"
+    monkeypatch.setattr(processes, "stalled", lambda run: 61.0)
+    monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "perhaps")
+    found = {check.name: check for check in health.examine(outputs)}
+    assert found["stalled"].level == "warn" and found["stalled"].found == "one silent for 61 s"
+    assert "stop RUN_DIR --now" in found["stalled"].remedy
+    assert found["when the server ends"].level == "fail" and "survive or die" in found["when the server ends"].remedy
+    started.request_stop()
     process.wait(timeout=20)
 
 
@@ -598,6 +652,18 @@ def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(
     assert emptied.err == "Deleted 1 run from the bin.\n"
     checks = [Check(**item) for item in json.loads(emptied.out)["checks"]]
     assert found(checks, "bin").found == "empty"
+
+
+def test_the_doctor_says_who_waits_and_what_moves_the_queue(outputs: Path, fake_worker: None) -> None:
+    holder, process = launcher.start(small_config("wait"), outputs, "holder")
+    launcher.start(small_config(), outputs, "patient")
+    words = "2, of which 1 training (holder) and 1 waiting for a device (next: patient)"
+    assert health._runs(outputs) == Check("runs", "ok", words)
+    holder.request_stop()
+    assert process is not None and process.wait(timeout=20) == 0
+    told = health._runs(outputs)
+    assert told.level == "warn" and "0 training and 1 waiting" in told.found
+    assert told.remedy.startswith("The queue moves while the page is open")
 
 
 # app, pretrain, and the whole

@@ -15,11 +15,13 @@ from playground.config import ExpressionReward
 from playground.config.functions import FUNCTIONS
 from playground.rewards import rules
 from playground.runs.directory import RunDirectory
+from playground.runs.ends import ENDS
 from playground.runs.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
 from playground.runs.writer import RunWriter
 from tests.support import PROJECT, sample, small_config, update_metrics
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
+RUNS = (PROJECT / "docs" / "runs.md").read_text(encoding="utf-8")
 REWARDS = (PROJECT / "docs" / "rewards.md").read_text(encoding="utf-8")
 RUN_FORMAT = (PROJECT / "docs" / "run-format.md").read_text(encoding="utf-8")
 
@@ -27,6 +29,14 @@ RUN_FORMAT = (PROJECT / "docs" / "run-format.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("record", [Status, UpdateMetrics, Sample, Evaluation, Event])
 def test_the_run_format_names_every_field(record: type[Record]) -> None:
     assert [name for name in record.model_fields if f"`{name}`" not in RUN_FORMAT] == []
+
+
+def test_the_ways_a_run_can_end_are_told_as_they_are() -> None:
+    rows = re.findall(r"^\| (`\w+`)? *\| ([^|]+) \| ([^|]*) \| (yes|no) \|$", RUNS, re.MULTILINE)
+    told = [
+        (reason.strip("`"), title.strip(), remedy.strip(), resume == "yes") for reason, title, remedy, resume in rows
+    ]
+    assert told == [(reason, *end) for reason, end in ENDS.items()]
 
 
 def test_the_example_of_the_run_format_runs(outputs: Path) -> None:

@@ -76,7 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "__init__": set(),
     "__main__": {"cli"},
-    "app": {"ui", "cli", *BASE},
+    "app": {"ui", "cli", "runs", *BASE},
 }
 HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes", "datasets"}
 MAY_BE_HEAVY = {"ppo", "training"}

@@ -30,7 +30,8 @@ from playground.errors import (
     RunNotSteerable,
     ServiceUnavailable,
 )
-from playground.runs import control, history, launcher
+from playground.estimates import disk
+from playground.runs import control, history, launcher, lifeline, processes
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.reconciler import Reconciler
 
@@ -83,8 +84,15 @@ def app_command(
             "(the default there)."
         ),
     ] = None,
+    on_server_death: Annotated[
+        Literal["survive", "die"] | None,
+        typer.Option(
+            help="Whether runs go on when this server ends. Default: survive, or what PLAYGROUND_ON_SERVER_DEATH says."
+        ),
+    ] = None,
 ) -> None:
     """Open the page in which runs are started, watched and compared."""
+    lifeline.choose(on_server_death or lifeline.policy())
     from playground.ui.server import serve  # gradio; no other command needs it
 
     serve(host=host, port=port, outputs=outputs, mode=mode)
@@ -116,6 +124,7 @@ def train(
     """
     config = config_io.load(catalog.preset_path(preset), set_)
     checks.check(config, outputs)
+    disk.check(config, outputs)
     Reconciler(outputs).look()
     _follow(launcher.start(config, outputs, run_id), json, wait)
 
@@ -178,6 +187,9 @@ def stop(
     run_dir: RunArgument,
     outputs: Outputs = DEFAULT_OUTPUTS,
     timeout: Annotated[float, typer.Option(help="How many seconds to wait for the run to end.", min=0)] = 120,
+    now: Annotated[
+        bool, typer.Option("--now", help="End its process by force if it has not ended 10 s after being asked.")
+    ] = False,
 ) -> None:
     """Stop a run and wait until it has stopped; one that waits in the queue is taken out.
 
@@ -189,12 +201,19 @@ def stop(
         print(f"{run.id} has already ended: {status.state}.")
         return
     launcher.stop(run)
+    if now and run.is_alive():
+        told = processes.end(run, min(timeout, processes.GRACE_SECONDS))
+        Reconciler(run.path.parent).look()
+        status = run.status()
+        print(f"{run.id}: {told.sentence} {status.message}")
+        if told.alive or told.survivors:
+            raise typer.Exit(FAILED)
     deadline = time.monotonic() + timeout
     while not status.ended:
         if time.monotonic() > deadline:
             printing.complain(
-                f"{run.id} has not stopped within {timeout:g} s. It was asked to and may still do so; its log is "
-                f"{run.log_path}."
+                f"{run.id} has not stopped within {timeout:g} s. It was asked to and may still do so; "
+                f"`stop --now` ends it by force. Its log is {run.log_path}."
             )
             raise typer.Exit(FAILED)
         time.sleep(STOP_POLL_SECONDS)

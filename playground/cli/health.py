@@ -18,9 +18,10 @@ import psutil
 
 from playground import catalog, devices, hub
 from playground.devices import available_cores
-from playground.errors import ModelNotFound, OutputsNotWritable
-from playground.runs import history
+from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable
+from playground.runs import history, launcher, lifeline, processes, queue, vitals
 from playground.runs.directory import make_outputs
+from playground.runs.records import TERMINAL
 
 GB = 1e9
 LEAST_FREE_DISK_GB = 1.0
@@ -162,17 +163,46 @@ def _outputs(outputs: Path) -> list[Check]:
         if enough
         else Check("disk", "warn", f"{free:.1f} GB free", "Free some space; checkpoints may not fit."),
         _runs(outputs),
+        _policy(outputs),
+        _stalled(outputs),
         _bin(outputs),
     ]
 
 
+def _policy(outputs: Path) -> Check:
+    """What becomes of runs when their server ends: of those to come, and of those that train."""
+    bound = [run.id for run in launcher.living_runs(outputs) if vitals.bound_to_server(run)]
+    try:
+        policy = lifeline.policy()
+    except InvalidConfig as error:
+        remedy = f"Set {lifeline.POLICY_VARIABLE} to survive or die, or to nothing."
+        return Check("when the server ends", "fail", str(error), remedy)
+    found = "new runs go on (survive)" if policy == "survive" else "new runs end with it (die)"
+    if bound:
+        found += f"; {', '.join(bound[:5])} will end with it"
+    return Check("when the server ends", "ok", found)
+
+
+def _stalled(outputs: Path) -> Check:
+    silent = [(run.id, seconds) for run in launcher.living_runs(outputs) if (seconds := processes.stalled(run))]
+    if not silent:
+        return Check("stalled", "ok", "no run that trains has gone silent")
+    found = ", ".join(f"{name} silent for {seconds:.0f} s" for name, seconds in silent)
+    remedy = "It may go on by itself; its log is worker.log. To end it: python -m playground stop RUN_DIR --now"
+    return Check("stalled", "warn", found, remedy)
+
+
 def _runs(outputs: Path) -> Check:
     states = [(run.id, run.status.state) for run in history.list_runs(outputs)]
-    living = [name for name, state in states if state in ("queued", "starting", "running", "paused", "stopping")]
+    waiting = queue.waiting(outputs)
+    living = [name for name, state in states if state not in TERMINAL and name not in waiting]
     lost = [name for name, state in states if state == "interrupted"]
     found = f"{len(states)}, of which {len(living)} training" + (f" ({living[0]})" if living else "")
+    found += f" and {len(waiting)} waiting for a device (next: {waiting[0]})" if waiting else ""
+    if waiting and not living:
+        return Check("runs", "warn", found, "The queue moves while the page is open, or a `train` goes on, here.")
     if lost:
-        remedy = "Their worker died. Read worker.log with `show`, delete them on the Runs page, or start them again."
+        remedy = "Their worker died. Read worker.log with `show`; then `resume` them, or delete them on the Runs page."
         return Check("runs", "warn", f"{found}; interrupted: {', '.join(lost[:5])}", remedy)
     return Check("runs", "ok", found)
 

@@ -31,6 +31,7 @@ SHORT_POCKET_PROMPT_TOKENS = 21
 UNKNOWN_PROMPT_TOKENS = 256  # of a dataset, before anybody has looked into it
 CHARACTERS_A_TOKEN, CHAT_TOKENS = 3.5, 40
 MOST_FILE_CHARACTERS = 200_000
+NO_SETTING = "No setting makes this run need much less"
 GB = 1e9
 
 
@@ -278,7 +279,7 @@ def _advice(config: RunConfig, found: Measures, longest: Lengths, device: Device
             best = (size, sentence)
     smaller = "choose a smaller model"
     if best[0] >= now * 0.95:
-        return f"No setting makes this run need much less: free some memory, or {smaller}."
+        return f"{NO_SETTING}: free some memory, or {smaller}."
     fits = (
         "may just fit" if best[0] <= device.free_bytes else f"is not enough by itself: {smaller}, or free some memory"
     )

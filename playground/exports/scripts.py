@@ -17,7 +17,7 @@ from playground.runs.records import Event
 
 WIDTH = 110
 OWN_REWARDS = {
-    "expression": "The expression in REWARDS is computed by the playground's own evaluator, and is never run as Python.",
+    "expression": "The expression in REWARDS is computed by the playground's own evaluator and never run as Python.",
     "python": "The code in REWARDS runs in a process of its own, as it did in the run. Read it before you start this.",
 }  # what a reader of the script should know about rewards that somebody has written
 
@@ -213,7 +213,8 @@ dataset = [{{"input_ids": prompt.ids}} for prompt in training] * repeats
 
 # -- rewards -----------------------------------------------------------------------------------------------------------
 
-{own_rewards}build = reward_models.builder(device, Path(os.environ.get("PLAYGROUND_OUTPUTS", "outputs")))  # reads learned rewards
+{own_rewards}# It also loads learned rewards.
+build = reward_models.builder(device, Path(os.environ.get("PLAYGROUND_OUTPUTS", "outputs")))
 mixture = Mixture.from_config(from_dict({{"rewards": REWARDS}}).rewards, build)
 # The score is the raw reward in standard deviations of the untrained model's.
 {scale}

@@ -17,7 +17,7 @@ from playground.runs.records import Evaluation, Event, Record, Sample, UpdateMet
 
 NESTED = ("terms", "contributions", "kl_estimates")  # fields with a figure for each name
 BY_NAME = ("scores", "judges")  # the same of a sample
-FORMULA = "=+-@\t\r"  # what a spreadsheet takes for the start of one
+FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n "  # what a spreadsheet takes for the start of one, or passes over
 
 
 def trl_figures(record: UpdateMetrics, config: RunConfig) -> dict[str, float | None]:
@@ -118,7 +118,8 @@ def _names(records: Sequence[Record], fields: Sequence[str]) -> list[tuple[str, 
 
 def _cell(value: Any) -> Any:
     """A text that begins like a formula gets an apostrophe, which spreadsheets take for "this is text"."""
-    return f"'{value}" if isinstance(value, str) and value.lstrip(" ")[:1] in tuple(FORMULA) else value
+    begins = isinstance(value, str) and value.lstrip(" \n")[:1] in tuple(FORMULA.rstrip(" \n"))
+    return f"'{value}" if begins else value
 
 
 def _csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

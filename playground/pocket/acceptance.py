@@ -36,8 +36,10 @@ def acceptance(folder: Path | str, samples: int = SAMPLES, seed: int = SEED) -> 
 
     The pool "pocket/mixed" gives parses, ends, distinct_2 and quality; the others have a pool of their own kind.
     """
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False, use_safetensors=True
+    ).eval()
 
     def completions(pool: list[str], stream: int) -> list[tuple[str, str, bool]]:
         drawn = sample(model, tokenizer, pool, seed + stream, MAX_NEW_TOKENS)

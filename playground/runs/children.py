@@ -29,9 +29,8 @@ def exit_code(run: RunDirectory) -> int | None:
     return None if process is None else process.poll()
 
 
-def forget_ended(keep: RunDirectory | None = None) -> None:
+def forget_ended() -> None:
     """Fetch the dead."""
-    kept = keep.path.resolve() if keep else None
     with _lock:
-        for path in [path for path, process in _processes.items() if path != kept and process.poll() is not None]:
+        for path in [path for path, process in _processes.items() if process.poll() is not None]:
             del _processes[path]

@@ -106,12 +106,15 @@ class RunDirectory:
 
     def queue_again(self, before: Status, num_updates: int) -> None:
         """Enter the state `queued` as the next attempt. Only for who holds the lock of a run that has ended."""
-        attempts = [before.attempt, *(event.attempt for event in self.all_events())]  # status.json may be damaged
         status = Status(
-            attempt=max(attempts) + 1, update=before.update, num_updates=num_updates,
+            attempt=self.next_attempt(before), update=before.update, num_updates=num_updates,
             started_at=time.time(), updated_at=time.time(),
         )  # fmt: skip
         write_atomically(self.status_path, status.model_dump_json())
+
+    def next_attempt(self, before: Status) -> int:
+        """The number of the attempt that comes after a status, which may be a damaged one that has forgotten some."""
+        return max([before.attempt, *(event.attempt for event in self.all_events())]) + 1
 
     @classmethod
     def open(cls, path: Path | str) -> RunDirectory:
@@ -136,14 +139,7 @@ class RunDirectory:
 
     def is_alive(self) -> bool:
         """True while a worker process holds the lock. The kernel frees it on any death."""
-        try:
-            with open_plain(self.lock_path) as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                return False
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
+        return is_locked(self.lock_path)
 
     @property
     def queue_path(self) -> Path:
@@ -258,6 +254,31 @@ class JsonlTail:
         return list(_json_objects(complete))
 
 
+def is_locked(path: Path | str) -> bool:
+    """True while somebody holds this lock file."""
+    try:
+        with open_plain(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def folders(parent: Path | str) -> list[str]:
+    """The paths of the folders in a folder, sorted; no links, no names with a leading dot, none where it is not there.
+
+    Plain text, because some look at hundreds of them every second.
+    """
+    try:
+        with os.scandir(parent) as found:
+            names = [entry.path for entry in found if entry.name[0] != "." and entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return sorted(names)
+
+
 def read_records(path: Path, kind: type[R]) -> list[R]:
     """All valid records of a JSON-lines file; damaged lines are left out."""
     records = []
@@ -300,9 +321,13 @@ def make_outputs(outputs: Path | str) -> Path:
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file in one step, so that a reader sees the old or the new text and never a part."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-    with open(temporary, "w", encoding="utf-8", opener=private) as file:
-        file.write(text)
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "w", encoding="utf-8", opener=private) as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # a part of it may be there: on a full disk every byte counts
+        raise
 
 
 def private(path: str, flags: int) -> int:

@@ -26,7 +26,7 @@ def write(run: RunDirectory, status: Status, state: State, reason: str, message:
 
 def recovered(run: RunDirectory) -> Status:
     """What can be known of a run without its status.json, from what else it has written."""
-    metrics, events = run.metrics(), run.events()
+    metrics, events = run.metrics(), run.all_events()
     try:
         num_updates = run.config().ppo.num_updates
     except (InvalidConfig, AttributeError):  # damaged too; or the training of a reward model, which has no updates
@@ -42,7 +42,7 @@ def recovered(run: RunDirectory) -> Status:
 
 
 def _append_event(run: RunDirectory, status: Status) -> None:
-    before = [event.seq for event in run.events() if event.attempt == status.attempt]
+    before = [event.seq for event in run.all_events() if event.attempt == status.attempt]
     event = Event(
         attempt=status.attempt, seq=max(before, default=-1) + 1, time=time.time(), kind="state", update=status.update,
         message=status.message, data={"state": status.state, "reason": status.reason},

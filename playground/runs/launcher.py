@@ -20,8 +20,8 @@ from typing import IO, NamedTuple
 from playground import checks, redaction
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable
-from playground.runs import checkpoints, children, last_words, queue, requests, used_models
-from playground.runs.directory import RunDirectory, make_outputs, private
+from playground.runs import checkpoints, children, last_words, lifeline, queue, requests, used_models
+from playground.runs.directory import RunDirectory, folders, is_locked, make_outputs, private
 from playground.runs.requests import Request
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
@@ -107,7 +107,7 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
             asked.unlink(missing_ok=True)  # of the attempt that has ended
         requests.move(run, slot)
         if _is_busy(run.path.parent, slot):
-            queue.enter(run, slot, before.attempt + 1)
+            queue.enter(run, slot, run.next_attempt(before))
             run.queue_again(before, config.ppo.num_updates)
             return Started(run, None)
         with open(run.lock_path, "wb", opener=private) as lock:
@@ -195,8 +195,7 @@ def _spawned(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> subproc
 
 def living_runs(outputs: Path) -> list[RunDirectory]:
     """The runs of this outputs folder whose workers are alive; at most one on each device."""
-    found = [RunDirectory(lock.parent) for lock in sorted(Path(outputs).glob("*/worker.lock"))]
-    return [run for run in found if run.is_alive()]
+    return [RunDirectory(path) for path in folders(outputs) if is_locked(f"{path}/worker.lock")]
 
 
 def living_run(outputs: Path) -> RunDirectory | None:
@@ -249,17 +248,22 @@ def asks_hub(run: RunDirectory) -> bool:
 
 def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subprocess.Popen[bytes]:
     """A new process that runs `module` (by default the worker of PPO runs) on a run's folder and holds its lock."""
+    handed = lifeline.for_worker()
     with open(run.log_path, "ab", opener=private) as log:  # the log of an earlier attempt is kept
         return subprocess.Popen(
             [sys.executable, "-m", module or WORKER_MODULE, str(run.path.resolve())],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            pass_fds=(lock.fileno(),),
+            pass_fds=(lock.fileno(), *handed.descriptors),
             start_new_session=True,
             umask=0o077,  # what it writes is for this user alone
             cwd=PROJECT,
-            env={**torch_environment(asks_hub(run)), LOCK_FD_VARIABLE: str(lock.fileno())},
+            env={
+                **torch_environment(asks_hub(run)),
+                LOCK_FD_VARIABLE: str(lock.fileno()),
+                **handed.environment,
+            },
         )
 
 

@@ -8,6 +8,7 @@ and `doctor` look once. Any number of them may look at the same time.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -20,7 +21,7 @@ from pydantic import ValidationError
 from playground import catalog
 from playground.errors import PlaygroundError, RunBusy
 from playground.runs import children, evidence, last_words, launcher, queue, requests
-from playground.runs.directory import RunDirectory
+from playground.runs.directory import RunDirectory, folders
 from playground.runs.launcher import Spawn
 from playground.runs.records import Status
 from playground.runs.reward_training import TRAINING, RewardTraining
@@ -37,7 +38,7 @@ class Reconciler:
     def __init__(self, outputs: Path, spawn: Spawn | None = None) -> None:
         self.outputs = Path(outputs)
         self._spawn = spawn
-        self._settled: dict[Path, Fingerprint] = {}
+        self._settled: dict[str, Fingerprint] = {}
 
     def look(self) -> None:
         """Ends for the dead, workers for those who wait. Never raises what a full disk or a damaged run can cause."""
@@ -62,19 +63,20 @@ class Reconciler:
 
     def _unsettled(self) -> Iterator[RunDirectory]:
         """The runs that have not ended, as far as their files say."""
-        for run in _all_runs(self.outputs):
-            mark = _fingerprint(run)
-            if mark is None or self._settled.get(run.path) == mark:
+        for path, make in _all_runs(self.outputs):
+            mark = _fingerprint(path)
+            if mark is None or self._settled.get(path) == mark:
                 continue
+            run = make()
             if _has_ended(run):
-                self._settled[run.path] = mark
-            else:
+                self._settled[path] = mark
+            elif run.config_path.is_file():  # else a folder that is no run, or not yet
                 yield run
 
     def _settle(self, run: RunDirectory) -> None:
-        mark = _fingerprint(run)
+        mark = _fingerprint(str(run.path))
         if mark is not None:
-            self._settled[run.path] = mark
+            self._settled[str(run.path)] = mark
 
 
 class Watch:
@@ -138,28 +140,18 @@ def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
         return True
 
 
-def _all_runs(outputs: Path) -> Iterator[RunDirectory]:
-    """Every folder that is a run or the training of a reward model, or may be."""
-    yield from (RunDirectory(path) for path in _folders(outputs))
-    for folder in _folders(outputs / catalog.REWARD_MODELS):
-        if (folder / TRAINING).is_dir():
-            yield RewardTraining(folder)
+def _all_runs(outputs: Path) -> Iterator[tuple[str, Callable[[], RunDirectory]]]:
+    """Every folder that is a run, or the training of a reward model, or neither."""
+    for path in folders(outputs):
+        yield path, functools.partial(RunDirectory, path)
+    for folder in folders(outputs / catalog.REWARD_MODELS):
+        yield f"{folder}/{TRAINING}", functools.partial(RewardTraining, folder)
 
 
-def _folders(parent: Path) -> Iterator[Path]:
+def _fingerprint(path: str) -> Fingerprint | None:
+    """Changes when status.json does; None where there is none."""
     try:
-        with os.scandir(parent) as found:
-            names = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return
-    yield from (parent / name for name in names if not name.startswith("."))
-
-
-def _fingerprint(run: RunDirectory) -> Fingerprint | None:
-    """Changes when status.json does; None for a folder that is not, or not yet, a run."""
-    try:
-        info = os.stat(run.status_path)
-        os.stat(run.config_path)
+        info = os.stat(f"{path}/status.json")
     except OSError:
         return None
     return info.st_mtime_ns, info.st_size, info.st_ino

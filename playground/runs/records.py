@@ -30,7 +30,8 @@ class Record(BaseModel):
 class Status(Record):
     """Where a run is. `phase` is what it is doing now, in words; `reason` is one word for why it ended (`runs.ends`).
 
-    `pid`, `pid_started_at` and `boot_id` together name one process; `attempt` counts up when a run is resumed.
+    `pid`, `pid_started_at` and `boot_id` together name one process (`pid_ticks` is its start as Linux counts it, which
+    no step of the clock moves; 0 elsewhere); `attempt` counts up when a run is resumed.
     """
 
     state: State = "queued"
@@ -39,6 +40,7 @@ class Status(Record):
     message: str = ""
     pid: int = 0
     pid_started_at: float = 0.0
+    pid_ticks: int = 0
     boot_id: str = ""
     update: int = 0
     num_updates: int = 0

@@ -15,7 +15,7 @@ import sys
 import threading
 from typing import IO
 
-from playground.runs import launcher
+from playground.runs import launcher, lifeline
 from playground.runs.directory import RunDirectory, private
 
 STANDBY_MODULE = "playground.training.standby"
@@ -43,6 +43,7 @@ class StandbyWorker:
             if self._closed or self.pid is not None:
                 return
             self._drop()
+            handed = lifeline.for_worker()
             ours, theirs = socket.socketpair()
             with theirs, contextlib.suppress(OSError):  # no standby is no loss: the launcher says what is wrong
                 self._process = subprocess.Popen(
@@ -50,11 +51,15 @@ class StandbyWorker:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    pass_fds=(theirs.fileno(),),
+                    pass_fds=(theirs.fileno(), *handed.descriptors),
                     start_new_session=True,
                     umask=0o077,
                     cwd=launcher.PROJECT,
-                    env={**launcher.torch_environment(), CHANNEL_FD_VARIABLE: str(theirs.fileno())},
+                    env={
+                        **launcher.torch_environment(),
+                        CHANNEL_FD_VARIABLE: str(theirs.fileno()),
+                        **handed.environment,
+                    },
                 )
             self._channel = ours
 

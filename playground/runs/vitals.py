@@ -61,6 +61,12 @@ def read(run: RunDirectory) -> Vitals | None:
         return None
 
 
+def bound_to_server(run: RunDirectory) -> bool:
+    """True for a run that ends when its server does (see `runs.lifeline`)."""
+    found = read(run)
+    return found is not None and found.on_server_death == "die"
+
+
 def write(run: RunDirectory, vitals: Vitals) -> None:
     """Replace the file. Raises: OSError."""
     write_atomically(run.path / FILE, vitals.model_dump_json())

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from playground.redaction import redact
 from playground.runs.directory import RunDirectory, cut_torn_line, write_atomically
+from playground.runs.identity import identity
 from playground.runs.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
+
+RESERVE_BYTES = 4 * 2**20
+LOCK_SECONDS = 1.0
 
 
 class RunWriter:
     """Writes one run's records. Made once, by the process that holds the run's lock.
 
-    Its lines carry its attempt; who writes for a later attempt than the first repairs the files first.
+    Its lines carry its attempt; who writes for a later attempt than the first repairs the files first. Two threads may
+    use it: the one that trains, and the watch that ends a run that does not end by itself. The first end that is
+    written stands.
     """
 
     def __init__(self, run: RunDirectory, num_updates: int, attempt: int = 1) -> None:
@@ -32,12 +38,17 @@ class RunWriter:
             for path in self._files:
                 cut_torn_line(path)
         done = run.status().update if attempt > 1 else 0
-        now = time.time()
+        self._lock = threading.RLock()
+        self._reserve = run.path / ".reserve"
+        now, me = time.time(), identity(os.getpid())
+        assert me is not None, "this process is there"
         self.status = Status(
             state="starting",
             phase="starting",
-            pid=os.getpid(),
-            pid_started_at=psutil.Process().create_time(),
+            pid=me.pid,
+            pid_started_at=me.started_at,
+            pid_ticks=me.ticks,
+            boot_id=me.boot_id,
             update=done,
             num_updates=num_updates,
             started_at=now,
@@ -48,17 +59,36 @@ class RunWriter:
         self._write_status()
 
     def set_status(self, **changes: Any) -> None:
-        """Change fields of status.json; a change of `state` is recorded as an event too."""
-        state_before = self.status.state
-        words = {name: redact(changes[name]) for name in ("message", "phase") if changes.get(name)}
-        self.status = self.status.model_copy(update={**changes, **words, "updated_at": time.time()})
-        self._write_status()
-        if self.status.state != state_before:
-            self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
+        """Change fields of status.json; a change of `state` is recorded as an event too. Nothing follows an end."""
+        with self._alone():
+            if self.status.ended:
+                return
+            state_before = self.status.state
+            words = {name: redact(changes[name]) for name in ("message", "phase") if changes.get(name)}
+            self.status = self.status.model_copy(update={**changes, **words, "updated_at": time.time()})
+            self._write_status()
+            if self.status.state != state_before:
+                self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
+
+    def reserve(self) -> None:
+        """Keep some of the disk, so that the end can be written however full it is then. Raises: OSError."""
+        with open(self._reserve, "wb") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+            except (AttributeError, OSError):
+                file.write(os.urandom(RESERVE_BYTES))  # which no file system can store in less
 
     def finish(self, state: State, reason: str = "", message: str = "") -> None:
-        """Enter a terminal state."""
-        self.set_status(state=state, phase="", reason=reason, message=message)
+        """Enter a terminal state, also on a full disk. Raises: OSError, if even the reserve did not help."""
+        with self._alone():
+            with contextlib.suppress(OSError):
+                self._reserve.unlink(missing_ok=True)
+            try:
+                self.set_status(state=state, phase="", reason=reason, message=message)
+            except OSError:
+                if self.run.status_on_disk() != self.status:
+                    raise
+                # The end stands in status.json; only its event is missing.
 
     def metrics(self, metrics: Record) -> None:
         """Append one update (`UpdateMetrics`; where a reward model is trained, one step)."""
@@ -91,6 +121,16 @@ class RunWriter:
         )  # fmt: skip
         self._seq += 1
         _append(self.run.events_path, event)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time; but an end is not kept from being written by a thread that hangs in here."""
+        mine = self._lock.acquire(timeout=LOCK_SECONDS)
+        try:
+            yield
+        finally:
+            if mine:
+                self._lock.release()
 
     def _of_this_attempt(self, record: Record) -> Record:
         attempt = self.status.attempt

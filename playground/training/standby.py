@@ -6,16 +6,21 @@ process has gone or nothing was started for a while.
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import os
 import socket
 import sys
+import threading
 
 from playground import catalog
 from playground.runs.launcher import LOCK_FD_VARIABLE
 from playground.runs.standby import CHANNEL_FD_VARIABLE
 from playground.training import worker
+from playground.training.ending import leave
 
 IDLE_SECONDS = 1800
+LOOK_SECONDS = 0.5
 MOST_PATH_BYTES = 65_536
 
 
@@ -23,7 +28,12 @@ def main() -> int:
     """Warm up, wait for a run, be its worker. Exit code: the worker's; 0 if no run came."""
     with socket.socket(fileno=int(os.environ.pop(CHANNEL_FD_VARIABLE))) as channel:
         channel.set_inheritable(False)
+        warm = threading.Event()
+        watching = threading.Thread(target=end_with_server, args=(channel, warm), daemon=True)
+        watching.start()
         warm_up()
+        warm.set()
+        watching.join()  # from here on there is one reader: what it reads is the run, or the end
         channel.settimeout(IDLE_SECONDS)
         try:
             path, files, _, _ = socket.recv_fds(channel, MOST_PATH_BYTES, 2)
@@ -37,6 +47,14 @@ def main() -> int:
     os.close(log)
     os.environ[LOCK_FD_VARIABLE] = str(lock)
     return worker.main([os.fsdecode(path)])
+
+
+def end_with_server(channel: socket.socket, warm: threading.Event) -> None:
+    """End this process if the server closes the channel while we warm up, which takes seconds, and has sent no run."""
+    while not warm.wait(LOOK_SECONDS):
+        with contextlib.suppress(BlockingIOError):
+            if not channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):  # a run that is there stays there
+                os._exit(0)
 
 
 def warm_up() -> None:
@@ -53,4 +71,5 @@ def warm_up() -> None:
 
 if __name__ == "__main__":
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    sys.exit(main())
+    faulthandler.enable()  # a crash in a library says in the log where it was
+    leave(main())

@@ -1,37 +1,28 @@
 """The process of one run: `python -m playground.training.worker RUN_DIR`.
 
 Loads the models, drives the trainer update by update, writes the run directory, listens to its control folder. It
-never waits for a reader. The one broad `except` of the project is here: the traceback goes to worker.log, one sentence
-to the person.
+never waits for a reader. How it can end is told in ending.py, and a watch beside it (watch.py) sees that it does.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
+import faulthandler
+import functools
 import os
-import signal
 import sys
-import time
-import traceback
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from playground import checks, estimates, redaction
 from playground.config import RunConfig
-from playground.errors import PlaygroundError, TrainingDiverged
+from playground.errors import PlaygroundError
+from playground.estimates import disk
 from playground.runs.directory import RunDirectory
+from playground.runs.evidence import smaller
 from playground.runs.launcher import adopt_lock, take_lock
 from playground.runs.writer import RunWriter
 from playground.training import guard
-
-
-class StopRequested(Exception):
-    """Somebody asked the run to stop; raised between two micro-batches."""
-
-
-class TimeIsUp(StopRequested):
-    """The run's own time limit (`max_minutes`) was reached; the message says so. It ends as if it had been stopped."""
+from playground.training.ending import StopRequested, leave, reported
+from playground.training.watch import Watch
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,27 +44,29 @@ def main(arguments: list[str] | None = None) -> int:
     redaction.cover_streams()
     guard.watch_run(run, lock)
     writer = RunWriter(run, config.ppo.num_updates, run.status().attempt)
-    with lock, reported(writer, memory_advice=lambda: estimates.advice(config, run.path.parent)):
-        train(run, config, writer)
+    advice = functools.partial(memory_advice, config, run.path.parent)
+    with lock, Watch(writer, max_minutes=config.max_minutes) as watch, reported(writer, memory_advice=advice):
+        train(run, config, writer, watch)
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
 
 
-def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
+def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Watch) -> None:
     """Everything between starting and ending.
 
     Raises:
         StopRequested, PlaygroundError, and whatever the machine throws; `reported` turns each into a terminal state.
     """
     checks.check(config, run.path.parent)
-    between = interruptions(run, config.max_minutes)
+    between = watch.between
 
     def tell_download(text: str) -> None:
         between()
         if text != writer.status.phase:
             writer.set_status(phase=text)
 
-    signal.signal(signal.SIGTERM, lambda *_: run.request_stop())
     checks.fetch(checks.needs(config, run.path.parent), tell_download)
+    held = sum(path.stat().st_size for path in run.checkpoints_path.rglob("*"))
+    disk.check(config, run.path.parent, held)
     writer.set_status(phase="loading PyTorch")
     from playground.training.session import Session  # seconds of imports, after the page knows that we are alive
 
@@ -90,69 +83,14 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter) -> None:
         raise
 
 
-def interruptions(run: RunDirectory, max_minutes: float | None) -> Callable[[], None]:
-    """What is called between two micro-batches: it raises once somebody asked for a stop, or the time is up.
-
-    The time is that of this process, from now on: a resumed run gets it again. Asking is a request, so it is told
-    first where both are true.
-    """
-    deadline = None if max_minutes is None else time.monotonic() + 60 * max_minutes
-
-    def between() -> None:
-        if run.stop_requested:
-            raise StopRequested
-        if deadline is not None and time.monotonic() >= deadline:
-            unit = "minute" if max_minutes == 1 else "minutes"
-            raise TimeIsUp(f"Its time limit of {max_minutes:g} {unit} (max_minutes) was reached after update {{}}.")
-
-    return between
-
-
-@contextlib.contextmanager
-def reported(
-    writer: RunWriter,
-    stopped: str = "Stopped after update {}.",
-    memory_advice: Callable[[], str] = lambda: "Use smaller batches or a smaller model.",
-) -> Iterator[None]:
-    """Every way a run can end -> a terminal state with a reason and a sentence that says what to do.
-
-    Args:
-        stopped: what is said of a run that was asked to stop; {} is the update it was at.
-        memory_advice: what to do when memory has run out.
-    """
-    try:
-        yield
-        writer.finish("finished", message=writer.status.message)
-    except TimeIsUp as error:
-        writer.finish("stopped", "time_limit", str(error).format(writer.status.update))
-    except (StopRequested, KeyboardInterrupt):
-        writer.finish("stopped", "stopped", stopped.format(writer.status.update))
-    except TrainingDiverged as error:
-        writer.finish("failed", "diverged", str(error))
-    except PlaygroundError as error:
-        traceback.print_exc()
-        writer.finish("failed", "invalid", str(error))
-    except Exception as error:
-        traceback.print_exc()
-        reason, message = _diagnosis(error, memory_advice)
-        writer.finish("failed", reason, message)
-
-
-def _diagnosis(error: Exception, memory_advice: Callable[[], str]) -> tuple[str, str]:
-    if _is_out_of_memory(error):
-        return "out_of_memory", f"Out of memory. {memory_advice()}"
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "disk_full", "The disk is full. Free some space, or set checkpoint.every to 0, and start again."
-    return "bug", f"Unexpected {type(error).__name__}: {error}. The whole story is in worker.log."
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """PyTorch has a class of its own for GPUs, and for main memory only a sentence."""
-    told = isinstance(error, RuntimeError) and "allocate memory" in str(error)
-    return told or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+def memory_advice(config: RunConfig, outputs: Path) -> str:
+    """What to change after memory has run out: what the estimate says is enough, else what helps a little."""
+    told = estimates.advice(config, outputs)
+    return f"{told} A little less: {smaller(config)}" if told.startswith(estimates.NO_SETTING) else told
 
 
 if __name__ == "__main__":
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    sys.exit(main())
+    faulthandler.enable()  # a crash in a library says in the log where it was
+    leave(main())

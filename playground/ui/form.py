@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 from playground import catalog, checks, config_io, engines, limits
 from playground.config import RunConfig, differences, flatten, knobs
 from playground.errors import InvalidConfig, Problem
+from playground.estimates import disk
 from playground.limits import LIMITS, Limits
 from playground.ui import reward_form, uploads
 
@@ -237,6 +238,8 @@ def _missing_sources(
             sources = base.model_copy(update=changed)
         limits.require(sources, capped, outputs)
         checks.check(sources, outputs)
+        if config is not None and outputs is not None:
+            disk.check(config, outputs)
     except InvalidConfig as error:
         return [problem for problem in error.problems if problem.field not in known]
     return []

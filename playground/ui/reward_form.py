@@ -6,6 +6,7 @@ Knows the configuration and the catalog; nothing of gradio. `form`, `wire` and t
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -41,9 +42,15 @@ RARE_FIELDS = ("template", "revision", "max_length", "precision", "quantization"
 LINES = {"expression": 4, "code": 9}  # fields that hold a longer text -> lines of their box
 FIRST_TEXTS = {
     "expression": "clip(words(completion) / 10, 0, 2) - repeated(completion)",
-    "code": "def reward(prompt, completion):\n    words = completion.split()\n    return len(set(words)) / (len(words) or 1)",
+    "code": "def reward(prompt, completion):\n    words = completion.split()\n"
+    "    return len(set(words)) / (len(words) or 1)",
 }  # what stands there at first
-WARNINGS = {"python": "Runs your code on this machine, in a process of its own. Only use code that you have read."}
+WEAKER = (
+    "" if sys.platform == "linux" else " On this system it could also delete files of yours."
+)  # see docs/rewards.md
+WARNINGS = {
+    "python": f"Runs your code on this machine, in a process of its own. Only use code that you have read.{WEAKER}"
+}
 MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 
 

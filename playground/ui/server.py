@@ -21,6 +21,7 @@ from starlette.middleware import Middleware
 
 from playground import limits
 from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.runs import lifeline
 from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.reconciler import Watch
@@ -50,7 +51,8 @@ class Running(NamedTuple):
     greeting: str  # for the terminal; it has the host's token in it
 
     def close(self) -> None:
-        """Stop serving. Training runs go on."""
+        """Stop serving. Training runs go on, unless they are to end with this server."""
+        lifeline.let_go()
         loop = self.loop()
         if loop is not None:
             with contextlib.suppress(TimeoutError, RuntimeError):

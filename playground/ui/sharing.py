@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from playground.runs import lifeline
 from playground.ui.gate import ANYWHERE
 
 
@@ -35,7 +36,8 @@ def machine_addresses() -> list[str]:
 
 def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path) -> str:
     """What is printed once the page answers."""
-    end = f"Runs go to {outputs}. Ctrl+C ends the page, not a training run."
+    ends = "the page and its training runs" if lifeline.policy() == "die" else "the page, not a training run"
+    end = f"Runs go to {outputs}. Ctrl+C ends {ends}."
     if mode != "classroom":
         return f"RLHF Playground is ready at {url} ({end[0].lower()}{end[1:-1]})"
     lines = [

@@ -1,7 +1,8 @@
-"""One of several processes that start runs at the same moment: `python -m tests.faults.starting OUTPUTS ROUNDS THREADS`.
+"""One of several processes that start runs at the same moment: `python -m tests.faults.starting`, and its arguments
+OUTPUTS ROUNDS THREADS NAME.
 
-Waits for OUTPUTS/go, then asks in every round, from every thread, for the run of that round. Prints the run ids that it
-was given, a line a round.
+Waits for OUTPUTS/go, then asks in every round, from every thread, for the run of that round. Prints the run ids that
+it was given, a line a round.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A worker that needs nothing but Python, so that fifty of them take seconds: `python -m tests.faults.witness RUN_DIR`.
 
-Started by the real launcher. It writes its name into the outputs folder's ledger, with a word on whether it was alone on
-its device, and ends. WITNESS_SECONDS says how long it takes.
+Started by the real launcher. It writes its name into the outputs folder's ledger, with a word on whether it was alone
+on its device, and ends. WITNESS_SECONDS says how long it takes.
 """
 
 from __future__ import annotations

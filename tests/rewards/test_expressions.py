@@ -53,6 +53,7 @@ def message(expression: str) -> str:
         (r'matches(completion, r"(a)\1")', "RE2 does not take this pattern"),
         ("words(completion) # the length", "Character 19: `#` can only stand in quotes."),
         ("None", "Write `nothing` for no opinion."),
+        ("(" * 33 + "1" + ")" * 33, "Character 33: More than 32 brackets inside each other."),
         ("×", "Character 1: `×` can only stand in quotes."),
         ("1" * 2001, "must be at most 2000 characters long."),
         (" ", "The expression is empty. Write one, for example words(completion)."),

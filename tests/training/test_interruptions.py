@@ -4,7 +4,9 @@ import pytest
 
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
-from playground.training import worker
+from playground.training import watch
+from playground.training.ending import StopRequested, reported
+from playground.training.watch import Watch
 from tests.support import small_config
 
 
@@ -17,35 +19,36 @@ def run(outputs):
 def clock(monkeypatch):
     """A clock that the test moves."""
     now = [1000.0]
-    monkeypatch.setattr(worker.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(watch.vitals, "now", lambda: now[0])
     return now
 
 
 def test_the_limit_counts_from_the_start_of_the_process_and_in_minutes(run, clock):
-    between = worker.interruptions(run, 0.5)
+    between = Watch(RunWriter(run, 10), max_minutes=0.5).between
     clock[0] += 29.9
     between()
     clock[0] += 0.1
-    with pytest.raises(worker.TimeIsUp):
+    with pytest.raises(StopRequested) as caught:
         between()
+    assert caught.value.reason == "time_limit"
 
 
 def test_without_a_limit_only_a_request_breaks_off(run, clock):
-    between = worker.interruptions(run, None)
+    between = Watch(RunWriter(run, 10)).between
     clock[0] += 1e9
     between()
     run.request_stop()
-    with pytest.raises(worker.StopRequested) as caught:
+    with pytest.raises(StopRequested) as caught:
         between()
-    assert not isinstance(caught.value, worker.TimeIsUp)
+    assert caught.value.reason == "stopped"
 
 
 @pytest.mark.parametrize(("minutes", "words"), [(1, "1 minute (max_minutes)"), (30, "30 minutes (max_minutes)")])
 def test_the_end_says_that_the_time_is_up_and_after_which_update(run, clock, minutes, words):
     writer = RunWriter(run, 10)
     writer.set_status(update=7)
-    with worker.reported(writer):
-        between = worker.interruptions(run, minutes)
+    with reported(writer):
+        between = Watch(writer, max_minutes=minutes).between
         clock[0] += 60 * minutes
         between()
     status = run.status()

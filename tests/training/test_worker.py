@@ -263,14 +263,18 @@ def test_weights_that_are_not_finite_never_reach_the_disk(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("error", "reason", "words"),
     [
-        MemoryError(),
-        torch.OutOfMemoryError("CUDA out of memory."),
-        RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: you tried to"),
+        (MemoryError(), "out_of_memory", "The machine ran out of memory. "),
+        (torch.OutOfMemoryError("CUDA out of memory."), "out_of_gpu_memory", "The GPU ran out of memory. "),
+        (
+            RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: you tried"),
+            "out_of_memory",
+            "The machine ran out of memory. ",
+        ),
     ],
 )
-def test_out_of_memory_ends_with_what_to_change(tmp_path, error, monkeypatch):
+def test_out_of_memory_ends_with_what_to_change(tmp_path, error, reason, words, monkeypatch):
     run = RunDirectory.create(tmp_path, catalog.preset("gpt2"), "r")
 
     def fail(*_):
@@ -278,8 +282,8 @@ def test_out_of_memory_ends_with_what_to_change(tmp_path, error, monkeypatch):
 
     monkeypatch.setattr(worker, "train", fail)
     assert worker.main([str(run.path)]) == 1
-    assert run.status().reason == "out_of_memory"
-    assert run.status().message.startswith("Out of memory. ") and "Train with LoRA" in run.status().message
+    assert run.status().reason == reason
+    assert run.status().message.startswith(words) and "Train with LoRA" in run.status().message
 
 
 def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_stopped(tmp_path, monkeypatch):

@@ -1,15 +1,14 @@
 """The page in a real browser when things go wrong or take long: how a run ended and what to do, resume, the queue, a
-worker that does not stop or does not answer, and a server that goes away."""
+worker that does not answer. What takes longer to try is in tests/faults/test_open_page.py."""
 
 import os
 import re
 import signal
-import time
 
 import pytest
 
 from playground import catalog
-from playground.runs import ends, history, launcher, queue, vitals
+from playground.runs import ends, launcher, queue, vitals
 from playground.runs.directory import RunDirectory
 from tests.support import wait_until
 from tests.ui import fake_run, fake_server
@@ -21,9 +20,8 @@ from playwright.sync_api import expect
 from tests.ui.test_browser import updates_done, visit, wait_for_update
 
 expect.set_options(timeout=WAIT_MS)
-STATE = ".state strong"
+STATE = ".status .state strong"
 TITLE = ".notice h2"
-AWAY = ["ERR_", "Failed to", "fetch", "Connection"]  # what a browser logs of a server that is away
 SHOWN_UPDATES = "import('/playground/static/store.js').then((m) => m.live.metrics.update)"
 
 
@@ -213,22 +211,6 @@ def test_the_runs_page_resumes_and_says_how_runs_ended(site, make_page, begin):
     assert run.status().attempt == 2 and run_in_view(page) == "listed"
 
 
-def test_a_run_that_does_not_stop_can_be_ended_and_nobody_waits_for_it(site, make_page, begin):
-    run = begin("deaf")
-    page = visit(make_page(), site, "?run=deaf")
-    wait_for_update(page, 1)
-    button(page, "Stop").click()
-    expect(page.locator(".status .line")).to_contain_text("Stopping: saving the weights.")
-    expect(page.locator(STATE)).to_have_text("stopping")
-    expect(button(page, "Stopping\u2026")).to_have_attribute("aria-disabled", "true")
-    expect(button(page, "End it now")).to_have_count(0)  # it gets its time
-    expect(page.locator(TITLE)).to_contain_text(re.compile("Still stopping after 1\\d s"))
-    button(page, "End it now").dblclick()
-    expect(page.locator(TITLE)).to_contain_text(re.compile("Stopped|killed"))
-    expect(page.locator(".status .line")).to_contain_text("ended")
-    assert not run.is_alive()
-
-
 def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, make_page, begin):
     run = begin("silent")
     page = visit(make_page(), site, "?run=silent")
@@ -247,33 +229,3 @@ def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, make_
     wait_for_update(page, before + 1)
     expect(page.locator(STATE)).to_have_text("running")
     expect(page.locator(".notice")).to_be_hidden()
-
-
-@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
-def test_an_open_page_survives_a_restart_of_the_server(by, site, make_page, begin):
-    run = begin(f"outlives-{by.name.lower()}")
-    page = visit(make_page(forgive=AWAY), site, f"?run={run.id}")
-    ended = visit(
-        make_page(forgive=AWAY), site, f"?run={fake_run.write_run(site.outputs, f'ended-{by.name.lower()}').id}"
-    )
-    wait_for_update(page, 2)
-    for viewer in (page, ended):
-        viewer.evaluate("window.here = true")
-    site.process.send_signal(by)
-    site.process.wait(timeout=30)
-    expect(page.locator(TITLE)).to_contain_text("The playground does not answer")
-    expect(page.locator(".notice")).to_contain_text("goes on without it")
-    expect(page.locator(".status [role=status]")).to_contain_text("does not answer")
-    assert run.is_alive()
-    before = updates_done(page)
-    site.start()
-    wait_for_update(page, before + 2)
-    expect(page.locator(".notice")).to_be_hidden()
-    updates = page.evaluate(SHOWN_UPDATES)
-    assert updates == list(range(1, updates[-1] + 1))
-    button(page, "Stop").click()  # what the page asks for reaches the new server
-    expect(page.locator(TITLE)).to_contain_text("Stopped")
-    expect(ended.locator(".machine")).to_contain_text("cores")
-    expect(ended.locator(".notice")).to_be_hidden()
-    assert page.evaluate("window.here") and ended.evaluate("window.here")  # neither was loaded anew
-    assert history.find_run(site.outputs, run.id).status().state == "stopped" and time.time() > 0

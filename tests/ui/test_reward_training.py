@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
@@ -103,8 +104,10 @@ def test_an_upload_is_looked_into_and_kept(tmp_path, outputs):
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n', encoding="utf-8")
     bad.write_text('{"text": "a"}\n', encoding="utf-8")
-    assert panel.taken_in(str(good), outputs) == {"uploaded": str(outputs / "uploads" / "good.jsonl"), "problem": ""}
-    assert (outputs / "uploads" / "good.jsonl").read_bytes() == good.read_bytes()
+    taken = panel.taken_in(str(good), outputs)
+    kept = Path(taken["uploaded"])
+    assert taken["problem"] == "" and kept.parent == outputs / "uploads" and kept.name.endswith("-good.jsonl")
+    assert kept.read_bytes() == good.read_bytes()
     refused = panel.taken_in(str(bad), outputs)
     assert refused["uploaded"] is None and refused["problem"].startswith("row 1 of bad.jsonl has no `chosen`")
 

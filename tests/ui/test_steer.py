@@ -1,10 +1,16 @@
 """What a browser may ask of a living run, and what it is told when it asks for nonsense."""
 
+import asyncio
+import concurrent.futures
 import json
+import subprocess
+import sys
+import threading
 
 import pytest
 
 from playground import catalog
+from playground.runs import launcher, processes
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.ui import steer
@@ -85,6 +91,71 @@ def test_an_ended_run_cannot_be_steered(tmp_path, ask):
     fake_run.write_run(tmp_path, "done")
     assert "already ended" in ask["steer_run"]({"run": "done", "command": "pause"})["error"]
     assert "already ended" in ask["change_settings"]({"run": "done", "changes": {"kl.coef": 1}})["error"]
+
+
+@pytest.fixture
+def spawned(monkeypatch):
+    """Workers of resumed runs: processes that hold the lock and wait."""
+    started = []
+
+    def spawn(run, lock):
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock.fileno(),))
+        started.append(process)
+        return process
+
+    monkeypatch.setattr(launcher, "new_worker", spawn)
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_an_ended_run_is_taken_up_once_however_often_it_is_asked_for(tmp_path, ask, spawned):
+    fake_run.write_ended(tmp_path, "cut", "killed", "interrupted")
+    assert ask["resume_run"]("cut") == {"error": "", "attempt": 2}
+    assert ask["resume_run"]("cut") == {"error": "", "attempt": 2}
+    assert len(spawned) == 1
+
+
+def test_a_run_that_cannot_be_resumed_is_one_sentence(tmp_path, ask, spawned):
+    fake_run.write_run(tmp_path, "done")
+    assert "finished" in ask["resume_run"]("done")["error"]
+    for run_id in ("../one", "nobody", None, {"a": 1}, ""):
+        assert ask["resume_run"](run_id)["error"].endswith(".")
+    assert spawned == []
+
+
+def test_who_ends_a_run_twice_ends_it_once_and_both_are_told(living, ask, monkeypatch):
+    calls, go = [], threading.Event()
+
+    def end(run, grace_seconds):
+        calls.append(run.id)
+        go.wait(20)
+        return processes.Ended(alive=False, seconds=0.1, signals=("SIGTERM",))
+
+    monkeypatch.setattr(processes, "end", end)
+
+    async def both():
+        asked = [asyncio.ensure_future(ask["end_run"]("one")) for _ in range(2)]
+        while not calls:
+            await asyncio.sleep(0.01)  # nobody else waits for it
+        go.set()
+        return await asyncio.gather(*asked)
+
+    first, second = in_thread(both)
+    assert calls == ["one"] and first == second and first["error"] == "" and first["sentence"]
+
+
+def test_what_could_not_be_ended_is_an_error_in_words(living, ask, monkeypatch):
+    monkeypatch.setattr(processes, "end", lambda run, grace_seconds: processes.Ended(alive=True, seconds=0.1))
+    assert in_thread(lambda: ask["end_run"]("one"))["error"].endswith(".")
+    assert in_thread(lambda: ask["end_run"]("../one"))["error"].endswith(".")
+
+
+def in_thread(scene):
+    """Like asyncio.run, in a thread: the browser tests leave a running loop in this one."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(scene())).result()
 
 
 def test_the_panel_knows_every_live_setting_in_words():

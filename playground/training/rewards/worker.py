@@ -6,8 +6,8 @@ the model, and listens to its control folder; it never waits for a reader. How i
 
 from __future__ import annotations
 
+import faulthandler
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -18,7 +18,10 @@ from playground.runs.launcher import adopt_lock, take_lock
 from playground.runs.reward_training import RewardTraining, StepMetrics
 from playground.runs.writer import RunWriter
 from playground.training import guard
-from playground.training.worker import StopRequested, reported
+from playground.training.ending import leave, reported
+from playground.training.watch import Watch
+
+STOPPED = "Stopped at step {}; nothing was saved."
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,12 +44,12 @@ def main(arguments: list[str] | None = None) -> int:
     redaction.cover_streams()
     guard.watch_run(training, lock)
     writer = RunWriter(training, 0)
-    with lock, reported(writer, "Stopped at step {}; nothing was saved."):
-        train(training, config, writer)
+    with lock, Watch(writer, STOPPED) as watch, reported(writer, STOPPED):
+        train(training, config, writer, watch)
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
 
 
-def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWriter) -> None:
+def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWriter, watch: Watch) -> None:
     """Everything between starting and ending.
 
     Raises:
@@ -54,12 +57,8 @@ def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWri
     """
     checks.check_reward_training(config)
 
-    def between() -> None:
-        if training.stop_requested:
-            raise StopRequested
-
     def tell_download(text: str) -> None:
-        between()
+        watch.between()
         writer.set_status(phase=text)
 
     checks.fetch(checks.reward_training_needs(config), tell_download)
@@ -72,11 +71,10 @@ def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWri
         writer.metrics(metrics)
         writer.set_status(update=metrics.step, num_updates=num_steps)
 
-    signal.signal(signal.SIGTERM, lambda *_: training.request_stop())
     writer.set_status(state="running")
     card = reward_trainer.train(
         config, training, phase=lambda words: writer.set_status(phase=words),
-        record=record, between=between,
+        record=record, between=watch.between,
     )  # fmt: skip
     found = card["report"]
     low, high = found["accuracy_low"], found["accuracy_high"]
@@ -99,4 +97,5 @@ if __name__ == "__main__":
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    sys.exit(main())
+    faulthandler.enable()  # a crash in a library says in the log where it was
+    leave(main())

@@ -1,0 +1,58 @@
+"""Keeps a worker's log small: its beginning and its end stay, the middle goes, and a line says how much went.
+
+The log is a plain file to which the worker, its libraries and its children append; nobody reads it for them, so nobody
+can hold them up. One thread of the worker calls `cap` every now and then.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+MOST_BYTES = 20_000_000  # no log grows larger
+CUT_AT_BYTES = 8_000_000  # cut here already: between two looks a burst goes on
+BEGINNING_BYTES = 1_000_000
+END_BYTES = 3_000_000
+MARK = re.compile(rb"\[\.\.\. (\d+) bytes were cut here to keep this file small \.\.\.\]\n")
+
+
+def cap(path: Path, cut_at: int = CUT_AT_BYTES, beginning: int = BEGINNING_BYTES, end: int = END_BYTES) -> int:
+    """Cut the middle out of the file, in place, once it is larger than `cut_at`; returns how many bytes went.
+
+    What is appended in the very moment of the cut, microseconds, may be lost. Raises: OSError.
+    """
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return 0
+    if size <= max(cut_at, beginning + end):
+        return 0
+    # Not opened for appending: Linux appends what such a file is given, wherever it should go.
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        head = os.pread(descriptor, beginning, 0)
+        keep = head.rfind(b"\n") + 1 or len(head)
+        earlier = MARK.match(os.pread(descriptor, 200, keep))
+        start = size - end
+        tail = os.pread(descriptor, end, start)
+        skipped = tail.find(b"\n") + 1
+        gone = start + skipped - keep
+        if earlier:  # cut before: one mark for all
+            gone += int(earlier[1]) - len(earlier[0])
+        put = keep + _put(descriptor, keep, b"[... %d bytes were cut here to keep this file small ...]\n" % gone)
+        put += _put(descriptor, put, tail[skipped:])
+        while rest := os.pread(descriptor, end, size):  # written meanwhile
+            size += len(rest)
+            put += _put(descriptor, put, rest)
+        os.ftruncate(descriptor, put)
+        return size - put
+    finally:
+        os.close(descriptor)
+
+
+def _put(descriptor: int, at: int, data: bytes) -> int:
+    done = 0
+    while done < len(data):
+        done += os.pwrite(descriptor, data[done:], at + done)
+    return done

@@ -1,0 +1,17 @@
+"""A second process that drives a queue, as another web process would: `python -m tests.faults.driving OUTPUTS`.
+
+Ends when its standard input does.
+"""
+
+import sys
+from pathlib import Path
+
+from playground.runs import launcher
+from playground.runs.reconciler import Watch
+
+if __name__ == "__main__":
+    launcher.WORKER_MODULE = "tests.faults.witness"
+    watch = Watch(Path(sys.argv[1]))
+    watch.start()
+    sys.stdin.read()
+    watch.close()

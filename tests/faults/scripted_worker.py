@@ -1,0 +1,106 @@
+"""A worker by script with everything of a real one but the training: lock, writer, watch, ends, log. No torch.
+
+The configuration's name says what it does, once it has told so in its phase:
+
+    listening               comes by its heartbeat every 10 ms
+    deaf, deaf-loading      sleeps without looking at anything, in training or while it loads
+    saving                  writes a slow checkpoint when asked to stop
+    family, deaf-family     the first two, with children that are hard to end
+    loud, quiet             counts for a while, with or without 50 MB of output
+    full                    writes until the disk is full
+
+None lives longer than two minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+from playground.runs.directory import RunDirectory
+from playground.runs.launcher import adopt_lock
+from playground.runs.writer import RunWriter
+from playground.training.ending import StopRequested, leave, reported
+from playground.training.watch import Watch
+from tests.support import update_metrics
+
+LIFETIME_SECONDS = 120
+SAVING_SECONDS = 3.0
+OUTPUT_LINES, LINE = 5_000, "x" * 9_999  # 50 MB
+COUNTS_PER_LINE = 12_000  # a few seconds in all, so that output is a small part of the work
+IGNORES_TERM = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(300)"
+LEAVES_AN_ORPHAN = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])"
+
+
+def main() -> int:
+    run = RunDirectory.open(sys.argv[1])
+    name = run.config().name
+    lock = adopt_lock()
+    assert lock is not None, "the launcher hands the lock down"
+    writer = RunWriter(run, num_updates=3, attempt=run.status().attempt)
+    with lock, Watch(writer) as watch, reported(writer):
+        act(name, run, writer, watch)
+    return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
+
+
+def act(name: str, run: RunDirectory, writer: RunWriter, watch: Watch) -> None:
+    if name == "deaf-loading":
+        writer.set_status(phase="loading PyTorch")
+        time.sleep(LIFETIME_SECONDS)
+    if name.endswith("family"):
+        start_family()
+    writer.metrics(update_metrics(1))
+    writer.set_status(state="running", phase="training", update=1)
+    if name.startswith("deaf"):
+        time.sleep(LIFETIME_SECONDS)
+    if name in ("loud", "quiet"):
+        count(loud=name == "loud", watch=watch)
+        return
+    if name == "full":
+        while True:
+            watch.between()
+            writer.metrics(update_metrics(2))
+    try:
+        deadline = time.monotonic() + LIFETIME_SECONDS
+        while time.monotonic() < deadline:
+            watch.between()
+            time.sleep(0.01)
+    except StopRequested:
+        writer.set_status(phase="saving")
+        if name == "saving":
+            save_slowly(run)
+        raise
+
+
+def start_family() -> None:
+    """A child that ignores SIGTERM, an orphan of this session, and an ordinary one."""
+    subprocess.Popen([sys.executable, "-c", IGNORES_TERM])
+    subprocess.run([sys.executable, "-c", LEAVES_AN_ORPHAN], check=True)
+    subprocess.Popen(["sleep", "300"])
+
+
+def save_slowly(run: RunDirectory) -> None:
+    work, whole = run.checkpoints_path / ".tmp-update-000001", run.checkpoints_path / "update-000001"
+    work.mkdir(parents=True)
+    begun = time.monotonic()
+    while time.monotonic() < begun + float(os.environ.get("SAVING_SECONDS", SAVING_SECONDS)):
+        with open(work / "model.safetensors", "ab") as file:
+            file.write(b"x" * 1000)
+        time.sleep(0.1)
+    (work / "MANIFEST.json").write_text("{}")
+    work.rename(whole)
+
+
+def count(loud: bool, watch: Watch) -> None:
+    for _ in range(OUTPUT_LINES):
+        watch.between()
+        sum(range(COUNTS_PER_LINE))
+        if loud:
+            print(LINE)
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    leave(main())

@@ -1,0 +1,136 @@
+"""A run folder on a disk that fills up: a clean end, the last checkpoint whole, and a refusal where it cannot fit."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from playground import config_io
+from playground.errors import InvalidConfig
+from playground.estimates import disk
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from tests.faults.workers import TINY, tiny
+from tests.support import small_config, update_metrics, wait_until
+
+SMALL_DISK = 20_000_000
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path | None]:
+    """A volume of 20 MB; None where this user may not mount one."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    answer = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", str(folder)], capture_output=True
+    )
+    if answer.returncode:
+        yield None
+        return
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def loads(checkpoint: Path) -> bool:
+    import torch
+
+    from playground.training import loading
+
+    model, _ = loading.load(checkpoint, torch.device("cpu"))
+    return all(bool(torch.isfinite(weight).all()) for weight in model.parameters())
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_ends_the_run_and_nothing_else(nursery, outputs, small_disk, figure):
+    other = tiny(outputs, "other", ppo={**TINY["ppo"], "num_updates": 10_000})
+    nursery.worker(other, "none", "nothing")
+    limited = small_disk is None  # then the system refuses every file that is larger than what is there already
+    run = tiny(outputs if limited else small_disk, "full", checkpoint={"every": 1, "keep": 30})
+    nursery.worker(run, "none", f"files={2000}" if limited else "nothing")
+    wait_until(run.is_alive, 60)
+    wait_until(lambda: run.status().ended, 120)
+    status = run.status()
+    assert (status.state, status.reason) == ("failed", "disk_full"), (status, run.log_tail())
+    checkpoint = run.latest_checkpoint()
+    assert checkpoint is not None and loads(checkpoint) and checkpoint.name in status.message
+    assert not list(run.checkpoints_path.glob(".*")), "what did not fit is no longer in the way"
+    assert [event.data["state"] for event in run.events() if event.kind == "state"][-1] == "failed"
+    wait_until(lambda: not run.is_alive(), 20)
+    before = other.status().update
+    wait_until(lambda: other.status().update > before + 1, 60)
+    other.request_stop()
+    wait_until(lambda: not other.is_alive(), 20)
+    assert other.status().state == "stopped"
+    figure("the disk fills up in mid-run: clean end, checkpoint whole, other runs unaffected", 1, 1)
+
+
+def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch):
+    free = shutil._ntuple_diskusage(10**12, 0, SMALL_DISK)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
+    big = config_io.from_dict({"rewards": [{"kind": "length"}], "model": {"source": "gpt2"}, "checkpoint": {"keep": 3}})
+    with pytest.raises(InvalidConfig) as refused:
+        disk.check(big, tmp_path / "not" / "there" / "yet")
+    (problem,) = refused.value.problems
+    assert problem.field == "checkpoint.keep"
+    # 124.4 million weights, two numbers of the optimizer for each, four bytes: 1.5 GB; three kept, the best, one new
+    assert "MB, and it keeps 3), and 20 MB are free" in problem.message and "8,241 MB" in problem.message
+    assert "lower checkpoint.keep, or train with LoRA" in problem.message
+    disk.check(big, tmp_path, held_bytes=9 * 10**9)
+
+
+def test_what_a_checkpoint_needs_by_hand():
+    from playground import catalog, estimates
+
+    config = small_config("sizes", model={"source": "pocket-1m"}, checkpoint={"every": 5, "keep": 2})
+    policy = estimates.measures(config).policy
+    assert disk.checkpoint_bytes(config, policy) == 12 * policy.parameters + 1_000_000
+    assert disk.needed_bytes(config, policy) == int(1.1 * (4 * disk.checkpoint_bytes(config, policy) + 20_000_000))
+    separate = small_config("sizes", model={"source": "pocket-1m", "critic": "separate"})
+    assert disk.checkpoint_bytes(separate, policy) == 24 * policy.parameters + 1_000_000
+    lora = small_config("sizes", model={"source": "pocket-1m", "adapter": {"kind": "lora", "r": 4}})
+    assert disk.checkpoint_bytes(lora, policy) < 2_000_000
+    assert catalog.model_folder("pocket-1m").is_dir()
+
+
+def test_the_end_can_be_written_on_a_full_disk(tmp_path, small_disk):
+    """Where no disk can be mounted, the system refuses files that are larger than the lines that are there."""
+    run = RunDirectory.create(small_disk or tmp_path, small_config("x"), "r")
+    writer = RunWriter(run, 3)
+    writer.reserve()
+    writer.set_status(state="running")
+    writer.metrics(update_metrics(1))  # its page of the disk has room for a few more, and for a part of one
+    with contextlib.ExitStack() as limits:
+        if small_disk is None:
+            before = resource.getrlimit(resource.RLIMIT_FSIZE)
+            limits.callback(resource.setrlimit, resource.RLIMIT_FSIZE, before)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+        else:
+            with open(small_disk / "ballast", "wb") as file, contextlib.suppress(OSError):
+                while True:
+                    os.write(file.fileno(), b"x" * 4096)
+        with pytest.raises(OSError) as full:
+            for _ in range(10_000):
+                writer.metrics(update_metrics(1))
+        assert full.value.errno in (errno.ENOSPC, errno.EFBIG)
+        writer.finish("failed", "disk_full", "Full.")
+    assert run.status().reason == "disk_full" and run.events()[-1].data["reason"] == "disk_full"
+    assert run.metrics_path.read_bytes().endswith(b"}\n") and len(run.metrics()) > 1
+    assert len(run.metrics_path.read_bytes().splitlines()) == len(run.metrics()), "no torn line is left"
+
+
+def test_the_first_end_stands(tmp_path):
+    run = RunDirectory.create(tmp_path, small_config("x"), "r")
+    writer = RunWriter(run, 3)
+    writer.finish("stopped", "stopped", "Stopped.")
+    writer.finish("failed", "bug", "Later.")
+    writer.set_status(state="running")
+    assert run.status().state == "stopped"
+    assert [event.data["state"] for event in run.events()] == ["stopped"]

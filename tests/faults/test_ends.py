@@ -1,0 +1,156 @@
+"""Runs that are told to end, end: in time, with all they have started, and with the truth about it on disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from playground.runs import launcher, processes, vitals
+from playground.runs.directory import RunDirectory
+from tests.support import small_config, wait_until
+
+PROMISED_SECONDS = 10.0
+ALLOWED_SECONDS = 15.0  # of a machine that does other things too
+SLOW_START_SECONDS = 60
+
+
+@pytest.fixture(autouse=True)
+def scripted_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+
+
+def started(outputs: Path, name: str) -> tuple[RunDirectory, psutil.Process]:
+    """A run that has reached what its name says, and its worker."""
+    run, _ = launcher.start(small_config(name), outputs, f"r-{name}")
+    phase = "loading PyTorch" if name == "deaf-loading" else "training"
+    wait_until(lambda: run.status().phase == phase and vitals.read(run), SLOW_START_SECONDS)
+    return run, psutil.Process(run.status().pid)
+
+
+def gone(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def members(session: int) -> list[psutil.Process]:
+    """Living processes of a session."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == session and not gone(process):
+                found.append(process)
+        except (OSError, psutil.Error):
+            continue
+    return found
+
+
+@pytest.mark.parametrize("name", ["listening", pytest.param("deaf", marks=pytest.mark.slow), "deaf-loading", "saving"])
+def test_a_stop_ends_the_process_in_time_also_one_that_does_not_listen(outputs, name):
+    run, worker = started(outputs, name)
+    asked = time.monotonic()
+    run.request_stop()
+    assert run.status().state == "stopping", "told at once"
+    wait_until(lambda: gone(worker), ALLOWED_SECONDS)
+    assert time.monotonic() - asked < ALLOWED_SECONDS, f"the promise is {PROMISED_SECONDS} s"
+    status = run.status()
+    assert (status.state, status.reason) == ("stopped", "stopped")
+    assert ("did not answer" in status.message) == name.startswith("deaf")
+    assert not run.is_alive() and not (run.path / ".reserve").exists()
+    if name.startswith("deaf"):
+        assert "time.sleep" in run.log_tail() or "in act" in run.log_tail(), "the log says where it was"
+    if name == "saving":
+        assert run.latest_checkpoint() is not None
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_still_grows_is_waited_for(outputs, monkeypatch):
+    monkeypatch.setenv("SAVING_SECONDS", "11")
+    run, worker = started(outputs, "saving")
+    run.request_stop()
+    wait_until(lambda: gone(worker), 60)
+    assert run.latest_checkpoint() is not None, "longer than the grace, because it got on"
+    assert run.status().message == "Stopped after update 1."
+
+
+@pytest.mark.slow
+def test_sigterm_is_a_request_to_stop_also_for_a_deaf_worker(outputs):
+    run, worker = started(outputs, "deaf")
+    worker.terminate()
+    wait_until(lambda: run.stop_requested, 5)
+    wait_until(lambda: gone(worker), ALLOWED_SECONDS)
+    assert run.status().state == "stopped"
+
+
+def test_stopping_twice_and_stopping_what_has_ended_are_harmless(outputs):
+    run, worker = started(outputs, "listening")
+    run.request_stop()
+    run.request_stop()
+    worker.send_signal(signal.SIGTERM)
+    wait_until(lambda: gone(worker), ALLOWED_SECONDS)
+    end = run.status()
+    assert end.state == "stopped"
+    run.request_stop()
+    assert processes.end(run).signals == ()
+    assert run.status() == end
+
+
+@pytest.mark.parametrize("name", ["family", pytest.param("deaf-family", marks=pytest.mark.slow)])
+def test_what_a_worker_has_started_ends_with_it(outputs, name):
+    run, worker = started(outputs, name)
+    session = worker.pid
+    assert len(members(session)) == 4, "the worker, a deaf child, an orphan, an ordinary child"
+    run.request_stop()
+    wait_until(lambda: not members(session), ALLOWED_SECONDS)
+    assert run.status().state == "stopped"
+
+
+def test_end_by_force_ends_a_frozen_worker_and_its_family_and_says_so(outputs):
+    run, worker = started(outputs, "family")
+    other, other_worker = RunDirectory.create(outputs, small_config("other"), "other"), None
+    session = worker.pid
+    worker.suspend()
+    told = processes.end(run, grace_seconds=0.5)
+    assert told.signals == ("SIGTERM", "SIGKILL") and told.survivors == () and not told.alive
+    assert not members(session)
+    status = run.status()
+    assert (status.state, status.reason) == ("stopped", "stopped") and "ended" in status.message
+    assert other.status_on_disk().state == "queued" and other_worker is None
+
+
+@pytest.mark.slow
+def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypatch):
+    monkeypatch.setattr(processes, "LEAST_SILENCE_SECONDS", 2.0)
+    run, worker = started(outputs, "listening")
+    wait_until(lambda: not vitals.read(run).patient, 10)
+    assert processes.stalled(run) == 0
+    worker.suspend()
+    assert wait_until(lambda: processes.stalled(run), 20) >= 2
+    assert run.status().state == "running", "nobody is ended for being slow"
+    worker.resume()
+    wait_until(lambda: processes.stalled(run) == 0, 20)
+    assert run.is_alive() and run.status().state == "running"
+    assert vitals.read(run).longest_gap < 2, "a pause of the whole process is no habit of the run"
+    worker.suspend()
+    silent = wait_until(lambda: processes.stalled(run), 20)
+    processes.end(run, grace_seconds=0.1)
+    assert run.status().reason == "stalled" and f"{silent:.0f}"[0] in run.status().message
+
+
+@pytest.mark.slow
+def test_twenty_seconds_of_standing_still_end_nothing(outputs, figure):
+    run, worker = started(outputs, "listening")
+    wait_until(lambda: not vitals.read(run).patient, 10)
+    worker.suspend()
+    begun = time.monotonic()
+    stalled = wait_until(lambda: processes.stalled(run), 40)
+    wait_until(lambda: time.monotonic() - begun > 20, 40)
+    worker.resume()
+    wait_until(lambda: processes.stalled(run) == 0, 20)
+    alive = run.is_alive() and run.status().state == "running"
+    run.request_stop()
+    wait_until(lambda: gone(worker), ALLOWED_SECONDS)
+    figure("a worker stopped for 20 s is shown as stalled, then as running", 1, int(stalled > 0 and alive))

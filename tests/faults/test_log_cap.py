@@ -1,0 +1,106 @@
+"""A worker that prints without end: nobody has to read it, and its log stays small."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from playground.runs import launcher, logs
+from tests.support import small_config
+
+
+def test_the_middle_goes_the_beginning_and_the_end_stay(tmp_path):
+    log = tmp_path / "worker.log"
+    lines = [b"line %06d\n" % number for number in range(10_000)]
+    log.write_bytes(b"".join(lines))
+    size = log.stat().st_size
+    gone = logs.cap(log, cut_at=50_000, beginning=10_000, end=20_000)
+    kept = log.read_bytes().splitlines(keepends=True)
+    mark = next(number for number, line in enumerate(kept) if line.startswith(b"[..."))
+    assert kept[:mark] == lines[:mark] and kept[mark + 1 :] == lines[-len(kept) + mark + 1 :]
+    cut = size - sum(map(len, kept)) + len(kept[mark])
+    assert kept[mark] == b"[... %d bytes were cut here to keep this file small ...]\n" % cut
+    assert gone == size - log.stat().st_size
+    assert logs.cap(log, cut_at=50_000, beginning=10_000, end=20_000) == 0, "small enough"
+
+
+def test_a_log_that_is_cut_again_counts_all_that_went_and_keeps_one_mark(tmp_path):
+    log, written = tmp_path / "worker.log", 0
+    for attempt in range(5):
+        with open(log, "ab") as file:
+            for number in range(6_000):
+                written += file.write(b"attempt %d line %06d\n" % (attempt, number))
+        logs.cap(log, cut_at=50_000, beginning=10_000, end=20_000)
+    kept = log.read_bytes()
+    marks = logs.MARK.findall(kept)
+    assert len(marks) == 1
+    mark_bytes = len(logs.MARK.search(kept)[0])
+    assert written == len(kept) - mark_bytes + int(marks[0])
+    assert kept.startswith(b"attempt 0 line 000000\n") and kept.endswith(b"attempt 4 line 005999\n")
+
+
+def test_a_line_that_comes_during_the_cut_is_kept(tmp_path, monkeypatch):
+    log, read, late = tmp_path / "worker.log", os.pread, [b"late 1\n", b"late 2\n"]
+    log.write_bytes(b"".join(b"line %06d\n" % number for number in range(10_000)))
+
+    def read_and_somebody_writes(descriptor: int, length: int, at: int) -> bytes:
+        found = read(descriptor, length, at)
+        if at > 50_000 and late:
+            with open(log, "ab") as file:
+                file.write(late.pop(0))
+        return found
+
+    monkeypatch.setattr(os, "pread", read_and_somebody_writes)
+    logs.cap(log, cut_at=50_000, beginning=10_000, end=20_000)
+    assert log.read_bytes().endswith(b"line 009999\nlate 1\nlate 2\n")
+
+
+def test_what_is_written_during_cuts_stays_in_whole_lines_and_in_order(tmp_path):
+    log, total = tmp_path / "worker.log", 60_000
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def write() -> None:
+        for number in range(total):
+            os.write(descriptor, b"line %06d\n" % number)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    cuts = 0
+    while writer.is_alive():
+        cuts += logs.cap(log, cut_at=50_000, beginning=10_000, end=20_000) > 0
+    writer.join()
+    os.close(descriptor)
+    kept = [line for line in log.read_bytes().splitlines() if not line.startswith(b"[...")]
+    numbers = [int(line[5:]) for line in kept]
+    assert cuts > 3 and numbers == sorted(set(numbers))
+    assert numbers[0] == 0 and numbers[-1] == total - 1
+
+
+@pytest.mark.slow
+def test_50_mb_of_output_with_no_reader_holds_up_nobody(outputs: Path, monkeypatch, figure):
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    seconds, largest = {}, 0
+    for turn, name in enumerate(("quiet", "loud", "quiet", "loud")):
+        run, process = launcher.start(small_config(name), outputs, f"{name}-{turn}")
+        worker, used = psutil.Process(process.pid), 0.0
+        while process.poll() is None:
+            with contextlib.suppress(psutil.Error, OSError):
+                times = worker.cpu_times()
+                used = max(used, times.user + times.system)
+                largest = max(largest, run.log_path.stat().st_size)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)
+        assert run.status().state == "finished", run.log_tail()
+        seconds[name] = min(used, seconds.get(name, used))
+        if name == "loud":
+            kept = run.log_path.read_bytes()
+            assert b"--- attempt 1" in kept[:200] and logs.MARK.search(kept) and kept.endswith(b"x\n")
+    # Processor time: on a machine that does other things, wall time says nothing about who is held up.
+    assert seconds["loud"] <= 1.2 * seconds["quiet"], seconds
+    figure("50 MB of output with no reader: the log stays below its cap", 1, int(largest <= logs.MOST_BYTES))

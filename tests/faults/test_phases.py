@@ -1,0 +1,64 @@
+"""Stop in each phase of a real run: acknowledged at once, out in time, with the truth on disk."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from playground.runs import control, processes
+from tests.faults.test_ends import ALLOWED_SECONDS, gone
+from tests.faults.workers import Nursery, tiny
+from tests.support import wait_until
+
+PHASES = ("import", "load", "before-look", "rollout", "update", "evaluation", "checkpoint")
+
+
+def stopped_in(nursery: Nursery, outputs: Path, phase: str, how: str) -> bool:
+    """Stop a run in a phase, twice; True if all that is promised held."""
+    run = tiny(outputs, f"{phase}-{how}")
+    paused = phase == "paused"
+    nursery.worker(run, "none" if paused else phase, "nothing" if paused else how)
+    wait_until(run.is_alive, 60)
+    if paused:
+        wait_until(lambda: run.status().state == "running", 60)
+        control.request_pause(run)
+    wait_until(lambda: run.status().state == "paused" if paused else (run.path / "there").exists(), 60)
+    worker = psutil.Process(run.status_on_disk().pid)
+    asked = time.monotonic()
+    run.request_stop()
+    assert run.status().state == "stopping"
+    run.request_stop()
+    wait_until(lambda: gone(worker), 40)
+    took = time.monotonic() - asked
+    status = run.status()
+    saved = phase in ("import", "load", "before-look", "rollout", "update") or run.latest_checkpoint() is not None
+    left = [process for process in psutil.process_iter() if _session(process.pid) == worker.pid]
+    held = (status.state, status.reason) == ("stopped", "stopped") and took < ALLOWED_SECONDS and saved and not left
+    if not held:
+        print(phase, how, took, status, saved, left, run.log_tail())
+    processes.end(run)
+    run.request_stop()
+    return held and run.status() == status
+
+
+def _session(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
+
+
+@pytest.mark.slow
+def test_a_run_stops_in_every_phase_whether_it_listens_or_not(nursery, outputs, figure):
+    cases = [(phase, how) for phase in (*PHASES, "paused") for how in ("listening", "deaf")]
+    cases.remove(("paused", "deaf"))
+    with ThreadPoolExecutor(max_workers=5) as pool:
+        held = list(pool.map(lambda case: stopped_in(nursery, outputs, *case), cases))
+    failed = [case for case, good in zip(cases, held, strict=True) if not good]
+    assert not failed
+    figure("stop, twice, in each phase, listening or not: out in time", len(cases), sum(held))

@@ -1,0 +1,114 @@
+"""What becomes of a run when the server that started it dies, under both policies."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from playground.errors import InvalidConfig
+from playground.runs import lifeline, vitals
+from playground.runs.directory import RunDirectory
+from playground.runs.standby import StandbyWorker
+from tests.faults.test_ends import ALLOWED_SECONDS, gone, members
+from tests.support import PROJECT, wait_until
+
+WORKER = "tests.faults.scripted_worker"
+
+
+def server(outputs: Path, name: str, policy: str) -> tuple[subprocess.Popen[str], RunDirectory]:
+    """A server with one run in training."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.faults.server_process", str(outputs), name, WORKER],
+        stdout=subprocess.PIPE, text=True, cwd=PROJECT, env={**os.environ, lifeline.POLICY_VARIABLE: policy},
+    )  # fmt: skip
+    assert process.stdout is not None
+    run = RunDirectory(process.stdout.readline().strip())
+    wait_until(lambda: run.status().phase == "training" and vitals.read(run), 60)
+    return process, run
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("family", signal.SIGTERM),
+        pytest.param("deaf-family", signal.SIGKILL, marks=pytest.mark.slow),
+        pytest.param("deaf-family", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("saving", signal.SIGKILL, marks=pytest.mark.slow),
+    ],
+)
+def test_a_run_bound_to_its_server_ends_with_it_and_nothing_is_left(outputs, name, how, figure):
+    process, run = server(outputs, name, "die")
+    session = run.status().pid
+    assert vitals.read(run).on_server_death == "die" and members(session)
+    process.send_signal(how)
+    process.wait(10)
+    wait_until(lambda: not members(session), ALLOWED_SECONDS)
+    status = run.status()
+    assert (status.state, status.reason) == ("interrupted", "server_lost"), status
+    assert "The server ended, and the run with it" in status.message
+    if name == "saving":
+        assert run.latest_checkpoint() is not None
+    figure(f"server dies ({how.name}), policy die, worker {name}: nobody left", 1, int(not members(session)))
+
+
+def test_a_run_survives_its_server_by_default(outputs):
+    process, run = server(outputs, "listening", "")
+    worker = psutil.Process(run.status().pid)
+    process.kill()
+    process.wait(10)
+    before = vitals.read(run).beat
+    wait_until(lambda: vitals.read(run).beat > before + 2, 30)
+    assert run.status().state == "running" and vitals.read(run).on_server_death == "survive"
+    run.request_stop()
+    wait_until(lambda: gone(worker), ALLOWED_SECONDS)
+    assert run.status().state == "stopped"
+
+
+def test_a_forked_child_of_the_server_does_not_keep_its_runs_alive(monkeypatch):
+    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "die")
+    handed = lifeline.for_worker()
+    reading = os.dup(handed.descriptors[0])
+    child = os.fork()
+    if not child:
+        signal.pause()
+        os._exit(0)
+    try:
+        lifeline.let_go()
+        closed, _, _ = select.select([reading], [], [], 10)
+        assert closed and os.read(reading, 1) == b"", "the child would hold the other end"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reading)
+
+
+def test_a_policy_that_there_is_not_is_refused_by_name(monkeypatch):
+    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "survive")
+    with pytest.raises(InvalidConfig, match="must be one of survive, die"):
+        lifeline.choose("perhaps")
+    assert lifeline.policy() == "survive" and lifeline.for_worker().descriptors == ()
+
+
+def test_a_standby_that_still_warms_up_ends_with_its_server():
+    code = (
+        "import os, time\nfrom playground.runs.standby import StandbyWorker\n"
+        "made = StandbyWorker()\nmade.prepare()\nprint(made.pid, flush=True)\ntime.sleep(0.7)\nos._exit(0)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    pid = int(answer.stdout)
+    wait_until(lambda: not psutil.pid_exists(pid) or gone(psutil.Process(pid)), ALLOWED_SECONDS)
+
+
+def test_a_closed_standby_is_gone():
+    standby = StandbyWorker()
+    standby.prepare()
+    pid = standby.pid
+    standby.close()
+    assert not psutil.pid_exists(pid)

@@ -1,0 +1,99 @@
+"""A state file is a file: whatever process it names, nobody is signalled who is not surely the worker of that run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from playground.runs import launcher, processes
+from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.identity import Identity, boot_id, identity
+from playground.runs.records import Status
+from tests.support import small_config, wait_until
+
+
+class Spy:
+    """Takes the place of every way to send a signal, and sends none."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sent: list[tuple[str, object]] = []
+        for module, name in ((os, "kill"), (os, "killpg"), (signal, "pidfd_send_signal")):
+            monkeypatch.setattr(module, name, lambda *args, name=name: self.sent.append((name, args)))
+
+
+@pytest.fixture
+def innocent() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["sleep", "120"], start_new_session=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def stale(outputs: Path, **names: object) -> RunDirectory:
+    """A run that says it is running in some process."""
+    run = RunDirectory.create(outputs, small_config("stale"), f"stale-{len(list(outputs.glob('*')))}")
+    write_atomically(run.status_path, Status(**{"state": "running", "phase": "training", **names}).model_dump_json())
+    return run
+
+
+def fields(found: Identity | None, **changes: object) -> dict[str, object]:
+    assert found is not None
+    named = {"pid": found.pid, "pid_started_at": found.started_at, "pid_ticks": found.ticks, "boot_id": found.boot_id}
+    return {**named, **changes}
+
+
+def test_stale_state_files_cost_nobody_a_signal(outputs, innocent, monkeypatch, figure):
+    outputs.mkdir()
+    me, them = identity(os.getpid()), identity(innocent.pid)
+    now = {"boot_id": boot_id(), "pid_ticks": 1, "pid_started_at": 1.0}
+    cases = [
+        {"pid": 0, **now},
+        {"pid": 1, **now},
+        fields(identity(1)),
+        {"pid": -1, **now},
+        fields(me),
+        {"pid": innocent.pid},  # of a version that wrote no more than that
+        fields(them, pid_ticks=them.ticks + 1),
+        fields(them, pid_ticks=0, pid_started_at=them.started_at - 60),
+        fields(them, boot_id="yesterday"),
+        fields(them),  # written by somebody else, in every detail: it has nothing to do with this run's lock
+        fields(them),  # and nobody holds the lock
+    ]
+    spy, silent = Spy(monkeypatch), 0
+    for number, names in enumerate(cases):
+        run = stale(outputs, **names)
+        held = number < len(cases) - 1
+        with open(run.lock_path, "wb") as lock:
+            if held:  # by somebody that cannot be told, so that only the state file could mislead
+                launcher.take(lock)
+            spy.sent.clear()
+            assert not processes.signal_worker(run, signal.SIGTERM)
+            told = processes.end(run, grace_seconds=0.05)
+            assert told.alive == held and told.signals == ()
+            silent += spy.sent == []
+    assert innocent.poll() is None
+    figure("a stale state file (pid 0, 1, -1, our own, an innocent, a reused one): no signal sent", len(cases), silent)
+
+
+def test_the_worker_itself_does_get_its_signal(outputs, monkeypatch):
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    run, process = launcher.start(small_config("listening"), outputs, "r")
+    wait_until(lambda: run.status().phase == "training", 60)
+    assert processes.signal_worker(run, signal.SIGTERM)
+    assert process.wait(30) == 3 and run.status().state == "stopped"
+    assert not processes.signal_worker(run, signal.SIGTERM), "it has gone"
+
+
+def test_who_is_who_does_not_hang_on_the_wall_clock():
+    one = Identity(10, 1000.0, "boot", 77)
+    assert one.is_same(Identity(10, 5000.0, "boot", 77)), "the clock was set meanwhile"
+    assert not one.is_same(Identity(10, 1000.0, "boot", 78))
+    assert one.is_same(Identity(10, 1001.5, "boot", 0)), "where there are no ticks, the start counts, roughly"
+    assert not one.is_same(Identity(10, 1003.0, "boot", 0))
+    assert not one.is_same(one._replace(boot_id="other")) and not one._replace(boot_id="").is_same(one)
+    assert identity(os.getpid()) == identity(os.getpid()) and identity(0) is None and identity(-1) is None

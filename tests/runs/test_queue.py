@@ -1,0 +1,257 @@
+"""The queue on disk: order, places, what happens to those that cannot run; and starts that are repeated."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from playground import devices
+from playground.errors import InvalidConfig, RunBusy, RunNotFound, RunNotResumable
+from playground.runs import history, last_words, launcher, queue, requests
+from playground.runs.directory import RunDirectory
+from playground.runs.requests import Request
+from tests.support import small_config, wait_until
+
+pytestmark = pytest.mark.usefixtures("fake_worker")
+
+
+@pytest.fixture
+def holder(outputs: Path) -> RunDirectory:
+    """A run that has the device until it is asked to stop."""
+    return launcher.start(small_config("wait"), outputs, "holder").run
+
+
+def waiting(outputs: Path, *names: str, **settings: str) -> list[RunDirectory]:
+    return [launcher.start(small_config(**settings), outputs, name).run for name in names]
+
+
+def end(run: RunDirectory) -> None:
+    run.request_stop()
+    wait_until(lambda: run.status().ended and not run.is_alive())
+
+
+def test_those_who_wait_are_served_in_the_order_in_which_they_came(outputs: Path, holder: RunDirectory) -> None:
+    runs = waiting(outputs, "zebra", "ape", "mole")
+    assert queue.waiting(outputs) == ["zebra", "ape", "mole"]
+    assert [queue.position(run) for run in runs] == [1, 2, 3] and queue.position(holder) is None
+    for run in runs:
+        stamp = time.time() - 1e6 * (runs.index(run) + 1)  # the clock was set back, and back again
+        os.utime(run.queue_path, (stamp, stamp))
+    end(holder)
+    for run in runs:
+        assert [started.id for started in launcher.start_waiting(outputs)] == [run.id]
+        assert launcher.start_waiting(outputs) == []
+        wait_until(lambda run=run: run.status().state == "finished" and not run.is_alive())
+    assert queue.entries(outputs) == []
+
+
+def test_nobody_overtakes_those_who_wait_when_the_device_becomes_free(outputs: Path, holder: RunDirectory) -> None:
+    waiting(outputs, "patient")
+    end(holder)
+    late = launcher.start(small_config(), outputs, "late")
+    assert late.process is None and queue.waiting(outputs) == ["patient", "late"]
+
+
+def test_a_place_counts_only_those_who_wait_for_the_same_device(outputs: Path, holder: RunDirectory) -> None:
+    gpu = launcher.start(small_config("wait", device="cuda:7"), outputs).run
+    (cpu,) = waiting(outputs, "on-cpu")
+    (other,) = waiting(outputs, "on-gpu", device="cuda:7")
+    assert queue.position(cpu) == queue.position(other) == 1
+    assert {run.id for run in launcher.living_runs(outputs)} == {gpu.id, "holder"}
+
+
+@pytest.mark.parametrize(("device", "slot"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("auto", "cuda:0"), ("mps", "mps")])
+def test_a_slot_is_the_device_that_the_configuration_means(
+    monkeypatch: pytest.MonkeyPatch, device: str, slot: str
+) -> None:
+    machine = [devices.Device("cuda:0", "a GPU", 1, 1), devices.Device("cpu", "Processor", 1, 1)]
+    monkeypatch.setattr(devices, "available", lambda: machine)
+    assert queue.slot_of(small_config(device=device)) == slot
+
+
+def test_a_stop_takes_a_waiting_run_out_and_a_raw_request_does_too(outputs: Path, holder: RunDirectory) -> None:
+    first, second, third = waiting(outputs, "first", "second", "third")
+    launcher.stop(first)
+    assert (first.status().state, first.status().reason) == ("stopped", "stopped")
+    assert queue.position(second) == 1
+    second.request_stop()
+    assert second.status().state == "stopping"
+    assert launcher.start_waiting(outputs) == []  # the device is taken; the wish is honoured all the same
+    assert second.status_on_disk().state == "stopped" and queue.waiting(outputs) == ["third"]
+    assert [event.data["state"] for event in second.events()] == ["stopped"]
+    assert second.status().updated_at == second.status().started_at  # it has not run for as long as it has waited
+    assert third.status().state == "queued" and holder.is_alive()
+
+
+def test_stopping_a_living_run_is_a_request_to_its_worker(outputs: Path, holder: RunDirectory) -> None:
+    launcher.stop(holder)
+    wait_until(lambda: holder.status().state == "stopped")
+
+
+def test_a_deleted_run_and_one_with_damaged_settings_leave_the_queue(outputs: Path, holder: RunDirectory) -> None:
+    gone, damaged, good = waiting(outputs, "gone", "damaged", "good")
+    shutil.rmtree(gone.path)
+    damaged.config_path.write_text("rewards: [")
+    (outputs / queue.QUEUE / "Not A Run.json").write_text("{}")
+    good.queue_path.write_text("no JSON")
+    assert [entry.run for entry in queue.entries(outputs)] == ["gone", "damaged", "good"]
+    end(holder)
+    assert [run.id for run in launcher.start_waiting(outputs)] == ["good"]
+    assert (damaged.status().state, damaged.status().reason) == ("failed", "damaged")
+    assert damaged.status().message.startswith("Its config.yaml cannot be run: ")
+    assert not gone.path.exists() and queue.entries(outputs) == []
+    wait_until(lambda: good.status().state == "finished")
+
+
+def test_an_entry_that_a_crash_left_behind_starts_nothing(outputs: Path) -> None:
+    done, process = launcher.start(small_config(), outputs, "done")
+    assert process is not None
+    process.wait(timeout=20)
+    queue.enter(done, "cpu", attempt=1)  # as if the starter had died before it took the entry away
+    assert queue.waiting(outputs) == []
+    assert launcher.start(small_config(), outputs, "next").process is not None
+    launcher.start_waiting(outputs)
+    assert queue.entries(outputs) == [] and done.status().state == "finished"
+
+
+def test_a_worker_that_cannot_be_started_is_an_end_with_words_and_the_next_one_goes(
+    outputs: Path, holder: RunDirectory
+) -> None:
+    first, second = waiting(outputs, "first", "second")
+    end(holder)
+
+    def no_process(run: RunDirectory, lock: IO[bytes]) -> object:
+        if run.id == "first":
+            raise OSError(11, "Resource temporarily unavailable")
+        return launcher.new_worker(run, lock)
+
+    assert [run.id for run in launcher.start_waiting(outputs, no_process)] == ["second"]  # type: ignore[arg-type]
+    assert first.status().message == "Its worker could not be started: Resource temporarily unavailable."
+    assert (first.status().state, first.is_alive()) == ("failed", False)
+    wait_until(lambda: second.status().state == "finished")
+
+
+def test_a_waiting_run_cannot_be_deleted(outputs: Path, holder: RunDirectory) -> None:
+    (run,) = waiting(outputs, "one")
+    with pytest.raises(RunBusy, match="waits in the queue"):
+        history.delete_run(run)
+    launcher.stop(run)
+    assert history.delete_run(run).is_dir()
+
+
+# resuming
+
+
+def test_a_resumed_run_waits_where_the_device_is_taken(outputs: Path) -> None:
+    first, process = launcher.start(small_config("wait"), outputs, "first")
+    assert process is not None
+    end(first)
+    process.wait(timeout=20)
+    second, _ = launcher.start(small_config("wait"), outputs, "second")
+    assert launcher.resume(first).process is None
+    assert (first.status().state, first.status().attempt, queue.position(first)) == ("queued", 2, 1)
+    assert launcher.resume(first).process is None and queue.waiting(outputs) == ["first"]  # asked twice, queued once
+    with pytest.raises(RunBusy, match="still training"):
+        launcher.resume(second)
+    end(second)
+    launcher.start_waiting(outputs)
+    wait_until(lambda: first.status().state == "running")
+    assert first.status().attempt == 2 and not first.stop_requested  # the stop was for the first attempt
+    end(first)
+
+
+def test_a_finished_run_is_not_resumed(outputs: Path) -> None:
+    run, process = launcher.start(small_config(), outputs)
+    assert process is not None
+    process.wait(timeout=20)
+    with pytest.raises(RunNotResumable, match="has finished all its 3 updates"):
+        launcher.resume(run)
+
+
+def test_a_run_that_is_stopped_while_it_waits_to_be_resumed_keeps_what_it_has(
+    outputs: Path, holder: RunDirectory
+) -> None:
+    run = RunDirectory.create(outputs, small_config(), "old")
+    last_words.write(run, run.status_on_disk().model_copy(update={"update": 2}), "interrupted", "killed", "")
+    launcher.resume(run)
+    launcher.stop(run)
+    assert (run.status().state, run.status().update, run.status().attempt) == ("stopped", 2, 2)
+    assert [(event.attempt, event.seq) for event in run.all_events()] == [(1, 0), (2, 0)]
+
+
+# requests
+
+
+def test_a_repeated_request_is_the_same_run_whatever_became_of_it(outputs: Path) -> None:
+    first, process = launcher.start(small_config("wait"), outputs, request=Request("click-1"))
+    assert process is not None
+    again = launcher.start(small_config("other"), outputs, request=Request("click-1"))
+    assert (again.run.id, again.process) == (first.id, None)
+    end(first)
+    assert launcher.start(small_config(), outputs, request=Request("click-1")).run.status().state == "stopped"
+    assert launcher.start(small_config(), outputs, request=Request("click-2")).run.id != first.id
+    assert launcher.start(small_config(), outputs, request=Request()).run.id != first.id
+
+
+def test_a_request_whose_run_was_stopped_in_the_queue_starts_nothing(outputs: Path, holder: RunDirectory) -> None:
+    request = Request("click")
+    run = launcher.start(small_config(), outputs, request=request).run
+    launcher.stop(run)
+    again = launcher.start(small_config(), outputs, request=request)
+    assert (again.run.id, again.process, again.run.status().state) == (run.id, None, "stopped")
+    assert queue.waiting(outputs) == []
+
+
+def test_a_request_whose_run_was_deleted_is_refused_for_a_day(outputs: Path, holder: RunDirectory) -> None:
+    run = launcher.start(small_config(), outputs, request=Request("click")).run
+    launcher.stop(run)
+    history.delete_run(run)
+    with pytest.raises(RunNotFound, match="has been deleted"):
+        launcher.start(small_config(), outputs, request=Request("click"))
+    requests.forget_deleted(outputs)
+    (entry,) = (outputs / requests.INDEX).iterdir()
+    old = time.time() - requests.KEEP_SECONDS - 60
+    os.utime(entry, (old, old))
+    requests.forget_deleted(outputs)
+    assert list((outputs / requests.INDEX).iterdir()) == []
+
+
+def test_a_start_that_died_before_it_was_a_run_is_made_again(outputs: Path, holder: RunDirectory) -> None:
+    half = RunDirectory.reserve(outputs, small_config(), "half")
+    requests.record(half, Request("click"), "cpu")
+    run = launcher.start(small_config(), outputs, request=Request("click")).run
+    assert run.id != "half" and launcher.start(small_config(), outputs, request=Request("click")).run.id == run.id
+
+
+def test_what_is_kept_of_a_request_is_no_secret_and_no_path(outputs: Path) -> None:
+    request_id, visitor = "../../etc/passwd\x00\ud800", "somebody \ud800\n"
+    run = launcher.start(small_config(), outputs, request=Request(request_id, visitor, "space")).run
+    kept = json.loads(run.request_path.read_text())
+    assert set(kept) == {"id", "visitor", "mode", "created_at", "slot"} and len(kept["id"]) == 64
+    assert (kept["visitor"], kept["mode"], kept["slot"]) == (visitor, "space", queue.slot_of(small_config()))
+    (entry,) = (outputs / requests.INDEX).iterdir()
+    assert entry.name == kept["id"] and entry.read_text() == run.id
+    everything = b"".join(path.read_bytes() for path in run.path.rglob("*") if path.is_file())
+    assert b"passwd" not in everything
+
+
+@pytest.mark.parametrize("request_", [Request("x" * 201), Request("a", visitor="x" * 201), Request("a", mode="x" * 41)])
+def test_a_request_that_is_too_long_starts_nothing(outputs: Path, request_: Request) -> None:
+    with pytest.raises(InvalidConfig, match="may have at most"):
+        launcher.start(small_config(), outputs, request=request_)
+    assert list(outputs.glob("*/config.yaml")) == []
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_text("{")])
+def test_a_living_run_without_its_request_still_holds_its_device(
+    outputs: Path, holder: RunDirectory, damage: Callable[[Path], object]
+) -> None:
+    damage(holder.request_path)
+    assert launcher.start(small_config(), outputs).process is None

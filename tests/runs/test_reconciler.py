@@ -1,0 +1,214 @@
+"""Runs get the end that they have had: written once, under the worker's lock, and never for one that lives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from playground.config import RewardTrainingConfig
+from playground.runs import children, history, last_words, launcher, queue, reconciler, reward_training
+from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.reconciler import Reconciler, Watch
+from playground.runs.records import Status
+from tests.support import at_once, small_config, update_metrics, wait_until
+
+
+def lost_run(outputs: Path, name: str = "lost", **status: object) -> RunDirectory:
+    """A run whose status says that it trains, and whose worker is not there."""
+    run = RunDirectory.create(outputs, small_config(), name)
+    now = time.time()
+    told = {"state": "running", "phase": "training", "pid": 4_000_000, "update": 2, "started_at": now - 60}
+    changed = run.status_on_disk().model_copy(update={**told, "updated_at": now - 50, **status})
+    write_atomically(run.status_path, changed.model_dump_json())
+    return run
+
+
+def states(run: RunDirectory) -> list[str]:
+    return [event.data["state"] for event in run.events()]
+
+
+@pytest.mark.parametrize("state", ["starting", "running", "paused", "stopping"])
+def test_a_run_without_a_worker_gets_its_end_once(outputs: Path, state: str) -> None:
+    run = lost_run(outputs, state=state)
+    assert [ended.id for ended in Reconciler(outputs).end_the_dead()] == ["lost"]
+    status = run.status_on_disk()
+    assert (status.state, status.reason, status.phase, status.update) == ("interrupted", "killed", "", 2)
+    assert status.message and states(run) == ["interrupted"]
+    assert 9 < status.updated_at - status.started_at < 11  # until its worker's last word, not until now
+    assert Reconciler(outputs).end_the_dead() == [] and states(run) == ["interrupted"]
+
+
+def test_what_lives_has_ended_or_waits_is_left_alone(outputs: Path, fake_worker: None) -> None:
+    living, _ = launcher.start(small_config("wait"), outputs, "living")
+    waiting, _ = launcher.start(small_config(), outputs, "waiting")
+    ended = lost_run(outputs, "ended", state="failed", reason="bug", message="So it says.")
+    wait_until(lambda: living.status().update == 1)  # the last word before it waits
+    before = [run.status_path.read_bytes() for run in (living, waiting, ended)]
+    keeper = Reconciler(outputs)
+    for _ in range(3):
+        assert keeper.end_the_dead() == []
+    assert [run.status_path.read_bytes() for run in (living, waiting, ended)] == before
+    living.request_stop()
+    wait_until(lambda: living.status().state == "stopped")
+
+
+def test_a_run_that_ends_between_the_look_and_the_lock_keeps_its_own_end(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = lost_run(outputs)
+    lock = launcher.take_lock(run)
+    assert lock is not None
+    take = launcher.take
+
+    def finish_first(file: object) -> None:
+        last_words.write(run, run.status_on_disk(), "finished", "", "")
+        lock.close()
+        take(file)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(launcher, "take", finish_first)
+    assert not reconciler.end_if_dead(run, outputs)
+    assert run.status_on_disk().state == "finished" and states(run) == ["finished"]
+
+
+def test_a_worker_that_takes_the_lock_meanwhile_is_not_contradicted(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.05)
+    run = lost_run(outputs)
+    with launcher.take_lock(run):  # type: ignore[union-attr]
+        assert not reconciler.end_if_dead(run, outputs)
+    assert run.status_on_disk().state == "running"
+
+
+def test_the_exit_code_of_a_worker_of_ours_is_evidence_and_it_leaves_no_zombie(
+    outputs: Path, fake_worker: None
+) -> None:
+    run, process = launcher.start(small_config("deaf"), outputs)
+    assert process is not None
+    wait_until(lambda: run.status().state == "running")
+    pid = process.pid
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not run.is_alive())
+    assert children.exit_code(run) == -signal.SIGKILL
+    Reconciler(outputs).look()
+    assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "killed")
+    assert "SIGKILL" in run.status_on_disk().message
+    assert not psutil.pid_exists(pid) and children.exit_code(run) is None
+
+
+def test_a_worker_that_crashes_before_its_first_word_is_ended_without_waiting(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "WORKER_MODULE", "tests.no_such_module")
+    run, process = launcher.start(small_config(), outputs)
+    assert process is not None and process.wait(timeout=20) == 1
+    Reconciler(outputs).look()
+    status = run.status_on_disk()
+    assert (status.state, status.reason) == ("failed", "bug") and "worker.log" in status.message
+
+
+def test_a_run_that_was_just_made_by_hand_has_time_to_get_its_worker(outputs: Path) -> None:
+    run = RunDirectory.create(outputs, small_config(), "by-hand")
+    keeper = Reconciler(outputs)
+    assert keeper.end_the_dead() == [] and run.status_on_disk().state == "queued"
+    for age in (reconciler.GRACE_SECONDS + 1, -3600.0):  # long ago; or before the clock was set back
+        run = RunDirectory.create(outputs, small_config(), f"by-hand-{int(abs(age))}")
+        stamp = time.time() - age
+        os.utime(run.status_path, (stamp, stamp))
+        assert [ended.id for ended in keeper.end_the_dead()] == [run.id]
+
+
+def test_a_clock_that_jumps_breaks_neither_ends_nor_order(outputs: Path) -> None:
+    future = lost_run(outputs, "future", started_at=time.time() + 1e6, updated_at=time.time() - 1e6)
+    assert len(Reconciler(outputs).end_the_dead()) == 1
+    (summary,) = history.list_runs(outputs)
+    assert summary.duration_seconds == 0.0 and future.status().state == "interrupted"
+
+
+def test_an_unreadable_status_is_written_anew_from_the_other_files(outputs: Path) -> None:
+    run = lost_run(outputs)
+    run.metrics_path.write_text(update_metrics(1).model_dump_json() + "\n" + update_metrics(2).model_dump_json() + "\n")
+    run.events_path.write_text(
+        '{"attempt": 1, "seq": 0, "time": 5, "kind": "state"}\n{"attempt": 1, "seq": 1, "time": 65, "kind"'
+    )
+    run.status_path.write_text('{"state": "runn')
+    keeper = Reconciler(outputs)
+    assert len(keeper.end_the_dead()) == 1
+    status = Status.model_validate_json(run.status_path.read_bytes())
+    assert (status.state, status.reason, status.update, status.num_updates) == ("interrupted", "damaged", 2, 3)
+    assert [event.seq for event in run.events()] == [0, 1]  # the torn line is not glued to the new one
+    assert keeper.end_the_dead() == [] and Reconciler(outputs).end_the_dead() == []
+    assert len(run.events()) == 2
+
+
+def test_folders_that_are_no_runs_are_left_alone(outputs: Path) -> None:
+    (outputs / "notes").mkdir(parents=True)
+    (outputs / "notes" / "config.yaml").write_text("mine: true")
+    RunDirectory.reserve(outputs, small_config(), "half-made")
+    lost = lost_run(outputs)
+    (outputs / "link").symlink_to(lost.path)
+    before = sorted(path for path in outputs.rglob("*") if lost.path not in path.parents and path.name != ".start.lock")
+    assert len(Reconciler(outputs).end_the_dead()) == 1
+    after = sorted(path for path in outputs.rglob("*") if lost.path not in path.parents and path.name != ".start.lock")
+    assert after == before
+
+
+def test_several_who_look_at_once_write_one_end(outputs: Path) -> None:
+    runs = [lost_run(outputs, f"lost-{number}") for number in range(5)]
+    at_once(*[lambda: Reconciler(outputs).look()] * 8)
+    assert [states(run) for run in runs] == [["interrupted"]] * 5
+
+
+def test_a_run_that_cannot_be_written_does_not_keep_others_from_their_end(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = lost_run(outputs, "first"), lost_run(outputs, "second")
+    write = last_words.write
+
+    def full(run: RunDirectory, *rest: object) -> Status:
+        if run.id == "first":
+            raise OSError(28, "No space left on device")
+        return write(run, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(last_words, "write", full)
+    keeper = Reconciler(outputs)
+    assert [run.id for run in keeper.end_the_dead()] == ["second"]
+    assert "No space left on device" in capsys.readouterr().err
+    assert keeper.end_the_dead() == [] and capsys.readouterr().err == ""  # said once, not every second
+    assert (first.status().state, second.status_on_disk().state) == ("interrupted", "interrupted")
+
+
+def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reward_training, "WORKER_MODULE", "tests.fake_reward_worker")
+    training, process = reward_training.start(RewardTrainingConfig(name="wait"), outputs)
+    wait_until(lambda: training.status().state == "running")
+    keeper = Reconciler(outputs)
+    assert keeper.end_the_dead() == []
+    process.kill()
+    wait_until(lambda: not training.is_alive())
+    assert len(keeper.end_the_dead()) == 1
+    assert training.status_on_disk().state == "interrupted" and reward_training.living(outputs) is None
+    assert process.returncode == -signal.SIGKILL  # fetched: no zombie
+
+
+def test_the_watch_ends_the_dead_and_starts_those_who_wait_until_it_is_closed(outputs: Path, fake_worker: None) -> None:
+    lost = lost_run(outputs)
+    holder, _ = launcher.start(small_config("wait"), outputs)
+    waiting, _ = launcher.start(small_config(), outputs, "waiting")
+    watch = Watch(outputs)
+    watch.start()
+    wait_until(lambda: lost.status_on_disk().ended)
+    assert waiting.status().state == "queued"
+    holder.request_stop()
+    wait_until(lambda: waiting.status().state == "finished")
+    watch.close()
+    assert "reconciler" not in [thread.name for thread in threading.enumerate()]
+    assert queue.entries(outputs) == []

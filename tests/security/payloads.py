@@ -1,0 +1,95 @@
+"""Texts that want to be markup, a template, a link, a command of a terminal or a formula; and a folder full of them.
+
+What runs sets `window.hacked`; a template that is filled in shows 8461 = 91 * 93 - 2.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from playground import catalog
+from playground.config import RunConfig
+from playground.config_io import from_dict
+from playground.runs.directory import RunDirectory
+from playground.runs.records import Sample
+from playground.runs.writer import RunWriter
+from tests.reward_tools import card_of, finished
+from tests.ui import fake_run
+
+RUN = "window.hacked=1"
+SHOWN = "8461"
+PAYLOADS = [
+    f"<script>{RUN}</script>", f"<SCRIPT SRC=data:text/javascript,{RUN}></SCRIPT>", f"<img src=x onerror={RUN}>",
+    f"<img src=x onerror='{RUN}'//", f"<svg onload={RUN}>", f"<svg><script>{RUN}</script></svg>",
+    f"<svg><animate onbegin={RUN} attributeName=x dur=1s>", f"<math><mtext><img src=x onerror={RUN}></math>",
+    f"<iframe srcdoc='<script>parent.{RUN}</script>'>", f"<iframe src=javascript:parent.{RUN}>",
+    f"<body onload={RUN}>", f"<details open ontoggle={RUN}>x", f"<video><source onerror={RUN}>",
+    f"<input autofocus onfocus={RUN}>", f"<a href=javascript:{RUN}>click</a>", f"[click](javascript:{RUN})",
+    f"![x](x\" onerror=\"{RUN})", f"<style onload={RUN}></style>", "<style>*{display:none}</style>",
+    f"<link rel=stylesheet href=x onerror={RUN}>", f"<meta http-equiv=refresh content='0;javascript:{RUN}'>",
+    f"<base href=javascript:{RUN}//>", f"<object data=javascript:{RUN}>", f"<form action=javascript:{RUN}><button>",
+    f"\"><script>{RUN}</script>", f"'><img src=x onerror={RUN}>", f"</textarea><script>{RUN}</script>",
+    f"</script><script>{RUN}</script>", f"--><script>{RUN}</script><!--", f"]]><script>{RUN}</script>",
+    "${91*93-2}", "{{91*93-2}}", "<%= 91*93-2 %>", "#{91*93-2}", "${(()=>{window.hacked=1})()}",
+    "{{constructor.constructor('window.hacked=1')()}}", "{% raw %}{{91*93-2}}", "&lt;script&gt;window.hacked=1&lt;/script&gt;",
+    "&#60;img src=x onerror=window.hacked=1&#62;", "\\u003cimg src=x onerror=window.hacked=1\\u003e",
+    "\u202e<img src=x onerror=window.hacked=1>", "\uff1cscript\uff1ewindow.hacked=1\uff1c/script\uff1e",
+    "\x1b[2J\x1b]0;hacked\x07\x1b[31m", "\x9b31m\x07\x08\x7f", "\u2028window.hacked=1\u2029", "=HYPERLINK(\"x\")",
+    "`<img src=x onerror=window.hacked=1>`", "<x style=\"background:url('javascript:window.hacked=1')\">",
+    "<!--<img src=\"--><img src=x onerror=window.hacked=1>", "<noscript><p title=\"</noscript><img src=x onerror=window.hacked=1>\">",
+]  # fmt: skip
+SHORT = [text for text in PAYLOADS if len(text) <= 60 and text.isprintable()]
+
+
+def write(outputs: Path) -> list[str]:
+    """Runs whose every text is a payload; returns their ids. One has finished, one failed, one keeps a long log."""
+    names = []
+    for number, state in enumerate(("finished", "failed", "stopped")):
+        config = configuration(number)
+        run = RunDirectory.create(outputs, config, f"payloads-{number}")
+        run.log_path.write_text("\n".join(PAYLOADS), encoding="utf-8")
+        writer = RunWriter(run, config.ppo.num_updates)
+        writer.set_status(state="running")
+        for update in (0, 1, 2, 3):
+            writer.samples(samples(update))
+            if update:
+                metrics = fake_run.metrics(update, config, float(update))
+                terms = {SHORT[0]: 1.0, SHORT[1]: 2.0}
+                writer.metrics(metrics.model_copy(update={"terms": terms, "contributions": terms}))
+        for text in PAYLOADS:
+            writer.event("warning", text, evidence=text)
+        writer.event("edit", PAYLOADS[2], field="kl.coef", old=PAYLOADS[0], value=0.5)
+        writer.set_status(update=3, phase=PAYLOADS[1])
+        writer.finish(state, "bug" if state == "failed" else "", " ".join(PAYLOADS[:20]))
+        names.append(run.id)
+    training = finished(outputs, "judge", base=SHORT[0])
+    card = card_of(training.config()) | {"base": SHORT[1], "template": SHORT[2]}
+    card["pairs"] = {"source": SHORT[3], "kept": 300, "in_words": " ".join(PAYLOADS[:12])}
+    training.card_path.write_text(json.dumps(card), encoding="utf-8")
+    return names
+
+
+def configuration(number: int) -> RunConfig:
+    """Every text that a configuration has is a payload."""
+    base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
+    base |= {
+        "name": SHORT[number],
+        "about": {"title": SHORT[number + 3], "story": " ".join(SHORT[:6])[:300], "expect": " ".join(SHORT[6:12])[:500]},
+        "prompts": {**base["prompts"], "source": "typed", "typed": [text for text in PAYLOADS if text.strip()]},
+        "rewards": [{"kind": "keyword", "words": SHORT[:5]}, {"kind": "model", "source": SHORT[4]}],
+        "judges": [{"kind": "model", "source": SHORT[5]}],
+        "ppo": {**base["ppo"], "num_updates": 3},
+    }  # fmt: skip
+    return from_dict(base)
+
+
+def samples(update: int) -> list[Sample]:
+    """The fixed prompts: each payload as a prompt and as a completion, with payloads for names of rewards and judges."""
+    stage = "before" if update == 0 else "after" if update == 3 else "during"
+    return [
+        Sample(update=update, stage=stage, prompt_id=number, prompt=text, completion=f"{text} {update}", seed=0,
+               score=0.5 + update, scores={SHORT[0]: 1.0, SHORT[1]: 0.5}, judges={SHORT[2]: 1.0}, kl=0.1 * update,
+               tokens=5, ended=True)
+        for number, text in enumerate(PAYLOADS)
+    ]  # fmt: skip

@@ -1,0 +1,183 @@
+"""Data files of strangers, bounded before they are read whatever they claim to be; and the tables that go out."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from playground import catalog
+from playground.exports import tables as exported
+from playground.runs.records import Event
+from tests.support import PROJECT, sample, update_metrics
+
+Figure = Callable[[str, int, int], None]
+MOST_SECONDS = 2.0  # of a processor, so that a busy machine makes no difference
+MOST_MEGABYTES = 100
+MEASURE = """
+import json, os, resource, sys, time
+from pathlib import Path
+from playground import preferences, prompt_texts, tables
+from playground.errors import PlaygroundError
+from playground.ui import uploads
+
+def upload(path):
+    return uploads.keep(path, path.parent / 'outputs').sentence
+
+READERS = {'upload': upload, 'pairs': lambda path: str(preferences.check_file(str(path))),
+           'prompts': lambda path: str(tables.shape(path)) + str(len(tables.values(path, 'prompt'))),
+           'text': lambda path: str(sum(1 for _ in tables.lines(path, 20_000_000)))}
+found = {}
+for name in sys.argv[2:]:
+    kind, _, file = name.partition(':')
+    child = os.fork()
+    if child == 0:
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        try:
+            said = 'read: ' + READERS[kind](Path(sys.argv[1]) / file)
+        except PlaygroundError as error:
+            said = str(error)
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        told = {'said': said, 'seconds': after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+                'megabytes': (after.ru_maxrss - before.ru_maxrss) / 1000}
+        print(json.dumps({name: told}), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+class Case(NamedTuple):
+    """A file, and words of what is said about it."""
+
+    name: str
+    make: Callable[[Path], Any]
+    words: str
+
+
+def data(content: bytes | str) -> Callable[[Path], Any]:
+    return lambda path: path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def sparse(size: int) -> Callable[[Path], Any]:
+    def make(path: Path) -> None:
+        with open(path, "wb") as file:
+            file.truncate(size)
+
+    return make
+
+
+def bomb(path: Path) -> None:
+    """Two thousand million bytes in two million."""
+    with gzip.open(path, "wb", 9) as file:
+        block = (b'{"prompt": "' + b"a" * 99_000 + b'"}\n') * 10
+        for _ in range(200):
+            file.write(block)
+
+
+CASES = (
+    Case("gigabyte.jsonl", sparse(10**9), "more than"),
+    Case("gigabyte.csv", sparse(10**9), "more than"),
+    Case("gigabyte.txt", sparse(10**9), "more than"),
+    Case("bomb.jsonl.gz", bomb, "when unpacked"),
+    Case("nested.jsonl.gz", lambda path: path.write_bytes(gzip.compress(gzip.compress(b"a" * 10**6))), "UTF-8"),
+    Case("cut.jsonl.gz", lambda path: path.write_bytes(gzip.compress(os.urandom(1000))[:500]), "gz"),
+    Case("columns.csv", data(",".join(f"c{n}" for n in range(10**6)) + "\n1\n"), "columns.csv"),
+    Case("columns-short.csv", data(",".join(map(str, range(150_000))) + "\n1\n"), "1,000 columns"),
+    Case("columns.jsonl", data(json.dumps({f"c{n}": n for n in range(90_000)})), "columns"),
+    Case("columns-slowly.jsonl", data("".join(f'{{"c{n}": 1}}\n' for n in range(3000))), "1,000 columns"),
+    Case("line.jsonl", data(b'{"prompt": "' + b"a" * 5 * 10**7 + b'"}'), "line"),
+    Case("line.txt", data(b"a" * 2 * 10**7), "Line 1"),
+    Case("line.csv", data(b"prompt\n" + b"a" * 19_000_000), "Line 2"),
+    Case("quote.csv", data('prompt\n"' + "a\n" * 900_000), "Is a quotation mark not closed?"),
+    Case("deep.jsonl", data("[" * 100_000 + "]" * 100_000), "not a JSON object"),
+    Case("deep-objects.jsonl", data('{"a":' * 100_000 + "1" + "}" * 100_000), "not a JSON object"),
+    Case("quite-deep.jsonl", data('{"a":' * 500 + "1" + "}" * 500), "not a JSON object"),
+    Case("number.jsonl", data('{"prompt": ' + "9" * 100_000 + "}"), "not a JSON object"),
+    Case("latin.txt", data("caf\u00e9".encode("latin-1")), "not UTF-8"),
+    Case("half.txt", data(b"a\n\xf0\x9f\x98"), "not UTF-8"),
+    Case("surrogate.txt", data(b"a\xed\xa0\x80"), "not UTF-8"),
+    Case("nul.txt", data(b"a\0b\n"), "NUL"),
+    Case("utf-16.csv", data("prompt\nab\n".encode("utf-16")), "UTF-16"),
+    Case("utf-32.txt", data("prompt\nab\n".encode("utf-32")), "UTF-8"),
+    Case("empty.jsonl", data(b""), "is empty"),
+    Case("blank.txt", data(b" \n\n\t\n"), "is empty"),
+    Case("only-bom.txt", data(b"\xef\xbb\xbf"), "is empty"),
+    Case("newlines.txt", data(b"\n" * 19_000_000), "lines"),
+    Case("rows.jsonl", data(b"{}\n" * 600_000), "500,000 rows"),
+    Case("archive.zip", data(b"PK\3\4"), "is none of"),
+    Case("archive.tar.gz", data(gzip.compress(b"a")), "is none of"),
+    Case("pickle.pkl", data(b"\x80\4."), "is none of"),
+    Case("table.parquet", data(b"PAR1"), "is none of"),
+    Case("pipe.jsonl", os.mkfifo, "not an ordinary file"),
+    Case("device.txt", lambda path: path.symlink_to("/dev/zero"), "not an ordinary file"),
+    Case("folder.csv", os.mkdir, "is a folder"),
+)
+READ = (  # strange, and still text
+    Case("bom.csv", data("\ufeffprompt\nab\ncd\n"), "2 rows"),
+    Case("old-mac.txt", data("ab\rcd\r"), "2 rows"),
+    Case("separators.jsonl", data('{"prompt": "a\u2028b\u0085c"}\n{"prompt": "d"}\n'), "2 rows"),
+    Case("right-to-left.txt", data("\u202eab\ncd\n"), "2 rows"),
+)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What every reader says of every file, and what it took; one process that forks for each."""
+    folder = tmp_path_factory.mktemp("files")
+    for case in (*CASES, *READ):
+        case.make(folder / case.name)
+    names = [f"upload:{case.name}" for case in (*CASES, *READ)]
+    names += [f"{kind}:{case.name}" for case in CASES for kind in ("pairs", "prompts") if case.name != "table.parquet"]
+    names += [f"text:{case.name}" for case in CASES if case.name.endswith(".txt")]
+    answer = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(folder), *names], cwd=PROJECT, capture_output=True, text=True, timeout=400
+    )
+    assert answer.returncode == 0, answer.stderr[-2000:]
+    found: dict[str, Any] = {}
+    for line in answer.stdout.splitlines():
+        found |= json.loads(line)
+    assert list(found) == names
+    return found
+
+
+@pytest.mark.slow
+def test_uploads_are_refused_in_little_time_and_memory(told: dict[str, Any], figure: Figure) -> None:
+    bad = {case.name: found for case in CASES if case.words not in (found := told[f"upload:{case.name}"])["said"]}
+    bad |= {name: found for name, found in told.items() if found["seconds"] > MOST_SECONDS}
+    bad |= {name: found for name, found in told.items() if found["megabytes"] > MOST_MEGABYTES
+            and not found["said"].startswith("read: ")}  # fmt: skip
+    assert bad == {}
+    tried = [name for name in told if name.removeprefix("upload:") not in [case.name for case in READ]]
+    figure("hostile data files refused in 2 s and 100 MB (uploads, prompts, pairs, texts)", len(tried), len(tried))
+
+
+@pytest.mark.slow
+def test_strange_text_is_read(told: dict[str, Any]) -> None:
+    for case in READ:
+        assert case.words in told[f"upload:{case.name}"]["said"]
+
+
+def test_tables_for_spreadsheets_hold_no_formula_and_all_numbers() -> None:
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", '=HYPERLINK("x")', "\n=1", "\uff1d1", "a=1"]
+    samples = [sample(number, "after", -1.5, completion=text, kl=-0.25) for number, text in enumerate(texts)]
+    rows = list(csv.DictReader(io.StringIO(exported.samples_csv(samples), newline="")))
+    for row, text in zip(rows, texts, strict=True):
+        written = row["completion"]
+        assert text in written and (written == text) == (text == "a=1")
+        assert not written.strip().startswith(("=", "+", "-", "@"))
+        assert (float(row["score"]), float(row["kl"])) == (-1.5, -0.25)
+    metrics = [update_metrics(1, terms={"=evil()": 1.0, "-x": 2.0}, score_mean=-3.0)]
+    events = [Event(seq=0, time=0.0, kind="edit", update=0, message="=cmd|' /C calc'!A0", data={})]
+    config = catalog.preset(catalog.DEFAULT_PRESET)
+    head, row = list(csv.reader(io.StringIO(exported.metrics_csv(config, metrics, events))))
+    assert not [cell for cell in head if cell.startswith(("=", "+", "-", "@"))]
+    assert "-3.0" in row and not [cell for cell in row if cell.startswith(("=", "+", "@"))]

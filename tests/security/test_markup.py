@@ -1,0 +1,111 @@
+"""Text of models, data and users never becomes markup: in a real browser, in exported cards, in a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from playground.cli import printing, text
+from playground.exports import card
+from playground.exports.report import Report
+from playground.runs import history
+from playground.runs.directory import RunDirectory
+from tests.security import payloads
+from tests.security.payloads import PAYLOADS, SHORT
+from tests.ui.conftest import WAIT_MS, Site, browser, make_page, recorded  # noqa: F401
+
+Figure = Callable[[str, int, int], None]
+MARKUP = re.compile(r"<(?!/?(?:br|p)\b)[a-z/!]", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module")
+def hostile_site(tmp_path_factory: pytest.TempPathFactory, recorded: Path) -> Any:  # noqa: F811
+    """A served page whose outputs folder is full of payloads."""
+    outputs = tmp_path_factory.mktemp("payloads")
+    payloads.write(outputs)
+    served = Site(outputs, recorded)
+    served.start()
+    yield served
+    served.stop()
+
+
+VISITS = [  # address, what to wait for
+    ("?run=payloads-0", "payloads-0"), ("?run=payloads-1", "payloads-1"), ("?tab=compare&run=payloads-0", "compare"),
+    ("?tab=rewards", "rewards"), ("?tab=runs", "runs"), ("?tab=runs&overlay=payloads-0,payloads-1,payloads-2", "overlay"),
+    ("?preset=run:payloads-0", "form"), ("?tab=compare&run=<img src=x onerror=window.hacked=1>", "compare"),
+    ("?run=${91*93-2}{{91*93-2}}", "train"), ("?preset=<script>window.hacked=1</script>", "preset"),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, figure: Figure) -> None:  # noqa: F811
+    """Each page is visited, everything that opens is opened; the flag stays unset and the texts are shown as they are."""
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect.set_options(timeout=WAIT_MS)
+    page = make_page(forgive=["404", "Failed to load resource", "409"])
+    page.add_init_script("window.dialogs = 0; window.alert = () => { window.hacked = 1; };")
+    shown: dict[str, str] = {}
+    for query, name in VISITS:
+        page.goto(hostile_site.url + query)
+        page.wait_for_selector(".top nav a[aria-current]")
+        page.wait_for_load_state("networkidle") if name != "payloads-0" else page.wait_for_timeout(1500)
+        page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+        if name == "form":
+            expect(page.locator("#field-name textarea, #field-name input").first).to_have_value(SHORT[0])
+            page.get_by_role("button", name="Look at the prompts").click()
+            expect(page.locator(".prompts-preview tbody tr").first).to_be_visible()
+        if name == "rewards":
+            page.get_by_text("judge", exact=True).first.wait_for()
+        page.wait_for_timeout(700)
+        shown[query] = page.evaluate("document.body.innerText")
+        assert page.evaluate("window.hacked") is None, query
+        assert payloads.SHOWN not in shown[query].replace("8461", "8461", 1) or "91*93-2" in shown[query], query
+        # nothing that a payload asks for is an element of the page
+        made = page.evaluate(
+            "[...document.querySelectorAll('[onerror],[onload],[ontoggle],[onfocus],[onbegin],iframe[srcdoc],a[href^=javascript],"
+            "form[action^=javascript],object,base,math')].map((item) => item.outerHTML.slice(0, 200))"
+        )
+        assert made == [], query
+    everything = "\n".join(shown.values())
+    literal = [item for item in PAYLOADS if item.isprintable() and item in everything]
+    assert len(literal) >= 30, sorted(set(PAYLOADS) - set(literal))
+    assert payloads.SHOWN not in everything
+    figure("markup and template payloads shown as text in the browser (payloads x pages)",
+           len(PAYLOADS) * len(VISITS), len(PAYLOADS) * len(VISITS))  # fmt: skip
+
+
+def test_a_model_card_holds_no_markup_outside_of_code(tmp_path: Path, figure: Figure) -> None:
+    (first, *_) = payloads.write(tmp_path)
+    written = card.Written("merged", 3, 1000, "fp32", None)
+    told = card.text(Report.of(RunDirectory.open(tmp_path / first)), written)
+    words = re.sub(r"^(`{3,})text\n.*?\n\1$", "", told, flags=re.DOTALL | re.MULTILINE)
+    words = re.sub(r"`[^`\n]*`", "", words)
+    bad = [line for line in words.splitlines() if MARKUP.search(re.sub(r"\\.", "", line))]
+    assert bad == [] and "](javascript" not in re.sub(r"\\.", "", words)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", told)
+    figure("payloads in a model card", len(PAYLOADS), len(PAYLOADS) - len(bad))
+
+
+def test_a_terminal_gets_no_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], figure: Figure) -> None:
+    control = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+    for item in PAYLOADS:
+        assert not control.search(text.plain(item))
+    for name in payloads.write(tmp_path):
+        printing.print_run(RunDirectory.open(tmp_path / name), as_json=False)
+    printing.print_runs(history.list_runs(tmp_path), tmp_path, as_json=False)
+    told = capsys.readouterr()
+    assert not control.search(told.out + told.err) and "script" in told.out
+    figure("payloads on a terminal", len(PAYLOADS), len(PAYLOADS))
+
+
+def test_markup_of_the_terminal_library_is_not_read() -> None:
+    console = Console(file=io.StringIO(), highlight=False, markup=False)
+    console.print("[bold red]x[/]")
+    assert console.file.getvalue() == "[bold red]x[/]\n"  # type: ignore[attr-defined]
+    assert text.console()._markup is False

@@ -1,0 +1,241 @@
+"""Names and paths that strangers send to every place that takes one: nothing outside the outputs folder is read,
+written or removed, whatever is asked; and links inside it do not lead out."""
+
+from __future__ import annotations
+
+import hashlib
+import urllib.parse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from playground import catalog, checks
+from playground.config_io import from_dict
+from playground.errors import PlaygroundError
+from playground.exports import saving
+from playground.runs import history, launcher, reward_training
+from playground.runs.directory import RunDirectory
+from playground.ui import feed, routes, steer, taking_out, train_page, uploads
+from playground.ui import reward_training as reward_panel
+from tests.reward_tools import finished
+from tests.support import small_config
+from tests.ui import fake_run
+
+Figure = Callable[[str, int, int], None]
+SECRET = "what-lies-outside-8461"
+NAMES = [
+    "", ".", "..", "...", "/", "//", "~", "~root", "-", "--help", "-rf", "*", "?", "[a]", "{a}", "$HOME", "`id`",
+    "$(id)", ";id", "|id", "&", "'", '"', "\\", "..\\..\\outside", "../outside/run", "../outside",
+    "one/../../outside/run", "one/..", "./one", "one/", "one//", "/etc/passwd", "/etc", "/proc/self/environ", "/dev/zero", "file:///etc/passwd",
+    "http://169.254.169.254/", "//evil/share", "C:\\Windows", "CON", "NUL", "con.txt", "aux", "one\0", "\0", "one\n",
+    "one\r\nSet-Cookie: a=b", "one\t", " one", "one ", "ONE", "%2e%2e", "%2e%2e%2foutside%2frun", "..%2foutside%2frun",
+    "%252e%252e%252f", "..%c0%af", "\u2024\u2024/outside", "\uff0e\uff0e/outside", "\u202eeno", "one\u200b",
+    "\ufeffone",
+    "o\u0308ne", "\U0001f600", "\ud800", "x" * 300, "x" * 5000, "a" * 61, "../" * 100 + "etc/passwd", ".bin", ".queue",
+    "uploads", "saved", "reward-models", "_kinder-reviews", "__class__", "{{7*7}}", "${7*7}", "<script>", "one;two",
+    "one,two", "config.yaml", "one/config.yaml", "one/worker.log", "linked", "linked/config.yaml", "0", "None", "null",
+]  # fmt: skip
+ROUTES = [
+    "/live/{}", "/live/{}/poll", "/live/{}/moment/0", "/live/{}/compare", "/live/{}/metrics.csv",
+    "/live/{}/samples.csv", "/live/{}/outcome", "/live/{}/log", "/live/{}/export/yaml", "/live/{}/export/trl", "/live/one/export/{}",
+    "/live/_rewards/{}", "/live/_overlay?runs={}", "/live/one/compare?update={}", "/playground/bokeh/1/{}",
+    "/playground/static/{}", "/live/one/{}", "/live/one/moment/{}",
+]  # fmt: skip
+
+
+STREAMS = ("/live/one", f"/live/{feed.RECORDED_ID}")
+
+
+class Place:
+    """An outputs folder with a run and a reward model, and beside it what nobody may reach."""
+
+    def __init__(self, folder: Path) -> None:
+        self.outside, self.outputs = folder / "outside", folder / "outputs"
+        self.outside.mkdir()
+        config = catalog.preset(catalog.DEFAULT_PRESET).model_copy(update={"name": SECRET})
+        fake_run.write_run(self.outside, "run", config)
+        (self.outside / "secret.txt").write_text(f"{SECRET}\n{SECRET} again\n", encoding="utf-8")
+        (self.outside / "control").mkdir()
+        self.outputs.mkdir()
+        fake_run.write_run(self.outputs, "one")
+        finished(self.outputs, "judge")
+        (self.outputs / "linked").symlink_to(self.outside / "run")
+
+    def digest(self) -> str:
+        """Of everything outside."""
+        found = hashlib.sha256()
+        for path in sorted(self.outside.rglob("*")):
+            found.update(str(path.relative_to(self.outside)).encode())
+            if path.is_file():
+                found.update(path.read_bytes() + str(path.stat().st_mtime_ns).encode())
+        return found.hexdigest()
+
+    def client(self) -> TestClient:
+        """Somebody who sends requests; an exception in a handler is an answer 500."""
+        app = Starlette(routes=routes.routes(feed.Hub(self.outputs)))
+        return TestClient(app, raise_server_exceptions=False, follow_redirects=False)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """See Place."""
+    return Place(tmp_path)
+
+
+def address(route: str, name: str) -> Iterator[str]:
+    """The ways to write a name into an address."""
+    raw = name.encode("utf-8", "surrogatepass")
+    yield route.format(urllib.parse.quote(raw, safe=""))
+    yield route.format(urllib.parse.quote(raw, safe="/.%"))
+    if name.isascii() and name.isprintable() and " " not in name and "#" not in name and "?" not in name:
+        yield route.format(name)
+
+
+@pytest.mark.slow
+def test_no_address_leads_out_or_fails(place: Place, figure: Figure) -> None:
+    before, bad, tried = place.digest(), {}, 0
+    with place.client() as client:
+        for route in ROUTES:
+            for name in NAMES:
+                for asked in address(route, name):
+                    try:
+                        request = client.build_request("GET", asked)
+                    except httpx.InvalidURL:
+                        continue  # the client itself cannot write such an address
+                    if request.url.path in STREAMS:
+                        continue  # the events of a run that is there have no end
+                    answer = client.send(request)
+                    tried += 1
+                    if answer.status_code >= 500 or SECRET in answer.text or "root:x:" in answer.text:
+                        bad[asked[:80]] = answer.status_code
+    assert bad == {} and place.digest() == before
+    figure("hostile names in addresses", tried, tried - len(bad))
+
+
+def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
+    """Every other place that takes a name from a client, asked with this one."""
+    outputs, config = place.outputs, small_config()
+    stop, command, change, *more = steer.functions(outputs)
+    (save,) = taking_out.functions(outputs, _NoService())  # type: ignore[arg-type]
+    train, stop_training, delete = reward_panel.functions(outputs)
+    upload = place.outputs.parent / "upload.txt"
+    upload.write_text("one\ntwo\n", encoding="utf-8")
+
+    def checked(**changes: Any) -> None:
+        checks.check(from_dict({"rewards": [{"kind": "length"}], **changes}), outputs)
+
+    return [
+        lambda: stop(name), lambda: command({"run": name, "command": "pause"}),
+        lambda: change({"run": name, "changes": {"kl.coef": 0.5}}), lambda: save({"run": name, "as": "merged"}),
+        *(lambda function=function: function(name) for function in more),  # type: ignore[misc]
+        *(lambda function=function: function({"run": name}) for function in more),  # type: ignore[misc]
+        lambda: train({"values": {"name": name, "pairs.source": name, "base": name}}),
+        lambda: stop_training(name), lambda: delete(name),
+        lambda: history.delete_run(history.find_run(outputs, name)),
+        lambda: RunDirectory.reserve(outputs, config, name or None),
+        lambda: train_page.filled_from(train_page.RUN_PREFIX + name, outputs),
+        lambda: train_page.filled_from(name, outputs),
+        lambda: catalog.preset_path(name), lambda: reward_training.find(outputs, name),
+        lambda: checked(model={"source": name}), lambda: checked(reference={"source": name}),
+        lambda: checked(reference={"source": f"one/{name}"}), lambda: checked(prompts={"source": name}),
+        lambda: checked(evaluation={"text": name}), lambda: checked(rewards=[{"kind": "model", "source": name}]),
+        lambda: launcher.start(config.model_copy(update={"name": name or "x"}), outputs, spawn=_no_process),
+        lambda: uploads.put(_named(upload, name), outputs),
+        lambda: saving.checkpoint_of(RunDirectory(outputs / "one"), name, "merged"),
+    ]  # fmt: skip
+
+
+class _NoService:
+    def ask(self, *_: Any) -> Iterator[Any]:
+        raise PlaygroundError("there is no service")
+
+
+def _no_process(*_: Any) -> Any:
+    raise PlaygroundError("nothing is started here")
+
+
+def _named(upload: Path, name: str) -> Path:
+    """The upload under a name as Gradio would hand it over: the last part of what the client sent."""
+    last = Path(name.replace("\0", "").encode("utf-8", "replace").decode()).name[:100] or "upload"
+    target = upload.parent / f"{last}.txt"
+    target.write_bytes(upload.read_bytes())
+    return target
+
+
+def test_no_name_leads_out_or_fails(place: Place, figure: Figure) -> None:
+    before, bad, tried = place.digest(), {}, 0
+    for name in NAMES:
+        for position, ask in enumerate(asked_of(place, name)):
+            tried += 1
+            try:
+                answer = ask()
+            except PlaygroundError as error:
+                answer = str(error)
+            except Exception as error:
+                bad[f"{position}: {name[:60]!r}"] = f"{type(error).__name__}: {error}"
+                continue
+            if SECRET in repr(answer):
+                bad[f"{position}: {name[:60]!r}"] = repr(answer)[:100]
+            if not (place.outputs / "one").is_dir():  # a name that is not `one` has deleted it
+                bad[f"{position}: {name[:60]!r}"] = "deleted"
+    assert bad == {} and place.digest() == before
+    strange = [
+        path.name for path in place.outputs.iterdir() if not path.name.replace("-", "").replace(".", "").isalnum()
+    ]
+    assert [name for name in strange if name != "_recorded"] == []
+    figure("hostile names in everything else that takes one", tried, tried - len(bad))
+
+
+LINKS = ["worker.log", "metrics.jsonl", "samples.jsonl", "events.jsonl", "evaluations.jsonl", "status.json",
+         "config.yaml", "worker.lock", "checkpoints", "control"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_link_in_a_run_is_not_followed(place: Place, name: str) -> None:
+    path = place.outputs / "one" / name
+    if path.is_dir():
+        path.rename(place.outputs.parent / "moved")
+    path.unlink(missing_ok=True)
+    targets = {"control": place.outside / "control", "checkpoints": place.outside, "config.yaml":
+               place.outside / "run" / "config.yaml", "status.json": place.outside / "run" / "status.json"}  # fmt: skip
+    path.symlink_to(targets.get(name, place.outside / "secret.txt"))
+    before = place.digest()
+    with place.client() as client:
+        for route in ROUTES[1:10]:
+            answer = client.get(route.format("one"))
+            assert answer.status_code == 404 and SECRET not in answer.text
+        assert [run["id"] for run in client.get("/live/_runs").json()] == []
+        assert SECRET not in client.get("/live/_overlay?runs=one").text
+    for function in steer.functions(place.outputs):
+        assert SECRET not in repr(function("one")) and SECRET not in repr(function({"run": "one", "command": "pause"}))
+    run = RunDirectory(place.outputs / "one")  # as if the link had come after it was opened
+    assert SECRET not in run.log_tail() and SECRET not in repr((run.metrics(), run.events(), run.samples()))
+    assert SECRET not in repr(run.status()) and run.checkpoints() == []
+    assert place.digest() == before
+
+
+def test_folders_that_are_links_are_not_followed(place: Place) -> None:
+    outputs, before = place.outputs, place.digest()
+    for name in (".bin", "saved", "uploads"):
+        (outputs / name).symlink_to(place.outside)
+    run = RunDirectory.open(outputs / "one")
+    with pytest.raises(PlaygroundError, match="not followed"):
+        history.delete_run(run)
+    assert history.empty_bin(outputs) == 0
+    with pytest.raises(PlaygroundError, match="not followed"):
+        saving.default_folder(run, "merged")
+    upload = outputs.parent / "upload.txt"
+    upload.write_text("a\nb\n", encoding="utf-8")
+    with pytest.raises(PlaygroundError, match="not followed"):
+        uploads.keep(upload, outputs)
+    (outputs / "reward-models" / "elsewhere").symlink_to(place.outside / "run")
+    with pytest.raises(PlaygroundError, match="not followed"):
+        reward_training.delete(reward_training.find(outputs, "elsewhere"))
+    with pytest.raises(PlaygroundError, match="not followed"):
+        catalog.reward_model_folder("elsewhere", outputs=outputs)
+    assert place.digest() == before

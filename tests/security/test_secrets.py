@@ -1,0 +1,187 @@
+"""Tokens and passwords: only who needs one has it, and none turns up in files, messages, command lines or pages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from playground import catalog, checks, redaction
+from playground.config_io import from_dict
+from playground.runs import history, launcher
+from playground.runs.directory import RunDirectory
+from playground.runs.writer import RunWriter
+from playground.ui import feed, routes
+from tests.support import PROJECT, small_config
+
+Figure = Callable[[str, int, int], None]
+CANARY = "cAn4ry5eCrEt"
+SECRETS = {
+    "HF_TOKEN": f"hf_{CANARY}0123456789abcdef", "HUGGING_FACE_HUB_TOKEN": f"hf_{CANARY}fedcba9876543210",
+    "WANDB_API_KEY": f"{CANARY}wandb0123456789", "AWS_ACCESS_KEY_ID": f"AKIA{CANARY}",
+    "AWS_SECRET_ACCESS_KEY": f"{CANARY}/aws+secret", "AWS_SESSION_TOKEN": f"{CANARY}awssession",
+    "OPENAI_API_KEY": f"sk-{CANARY}0123456789", "GITHUB_TOKEN": f"ghp_{CANARY}0123456789",
+    "DATABASE_PASSWORD": f"{CANARY}password", "MY_PRIVATE_KEY": f"{CANARY}private", "SLACK_TOKEN": f"xoxb-{CANARY}123456",
+}  # fmt: skip
+TELLING = [
+    f"https://user:{CANARY}@huggingface.co/a/b", f"http://token:{CANARY}@127.0.0.1:8080/", f"Authorization: Bearer {CANARY}",
+    f"{{'authorization': 'Bearer {CANARY}'}}", f'"Authorization": "Basic {CANARY}"', f"headers: X-API-Key: {CANARY}",
+    f"GET /x?token={CANARY}&a=1", f"https://s3/x?X-Amz-Signature={CANARY}", f"Cookie: session={CANARY}",
+    f"token is hf_{CANARY}0123456789", f"key sk-{CANARY}0123456789", f"401 for bearer {CANARY}", f"?api_key={CANARY}",
+]  # fmt: skip
+ORDINARY = [
+    "The tokenizer in /x/y has 12 tokens, more than the 10 of the model.", "token: 5", "Choose a model: owner/name.",
+    "https://huggingface.co/settings/tokens", "kl.coef: must be at most 10 (got 11).", "Human: hi\n\nAssistant: ho",
+    "skip-this-long-name-here", "risk-averse-investors-everywhere", "http://127.0.0.1:7860/?preset=yes-man",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TELLING)
+def test_what_looks_like_a_secret_is_hidden(text: str) -> None:
+    assert CANARY not in redaction.redact(f"Traceback:\n  {text}\nend") and "end" in redaction.redact(f"{text}\nend")
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_words_stay(text: str) -> None:
+    assert redaction.redact(text) == text
+
+
+def test_the_secrets_of_the_environment_and_of_the_hub_s_login_are_hidden_however_they_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_PASSWORD", "correct horse battery")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    (tmp_path / "token").write_text("an-odd-login-of-the-hub\n")
+    told = redaction.redact("x correct horse battery y an-odd-login-of-the-hub z")
+    assert told == "x [hidden] y [hidden] z"
+
+
+def test_a_process_gets_no_secret_but_the_hub_s_where_it_downloads() -> None:
+    around = {**SECRETS, "PATH": "/bin", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "HF_HOME": "/x"}
+    plain = redaction.without_secrets(around)
+    assert CANARY not in repr(plain) and plain["HF_HUB_DISABLE_IMPLICIT_TOKEN"] == "1"
+    assert {"PATH", "TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE", "HF_HOME"} <= plain.keys()
+    hub = redaction.without_secrets(around, hub=True)
+    assert {name for name in hub if CANARY in hub[name]} == {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}
+    assert "HF_HUB_DISABLE_IMPLICIT_TOKEN" not in hub
+
+
+@pytest.mark.parametrize(
+    ("changes", "asks"),
+    [
+        ({}, False), ({"model": {"source": "gpt2"}}, True), ({"model": {"source": "someone/model"}}, True),
+        ({"prompts": {"source": "Anthropic/hh-rlhf"}}, True), ({"prompts": {"source": "files/prompts.csv"}}, False),
+        ({"rewards": [{"kind": "model", "source": "someone/scorer"}]}, True),
+        ({"judges": [{"kind": "model", "source": "someone/scorer"}]}, True),
+        ({"rewards": [{"kind": "model", "source": "mine"}]}, False), ({"reference": {"source": "pocket-1m"}}, False),
+    ],
+)  # fmt: skip
+def test_only_a_run_that_names_something_of_the_hub_is_given_its_token(changes: dict[str, Any], asks: bool) -> None:
+    assert checks.asks_hub(from_dict({"rewards": [{"kind": "length"}], **changes})) is asks
+
+
+def test_messages_and_printed_lines_of_a_worker_are_redacted(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path, small_config(), "one")
+    writer = RunWriter(run, 3)
+    writer.event("warning", f"asked https://u:{CANARY}@host/x")
+    writer.finish("failed", "bug", f"Authorization: Bearer {CANARY}")
+    assert CANARY not in "".join(path.read_text() for path in run.path.iterdir() if path.is_file())
+    code = (
+        "import sys, traceback\nfrom playground import redaction\nredaction.cover_streams()\n"
+        f"print('a', end=' ')\nprint('https://u:{CANARY}@h/', 'b')\n"
+        f"try:\n    raise OSError('Authorization: Bearer {CANARY}')\nexcept OSError:\n    traceback.print_exc()\n"
+        f"sys.stderr.write('hf_{CANARY}' + '0123456789')"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    assert answer.returncode == 0 and CANARY not in answer.stdout and answer.stdout.startswith("a https://[hidden]@h/ b")
+    assert "OSError: Authorization: [hidden]" in answer.stderr and "0123456789" not in answer.stderr
+
+
+class Watcher(threading.Thread):
+    """Reads the command lines of all processes, and the environments of those of ours, until told to stop."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.over = threading.Event()
+        self.command_lines = self.environments = self.looks = 0
+
+    def run(self) -> None:
+        """Look again and again."""
+        while not self.over.wait(0.05):
+            self.looks += 1
+            for folder in Path("/proc").glob("[0-9]*"):
+                try:
+                    command = (folder / "cmdline").read_bytes()
+                    around = (folder / "environ").read_bytes() if b"playground.training" in command else b""
+                except OSError:
+                    continue
+                self.command_lines += CANARY.encode() in command
+                self.environments += CANARY.encode() in around
+
+
+def command(outputs: Path, home: Path, *arguments: str, **more: str) -> str:
+    """What a command of ours prints, in an environment full of secrets."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "playground", *arguments], cwd=PROJECT, capture_output=True, text=True, timeout=400,
+        env={**os.environ, **SECRETS, "HF_HOME": str(home), "PLAYGROUND_OUTPUTS": str(outputs), **more},
+    )  # fmt: skip
+    return answer.stdout + answer.stderr
+
+
+@pytest.mark.slow
+def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figure) -> None:
+    """A run, the training of a reward model, saving, exports, a push, a failure with a traceback: then every file, every
+    word on the terminal, every answer of the page, every command line."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "token").write_text(f"hf_{CANARY}login0123456789")
+    watcher = Watcher()
+    watcher.start()
+    small = ["--set", "ppo.num_updates=2", "--set", "ppo.batch_size=8", "--set", "ppo.minibatch_size=8", "--set",
+             "ppo.micro_batch_size=8", "--set", "evaluation.num_prompts=2", "--set", "prompts.limit=16"]  # fmt: skip
+    to = ["--outputs", str(outputs)]
+    told = {
+        "train": command(outputs, home, "train", "kinder-reviews", "--run-id", "good", *small, *to),
+        "fails": command(
+            outputs, home, "train", "kinder-reviews", "--run-id", "bad", "--set", "model.source=someone/private", *small,
+            *to, HF_HUB_OFFLINE="0", TRANSFORMERS_OFFLINE="0", HF_ENDPOINT=f"http://user:{CANARY}@127.0.0.1:9",
+        ),
+        "reward": command(outputs, home, "reward-train", "--name", "judge", "--pairs", "kind", "--base", "pocket-1m",
+                          "--set", "max_steps=2", "--set", "pairs.limit=24", *to),
+        "save": command(outputs, home, "save", str(outputs / "good"), "--to", str(tmp_path / "saved")),
+        "show": command(outputs, home, "show", str(outputs / "good"), "--json"),
+        "push": command(outputs, home, "push", str(outputs / "good"), "--to", "someone/model", "--yes",
+                        HF_HUB_OFFLINE="0", HF_ENDPOINT=f"http://user:{CANARY}@127.0.0.1:9"),
+    }  # fmt: skip
+    watcher.over.set()
+    watcher.join()
+    assert RunDirectory(outputs / "good").status().state == "finished", told["train"][-2000:]
+    assert RunDirectory(outputs / "bad").status().state == "failed" and RunDirectory(outputs / "bad").log_tail()
+    places = {f"terminal {name}": text.encode() for name, text in told.items()}
+    places |= {str(path): path.read_bytes() for path in [*outputs.rglob("*"), *(tmp_path / "saved").rglob("*")]
+               if path.is_file()}  # fmt: skip
+    with TestClient(Starlette(routes=routes.routes(feed.Hub(outputs)))) as client:
+        for run in history.list_runs(outputs):
+            for kind in ("poll", "compare", "metrics.csv", "samples.csv", "outcome", "log", "export/yaml", "export/trl"):
+                places[f"page {run.id} {kind}"] = client.get(f"/live/{run.id}/{kind}").content
+        for kind in ("_home", "_runs", "_rewards", "_rewards/judge"):
+            places[f"page {kind}"] = client.get(f"/live/{kind}").content
+    bad = [place for place, content in places.items() if CANARY.encode() in content]
+    assert bad == [] and watcher.looks > 20
+    assert (watcher.command_lines, watcher.environments) == (0, 0)
+    figure("canary tokens searched for in files, terminal, pages and processes", len(places) + 2, len(places) + 2)
+
+
+def test_what_the_launcher_hands_down_is_that_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    assert CANARY not in repr(launcher.torch_environment())
+    assert catalog.preset(catalog.DEFAULT_PRESET).model.source in [model.name for model in catalog.MODELS]

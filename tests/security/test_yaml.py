@@ -1,0 +1,90 @@
+"""YAML and JSON that people type or hand over: plain data, bounded in size, depth and number, nothing given twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from playground import config_io, plain_files
+from playground.errors import InvalidConfig
+
+Figure = Callable[[str, int, int], None]
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join(f'*{before}' for _ in range(9))}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+HOSTILE = {
+    "billion laughs": (LAUGHS, "alias"),
+    "alias": ("a: &x 1\nb: *x\n", "alias"),
+    "merge key": ("a: &x {b: 1}\nc: {<<: *x}\n", "alias"),
+    "endless list": ("a: &x [*x]\n", "alias"),
+    "object": ("a: !!python/object/apply:os.system [ls]\n", "not valid YAML"),
+    "name": ("a: !!python/name:os.system\n", "not valid YAML"),
+    "module": ("!!python/module:os\n", "not valid YAML"),
+    "new": ("!!python/object/new:os.system [ls]\n", "not valid YAML"),
+    "own tag": ("a: !evil 1\n", "not valid YAML"),
+    "twice": ("seed: 1\nseed: 2\n", "given twice"),
+    "twice, deeper": ("kl:\n  coef: 1\n  coef: 2\n", "given twice"),
+    "deep list": ("a: " + "[" * 5000 + "]" * 5000, "deeper than"),
+    "deep map": ("{a: " * 3000 + "1" + "}" * 3000, "deeper than"),
+    "deep blocks": ("".join(f"{' ' * n}a:\n" for n in range(40)), "deeper than"),
+    "deep, unclosed": ("[" * 90_000, "deeper than"),
+    "many values": ("a: [" + "1," * 40_000 + "]", "values"),
+    "large": ("a: " + "x" * 200_000, "larger than"),
+    "date": ("a: 2001-99-99\n", "not valid YAML"),
+    "several": ("a: 1\n---\nb: 2\n", "not valid YAML"),
+    "control": ("a: \x07\n", "not valid YAML"),
+    "unhashable": ("{[1]: 2}", "not valid YAML"),
+    "list": ("[1, 2]", "list of `name: value` lines"),
+    "text": ("hello", "list of `name: value` lines"),
+}
+
+
+def refusal(text: str) -> str:
+    try:
+        config_io.from_dict(config_io.parse_yaml(text))
+    except InvalidConfig as error:
+        return str(error)
+    return ""
+
+
+def test_hostile_yaml_is_refused_at_once(figure: Figure) -> None:
+    bad = {}
+    clock = time.process_time()
+    for name, (text, words) in HOSTILE.items():
+        if words not in (found := refusal(text)):
+            bad[name] = found
+    assert bad == {} and time.process_time() - clock < 10
+    figure("hostile YAML refused", len(HOSTILE), len(HOSTILE) - len(bad))
+
+
+@pytest.mark.parametrize("value", ["&x [*x]", "!!python/name:os.system", "[" * 9000, "x" * 20_000, "9" * 9000])
+def test_a_value_on_the_command_line_is_bounded_too(value: str) -> None:
+    with pytest.raises(InvalidConfig):
+        config_io.overridden({"rewards": [{"kind": "length"}]}, [f"seed={value}"], config_io.RunConfig)
+
+
+def test_a_file_is_bounded_before_it_is_read(tmp_path: Path) -> None:
+    large, pipe, device = tmp_path / "large.yaml", tmp_path / "pipe.yaml", tmp_path / "zero.yaml"
+    with open(large, "wb") as file:
+        file.truncate(10**9)
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    for path, words in ((large, "larger than"), (pipe, "not an ordinary file"), (device, "not an ordinary file")):
+        with pytest.raises(InvalidConfig, match=words):
+            config_io.read_yaml(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [('{"a": 1, "a": 2}', "twice"), ("[" * 100_000, "deeper"), ("[" * 200 + "]" * 200, "deeper"), ("{", "Expecting")],
+)
+def test_json_is_bounded_in_depth_and_gives_nothing_twice(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        plain_files.parse_json(text)
+    assert plain_files.parse_json(json.dumps({"a": [{"b": 1}]})) == {"a": [{"b": 1}]}

@@ -1,0 +1,125 @@
+"""Each way in which a run can end, told apart by what was raised."""
+
+from __future__ import annotations
+
+import errno
+import types
+
+import pytest
+
+from playground.errors import (
+    InvalidConfig,
+    ModelNotFound,
+    Problem,
+    PromptsUnusable,
+    RewardModelUnusable,
+    TrainingDiverged,
+)
+from playground.runs.directory import RunDirectory
+from playground.runs.ends import ENDS
+from playground.runs.writer import RunWriter
+from playground.training import ending
+from playground.training.ending import StopRequested, diagnosis, reported
+from tests.support import small_config
+
+
+class OutOfMemoryError(RuntimeError):
+    """Named as PyTorch's."""
+
+
+class PanicError(BaseException):
+    """As libraries written in Rust raise it: no Exception."""
+
+
+def caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+CASES = [
+    (MemoryError(), "out_of_memory", "The machine ran out of memory. Buy less."),
+    (OSError(errno.ENOMEM, "Cannot allocate memory"), "out_of_memory", "The machine"),
+    (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 5 bytes"), "out_of_memory", "machine"),
+    (OutOfMemoryError("CUDA out of memory."), "out_of_gpu_memory", "The GPU ran out of memory. Buy less."),
+    (RuntimeError("MPS backend out of memory"), "out_of_gpu_memory", "GPU"),
+    (OSError(errno.ENOSPC, "No space left on device"), "disk_full", "The disk is full"),
+    (OSError(errno.EDQUOT, "Disk quota exceeded"), "disk_full", "The disk is full"),
+    (Exception("Error while serializing: I/O error: No space left on device (os error 28)"), "disk_full", "disk"),
+    (ModelNotFound("There is no model x."), "model", "There is no model x."),
+    (RewardModelUnusable("It has no head."), "model", "It has no head."),
+    (caused(ModelNotFound("Cannot load x: can't"), RuntimeError("can't allocate memory")), "out_of_memory", "machine"),
+    (caused(ModelNotFound("Cannot load x"), OSError(errno.ENOSPC, "full")), "disk_full", "disk"),
+    (InvalidConfig([Problem("kl.coef", "must be positive.")]), "invalid", "kl.coef: must be positive."),
+    (PromptsUnusable("prompts.source: the file is empty."), "invalid", "prompts.source"),
+    (InvalidConfig([Problem("prompts.typed", "cannot allocate memory")]), "invalid", "a sentence is no cause"),
+    (KeyError("a"), "bug", "Unexpected KeyError: 'a'. The whole story is in worker.log."),
+    (PanicError("called unwrap on none"), "bug", "Unexpected PanicError"),
+    (SystemExit(1), "bug", "Unexpected SystemExit"),
+]
+
+
+@pytest.mark.parametrize(("error", "reason", "words"), CASES)
+def test_what_was_raised_decides_the_reason(error, reason, words):
+    found, sentence = diagnosis(error, lambda: "Buy less.")
+    assert found == reason and reason in ENDS
+    assert words in sentence or words == "a sentence is no cause"
+
+
+def test_what_fails_in_the_loading_of_models_is_a_matter_of_the_model():
+    module = types.ModuleType("playground.training.loading")
+    exec("def load():\n    return {}['weights']", module.__dict__)
+    with pytest.raises(KeyError) as caught:
+        module.load()
+    reason, sentence = diagnosis(caught.value, lambda: "")
+    assert reason == "model" and sentence == "The model cannot be loaded (KeyError: 'weights'). Choose another one."
+
+
+def test_advice_that_needs_memory_itself_is_replaced():
+    def fail() -> str:
+        raise MemoryError
+
+    assert diagnosis(MemoryError(), fail)[1].endswith("Halve ppo.micro_batch_size, or choose a smaller model.")
+
+
+@pytest.mark.parametrize(
+    ("raised", "state", "reason", "message"),
+    [
+        (None, "finished", "", ""),
+        (StopRequested(), "stopped", "stopped", "Stopped after update 4."),
+        (KeyboardInterrupt(), "stopped", "stopped", "Stopped after update 4."),
+        (StopRequested("time_limit", "Over after update {}."), "stopped", "time_limit", "Over after update 4."),
+        (StopRequested("server_lost", "Lost at {}."), "interrupted", "server_lost", "Lost at 4."),
+        (TrainingDiverged("The loss is not finite."), "failed", "diverged", "The loss is not finite."),
+        (PanicError("at the disco"), "failed", "bug", "Unexpected PanicError: at the disco."),
+    ],
+)
+def test_every_end_is_written(tmp_path, capsys, raised, state, reason, message):
+    run = RunDirectory.create(tmp_path, small_config(), "r")
+    writer = RunWriter(run, 10)
+    writer.set_status(state="running", update=4)
+    with reported(writer):
+        assert (run.path / ".reserve").stat().st_size == 4 * 2**20
+        if raised is not None:
+            raise raised
+    status = run.status()
+    assert (status.state, status.reason) == (state, reason) and status.message.startswith(message)
+    assert not (run.path / ".reserve").exists(), "it was there for this moment"
+    assert capsys.readouterr().out.startswith("--- attempt 1, ")
+
+
+def test_a_full_disk_is_cleared_of_the_checkpoint_that_did_not_fit(tmp_path):
+    run = RunDirectory.create(tmp_path, small_config(), "r")
+    half, replaced = run.checkpoints_path / ".tmp-update-000004-7", run.checkpoints_path / ".old-update-000003"
+    for folder in (half, replaced):
+        folder.mkdir(parents=True)
+    with reported(RunWriter(run, 10)):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert run.status().message.endswith("There is no checkpoint.")
+    assert not half.exists() and replaced.exists(), "what was set aside may be the only whole one"
+
+
+def test_one_cause_after_another_is_asked_even_where_they_go_round():
+    first, second = RuntimeError("a"), RuntimeError("b")
+    first.__cause__, second.__cause__ = second, first
+    assert diagnosis(first, lambda: "")[0] == "bug"
+    assert [str(error) for error in ending._causes(first)] == ["a", "b"]

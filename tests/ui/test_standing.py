@@ -1,0 +1,97 @@
+"""What the page tells of a run beyond its status: its place in the queue, whether it can go on, and from where."""
+
+import subprocess
+import sys
+
+import pytest
+
+from playground import catalog
+from playground.runs import launcher, queue
+from playground.runs.directory import RunDirectory
+from playground.runs.records import Status
+from playground.ui import standing
+from tests.ui import fake_run
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start runs whose workers hold the lock and wait."""
+    workers = []
+
+    def spawn(run, lock):
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock.fileno(),))
+        workers.append(process)
+        return process
+
+    yield lambda name: launcher.start(catalog.preset("kinder-reviews"), tmp_path, name, spawn=spawn).run
+    for process in workers:
+        process.kill()
+        process.wait()
+
+
+def ended(tmp_path, name="one", reason="killed", state="interrupted", at=27, **changes):
+    return fake_run.write_ended(tmp_path, name, reason, state, at=at, **changes)
+
+
+def test_a_run_waits_for_those_that_came_before_it_on_its_device(start, tmp_path):
+    first, second, third = start("first"), start("second"), start("third")
+    assert [standing.of(run, run.status()).before for run in (first, second, third)] == [None, 1, 2]
+    slot = queue.slot_held(third)
+    assert standing.is_busy(tmp_path, slot) and standing.num_waiting(tmp_path, slot) == 2
+    assert not standing.is_busy(tmp_path, "cuda:7") and standing.num_waiting(tmp_path, "cuda:7") == 0
+    launcher.stop(second)
+    assert standing.of(third, third.status()).before == 1
+    assert standing.of(second, second.status()).before is None
+
+
+def test_stopping_is_counted_from_the_moment_it_was_asked_for(start, tmp_path):
+    run = start("first")
+    assert standing.of(run, run.status()).stopping is None
+    run.request_stop()
+    assert 0 <= standing.of(run, run.status()).stopping < 60
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "update", "engine", "can"),
+    [
+        ("interrupted", "killed", 5, "playground", True),
+        ("interrupted", "killed", 40, "playground", True),  # the last look was still to come
+        ("stopped", "stopped", 5, "playground", True),
+        ("stopped", "stopped", 40, "playground", False),  # nothing is left
+        ("failed", "out_of_memory", 5, "playground", True),
+        ("failed", "out_of_gpu_memory", 5, "playground", False),  # it would end the same way
+        ("failed", "a_reason_of_tomorrow", 5, "playground", True),
+        ("interrupted", "killed", 5, "trl", False),
+        ("finished", "", 40, "playground", False),
+        ("running", "", 5, "playground", False),
+        ("queued", "", 0, "playground", False),
+    ],
+)
+def test_a_run_can_go_on_if_it_ended_early_for_a_reason_that_may_pass(state, reason, update, engine, can):
+    status = Status(state=state, reason=reason, update=update, num_updates=40)
+    assert standing.can_resume(status, engine) is can
+
+
+def test_it_would_go_on_from_the_newest_whole_checkpoint_and_the_others_are_named(tmp_path):
+    run = ended(tmp_path)
+    assert standing.resume_offer(run) == {"from": 20, "skipped": [], "instead": ""}
+    broken = fake_run.write_checkpoint(run, 25)
+    (broken / "model.safetensors").write_bytes(b"changed")  # as many bytes as before
+    found = standing.resume_offer(run)
+    assert found["from"] == 20 and len(found["skipped"]) == 1 and "update-000025" in found["skipped"][0]
+
+
+def test_without_a_checkpoint_it_would_start_over(tmp_path):
+    assert standing.resume_offer(ended(tmp_path, at=5))["from"] == 0
+
+
+def test_what_cannot_go_on_says_why_where_the_end_does_not(tmp_path):
+    trl = catalog.preset("kinder-reviews").model_copy(update={"engine": "trl"})
+    assert "TRL" in standing.resume_offer(ended(tmp_path, "theirs", config=trl))["instead"]
+    assert standing.resume_offer(ended(tmp_path, "no-model", "model", "failed")) == {
+        "from": None, "skipped": [], "instead": ""
+    }  # fmt: skip
+    damaged = ended(tmp_path, "damaged")
+    damaged.config_path.write_text("format: 99")
+    found = standing.resume_offer(RunDirectory(damaged.path))
+    assert found["from"] is None and "cannot be read" in found["instead"]

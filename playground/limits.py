@@ -169,7 +169,7 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
             if kept + size > limits.uploads_bytes:
                 return "This page has no more room for uploads. Type the prompts instead."
         if limits.upload_rows is not None:
-            count = len(tables.read(path, limits.upload_bytes).rows)
+            count = tables.shape(path, limits.upload_bytes).num_rows
             if count > limits.upload_rows:
                 return f"{name} has {count:,} rows; {_at_most(limits.upload_rows, limits)}."
     except PlaygroundError as error:

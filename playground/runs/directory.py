@@ -309,7 +309,7 @@ def make_outputs(outputs: Path | str) -> Path:
     """
     outputs = Path(outputs)
     try:
-        outputs.mkdir(parents=True, exist_ok=True)
+        outputs.mkdir(mode=0o700, parents=True, exist_ok=True)  # what runs hold is for who started them
         tempfile.TemporaryFile(dir=outputs).close()
     except OSError as error:
         raise OutputsNotWritable(
@@ -322,11 +322,17 @@ def write_atomically(path: Path, text: str) -> None:
     """Replace a file in one step, so that a reader sees the old or the new text and never a part."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        with open(temporary, "w", encoding="utf-8", opener=private) as file:
+            file.write(text)
         os.replace(temporary, path)
     except OSError:
         temporary.unlink(missing_ok=True)  # a part of it may be there: on a full disk every byte counts
         raise
+
+
+def private(path: str, flags: int) -> int:
+    """For `open(..., opener=private)`: a file that is made is for this user alone."""
+    return os.open(path, flags, 0o600)
 
 
 def cut_torn_line(path: Path) -> None:

@@ -21,7 +21,7 @@ from playground import checks, redaction
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable
 from playground.runs import checkpoints, children, last_words, lifeline, queue, requests, used_models
-from playground.runs.directory import RunDirectory, folders, is_locked, make_outputs
+from playground.runs.directory import RunDirectory, folders, is_locked, make_outputs, private
 from playground.runs.requests import Request
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
@@ -75,7 +75,7 @@ def start(
             queue.enter(run, slot, attempt=1)  # before it is a run: nobody ever sees one that neither waits nor lives
             run.publish(config)
             return Started(run, None)
-        with open(run.lock_path, "wb") as lock:
+        with open(run.lock_path, "wb", opener=private) as lock:
             take(lock)
             run.publish(config)
             return Started(run, _spawned(run, lock, spawn))
@@ -110,7 +110,7 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
             queue.enter(run, slot, run.next_attempt(before))
             run.queue_again(before, config.ppo.num_updates)
             return Started(run, None)
-        with open(run.lock_path, "wb") as lock:
+        with open(run.lock_path, "wb", opener=private) as lock:
             take(lock)
             run.queue_again(before, config.ppo.num_updates)
             return Started(run, _spawned(run, lock, spawn))
@@ -154,7 +154,7 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
     """Give a waiting run its worker; False if that could not be, which is then the end of the run."""
     try:
         run.config()
-        with open(run.lock_path, "wb") as lock:
+        with open(run.lock_path, "wb", opener=private) as lock:
             take(lock)
             _spawned(run, lock, spawn)
         begun = True
@@ -214,7 +214,7 @@ def adopt_lock() -> IO[bytes] | None:
 
 def take_lock(run: RunDirectory) -> IO[bytes] | None:
     """In a worker started by hand: take the run's lock, or None if another worker has it."""
-    lock = open(run.lock_path, "wb")  # noqa: SIM115 - held for the life of the process
+    lock = open(run.lock_path, "wb", opener=private)  # noqa: SIM115 - held for the life of the process
     try:
         take(lock)
         return _not_in_forks(lock)
@@ -255,7 +255,7 @@ def asks_hub(run: RunDirectory) -> bool:
 def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subprocess.Popen[bytes]:
     """A new process that runs `module` (by default the worker of PPO runs) on a run's folder and holds its lock."""
     handed = lifeline.for_worker()
-    with open(run.log_path, "ab") as log:  # the log of an earlier attempt is kept
+    with open(run.log_path, "ab", opener=private) as log:  # the log of an earlier attempt is kept
         return subprocess.Popen(
             [sys.executable, "-m", module or WORKER_MODULE, str(run.path.resolve())],
             stdin=subprocess.DEVNULL,
@@ -263,6 +263,7 @@ def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subproce
             stderr=subprocess.STDOUT,
             pass_fds=(lock.fileno(), *handed.descriptors),
             start_new_session=True,
+            umask=0o077,  # what it writes is for this user alone
             cwd=PROJECT,
             env={
                 **torch_environment(asks_hub(run)),

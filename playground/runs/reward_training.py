@@ -18,7 +18,14 @@ from playground import catalog, config_io, plain_files
 from playground.config import RUN_ID, RewardTrainingConfig
 from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
 from playground.runs import children, launcher
-from playground.runs.directory import RunDirectory, make_outputs, read_records, refuse_links, write_atomically
+from playground.runs.directory import (
+    RunDirectory,
+    make_outputs,
+    private,
+    read_records,
+    refuse_links,
+    write_atomically,
+)  # fmt: skip
 from playground.runs.records import Record, Status
 
 TRAINING = "training"
@@ -116,7 +123,7 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
             raise OutputsNotWritable(f"Cannot write to {training.folder}: {error.strerror}.") from None
         now = time.time()
         write_atomically(training.status_path, Status(started_at=now, updated_at=now).model_dump_json())
-        with open(training.lock_path, "wb") as lock:
+        with open(training.lock_path, "wb", opener=private) as lock:
             launcher.take(lock)
             write_atomically(training.config_path, config.to_yaml())
             process = launcher.new_worker(training, lock, WORKER_MODULE)

@@ -16,7 +16,7 @@ import threading
 from typing import IO
 
 from playground.runs import launcher, lifeline
-from playground.runs.directory import RunDirectory
+from playground.runs.directory import RunDirectory, private
 
 STANDBY_MODULE = "playground.training.standby"
 CHANNEL_FD_VARIABLE = "PLAYGROUND_CHANNEL_FD"
@@ -53,6 +53,7 @@ class StandbyWorker:
                     stderr=subprocess.DEVNULL,
                     pass_fds=(theirs.fileno(), *handed.descriptors),
                     start_new_session=True,
+                    umask=0o077,
                     cwd=launcher.PROJECT,
                     env={
                         **launcher.torch_environment(),
@@ -76,7 +77,7 @@ class StandbyWorker:
             process.wait()
             process = None
         if process is not None and channel is not None:
-            with channel, open(run.log_path, "ab") as log, contextlib.suppress(OSError):
+            with channel, open(run.log_path, "ab", opener=private) as log, contextlib.suppress(OSError):
                 if process.poll() is None:
                     message = os.fsencode(run.path.resolve())
                     socket.send_fds(channel, [message], [lock.fileno(), log.fileno()])

@@ -292,6 +292,7 @@ class Access:
             "notice": notice,
             "caps": limits.in_words(self.limits),
             "share": self.share if caller.role is Role.HOST else [],
+            "own": self.is_own(caller, caller.query.get("run")),
         }  # fmt: skip
 
     def _has_host_cookie(self, cookies: Mapping[str, str]) -> bool:

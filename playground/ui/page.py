@@ -15,7 +15,7 @@ from playground.ui import compare_page, components, rewards_page, routes, runs_p
 from playground.ui.access import Access
 
 TITLE = "RLHF Playground"
-SHEETS = ("page", "controls", "run", "tables", "workbench", "reward_check", "reward_training")
+SHEETS = ("page", "controls", "run", "tables", "workbench", "reward_check", "reward_training", "access")
 
 
 def build(

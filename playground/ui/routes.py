@@ -215,7 +215,12 @@ class Views:
             "machine": machine.facts(),
             "living": living[0].id if living else None,
             "training": [
-                {"id": run.id, "title": standing.title_of(run), "device": queue.slot_held(run) if slots else None}
+                {
+                    "id": run.id,
+                    "title": standing.title_of(run),
+                    "attempt": run.status().attempt,
+                    "device": queue.slot_held(run) if slots else None,
+                }
                 for run in living
             ],
             "waiting": waiting,

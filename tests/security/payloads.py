@@ -32,12 +32,14 @@ PAYLOADS = [
     f"\"><script>{RUN}</script>", f"'><img src=x onerror={RUN}>", f"</textarea><script>{RUN}</script>",
     f"</script><script>{RUN}</script>", f"--><script>{RUN}</script><!--", f"]]><script>{RUN}</script>",
     "${91*93-2}", "{{91*93-2}}", "<%= 91*93-2 %>", "#{91*93-2}", "${(()=>{window.hacked=1})()}",
-    "{{constructor.constructor('window.hacked=1')()}}", "{% raw %}{{91*93-2}}", "&lt;script&gt;window.hacked=1&lt;/script&gt;",
+    "{{constructor.constructor('window.hacked=1')()}}", "{% raw %}{{91*93-2}}",
+    "&lt;script&gt;window.hacked=1&lt;/script&gt;",
     "&#60;img src=x onerror=window.hacked=1&#62;", "\\u003cimg src=x onerror=window.hacked=1\\u003e",
     "\u202e<img src=x onerror=window.hacked=1>", "\uff1cscript\uff1ewindow.hacked=1\uff1c/script\uff1e",
     "\x1b[2J\x1b]0;hacked\x07\x1b[31m", "\x9b31m\x07\x08\x7f", "\u2028window.hacked=1\u2029", "=HYPERLINK(\"x\")",
     "`<img src=x onerror=window.hacked=1>`", "<x style=\"background:url('javascript:window.hacked=1')\">",
-    "<!--<img src=\"--><img src=x onerror=window.hacked=1>", "<noscript><p title=\"</noscript><img src=x onerror=window.hacked=1>\">",
+    "<!--<img src=\"--><img src=x onerror=window.hacked=1>",
+    "<noscript><p title=\"</noscript><img src=x onerror=window.hacked=1>\">",
 ]  # fmt: skip
 SHORT = [text for text in PAYLOADS if len(text) <= 60 and text.isprintable()]
 
@@ -75,7 +77,8 @@ def configuration(number: int) -> RunConfig:
     base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
     base |= {
         "name": SHORT[number],
-        "about": {"title": SHORT[number + 3], "story": " ".join(SHORT[:6])[:300], "expect": " ".join(SHORT[6:12])[:500]},
+        "about": {"title": SHORT[number + 3], "story": " ".join(SHORT[:6])[:300],
+        "expect": " ".join(SHORT[6:12])[:500]},
         "prompts": {**base["prompts"], "source": "typed", "typed": [text for text in PAYLOADS if text.strip()]},
         "rewards": [{"kind": "keyword", "words": SHORT[:5]}, {"kind": "model", "source": SHORT[4]}],
         "judges": [{"kind": "model", "source": SHORT[5]}],
@@ -85,7 +88,7 @@ def configuration(number: int) -> RunConfig:
 
 
 def samples(update: int) -> list[Sample]:
-    """The fixed prompts: each payload as a prompt and as a completion, with payloads for names of rewards and judges."""
+    """The fixed prompts: each payload as a prompt and as a completion, and for names of rewards and judges."""
     stage = "before" if update == 0 else "after" if update == 3 else "during"
     return [
         Sample(update=update, stage=stage, prompt_id=number, prompt=text, completion=f"{text} {update}", seed=0,

@@ -6,6 +6,9 @@ their scripts, all our routes, all of Gradio's own addresses.
 
 from __future__ import annotations
 
+import contextlib
+
+import httpx
 import pytest
 from starlette.routing import Route
 
@@ -71,7 +74,10 @@ def try_everything(page, client, role, **headers):
     return tried, passed
 
 
-@pytest.mark.parametrize("who", ["anonymous", "watcher", "forger"])
+@pytest.mark.parametrize(
+    "who",
+    ["anonymous", pytest.param("watcher", marks=pytest.mark.slow), pytest.param("forger", marks=pytest.mark.slow)],
+)
 def test_a_class_can_only_watch(who, classroom, figure):
     clients = {
         "anonymous": classroom.client,
@@ -130,7 +136,8 @@ def test_every_address_of_gradio_leaves_the_runs_alone(classroom):
         for path, method in found:
             body = {"data": ["done"], "fn_index": classroom.index_of("start_run"), "session_hash": "x",
                     "component_id": delete_run, "fn_name": "delete_run"}  # fmt: skip
-            client.request(method, path.replace("{", "").replace("}", "").lstrip("/"), json=body)
+            with contextlib.suppress(httpx.ReadError):  # some of Gradio's fail before they have read the body
+                client.request(method, path.replace("{", "").replace("}", "").lstrip("/"), json=body)
         refused = client.post("gradio_api/upload", files={"files": ("a.txt", b"a\nb\n")})
         assert refused.status_code == 403 and access.WATCHERS in refused.json()["error"]
     assert classroom.tree() == before

@@ -37,15 +37,22 @@ def hostile_site(tmp_path_factory: pytest.TempPathFactory, recorded: Path) -> An
 
 VISITS = [  # address, what to wait for
     ("?run=payloads-0", "payloads-0"), ("?run=payloads-1", "payloads-1"), ("?tab=compare&run=payloads-0", "compare"),
-    ("?tab=rewards", "rewards"), ("?tab=runs", "runs"), ("?tab=runs&overlay=payloads-0,payloads-1,payloads-2", "overlay"),
+    ("?tab=rewards", "rewards"), ("?tab=runs", "runs"), ("?tab=runs&overlay=payloads-0,payloads-1,payloads-2",
+    "overlay"),
     ("?preset=run:payloads-0", "form"), ("?tab=compare&run=<img src=x onerror=window.hacked=1>", "compare"),
     ("?run=${91*93-2}{{91*93-2}}", "train"), ("?preset=<script>window.hacked=1</script>", "preset"),
 ]  # fmt: skip
 
 
+ASKED_FOR = (
+    "[onerror],[onload],[ontoggle],[onfocus],[onbegin],iframe[srcdoc],a[href^=javascript],form[action^=javascript],"
+    "object,base[href^=javascript],math"
+)
+
+
 @pytest.mark.slow
 def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, figure: Figure) -> None:  # noqa: F811
-    """Each page is visited, everything that opens is opened; the flag stays unset and the texts are shown as they are."""
+    """Each page is visited and all that opens is opened: the flag stays unset, the texts are shown as they are."""
     expect = pytest.importorskip("playwright.sync_api").expect
     expect.set_options(timeout=WAIT_MS)
     page = make_page(forgive=["404", "Failed to load resource", "409"])
@@ -54,9 +61,10 @@ def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, fi
     for query, name in VISITS:
         page.goto(hostile_site.url + query)
         page.wait_for_selector(".top nav a[aria-current]")
-        page.wait_for_load_state("networkidle") if name != "payloads-0" else page.wait_for_timeout(1500)
+        page.wait_for_timeout(1500)  # nothing says when everything that a page draws by itself is drawn
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         if name == "form":
+            page.get_by_role("button", name="Name, seed, and all of it as text").click()
             expect(page.locator("#field-name textarea, #field-name input").first).to_have_value(SHORT[0])
             page.get_by_role("button", name="Look at the prompts").click()
             expect(page.locator(".prompts-preview tbody tr").first).to_be_visible()
@@ -65,12 +73,8 @@ def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, fi
         page.wait_for_timeout(700)
         shown[query] = page.evaluate("document.body.innerText")
         assert page.evaluate("window.hacked") is None, query
-        assert payloads.SHOWN not in shown[query].replace("8461", "8461", 1) or "91*93-2" in shown[query], query
         # nothing that a payload asks for is an element of the page
-        made = page.evaluate(
-            "[...document.querySelectorAll('[onerror],[onload],[ontoggle],[onfocus],[onbegin],iframe[srcdoc],a[href^=javascript],"
-            "form[action^=javascript],object,base,math')].map((item) => item.outerHTML.slice(0, 200))"
-        )
+        made = page.evaluate(f"[...document.querySelectorAll({ASKED_FOR!r})].map((item) => item.outerHTML)")
         assert made == [], query
     everything = "\n".join(shown.values())
     literal = [item for item in PAYLOADS if item.isprintable() and item in everything]

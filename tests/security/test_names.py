@@ -31,7 +31,8 @@ SECRET = "what-lies-outside-8461"
 NAMES = [
     "", ".", "..", "...", "/", "//", "~", "~root", "-", "--help", "-rf", "*", "?", "[a]", "{a}", "$HOME", "`id`",
     "$(id)", ";id", "|id", "&", "'", '"', "\\", "..\\..\\outside", "../outside/run", "../outside",
-    "one/../../outside/run", "one/..", "./one", "one/", "one//", "/etc/passwd", "/etc", "/proc/self/environ", "/dev/zero", "file:///etc/passwd",
+    "one/../../outside/run", "one/..", "./one", "one/", "one//", "/etc/passwd", "/etc", "/proc/self/environ",
+    "/dev/zero", "file:///etc/passwd",
     "http://169.254.169.254/", "//evil/share", "C:\\Windows", "CON", "NUL", "con.txt", "aux", "one\0", "\0", "one\n",
     "one\r\nSet-Cookie: a=b", "one\t", " one", "one ", "ONE", "%2e%2e", "%2e%2e%2foutside%2frun", "..%2foutside%2frun",
     "%252e%252e%252f", "..%c0%af", "\u2024\u2024/outside", "\uff0e\uff0e/outside", "\u202eeno", "one\u200b",
@@ -42,7 +43,8 @@ NAMES = [
 ]  # fmt: skip
 ROUTES = [
     "/live/{}", "/live/{}/poll", "/live/{}/moment/0", "/live/{}/compare", "/live/{}/metrics.csv",
-    "/live/{}/samples.csv", "/live/{}/outcome", "/live/{}/log", "/live/{}/export/yaml", "/live/{}/export/trl", "/live/one/export/{}",
+    "/live/{}/samples.csv", "/live/{}/outcome", "/live/{}/log", "/live/{}/export/yaml", "/live/{}/export/trl",
+    "/live/one/export/{}",
     "/live/_rewards/{}", "/live/_overlay?runs={}", "/live/one/compare?update={}", "/playground/bokeh/1/{}",
     "/playground/static/{}", "/live/one/{}", "/live/one/moment/{}",
 ]  # fmt: skip

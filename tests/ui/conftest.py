@@ -21,7 +21,7 @@ CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-default-apps", "--disable-sync", "--no-first-run", "--metrics-recording-only"]  # fmt: skip
 START_SECONDS = 90
-WAIT_MS = 30_000
+WAIT_MS = 60_000
 
 
 @dataclass
@@ -31,6 +31,7 @@ class Site:
     outputs: Path
     recorded: Path
     seconds_per_update: float = 0.15
+    mode: str = "local"
     port: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -45,7 +46,7 @@ class Site:
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", fake_run.SECONDS_VARIABLE: str(self.seconds_per_update)}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.ui.fake_server", "--port", str(self.port), "--outputs", str(self.outputs),
-             "--recorded", str(self.recorded)],
+             "--recorded", str(self.recorded), "--mode", self.mode],
             cwd=PROJECT, env=environment,
         )  # fmt: skip
         deadline = time.monotonic() + START_SECONDS
@@ -87,15 +88,23 @@ def site(tmp_path_factory, recorded):
     served.stop()
 
 
+_launched = []
+
+
 @pytest.fixture(scope="session")
 def browser():
-    """One Chromium for all tests."""
+    """One Chromium for all tests of a process, also for those of other folders that import this fixture."""
+    if _launched:
+        yield _launched[0]
+        return
     api = pytest.importorskip("playwright.sync_api")
     if not Path(CHROMIUM).exists():
         pytest.skip(f"no browser at {CHROMIUM}; set CHROMIUM")
     with api.sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        _launched.append(launched)
         yield launched
+        _launched.clear()
         launched.close()
 
 

@@ -1,5 +1,6 @@
 // The header: brand, navigation, machine facts, projector and light/dark switches.
 
+import { showAccess } from "./access.js";
 import { el, setText } from "./dom.js";
 import { onHome } from "./home.js";
 import { go, onPlace } from "./nav.js";
@@ -24,6 +25,7 @@ export function mount(element) {
     el("nav", { "aria-label": "Pages" }, links),
     el("span", { class: "grow" }), training, machine, projector, theme));
 
+  showAccess(element);
   onPlace(({ page }) => {
     for (const link of links) {
       if (link.dataset.page === page) link.setAttribute("aria-current", "page");

@@ -52,8 +52,10 @@ export function mount(element, props, { trigger, watch, server }) {
     const changed = busy !== now;
     busy = now;
     if (changed && !first) trigger("input"); // the form's Start button depends on what trains and what waits
-    const goesOn = home.training?.some(({ id }) => id === live.runId) || home.waiting?.includes(live.runId);
-    if (home.connected && live.status?.ended && goesOn) expectAttempt(live.status.attempt + 1); // somebody else resumed it
+    if (home.connected && live.status?.ended) { // somebody else may have taken it up again
+      const again = home.waiting?.includes(live.runId) ? live.status.attempt + 1 : home.training?.find(({ id }) => id === live.runId)?.attempt;
+      if (again > live.status.attempt) expectAttempt(again);
+    }
     if (home.connected && !connected) retry(); // a stream that broke without a word is replaced
     connected = home.connected;
     if (place().run) return;

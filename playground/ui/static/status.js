@@ -17,7 +17,8 @@ export class StatusPanel {
     this.ask = { stop, end, resume };
     this.asked = null; // {run, what, at}: what this page has asked for and not seen happen
     this.complaint = "";
-    this.told = null; // {run, text}: what came of ending a run
+    this.told = null; // {run, attempt, text}: what came of ending it by force
+    this.runId = null;
     this.offer = null;
     this.steer = new Steer(steer, (sentence) => {
       this.complaint = sentence;
@@ -35,6 +36,8 @@ export class StatusPanel {
     this.home = null;
     this.build(element);
     onChange((what) => {
+      if (this.runId !== live.runId) this.complaint = "";
+      this.runId = live.runId;
       if (what.snapshot || what.status) this.findOffer();
       this.refresh();
     });
@@ -132,7 +135,7 @@ export class StatusPanel {
     else if (status.attempt > 1) {
       text = resumed ? `${resumed.message} ${run.story}` : `Going on with it (attempt ${status.attempt}). ${run.story}`;
     }
-    if (this.told?.run === live.runId) text = [this.told.text, text].filter(Boolean).join(" ");
+    if (this.told?.run === live.runId && this.told.attempt === status.attempt) text = [this.told.text, text].filter(Boolean).join(" ");
     if (this.complaint) [text, tone] = [this.complaint, "problem"];
     setText(this.line, text);
     this.line.className = `line ${tone}`;
@@ -192,7 +195,7 @@ export class StatusPanel {
       answer = { error: "The page cannot reach the playground; nothing was asked of the run. Try again in a moment." };
     }
     if (answer?.error && this.asked === asked) this.asked = null;
-    if (what === "end" && !answer?.error) this.told = { run, text: answer.sentence };
+    if (what === "end" && !answer?.error) this.told = { run, attempt: asked.attempt, text: answer.sentence };
     if (live.runId !== run) return;
     this.complaint = answer?.error ?? "";
     if (what === "resume" && !answer?.error) expectAttempt(answer.attempt);

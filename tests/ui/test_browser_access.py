@@ -1,0 +1,78 @@
+"""What a class and a visitor see: who controls the page, what is switched off and why, the caps. In a real browser."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.ui import fake_run
+from tests.ui.conftest import Site
+
+TOKEN = "the-token-of-the-teacher"
+
+
+@pytest.fixture(scope="module", params=["classroom", "space"])
+def shared(request, tmp_path_factory, recorded):
+    """A page for others, with one failed run."""
+    outputs: Path = tmp_path_factory.mktemp(request.param)
+    fake_run.write_run(outputs, "failed", fail_at=12)
+    served = Site(outputs, recorded, mode=request.param)
+    os.environ["PLAYGROUND_HOST_TOKEN"] = TOKEN
+    try:
+        served.start()
+    finally:
+        del os.environ["PLAYGROUND_HOST_TOKEN"]
+    yield served
+    served.stop()
+
+
+def test_each_sees_what_they_may_do_and_why_not(shared, make_page):
+    page = make_page(reduced_motion="reduce")
+    page.goto(shared.url)
+    page.wait_for_function("document.documentElement.dataset.canSteer")
+    if shared.mode == "classroom":
+        assert "The host controls this page" in page.locator(".access-banner").inner_text()
+        page.get_by_role("button", name="The host starts runs").wait_for()
+        assert page.locator("#start-bar").evaluate("node => node.inert")
+        assert page.locator("#controls .off-note").inner_text() == "Only the host can use this part."
+        assert page.locator(".notice-actions [data-key]:visible").count() == 0
+        page.get_by_role("link", name="Rewards").click()
+        assert page.locator("#page-rewards .off-note:visible").count() == 3
+    else:
+        page.get_by_role("button", name="Start training").wait_for()
+        page.locator(".caps summary").click()
+        told = page.locator(".caps").inner_text()
+        assert "30 minutes" in told and "500 updates" in told and "can be read by everybody" in told
+        assert page.locator("#controls .off-note").count() == 0
+        assert page.locator(".notice-actions [data-key=resume]:visible").count() == 0  # somebody else's run
+        page.get_by_role("link", name="Rewards").click()
+        assert page.locator("#page-rewards .off-note:visible").count() == 2
+
+
+def test_the_host_may_do_it_and_is_told_what_to_hand_out(shared, make_page):
+    page = make_page(reduced_motion="reduce")
+    page.goto(f"{shared.url}host?token={TOKEN}")
+    page.wait_for_function("document.documentElement.dataset.role === 'host'")
+    assert page.url == shared.url and TOKEN not in page.content()
+    page.locator(".notice-actions [data-key=again]").wait_for()
+    assert page.locator(".off-note").count() == 0
+    assert ("You are the host" in page.locator("body").inner_text()) == (shared.mode == "classroom")
+    assert TOKEN not in page.evaluate("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
+
+
+def test_a_watcher_who_calls_a_function_by_hand_is_told_no(shared, make_page):
+    page = make_page(reduced_motion="reduce", forgive=("403", "500"))
+    page.goto(shared.url)
+    page.wait_for_function("document.documentElement.dataset.canSteer")
+    found = page.evaluate(
+        """async () => {
+          const config = await (await fetch('config')).json();
+          const runs = config.components.find((item) => item.props.elem_id === 'runs');
+          const body = { data: 'failed', fn_name: 'delete_run', component_id: runs.id, session_hash: 'x' };
+          const answer = await fetch('gradio_api/component_server', { method: 'POST', body: JSON.stringify(body),
+            headers: { 'Content-Type': 'application/json' } });
+          return answer.json();
+        }"""
+    )
+    assert found["error"].startswith(("The host controls this page.", "This run was started by somebody else."))
+    assert (shared.outputs / "failed" / "config.yaml").is_file()

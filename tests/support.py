@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from playground import config_io
 from playground.config import RunConfig
 from playground.runs.records import Sample, UpdateMetrics
 
+T = TypeVar("T")
 PROJECT = Path(__file__).resolve().parents[1]
 
 
@@ -31,6 +34,12 @@ def at_once(*functions: Callable[[], Any]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def run_async(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Like asyncio.run, in a thread of its own: tests in a browser leave a running loop in the thread of the tests."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def small_config(name: str = "finish", **overrides: Any) -> RunConfig:

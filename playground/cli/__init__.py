@@ -203,7 +203,7 @@ def stop(
     launcher.stop(run)
     if now and run.is_alive():
         told = processes.end(run, min(timeout, processes.GRACE_SECONDS))
-        Reconciler(run.path.parent).look()
+        Reconciler(run.path.parent).end_the_dead()
         status = run.status()
         print(f"{run.id}: {told.sentence} {status.message}")
         if told.alive or told.survivors:

@@ -15,6 +15,7 @@ from playground.limits import LIMITS
 from playground.ui.access import Access
 from playground.ui.gate import Gate, host_name, own_names
 from tests.security import pages
+from tests.support import run_async
 
 
 async def read(request: Request) -> PlainTextResponse:
@@ -39,7 +40,7 @@ def asked(method="POST", path="/change", content=b"", headers=None, **options):
         async with client(**options) as asking:
             return await asking.request(method, path, content=content, headers=headers or {})
 
-    return asyncio.run(run())
+    return run_async(run())
 
 
 OWN = {"Origin": "http://127.0.0.1:7860"}
@@ -129,9 +130,9 @@ def test_a_body_without_a_length_is_counted_as_it_comes():
         async with client() as asking:
             return await asking.post("/change", content=parts(count))
 
-    assert asyncio.run(run(10)).text == "1000"
+    assert run_async(run(10)).text == "1000"
     seen.clear()
-    assert asyncio.run(run(10_000)).status_code == 413
+    assert run_async(run(10_000)).status_code == 413
 
 
 def test_what_the_page_does_not_need_of_gradio_is_not_there():
@@ -166,7 +167,7 @@ def test_a_stream_passes_part_by_part():
                  "scheme": "http", "headers": [(b"host", b"127.0.0.1")], "client": peer, "server": peer}  # fmt: skip
         await Gate(app, Access())(scope, receive, send)
 
-    asyncio.run(run())
+    run_async(run())
     assert [item["type"] for item in sent].count("http.response.body") == 4
 
 
@@ -180,7 +181,7 @@ def test_websockets_are_not_taken():
         await Gate(None, Access())({"type": "websocket"}, None, send)
         return sent
 
-    assert asyncio.run(run()) == [{"type": "websocket.close", "code": 1008}]
+    assert run_async(run()) == [{"type": "websocket.close", "code": 1008}]
 
 
 @pytest.mark.parametrize(

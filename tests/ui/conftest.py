@@ -21,7 +21,7 @@ CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-default-apps", "--disable-sync", "--no-first-run", "--metrics-recording-only"]  # fmt: skip
 START_SECONDS = 90
-WAIT_MS = 30_000
+WAIT_MS = 60_000
 
 
 @dataclass

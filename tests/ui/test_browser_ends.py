@@ -25,7 +25,8 @@ TITLE = ".notice h2"
 SHOWN_UPDATES = "import('/playground/static/store.js').then((m) => m.live.metrics.update)"
 
 
-def config(name, num_updates=400, **changes):
+def config(name, num_updates=4000, **changes):
+    """Of a run that is long enough to look at for as long as a busy machine needs."""
     base = catalog.preset("kinder-reviews")
     return base.model_copy(
         update={"name": name, "ppo": base.ppo.model_copy(update={"num_updates": num_updates}), **changes}
@@ -135,7 +136,7 @@ def test_a_run_is_resumed_in_place_from_its_newest_good_checkpoint(site, make_pa
 
 def test_without_a_checkpoint_it_starts_over_and_a_run_that_cannot_go_on_says_so(site, make_page, begin):
     never = catalog.preset("kinder-reviews").checkpoint.model_copy(update={"every": 0})
-    bare = config("bare", 390, checkpoint=never)
+    bare = config("bare", 3900, checkpoint=never)
     fake_run.write_ended(site.outputs, "bare", "killed", "interrupted", at=5, config=bare)
     trl = config("theirs", engine="trl")
     fake_run.write_ended(site.outputs, "theirs", "killed", "interrupted", at=5, config=trl)
@@ -150,15 +151,15 @@ def test_without_a_checkpoint_it_starts_over_and_a_run_that_cannot_go_on_says_so
     button(page, "Stop").click()
     expect(page.locator(TITLE)).to_contain_text("Stopped")
     button(page, "Start again from its settings").click()
-    expect(page.locator("#knob-ppo-num_updates")).to_have_value("390")
+    expect(page.locator("#knob-ppo-num_updates")).to_have_value("3900")
 
 
 def test_starts_while_a_run_trains_wait_their_turn(site, make_page, begin):
     page = visit(make_page(), site)
     box = page.locator("#knob-ppo-num_updates")
-    box.fill("300")
+    box.fill("3000")
     box.press("Tab")
-    expect(page.locator("#notes")).to_contain_text("\u2192 300")
+    expect(page.locator("#notes")).to_contain_text("\u2192 3000")
     page.locator("#start").dblclick()
     expect(page.locator(STATE)).to_have_text(re.compile("starting|running"))
     first = run_in_view(page)
@@ -196,7 +197,7 @@ def test_starts_while_a_run_trains_wait_their_turn(site, make_page, begin):
 
 
 def test_the_runs_page_resumes_and_says_how_runs_ended(site, make_page, begin):
-    run = fake_run.write_ended(site.outputs, "listed", "out_of_memory", at=22, config=config("listed", 410, seed=77))
+    run = fake_run.write_ended(site.outputs, "listed", "out_of_memory", at=22, config=config("listed", seed=77))
     fake_run.write_ended(site.outputs, "hopeless", "model", at=1, config=config("hopeless", seed=78))
     page = visit(make_page(), site, "?tab=runs")
     row = page.locator("table.runs tr", has_text="seed 77")

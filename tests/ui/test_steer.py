@@ -1,7 +1,6 @@
 """What a browser may ask of a living run, and what it is told when it asks for nonsense."""
 
 import asyncio
-import concurrent.futures
 import json
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from playground.runs import launcher, processes
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.ui import steer
+from tests.support import run_async
 from tests.ui import fake_run
 
 
@@ -142,20 +142,14 @@ def test_who_ends_a_run_twice_ends_it_once_and_both_are_told(living, ask, monkey
         go.set()
         return await asyncio.gather(*asked)
 
-    first, second = in_thread(both)
+    first, second = run_async(both())
     assert calls == ["one"] and first == second and first["error"] == "" and first["sentence"]
 
 
 def test_what_could_not_be_ended_is_an_error_in_words(living, ask, monkeypatch):
     monkeypatch.setattr(processes, "end", lambda run, grace_seconds: processes.Ended(alive=True, seconds=0.1))
-    assert in_thread(lambda: ask["end_run"]("one"))["error"].endswith(".")
-    assert in_thread(lambda: ask["end_run"]("../one"))["error"].endswith(".")
-
-
-def in_thread(scene):
-    """Like asyncio.run, in a thread: the browser tests leave a running loop in this one."""
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.run(scene())).result()
+    assert run_async(ask["end_run"]("one"))["error"].endswith(".")
+    assert run_async(ask["end_run"]("../one"))["error"].endswith(".")
 
 
 def test_the_panel_knows_every_live_setting_in_words():

@@ -257,7 +257,8 @@ function changed(what) {
     return;
   }
   pending = { ...what };
-  queueMicrotask(() => {
+  const soon = document.hidden ? queueMicrotask : requestAnimationFrame; // a slow page takes what came meanwhile in one
+  soon(() => {
     const all = pending;
     pending = null;
     for (const callback of listeners) callback(all);

@@ -21,6 +21,7 @@ import time
 from typing import Any
 
 STATE, REASON = "failed", "model"
+DEATH_SECONDS = 10.0
 
 
 def main(arguments: list[str]) -> int:
@@ -44,7 +45,10 @@ def main(arguments: list[str]) -> int:
 def _end(pid: int, waiting: dict[str, Any], folder: str | None) -> int:
     if os.getppid() != pid:  # it has gone by itself, and its number may be somebody else's
         return 0
+    given_up = time.monotonic() + DEATH_SECONDS
     os.kill(pid, signal.SIGKILL)
+    while os.getppid() == pid and time.monotonic() < given_up:
+        time.sleep(0.002)  # it takes a moment to die, and who hears the answer may ask the next question at once
     if folder is None:
         answer = {"id": waiting.get("question"), "event": "error", "message": waiting["message"]}
         os.write(1, json.dumps(answer).encode() + b"\n")

@@ -131,6 +131,17 @@ def test_questions_are_capped_too(space, figure):
     figure("questions beyond a cap refused before a model is asked", len(cases) + 1, refused)
 
 
+def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, monkeypatch):
+    fetched = []
+    monkeypatch.setattr("safehttpx.async_validate_url", lambda *asked: fetched.append(asked))
+    file = {"path": "https://example.org/large.txt", "orig_name": "a.txt", "meta": {"_type": "gradio.FileData"}}
+    with space.visitor(f"{PUBLIC}171") as visitor:
+        for item in (file, {**file, "url": file["path"]}):
+            message = pages.call(visitor, space.index_of("take"), [item])
+            assert not message["success"] and "addresses are not fetched" in message["text"]
+    assert fetched == []
+
+
 @pytest.mark.parametrize("field", ["prompts__source", "evaluation__text", "model__source", "reference__source"])
 def test_the_form_does_not_tell_which_files_there_are(field, space):
     told = []

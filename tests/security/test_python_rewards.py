@@ -149,7 +149,8 @@ def port() -> Iterator[int]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    return {"PYTHONPATH": str(PROJECT), "HOME": str(home), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"]}
+    return {"PYTHONPATH": str(PROJECT), "HOME": str(home), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"],
+            "TMPDIR": str(home)}  # fmt: skip
 
 
 def attempted(attacks: dict[str, str], home: Path, port: int, runner: Path) -> dict[str, tuple[str, Any, list[str]]]:
@@ -263,6 +264,7 @@ def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed(home: Pa
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    assert [path.name for path in home.iterdir()] == ["token"]  # its own folder has gone too
 
 
 def test_an_idle_function_leaves_no_zombie_and_no_thread_behind() -> None:

@@ -175,7 +175,7 @@ def resume(
     """
     run = find_run(run_dir, outputs)
     Reconciler(run.path.parent).look()
-    if run.is_alive():
+    if run.is_alive() and not run.status().ended:  # a worker that has written its end takes a moment to leave
         control.request_resume(run)
         print(f"{run.id} goes on.")
         return
@@ -203,7 +203,7 @@ def stop(
     launcher.stop(run)
     if now and run.is_alive():
         told = processes.end(run, min(timeout, processes.GRACE_SECONDS))
-        Reconciler(run.path.parent).look()
+        Reconciler(run.path.parent).end_the_dead()
         status = run.status()
         print(f"{run.id}: {told.sentence} {status.message}")
         if told.alive or told.survivors:

@@ -80,6 +80,8 @@ def main() -> None:
     os.close(nowhere)
     lines = _lines(requests)
     limits = json.loads(next(lines))
+    with contextlib.suppress(OSError):
+        os.rmdir(os.getcwd())  # an empty folder of our own: gone from the disk now, whoever dies first
     for name in MODULES:
         with contextlib.suppress(ImportError):
             __import__(name)

@@ -94,9 +94,9 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
     checkpoints.check_engine(config)
     slot = queue.slot_of(config)
     with one_at_a_time(run.path.parent):
-        if run.is_alive():
-            raise RunBusy(f"The run `{run.id}` is still training; there is nothing to resume.")
         before = run.status()
+        if run.is_alive() and (not before.ended or before.reason == "damaged"):  # else it has ended, and is leaving
+            raise RunBusy(f"The run `{run.id}` is still training; there is nothing to resume.")
         if not before.ended:
             return Started(run, None)
         if before.state == "finished":
@@ -209,7 +209,7 @@ def adopt_lock() -> IO[bytes] | None:
     if not descriptor:
         return None
     os.set_inheritable(int(descriptor), False)
-    return os.fdopen(int(descriptor), "wb")
+    return _not_in_forks(os.fdopen(int(descriptor), "wb"))
 
 
 def take_lock(run: RunDirectory) -> IO[bytes] | None:
@@ -217,10 +217,16 @@ def take_lock(run: RunDirectory) -> IO[bytes] | None:
     lock = open(run.lock_path, "wb", opener=private)  # noqa: SIM115 - held for the life of the process
     try:
         take(lock)
-        return lock
+        return _not_in_forks(lock)
     except RunBusy:
         lock.close()
         return None
+
+
+def _not_in_forks(lock: IO[bytes]) -> IO[bytes]:
+    """A forked child that outlives the worker must not make the run look alive: it closes its copy."""
+    os.register_at_fork(after_in_child=lock.close)
+    return lock
 
 
 def torch_environment(hub: bool = False) -> dict[str, str]:

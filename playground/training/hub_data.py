@@ -19,6 +19,9 @@ from playground.errors import PromptsUnusable
 
 MAX_ROWS = 50_000
 MAX_CHARACTERS = 100_000_000
+FORMS = ("parquet", "json", "csv", "text", "arrow")  # of `datasets`; others unpack archives, or decode what is in them
+ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar", ".pkl", ".pickle", ".pt", ".pth", ".npy", ".npz", ".h5", ".hdf5")
+MAX_FILES = 10_000
 BATCH = 100
 _AVAILABLE = re.compile(r"[Aa]vailable(?: splits| configs)?:? *(\[[^\]]*\])")
 
@@ -69,8 +72,22 @@ class Rows:
         datasets.disable_progress_bars()
         folder = Path(self.source).expanduser()
         path = str(folder.resolve()) if folder.is_dir() else self.source
-        if path == self.source and not _hub_answers():
+        if folder.is_dir():
+            _refuse_archives(folder)
+        elif not _hub_answers():
             raise ConnectionError("the name of the hub is not known here")
+        found = self._loaded(path, subset, split)
+        form = str(getattr(found.info, "builder_name", None) or "")
+        if form not in FORMS:
+            raise PromptsUnusable(
+                f"prompts.source: {self._name} is kept in a form that is not read here ({form[:40] or 'unknown'}). Use "
+                ".parquet, .jsonl, .csv or .txt files."
+            )
+        return found
+
+    def _loaded(self, path: str, subset: str | None, split: str) -> Any:
+        import datasets
+
         if subset is None:
             return datasets.load_dataset(path, split=split, streaming=True)
         if Path(subset).is_absolute() or ".." in Path(subset).parts:
@@ -122,6 +139,19 @@ class Rows:
             return f"prompts.source: {name} is a program that would have to run here, which is not supported."
         lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
         return f"prompts.source: {name} cannot be read: {lines[0][:200].rstrip('.')}."
+
+
+def _refuse_archives(folder: Path) -> None:
+    """Raises: PromptsUnusable if a folder holds files that would be unpacked, or opened as programs."""
+    for number, path in enumerate(folder.rglob("*")):
+        if number >= MAX_FILES:
+            raise PromptsUnusable(f"prompts.source: the folder {folder} holds more than {MAX_FILES:,} files.")
+        name = path.name.lower()
+        if name.endswith(ARCHIVES) or ".tar." in name:
+            raise PromptsUnusable(
+                f"prompts.source: the folder {folder} holds {path.name[:80]}, which is not read here: unpack it, and "
+                "use .parquet, .jsonl, .csv or .txt files."
+            )
 
 
 def _hub_answers() -> bool:

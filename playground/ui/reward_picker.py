@@ -40,5 +40,8 @@ def picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: st
         title=form.LABELS["judges"] if watching else form.LABELS["rewards"],
         help=JUDGES_HELP if watching else "",
         functions=reward_form.functions(),
-        server_functions=[access.guard(Action.WATCH, reward_models), access.guard(Action.WATCH, reward_problem)],
+        server_functions=[
+            access.guard(Action.WATCH, reward_models),
+            access.guard(Action.FORM, reward_problem, lambda sentence: sentence),
+        ],
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
+from gradio import processing_utils
 from starlette.middleware import Middleware
 
 from playground import limits
@@ -106,6 +107,7 @@ def launch(
     _check(port, mode)
     os.environ[limits.MODE_VARIABLE] = mode  # for workers and the model service
     token = identity.token_for(mode)
+    processing_utils.async_ssrf_protected_download = _fetch_nothing
     outputs = make_outputs(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
@@ -163,6 +165,12 @@ def listening_address(host: str, mode: str) -> str:
 def mode_of(mode: str | None) -> str:
     """The mode that was asked for; without one, what the place says: public on Spaces, else one's own."""
     return mode or ("space" if os.environ.get("SPACE_ID") else "local")
+
+
+async def _fetch_nothing(url: str, cache_dir: str) -> str:
+    """In place of Gradio's: where a browser names an address instead of an uploaded file, Gradio would download it,
+    however large, before any handler is asked. This page fetches nothing for anybody."""
+    raise gr.Error("Upload the file itself; addresses are not fetched.", print_exception=False)
 
 
 def _check(port: int, mode: str) -> None:

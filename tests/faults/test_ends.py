@@ -108,6 +108,23 @@ def test_what_a_worker_has_started_ends_with_it(outputs, name):
     assert run.status().state == "stopped"
 
 
+def test_a_forked_child_does_not_keep_the_lock(outputs):
+    outputs.mkdir()
+    run = RunDirectory.create(outputs, small_config("x"), "r")
+    lock = launcher.take_lock(run)
+    child = os.fork()
+    if not child:
+        signal.pause()
+        os._exit(0)
+    try:
+        assert run.is_alive()
+        lock.close()
+        wait_until(lambda: not run.is_alive(), 10)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def test_end_by_force_ends_a_frozen_worker_and_its_family_and_says_so(outputs):
     run, worker = started(outputs, "family")
     other, other_worker = RunDirectory.create(outputs, small_config("other"), "other"), None

@@ -17,6 +17,7 @@ from playground.runs import launcher
 from playground.runs.directory import RunDirectory
 from tests.faults import resuming
 from tests.faults.forking import Forked, Forker
+from tests.support import wait_until
 
 KILLS = 20
 DEADLINE_SECONDS = 240
@@ -69,7 +70,9 @@ def killed_at(run: RunDirectory, worker: Forked, moment: Moment) -> bool:
         if worker.poll() is not None:
             return False
     os.kill(worker.pid, signal.SIGKILL)
-    return worker.wait(DEADLINE_SECONDS) == -signal.SIGKILL
+    killed = worker.wait(DEADLINE_SECONDS) == -signal.SIGKILL
+    wait_until(lambda: not run.is_alive(), DEADLINE_SECONDS)
+    return killed
 
 
 def trouble(run: RunDirectory, undisturbed: RunDirectory) -> str:
@@ -97,6 +100,7 @@ def test_killed_at_random_moments_and_resumed_nothing_is_lost(
     outputs = tmp_path / "outputs"
     undisturbed, process = launcher.start(config, outputs, "undisturbed", forker.spawn)
     assert process.wait(DEADLINE_SECONDS) == 0, undisturbed.log_tail()
+    wait_until(lambda: not undisturbed.is_alive(), DEADLINE_SECONDS)
     dice, kills, survived, told = random.Random(20), 0, 0, []
     for number in range(10 * KILLS):
         run, worker = launcher.start(config, outputs, f"run-{number}", forker.spawn)
@@ -110,6 +114,7 @@ def test_killed_at_random_moments_and_resumed_nothing_is_lost(
             assert run.status().state == "interrupted"
             run, worker = launcher.resume(run, forker.spawn)
         assert worker.wait(DEADLINE_SECONDS) == 0, run.log_tail()
+        wait_until(lambda run=run: not run.is_alive(), DEADLINE_SECONDS)
         problem = trouble(run, undisturbed)
         told.append(f"{run.id}, killed {'; '.join(mine)}: {problem or 'whole'}")
         survived += 0 if problem else len(mine)

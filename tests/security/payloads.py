@@ -80,8 +80,8 @@ def configuration(number: int) -> RunConfig:
         "about": {"title": SHORT[number + 3], "story": " ".join(SHORT[:6])[:300],
         "expect": " ".join(SHORT[6:12])[:500]},
         "prompts": {**base["prompts"], "source": "typed", "typed": [text for text in PAYLOADS if text.strip()]},
-        "rewards": [{"kind": "keyword", "words": SHORT[:5]}, {"kind": "model", "source": SHORT[4]}],
-        "judges": [{"kind": "model", "source": SHORT[5]}],
+        "rewards": [{"kind": "keyword", "words": SHORT[:5]}, {"kind": "model", "source": "judge"}],
+        "judges": [{"kind": "keyword", "words": SHORT[5:9]}],
         "ppo": {**base["ppo"], "num_updates": 3},
     }  # fmt: skip
     return from_dict(base)

@@ -83,6 +83,7 @@ def test_two_clicks_at_the_same_moment_are_one_run(space):
         stop(space, visitor, started[0])
 
 
+@pytest.mark.slow
 def test_who_sheds_the_cookie_is_counted_by_address_and_the_queue_has_an_end(space, figure):
     limit, runs = limits.LIMITS["space"], []
     for number in range(limit.runs_per_address + 1):
@@ -128,6 +129,17 @@ def test_questions_are_capped_too(space, figure):
         refused += "must be one of" in look["text"]
     assert service.asked == []
     figure("questions beyond a cap refused before a model is asked", len(cases) + 1, refused)
+
+
+def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, monkeypatch):
+    fetched = []
+    monkeypatch.setattr("safehttpx.async_validate_url", lambda *asked: fetched.append(asked))
+    file = {"path": "https://example.org/large.txt", "orig_name": "a.txt", "meta": {"_type": "gradio.FileData"}}
+    with space.visitor(f"{PUBLIC}171") as visitor:
+        for item in (file, {**file, "url": file["path"]}):
+            message = pages.call(visitor, space.index_of("take"), [item])
+            assert not message["success"] and "addresses are not fetched" in message["text"]
+    assert fetched == []
 
 
 @pytest.mark.parametrize("field", ["prompts__source", "evaluation__text", "model__source", "reference__source"])

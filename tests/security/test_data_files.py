@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from playground import catalog
+from playground.errors import PromptsUnusable
 from playground.exports import tables as exported
 from playground.runs.records import Event
+from playground.training import hub_data
 from tests.support import PROJECT, sample, update_metrics
 
 Figure = Callable[[str, int, int], None]
@@ -181,3 +183,12 @@ def test_tables_for_spreadsheets_hold_no_formula_and_all_numbers() -> None:
     head, row = list(csv.reader(io.StringIO(exported.metrics_csv(config, metrics, events))))
     assert not [cell for cell in head if cell.startswith(("=", "+", "-", "@"))]
     assert "-3.0" in row and not [cell for cell in row if cell.startswith(("=", "+", "@"))]
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.zip", "data.tar.gz", "rows.pkl", "deep/rows.npy"])
+def test_a_folder_of_data_with_archives_or_pickles_is_refused_by_the_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "a"}\n')
+    (tmp_path / name).write_bytes(b"\x80\4.")
+    with pytest.raises(PromptsUnusable, match=Path(name).name):
+        hub_data.Rows(str(tmp_path), None, "train")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -60,7 +61,6 @@ COMMON = {  # what the limits alone must hold
     "reads it past Python": raw("libc.open(b'HOME/token', 0)"),
     "writes to the home": HEAD + "open('HOME/evil', 'w').write('x')\n    return 1",
     "writes past Python": raw("libc.open(b'HOME/evil', 0o101, 0o644)"),
-    "writes to the temporary folder": HEAD + "open('TEMP/evil-reward', 'w').write('x')\n    return 1",
     "runs a program": HEAD + "import os\n    os.execv('/bin/sh', ['sh', '-c', 'echo > HOME/evil'])",
     "leaves a daemon": HEAD
     + "import os, time\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(600)\n    return 1",
@@ -129,11 +129,14 @@ print("alive", flush=True)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir(mode=0o755)
-    (folder / "token").write_text(CANARY)
-    return folder
+def home() -> Iterator[Path]:
+    """A home that everybody may read and write, whoever the function has become: nothing but the cage protects it."""
+    with tempfile.TemporaryDirectory(prefix="open-home-") as made:
+        folder = Path(made)
+        folder.chmod(0o777)
+        (folder / "token").write_text(CANARY)
+        (folder / "token").chmod(0o666)
+        yield folder
 
 
 @pytest.fixture
@@ -146,12 +149,13 @@ def port() -> Iterator[int]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    return {"PYTHONPATH": str(PROJECT), "HOME": str(home), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"]}
+    return {"PYTHONPATH": str(PROJECT), "HOME": str(home), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"],
+            "TMPDIR": str(home)}  # fmt: skip
 
 
 def attempted(attacks: dict[str, str], home: Path, port: int, runner: Path) -> dict[str, tuple[str, Any, list[str]]]:
     """Name -> how it went, what was said, what held. The process that asks must live to the end."""
-    places = {"HOME": str(home), "TEMP": tempfile.gettempdir(), "PORT": str(port)}
+    places = {"HOME": str(home), "PORT": str(port)}
     written = {}
     for name, code in attacks.items():
         for word, place in places.items():
@@ -180,17 +184,12 @@ def check(found: dict[str, tuple[str, Any, list[str]]], attacks: dict[str, str],
         contained += 1
     assert [path.name for path in home.iterdir()] == ["token"]
     assert (home / "token").read_text() == CANARY
-    assert not (Path(tempfile.gettempdir()) / "evil-reward").exists()
     return contained
 
 
-def runners() -> list[psutil.Process]:
-    """Every process that runs a reward function on this machine, zombies included."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        if any(part.endswith("python_runner.py") for part in process.info["cmdline"] or ()):
-            found.append(process)
-    return found
+def left_behind(runner: Path) -> list[psutil.Process]:
+    """Every process on this machine that still runs this copy of the runner."""
+    return [process for process in psutil.process_iter(["cmdline"]) if str(runner) in (process.info["cmdline"] or ())]
 
 
 QUICK = (
@@ -207,16 +206,16 @@ def test_the_attacks_that_would_hurt_most_are_contained(home: Path, port: int) -
 
 @pytest.mark.slow
 def test_every_attack_on_the_whole_cage_is_contained(
-    home: Path, port: int, figure: Callable[[str, int, int], None]
+    home: Path, port: int, tmp_path: Path, figure: Callable[[str, int, int], None]
 ) -> None:
-    before = {process.pid for process in runners()}
     attacks = {**COMMON, **FILTERED}
-    found = attempted({**attacks, **HARMLESS}, home, port, RUNNER)
+    runner = Path(shutil.copy(RUNNER, tmp_path))
+    found = attempted({**attacks, **HARMLESS}, home, port, runner)
     if sys.platform == "linux":
         assert "system calls" in found["raises"][2], "the kernel takes no filter of system calls here"
     assert found["prints a flood"][:2] == ("value", [3.0, 4.0])
     contained = check(found, attacks, home)
-    assert {process.pid for process in runners()} <= before  # nothing was left behind
+    wait_until(lambda: not left_behind(runner))
     figure("Python rewards that loop, allocate, fork, connect, read, write, kill or forge", len(attacks), contained)
 
 
@@ -231,7 +230,9 @@ def test_the_limits_alone_hold_what_they_promise(
     runner.write_text(source.replace(filtered, "if False:"), encoding="utf-8")
     found = attempted(COMMON, home, port, runner)
     assert "system calls" not in found["raises"][2]
-    figure("the same without the filter of system calls", len(COMMON), check(found, COMMON, home))
+    contained = check(found, COMMON, home)
+    wait_until(lambda: not left_behind(runner))
+    figure("the same without the filter of system calls", len(COMMON), contained)
 
 
 ORPHAN = f"""
@@ -263,6 +264,7 @@ def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed(home: Pa
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    assert [path.name for path in home.iterdir()] == ["token"]  # its own folder has gone too
 
 
 def test_an_idle_function_leaves_no_zombie_and_no_thread_behind() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from playground.config_io import from_dict
-from playground.runs import launcher
+from playground.runs import checkpoints, launcher
 
 
 @pytest.mark.slow
 def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs, figure):
     config = from_dict({
-        "model": {"source": "pocket-1m"}, "rewards": [{"kind": "length"}], "max_minutes": 0.25,
+        "model": {"source": "pocket-1m"}, "rewards": [{"kind": "length"}], "max_minutes": 0.75,
         "ppo": {"num_updates": 100_000, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 8},
         "sampling": {"max_new_tokens": 8}, "prompts": {"limit": 32},
         "evaluation": {"num_prompts": 2, "every": 100_000}, "checkpoint": {"every": 0},
@@ -20,6 +20,8 @@ def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs, figure):
     assert process.wait(240) == 3, run.log_tail()
     status = run.status()
     assert (status.state, status.reason) == ("stopped", "time_limit")
-    assert "time limit of 0.25 minutes" in status.message and f"after update {status.update}." in status.message
-    assert run.latest_checkpoint().name == f"update-{status.update:06d}"
+    assert "time limit of 0.75 minutes" in status.message and f"after update {status.update}." in status.message
+    found = checkpoints.newest_valid(run)
+    assert found is not None, (status, run.log_tail(), list(run.checkpoints_path.glob("*")))
+    assert found.update == status.update > 0
     figure("runs that ended at their time limit, with a checkpoint", 1, 1)

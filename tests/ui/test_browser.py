@@ -41,8 +41,8 @@ def choose_preset(page, title):
 
 def start(page):
     """Start a run that is long enough to look at for as long as a busy machine needs."""
-    fill(page, "ppo.num_updates", "400")
-    expect(page.locator("#notes")).to_contain_text("→ 400")
+    fill(page, "ppo.num_updates", "1000")
+    expect(page.locator("#notes")).to_contain_text("→ 1000")
     expect(page.locator("#start")).to_have_text("Start training")
     page.locator("#start").click()
     expect(page.locator(".state strong")).to_have_text(re.compile("starting|running"))
@@ -148,7 +148,7 @@ def test_a_run_appears_live_in_every_tab_and_after_a_reload(site, make_page):
     page = visit(make_page(), site)
     start(page)
     wait_for_update(page, 2)
-    expect(page).to_have_title(re.compile(r"\d+/400 Kinder reviews"))
+    expect(page).to_have_title(re.compile(r"\d+/1000 Kinder reviews"))
     expect(page.locator("#start")).to_have_text("Add to the queue")
     expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile("now"))
     seen = updates_done(page)

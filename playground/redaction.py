@@ -29,7 +29,7 @@ _PATTERNS = (
     (re.compile(r"(?i)\bbearer\s+[\w.~+/=-]{8,}"), f"Bearer {HIDDEN}"),
     (re.compile(r"\b(?:hf_|api_org_|hf_oauth_|github_pat_|gh[pousr]_|sk-|xox[abprs]-)[A-Za-z0-9_-]{10,}"), HIDDEN),
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), HIDDEN),
-    (re.compile(r"([a-z][a-z0-9+.-]*://)[^/\s:@'\"]*:[^/\s@'\"]+@", re.IGNORECASE), rf"\1{HIDDEN}@"),
+    (re.compile(r"([a-z][a-z0-9+.-]{0,20}://)[^/\s:@'\"]*:[^/\s@'\"]+@", re.IGNORECASE), rf"\1{HIDDEN}@"),
     (re.compile(r"(?i)([?&;](?:access_|auth_|api_)?(?:token|key|secret|password|signature|sig|x-amz-[a-z-]+)=)[^&\s'\"]+"),
      rf"\1{HIDDEN}"),
 )  # fmt: skip

@@ -57,6 +57,7 @@ class RunDirectory:
         self.events_path = self.path / "events.jsonl"
         self.log_path = self.path / "worker.log"
         self.lock_path = self.path / "worker.lock"
+        self.reserve_path = self.path / ".reserve"  # disk space that a worker keeps for its last words
         self.control_path = self.path / "control"
         self.checkpoints_path = self.path / "checkpoints"
         self.request_path = self.path / "request.json"

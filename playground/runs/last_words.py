@@ -19,6 +19,7 @@ def write(run: RunDirectory, status: Status, state: State, reason: str, message:
     `updated_at` stays what the worker wrote last: the run lasted until then, not until somebody looked.
     """
     ended = status.model_copy(update={"state": state, "phase": "", "reason": reason, "message": message})
+    run.reserve_path.unlink(missing_ok=True)  # the disk may be full, and a killed worker has left it
     write_atomically(run.status_path, ended.model_dump_json())
     _append_event(run, ended)
     return ended

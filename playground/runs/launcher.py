@@ -94,9 +94,9 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
     checkpoints.check_engine(config)
     slot = queue.slot_of(config)
     with one_at_a_time(run.path.parent):
-        if run.is_alive():
-            raise RunBusy(f"The run `{run.id}` is still training; there is nothing to resume.")
         before = run.status()
+        if run.is_alive() and (not before.ended or before.reason == "damaged"):  # else it has ended, and is leaving
+            raise RunBusy(f"The run `{run.id}` is still training; there is nothing to resume.")
         if not before.ended:
             return Started(run, None)
         if before.state == "finished":

@@ -39,7 +39,6 @@ class RunWriter:
                 cut_torn_line(path)
         done = run.status().update if attempt > 1 else 0
         self._lock = threading.RLock()
-        self._reserve = run.path / ".reserve"
         now, me = time.time(), identity(os.getpid())
         assert me is not None, "this process is there"
         self.status = Status(
@@ -72,7 +71,7 @@ class RunWriter:
 
     def reserve(self) -> None:
         """Keep some of the disk, so that the end can be written however full it is then. Raises: OSError."""
-        with open(self._reserve, "wb") as file:
+        with open(self.run.reserve_path, "wb") as file:
             try:
                 os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
             except (AttributeError, OSError):
@@ -82,7 +81,7 @@ class RunWriter:
         """Enter a terminal state, also on a full disk. Raises: OSError, if even the reserve did not help."""
         with self._alone():
             with contextlib.suppress(OSError):
-                self._reserve.unlink(missing_ok=True)
+                self.run.reserve_path.unlink(missing_ok=True)
             try:
                 self.set_status(state=state, phase="", reason=reason, message=message)
             except OSError:

@@ -127,11 +127,7 @@ def test_dying_while_a_checkpoint_is_written(
     (event,) = [event for event in run.events() if event.kind == "resumed"]
     names = {path.name for path in run.checkpoints_path.iterdir()}
     clean = not [name for name in names if name.startswith(".")] and "update-000006" in names
-    figure(
-        "crash at a point of writing a checkpoint: resumed from the newest that is whole",
-        1,
-        int(event.update == expected and clean),
-    )
+    figure(CRASHED, 1, int(event.update == expected and clean))
 
 
 def damages() -> dict[str, Callable[[Path], None]]:
@@ -179,11 +175,7 @@ def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory,
     went_on = [event.update for event in events if event.kind == "resumed"] == [3]
     leftovers = [path.name for path in run.checkpoints_path.iterdir() if path.name.startswith(".")]
     assert not leftovers and all(not checkpoints.problem_of(path) for path in run.checkpoints())
-    figure(
-        "newest checkpoint damaged: named, skipped, resumed from the one before",
-        1,
-        int(went_on and named == found.problems),
-    )
+    figure(DAMAGED, 1, int(went_on and named == found.problems))
 
 
 def test_a_checkpoint_whose_successor_was_about_to_take_its_place_is_still_one(run: RunDirectory) -> None:

@@ -36,10 +36,11 @@ def states(run: RunDirectory) -> list[str]:
 @pytest.mark.parametrize("state", ["starting", "running", "paused", "stopping"])
 def test_a_run_without_a_worker_gets_its_end_once(outputs: Path, state: str) -> None:
     run = lost_run(outputs, state=state)
+    run.reserve_path.write_bytes(b"space")
     assert [ended.id for ended in Reconciler(outputs).end_the_dead()] == ["lost"]
     status = run.status_on_disk()
     assert (status.state, status.reason, status.phase, status.update) == ("interrupted", "killed", "", 2)
-    assert status.message and states(run) == ["interrupted"]
+    assert status.message and states(run) == ["interrupted"] and not run.reserve_path.exists()
     assert 9 < status.updated_at - status.started_at < 11  # until its worker's last word, not until now
     assert Reconciler(outputs).end_the_dead() == [] and states(run) == ["interrupted"]
 

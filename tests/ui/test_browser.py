@@ -41,8 +41,8 @@ def choose_preset(page, title):
 
 def start(page):
     """Start a run that is long enough to look at for as long as a busy machine needs."""
-    fill(page, "ppo.num_updates", "400")
-    expect(page.locator("#notes")).to_contain_text("→ 400")
+    fill(page, "ppo.num_updates", "1000")
+    expect(page.locator("#notes")).to_contain_text("→ 1000")
     expect(page.locator("#start")).to_have_text("Start training")
     page.locator("#start").click()
     expect(page.locator(".state strong")).to_have_text(re.compile("starting|running"))
@@ -148,8 +148,8 @@ def test_a_run_appears_live_in_every_tab_and_after_a_reload(site, make_page):
     page = visit(make_page(), site)
     start(page)
     wait_for_update(page, 2)
-    expect(page).to_have_title(re.compile(r"\d+/400 Kinder reviews"))
-    expect(page.locator("#start")).to_have_text("A run is training: stop it first")
+    expect(page).to_have_title(re.compile(r"\d+/1000 Kinder reviews"))
+    expect(page.locator("#start")).to_have_text("Add to the queue")
     expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile("now"))
     seen = updates_done(page)
     other = visit(make_page(), site)  # a second person, plain address
@@ -193,8 +193,9 @@ def test_a_failed_run_says_what_happened_and_shows_its_log_as_text(site, make_pa
     fake_run.write_run(site.outputs, "broken", fail_at=7)
     page = visit(make_page(), site, "?run=broken")
     expect(page.locator(".state strong")).to_have_text("failed")
-    expect(page.locator(".status .line")).to_contain_text("Lower the learning rate")
-    page.get_by_role("button", name="Show log").click()
+    expect(page.locator(".notice")).to_contain_text("Training diverged")
+    expect(page.locator(".notice")).to_contain_text("The loss became infinite.")
+    page.get_by_role("button", name="Show the log").click()
     expect(page.locator("pre.log")).to_contain_text("<b>not markup</b>")
 
 
@@ -272,7 +273,7 @@ def test_hostile_text_stays_text_everywhere(site, make_page):
         visit(page, site, query)
         expect(page.get_by_text("<img src=x onerror").locator("visible=true").first).to_be_visible()
         if query == "?run=hostile":
-            page.get_by_role("button", name="Show log").click()
+            page.get_by_role("button", name="Show the log").click()
             expect(page.locator("pre.log")).to_contain_text("{{value}}${window.hacked=1}")
         assert page.evaluate("window.hacked") is None
         assert page.locator("img[src='x']").count() == 0
@@ -311,7 +312,7 @@ def test_a_restart_of_the_web_process_in_mid_run_shows_the_run_as_it_is(site, ma
     assert site.stop() == 0
     run = RunDirectory.open(site.outputs / run_id)
     assert run.is_alive()  # the worker goes on
-    expect(page.locator(".status .phase")).to_contain_text("Connection lost")
+    expect(page.locator(".notice h2")).to_contain_text("The playground does not answer")
     site.start()
     wait_for_update(page, before + 1)  # the open page finds its run again by itself
     fresh = visit(make_page(), site)

@@ -28,9 +28,11 @@ SHOWN_UPDATES = "import('/playground/static/store.js').then((m) => m.live.metric
 def config(name, num_updates=4000, **changes):
     """Of a run that is long enough to look at for as long as a busy machine needs."""
     base = catalog.preset("kinder-reviews")
-    return base.model_copy(
-        update={"name": name, "ppo": base.ppo.model_copy(update={"num_updates": num_updates}), **changes}
-    )
+    parts = {
+        "ppo": base.ppo.model_copy(update={"num_updates": num_updates}),
+        "evaluation": base.evaluation.model_copy(update={"num_prompts": 8}),
+    }
+    return base.model_copy(update={"name": name, **parts, **changes})
 
 
 @pytest.fixture
@@ -69,11 +71,12 @@ def test_every_end_is_told_with_what_happened_and_what_to_do(site, make_page):
             continue
         state = "stopped" if reason in ("stopped", "time_limit") else "interrupted" if number % 2 else "failed"
         name = f"end-{reason.replace('_', '-')}"
-        fake_run.write_ended(site.outputs, name, reason, state, message=f"This is what happened, case {number}.")
+        what = f"This is what happened, case {number}."
+        fake_run.write_ended(site.outputs, name, reason, state, message=what, config=config(name, 40))
         look_at(page, name)
         expect(page.locator(TITLE)).to_contain_text(end.title)
         notice = page.locator(".notice")
-        expect(notice).to_contain_text(f"This is what happened, case {number}.")
+        expect(notice).to_contain_text(what)
         expect(notice).to_contain_text("What to do:")
         shown = notice.inner_text().casefold()
         words = re.findall(

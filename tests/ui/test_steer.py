@@ -126,11 +126,11 @@ def test_a_run_that_cannot_be_resumed_is_one_sentence(tmp_path, ask, spawned):
 
 
 def test_who_ends_a_run_twice_ends_it_once_and_both_are_told(living, ask, monkeypatch):
-    calls, go = [], threading.Event()
+    calls, held_up, go = [], [], threading.Event()
 
     def end(run, grace_seconds):
         calls.append(run.id)
-        go.wait(20)
+        held_up.append(not go.wait(20))
         return processes.Ended(alive=False, seconds=0.1, signals=("SIGTERM",))
 
     monkeypatch.setattr(processes, "end", end)
@@ -143,6 +143,7 @@ def test_who_ends_a_run_twice_ends_it_once_and_both_are_told(living, ask, monkey
         return await asyncio.gather(*asked)
 
     first, second = run_async(both())
+    assert held_up == [False]
     assert calls == ["one"] and first == second and first["error"] == "" and first["sentence"]
 
 

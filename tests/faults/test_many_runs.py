@@ -15,7 +15,7 @@ from playground.runs import launcher
 from playground.runs.directory import RunDirectory
 from tests.faults.servers import Server
 from tests.faults.test_restarts import queued
-from tests.support import small_config, wait_until
+from tests.support import at_once, small_config, wait_until
 
 Figure = Callable[[str, int, int], None]
 RUNS = 50
@@ -55,12 +55,14 @@ def test_fifty_runs_in_one_server_leave_nothing_behind(outputs: Path, figure: Fi
             server.states()
 
         execute(0, WARM_UP)
+        at_once(*[server.states] * 40)  # the pools of threads that answer requests are bounded, and grow when needed
         before = held(pid)
         execute(WARM_UP, RUNS)
         wait_until(lambda: held(pid).zombies == 0, seconds=10)
         after = held(pid)
     finally:
         server.kill()
+    print(before, after)  # shown if it fails
     figure(
         "50 runs in one server: files +-5, threads +-2, no zombies, at most 50 MB more", RUNS,
         RUNS * (abs(after.files - before.files) <= 5 and abs(after.threads - before.threads) <= 2

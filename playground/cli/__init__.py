@@ -175,7 +175,7 @@ def resume(
     """
     run = find_run(run_dir, outputs)
     Reconciler(run.path.parent).look()
-    if run.is_alive() and not run.status().ended:  # a worker that has written its end takes a moment to leave
+    if run.is_at_work():
         control.request_resume(run)
         print(f"{run.id} goes on.")
         return

@@ -142,6 +142,12 @@ class RunDirectory:
         """True while a worker process holds the lock. The kernel frees it on any death."""
         return is_locked(self.lock_path)
 
+    def is_at_work(self) -> bool:
+        """True while a worker lives and has not written its end. One that has takes a moment to leave; nobody needs
+        to wait for that."""
+        status = self.status_on_disk()
+        return self.is_alive() and (not status.ended or status.reason == "damaged")
+
     @property
     def queue_path(self) -> Path:
         """Where the place of this run in the queue is kept while it has one."""

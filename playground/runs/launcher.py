@@ -95,7 +95,7 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
     slot = queue.slot_of(config)
     with one_at_a_time(run.path.parent):
         before = run.status()
-        if run.is_alive() and (not before.ended or before.reason == "damaged"):  # else it has ended, and is leaving
+        if run.is_at_work():
             raise RunBusy(f"The run `{run.id}` is still training; there is nothing to resume.")
         if not before.ended:
             return Started(run, None)

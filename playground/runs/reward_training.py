@@ -135,7 +135,7 @@ def living(outputs: Path) -> RewardTraining | None:
     """The training whose worker is alive, if there is one."""
     for lock in (Path(outputs) / catalog.REWARD_MODELS).glob(f"*/{TRAINING}/worker.lock"):
         training = RewardTraining(lock.parents[1])
-        if training.is_alive():
+        if training.is_at_work():
             return training
     return None
 
@@ -163,6 +163,6 @@ def delete(training: RewardTraining) -> None:
     Raises:
         RunBusy: it is still in training.
     """
-    if training.is_alive():
+    if training.is_at_work():
         raise RunBusy(f"`{training.id}` is still in training. Stop it first.")
     shutil.rmtree(training.folder)

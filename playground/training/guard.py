@@ -55,6 +55,15 @@ def watch_run(run: RunDirectory, lock: IO[bytes]) -> None:
     _watch.ending, _watch.kept_open = ["run", str(run.path.resolve())], (lock.fileno(),)
 
 
+def dismiss() -> None:
+    """The run has told its end itself: the watchdog goes, and with it its hold on the lock."""
+    process, _watch.process, _watch.ending, _watch.kept_open = _watch.process, None, [], ()
+    if process is not None:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait()
+
+
 def watch_answers() -> None:
     """In the model service: what does not come to an end is the answer to the question."""
     _watch.ending = ["answer"]

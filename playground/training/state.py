@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-MOST_WEIGHTS_TO_UNDO = 2**24  # with more, the copies for an update that is broken off would cost memory that counts
+MOST_WEIGHTS_TO_UNDO = 2**22  # with more, the copies for an update that is broken off would cost memory that counts
 Weights = Mapping[str, nn.Parameter]
 
 

@@ -47,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     advice = functools.partial(memory_advice, config, run.path.parent)
     with lock, Watch(writer, max_minutes=config.max_minutes) as watch, reported(writer, memory_advice=advice):
         train(run, config, writer, watch)
+    guard.dismiss()
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
 
 

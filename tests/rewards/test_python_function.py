@@ -73,7 +73,8 @@ def test_too_slow_is_told_with_the_limit(made: list[PythonFunction]) -> None:
         RewardFailed, match=r"took longer than 0\.2 s for 1 completions and was stopped\. Make it faster"
     ):
         make(made, "def reward(prompt, completion):\n    while True: pass", 0.2)(["p"], ["c"])
-    assert not [child for child in psutil.Process().children() if "python_runner" in " ".join(child.cmdline())]
+    living = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+    assert not [child for child in living if "python_runner" in " ".join(child.cmdline())]
 
 
 def test_a_process_that_was_killed_is_started_again(made: list[PythonFunction]) -> None:

@@ -46,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     writer = RunWriter(training, 0)
     with lock, Watch(writer, STOPPED) as watch, reported(writer, STOPPED):
         train(training, config, writer, watch)
+    guard.dismiss()
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
 
 

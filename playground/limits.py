@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from playground import catalog, checks, tables
-from playground.config import RUN_ID, ModelReward, RewardConfig, RewardTrainingConfig, RunConfig, knobs
+from playground.config import RUN_ID, ModelReward, RewardConfig, RewardTrainingConfig, RunConfig, knobs, local_only
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
 
 Mode = Literal["local", "classroom", "space"]
 MODES: tuple[str, ...] = get_args(Mode)
-MODE_VARIABLE = "PLAYGROUND_MODE"  # set by the web process for itself, so that all that it starts inherits it
+MODE_VARIABLE = local_only.MODE  # set by the web process for itself, so that all that it starts inherits it
 UPLOADS = "uploads"  # the folder in the outputs folder that keeps uploaded files
 KEPT_UPLOAD = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9][A-Za-z0-9._-]*")  # as `ui.uploads` names what it keeps
 CHECKPOINT = re.compile(r"update-\d{6,9}")
@@ -58,7 +58,7 @@ class Limits(NamedTuple):
 LIMITS: dict[str, Limits] = {
     "local": Limits("local"),
     "classroom": Limits(
-        "classroom", "in a classroom", refused_rewards=frozenset({"python"}), open_questions=200, samples=8
+        "classroom", "in a classroom", refused_rewards=local_only.refused_in("classroom"), open_questions=200, samples=8
     ),
     "space": Limits(
         "space",
@@ -78,7 +78,7 @@ LIMITS: dict[str, Limits] = {
         },
         pocket_only=True,
         devices=("auto", "cpu"),
-        refused_rewards=frozenset({"python", "pattern"}),  # a regular expression can take for ever
+        refused_rewards=local_only.refused_in("space"),
         parameters=200_000_000,
         prompt_characters=2_000,
         typed_characters=100_000,

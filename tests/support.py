@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,6 +45,17 @@ def run_async(coroutine: Coroutine[Any, Any, T]) -> T:
 def small_config(name: str = "finish", **overrides: Any) -> RunConfig:
     """A valid configuration of three updates. The fake worker acts on its name."""
     return config_io.from_dict({"name": name, "rewards": [{"kind": "length"}], "ppo": {"num_updates": 3}, **overrides})
+
+
+def config_with(data: dict[str, Any], changes: Mapping[str, Any]) -> RunConfig:
+    """A configuration with changes: `ppo__num_epochs` stands for ppo.num_epochs, `ppo` for the whole part."""
+    for name, value in changes.items():
+        part, _, field = name.partition("__")
+        if field:
+            data.setdefault(part, {})[field] = value
+        else:
+            data[part] = value
+    return config_io.from_dict(data)
 
 
 def update_metrics(update: int, **changes: Any) -> UpdateMetrics:

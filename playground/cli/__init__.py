@@ -17,7 +17,17 @@ import typer
 
 from playground import __version__, catalog, checks, config_io, estimates
 from playground.cli import following, health, outgoing, previewing, printing, reward_check, reward_models, scoring
-from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
+from playground.cli.arguments import (
+    CANNOT,
+    DEFAULT_OUTPUTS,
+    FAILED,
+    Json,
+    JsonLines,
+    Outputs,
+    RunArgument,
+    Wait,
+    find_run,
+)  # fmt: skip
 from playground.errors import (
     InvalidConfig,
     ModelNotFound,
@@ -109,12 +119,8 @@ def train(
     ] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     run_id: Annotated[str | None, typer.Option(help="Name of the run's folder. Made up when not given.")] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON line per update, and a last one with the end of the run.")
-    ] = False,
-    wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Follow the run to its end, or start it and leave it to itself.")
-    ] = True,
+    json: JsonLines = False,
+    wait: Wait = True,
 ) -> None:
     """Train, and show before and after. The last line on stdout is the run folder.
 
@@ -162,12 +168,8 @@ def _follow(started: launcher.Started, as_json: bool, wait: bool) -> None:
 def resume(
     run_dir: RunArgument,
     outputs: Outputs = DEFAULT_OUTPUTS,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON line per update, and a last one with the end of the run.")
-    ] = False,
-    wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Follow the run to its end, or start it and leave it to itself.")
-    ] = True,
+    json: JsonLines = False,
+    wait: Wait = True,
 ) -> None:
     """Let a run go on: one that has ended, from its newest valid checkpoint; one that is paused, at once.
 

@@ -20,6 +20,12 @@ RunArgument = Annotated[
     str, typer.Argument(metavar="RUN_DIR", help="A run folder, or the id of a run in the outputs folder.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+JsonLines = Annotated[
+    bool, typer.Option("--json", help="Print one JSON line per update, and a last one with the end of the run.")
+]
+Wait = Annotated[
+    bool, typer.Option("--wait/--no-wait", help="Follow the run to its end, or start it and leave it to itself.")
+]
 
 
 def find_run(text: str, outputs: Path) -> RunDirectory:

@@ -32,6 +32,11 @@ _RULES = {
 }
 
 
+def refused_in(mode: str) -> frozenset[str]:
+    """The kinds of reward that a mode refuses."""
+    return frozenset(kind for kind, rule in _RULES.items() if mode not in rule.modes)
+
+
 def refusal(kind: str) -> str | None:
     """Why a reward of this kind cannot be used in this process, as a sentence; None if it can.
 

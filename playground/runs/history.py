@@ -68,8 +68,9 @@ def delete_run(run: RunDirectory) -> Path:
         RunBusy: if its worker is alive, or it waits for one. RunNotFound: the bin is a link that leads elsewhere.
     """
     with launcher.one_at_a_time(run.path.parent):  # nobody starts it between the look and the move
-        if run.is_at_work() or queue.position(run):
-            doing = "is still training" if run.is_at_work() else "waits in the queue"
+        at_work = run.is_at_work()
+        if at_work or queue.position(run):
+            doing = "is still training" if at_work else "waits in the queue"
             raise RunBusy(f"The run `{run.id}` {doing}. Stop it first, then delete it.")
         bin_path = run.path.parent / BIN
         if bin_path.is_symlink():

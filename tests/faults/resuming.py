@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from playground.config import RunConfig
-from playground.config_io import from_dict
 from playground.runs.checkpoints import name_of
 from playground.runs.directory import RunDirectory, write_atomically
 from playground.runs.writer import RunWriter
 from playground.training.session import Session
+from tests.support import config_with
 from tests.training.snapshots import snapshot
 
 UPDATES = 8
@@ -42,13 +42,7 @@ def config(model: Path | str, **changes: Any) -> RunConfig:
         "checkpoint": {"every": 1},
         "kl": {"coef": 0.1},
     }  # fmt: skip
-    for name, value in changes.items():
-        part, _, field = name.partition("__")
-        if field:
-            data.setdefault(part, {})[field] = value
-        else:
-            data[part] = value
-    return from_dict(data)
+    return config_with(data, changes)
 
 
 def tiny_model(folder: Path, family: str = "llama") -> Path:

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import torch
 from transformers import AutoModelForCausalLM, GPT2Config, GPTNeoXConfig, LlamaConfig, Qwen2Config
 
-from playground.config_io import from_dict
 from playground.rewards.mixture import Mixture
 from playground.training.models import LanguageModel, Tokens, switch_dropout_off
 from playground.training.prompts import Prompt
 from playground.training.scoring import Scorer
 from playground.training.trainer import PPOTrainer
+from tests.support import config_with
 
 VOCABULARY = 20
 COMMON = {"vocab_size": VOCABULARY, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
@@ -70,13 +70,7 @@ def config(**changes: object) -> object:
         "sampling": {"max_new_tokens": 8},
         "kl": {"coef": 0.1},
     }  # fmt: skip
-    for name, value in changes.items():
-        part, _, field = name.partition("__")
-        if field:
-            data.setdefault(part, {})[field] = value
-        else:
-            data[part] = value
-    return from_dict(data)
+    return config_with(data, changes)
 
 
 def count_letter(letter: str = "a") -> Mixture:

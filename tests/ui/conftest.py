@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from playground.runs import launcher
 from tests.ui import fake_run
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -132,6 +133,23 @@ def make_page(browser):
     for context in contexts:
         context.close()
     assert not faults
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """Started workers: real processes that hold the lock and wait; ended after the test."""
+    started = []
+
+    def spawn(run, lock):
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock.fileno(),))
+        started.append(process)
+        return process
+
+    monkeypatch.setattr(launcher, "new_worker", spawn)
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 def is_local(address: str) -> bool:

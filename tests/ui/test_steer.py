@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 
 import pytest
 
 from playground import catalog
-from playground.runs import launcher, processes
+from playground.runs import processes
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.ui import steer
@@ -93,36 +91,19 @@ def test_an_ended_run_cannot_be_steered(tmp_path, ask):
     assert "already ended" in ask["change_settings"]({"run": "done", "changes": {"kl.coef": 1}})["error"]
 
 
-@pytest.fixture
-def spawned(monkeypatch):
-    """Workers of resumed runs: processes that hold the lock and wait."""
-    started = []
-
-    def spawn(run, lock):
-        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock.fileno(),))
-        started.append(process)
-        return process
-
-    monkeypatch.setattr(launcher, "new_worker", spawn)
-    yield started
-    for process in started:
-        process.kill()
-        process.wait()
-
-
-def test_an_ended_run_is_taken_up_once_however_often_it_is_asked_for(tmp_path, ask, spawned):
+def test_an_ended_run_is_taken_up_once_however_often_it_is_asked_for(tmp_path, ask, workers):
     fake_run.write_ended(tmp_path, "cut", "killed", "interrupted")
     assert ask["resume_run"]("cut") == {"error": "", "attempt": 2}
     assert ask["resume_run"]("cut") == {"error": "", "attempt": 2}
-    assert len(spawned) == 1
+    assert len(workers) == 1
 
 
-def test_a_run_that_cannot_be_resumed_is_one_sentence(tmp_path, ask, spawned):
+def test_a_run_that_cannot_be_resumed_is_one_sentence(tmp_path, ask, workers):
     fake_run.write_run(tmp_path, "done")
     assert "finished" in ask["resume_run"]("done")["error"]
     for run_id in ("../one", "nobody", None, {"a": 1}, ""):
         assert ask["resume_run"](run_id)["error"].endswith(".")
-    assert spawned == []
+    assert workers == []
 
 
 def test_who_ends_a_run_twice_ends_it_once_and_both_are_told(living, ask, monkeypatch):

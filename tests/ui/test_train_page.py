@@ -1,7 +1,5 @@
 """What the Train page's handlers answer: notes, the Start button's words, the run to show."""
 
-import subprocess
-import sys
 from typing import Literal
 
 import gradio as gr
@@ -9,7 +7,7 @@ import pytest
 
 from playground import catalog
 from playground.config import Part, knob
-from playground.runs import launcher, queue
+from playground.runs import queue
 from playground.runs.directory import RunDirectory
 from playground.runs.standby import StandbyWorker
 from playground.ui import form, train_page
@@ -19,23 +17,6 @@ from tests.ui import fake_run
 @pytest.fixture
 def values():
     return form.values_of(catalog.preset("kinder-reviews"))
-
-
-@pytest.fixture
-def workers(monkeypatch):
-    """Started workers: real processes that hold the lock and wait; ended after the test."""
-    started = []
-
-    def spawn(run, lock):
-        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock.fileno(),))
-        started.append(process)
-        return process
-
-    monkeypatch.setattr(launcher, "new_worker", spawn)
-    yield started
-    for process in started:
-        process.kill()
-        process.wait()
 
 
 def as_tuple(values):

@@ -1,17 +1,21 @@
 """Shows that the tests bite: breaks one thing at a time in a copy of the project and expects the named test to fail.
 
 `make test-mutations`, or `python -m tests.mutations.run [WORD]` for those whose name or test holds a word. Each *.yaml
-file here is a list of {name, file, old, new, test}: `old` stands exactly once in `file`.
+file here is a list of {name, file, old, new, test}: `old` stands exactly once in `file`, and `test` is one test or a
+list of them, each of which must fail. Every test of tests/faults and tests/security is named by at least one.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +31,7 @@ LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "outputs", "__pycache__", ".*
 
 
 class Mutation(NamedTuple):
-    """One thing to break, and the test that must notice."""
+    """One thing to break, and a test that must notice."""
 
     name: str
     file: str
@@ -37,10 +41,12 @@ class Mutation(NamedTuple):
 
 
 def mutations() -> list[Mutation]:
-    """All of them, by file and in their order."""
+    """All of them, by file and in their order; one that several tests must notice comes once for each of them."""
     found = []
     for path in sorted(Path(__file__).parent.glob("*.yaml")):
-        found += [Mutation(**item) for item in yaml.safe_load(path.read_text(encoding="utf-8"))]
+        for item in yaml.safe_load(path.read_text(encoding="utf-8")):
+            tests = [item["test"]] if isinstance(item["test"], str) else item["test"]
+            found += [Mutation(**{**item, "test": test}) for test in tests]
     return found
 
 
@@ -59,23 +65,38 @@ def is_noticed(mutation: Mutation, project: Path) -> bool:
         path.write_text(whole, encoding="utf-8")
 
 
+def try_all(chosen: list[Mutation], jobs: int) -> Iterator[tuple[Mutation, bool]]:
+    """Each mutation with whether it was noticed, in their order; `jobs` at a time, each in a copy of its own."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        copies: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        for number in range(jobs):
+            copies.put(Path(shutil.copytree(PROJECT, Path(folder) / str(number) / "project", ignore=LEFT_OUT)))
+
+        def attempt(mutation: Mutation) -> tuple[Mutation, bool]:
+            copy = copies.get()
+            try:
+                return mutation, is_noticed(mutation, copy)
+            finally:
+                copies.put(copy)
+
+        yield from pool.map(attempt, chosen)
+
+
 def main() -> int:
-    """Try them one after the other. Exit code: how many went unnoticed."""
+    """Try them. Exit code: how many went unnoticed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("word", nargs="?", default="")
+    parser.add_argument("word", nargs="?", default="", help="only those whose name or test holds this word")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("--write", type=Path, help="put the table into this document")
     arguments = parser.parse_args()
     chosen = [item for item in mutations() if arguments.word in item.name or arguments.word in item.test]
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     results = []
-    with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder) / "project"
-        shutil.copytree(PROJECT, project, ignore=LEFT_OUT)
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        for mutation in track(chosen, "Breaking things"):
-            results.append((mutation, is_noticed(mutation, project)))
+    for mutation, noticed in track(try_all(chosen, arguments.jobs), "Breaking things", total=len(chosen)):
+        results.append((mutation, noticed))
+        if not noticed:
+            print(f"unnoticed: {mutation.name} ({mutation.file}); {mutation.test} passed or did not run", flush=True)
     unnoticed = [mutation for mutation, noticed in results if not noticed]
-    for mutation in unnoticed:
-        print(f"unnoticed: {mutation.name} ({mutation.file}); {mutation.test} passed or did not run")
     print(f"{len(results) - len(unnoticed)} of {len(results)} were noticed")
     if arguments.write:
         lines = ["| What was broken | Where | Test that must fail | It did |", "|---|---|---|---|"]

@@ -1,7 +1,9 @@
-"""The list of mutations is in order: each names a text that stands once in its file, and a test that exists."""
+"""The list of mutations is in order: each names a text that stands once in its file, and a test that exists; and there
+is no test in tests/faults and tests/security that none of them names."""
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -9,14 +11,27 @@ import pytest
 from tests.mutations.run import Mutation, is_noticed, mutations
 from tests.support import PROJECT
 
+ALL = mutations()
 
-@pytest.mark.parametrize("mutation", mutations(), ids=lambda item: item.name)
+
+@pytest.mark.parametrize("mutation", ALL, ids=lambda item: f"{item.name}-{item.test.rpartition('::')[2]}")
 def test_a_mutation_can_be_applied(mutation: Mutation) -> None:
     assert (PROJECT / mutation.file).read_text(encoding="utf-8").count(mutation.old) == 1
-    assert mutation.new not in ("", mutation.old) or mutation.old
+    assert mutation.old and mutation.new != mutation.old
     path, _, test = mutation.test.partition("::")
     name = test.rpartition("::")[2].partition("[")[0]
     assert f"def {name}(" in (PROJECT / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("folder", ["faults", "security"])
+def test_every_test_that_breaks_things_is_shown_to_bite(folder: str) -> None:
+    named = {mutation.test.partition("[")[0] for mutation in ALL}
+    here = set()
+    for path in sorted((PROJECT / "tests" / folder).glob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                here.add(f"tests/{folder}/{path.name}::{node.name}")
+    assert here - named == set()
 
 
 def test_what_is_broken_is_noticed_and_mended_again(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ DISK_WORDS = ("No space left on device", "(os error 28)", "(os error 122)", "Dis
 MEMORY_WORDS = ("allocate memory", "not enough memory", "std::bad_alloc", "(os error 12)")
 GPU_WORDS = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "backend out of memory")
 LOADERS = ("playground.training.loading", "playground.training.rewards.loading")
+STOPPED = "Stopped after update {}."
+MEMORY_ADVICE = "Use smaller batches or a smaller model."
 STATES: dict[str, State] = {"stopped": "stopped", "time_limit": "stopped", "server_lost": "interrupted"}
 
 
@@ -50,8 +52,8 @@ class StopRequested(Exception):
 @contextlib.contextmanager
 def reported(
     writer: RunWriter,
-    stopped: str = "Stopped after update {}.",
-    memory_advice: Callable[[], str] = lambda: "Use smaller batches or a smaller model.",
+    stopped: str = STOPPED,
+    memory_advice: Callable[[], str] = lambda: MEMORY_ADVICE,
 ) -> Iterator[None]:
     """Every way a run can end -> a terminal state with a reason and a sentence that says what to do.
 

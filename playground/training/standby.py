@@ -7,7 +7,6 @@ process has gone or nothing was started for a while.
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import os
 import socket
 import sys
@@ -16,8 +15,7 @@ import threading
 from playground import catalog
 from playground.runs.launcher import LOCK_FD_VARIABLE
 from playground.runs.standby import CHANNEL_FD_VARIABLE
-from playground.training import worker
-from playground.training.ending import leave
+from playground.training import process, worker
 
 IDLE_SECONDS = 1800
 LOOK_SECONDS = 0.5
@@ -70,6 +68,4 @@ def warm_up() -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    faulthandler.enable()  # a crash in a library says in the log where it was
-    leave(main())
+    process.be(main)

@@ -25,7 +25,7 @@ from playground.runs import lifeline, logs, processes, vitals
 from playground.runs.identity import identity
 from playground.runs.vitals import Vitals
 from playground.runs.writer import RunWriter
-from playground.training.ending import STATES, StopRequested
+from playground.training.ending import STATES, STOPPED, StopRequested
 
 LOOK_SECONDS = 0.2
 BUSY_LOOK_SECONDS = 0.02  # while the log grows fast
@@ -47,9 +47,7 @@ class Watch:
         max_minutes: the time that this process may take; a resumed run gets it again.
     """
 
-    def __init__(
-        self, writer: RunWriter, stopped: str = "Stopped after update {}.", max_minutes: float | None = None
-    ) -> None:
+    def __init__(self, writer: RunWriter, stopped: str = STOPPED, max_minutes: float | None = None) -> None:
         self._writer, self._run = writer, writer.run
         unit = "minute" if max_minutes == 1 else "minutes"
         self._sentences = {

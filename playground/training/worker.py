@@ -6,49 +6,38 @@ never waits for a reader. How it can end is told in ending.py, and a watch besid
 
 from __future__ import annotations
 
-import faulthandler
 import functools
-import os
 import sys
 from pathlib import Path
 
-from playground import checks, estimates, redaction
+from playground import checks, estimates
 from playground.config import RunConfig
-from playground.errors import PlaygroundError
 from playground.estimates import disk
 from playground.runs.directory import RunDirectory
 from playground.runs.evidence import smaller
-from playground.runs.launcher import adopt_lock, take_lock
 from playground.runs.writer import RunWriter
-from playground.training import guard
-from playground.training.ending import StopRequested, leave, reported
+from playground.training import process
+from playground.training.ending import StopRequested
 from playground.training.watch import Watch
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the worker. Exit code: 0 finished, 1 failed, 3 stopped."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if len(arguments) != 1:
-        print("usage: python -m playground.training.worker RUN_DIR", file=sys.stderr)
-        return 2
-    try:
-        run = RunDirectory.open(Path(arguments[0]))
-        config = run.config()
-    except PlaygroundError as error:
-        print(error, file=sys.stderr)
-        return 2
-    lock = adopt_lock() or take_lock(run)
-    if lock is None:
-        print(f"Another worker is training {run.id}.", file=sys.stderr)
-        return 2
-    redaction.cover_streams()
-    guard.watch_run(run, lock)
-    writer = RunWriter(run, config.ppo.num_updates, run.status().attempt)
-    advice = functools.partial(memory_advice, config, run.path.parent)
-    with lock, Watch(writer, max_minutes=config.max_minutes) as watch, reported(writer, memory_advice=advice):
-        train(run, config, writer, watch)
-    guard.dismiss()
-    return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
+    """Run the worker. Exit code: see `process.carry_out`."""
+    usage = "python -m playground.training.worker RUN_DIR"
+    return process.carry_out(sys.argv[1:] if arguments is None else arguments, usage, job_in)
+
+
+def job_in(folder: Path) -> process.Job:
+    """What is to be done in a run's folder. Raises: PlaygroundError, if there is no run in it."""
+    run = RunDirectory.open(folder)
+    config = run.config()
+    return process.Job(
+        run,
+        lambda writer, watch: train(run, config, writer, watch),
+        config.ppo.num_updates,
+        max_minutes=config.max_minutes,
+        memory_advice=functools.partial(memory_advice, config, run.path.parent),
+    )
 
 
 def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Watch) -> None:
@@ -91,7 +80,4 @@ def memory_advice(config: RunConfig, outputs: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    faulthandler.enable()  # a crash in a library says in the log where it was
-    leave(main())
+    process.be(main)

@@ -12,6 +12,7 @@ import pytest
 
 from playground.runs import launcher, processes, vitals
 from playground.runs.directory import RunDirectory
+from playground.training import watch
 from tests.support import small_config, wait_until
 
 PROMISED_SECONDS = 10.0
@@ -140,17 +141,17 @@ def test_end_by_force_ends_a_frozen_worker_and_its_family_and_says_so(outputs):
 
 @pytest.mark.slow
 def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypatch):
-    monkeypatch.setattr(processes, "LEAST_SILENCE_SECONDS", 2.0)
+    monkeypatch.setattr(processes, "LEAST_SILENCE_SECONDS", watch.FROZEN_SECONDS + 1)
     run, worker = started(outputs, "listening")
     wait_until(lambda: not vitals.read(run).patient, 10)
     assert processes.stalled(run) == 0
     worker.suspend()
-    assert wait_until(lambda: processes.stalled(run), 20) >= 2
+    assert wait_until(lambda: processes.stalled(run), 20) > watch.FROZEN_SECONDS
     assert run.status().state == "running", "nobody is ended for being slow"
     worker.resume()
     wait_until(lambda: processes.stalled(run) == 0, 20)
     assert run.is_alive() and run.status().state == "running"
-    assert vitals.read(run).longest_gap < 2, "a pause of the whole process is no habit of the run"
+    assert vitals.read(run).longest_gap < watch.FROZEN_SECONDS, "a pause of the whole process is no habit of the run"
     worker.suspend()
     silent = wait_until(lambda: processes.stalled(run), 20)
     processes.end(run, grace_seconds=0.1)

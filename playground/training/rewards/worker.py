@@ -6,48 +6,31 @@ the model, and listens to its control folder; it never waits for a reader. How i
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import sys
 from pathlib import Path
 
-from playground import checks, redaction
+from playground import checks
 from playground.config import RewardTrainingConfig
-from playground.errors import PlaygroundError
-from playground.runs.launcher import adopt_lock, take_lock
 from playground.runs.reward_training import RewardTraining, StepMetrics
 from playground.runs.writer import RunWriter
-from playground.training import guard
-from playground.training.ending import leave, reported
+from playground.training import process
 from playground.training.watch import Watch
 
 STOPPED = "Stopped at step {}; nothing was saved."
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Train. Exit code: 0 finished, 1 failed, 3 stopped."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if len(arguments) != 1:
-        print("usage: python -m playground.training.rewards.worker FOLDER", file=sys.stderr)
-        return 2
-    folder = Path(arguments[0])
-    try:
-        training = RewardTraining.open(folder.parent if folder.name == "training" else folder)
-        config = training.config()
-    except PlaygroundError as error:
-        print(error, file=sys.stderr)
-        return 2
-    lock = adopt_lock() or take_lock(training)
-    if lock is None:
-        print(f"Another worker is training {training.id}.", file=sys.stderr)
-        return 2
-    redaction.cover_streams()
-    guard.watch_run(training, lock)
-    writer = RunWriter(training, 0)
-    with lock, Watch(writer, STOPPED) as watch, reported(writer, STOPPED):
-        train(training, config, writer, watch)
-    guard.dismiss()
-    return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
+    """Train. Exit code: see `process.carry_out`."""
+    usage = "python -m playground.training.rewards.worker FOLDER"
+    return process.carry_out(sys.argv[1:] if arguments is None else arguments, usage, job_in)
+
+
+def job_in(folder: Path) -> process.Job:
+    """What is to be done in the folder. Raises: PlaygroundError, if no reward model is to be trained in it."""
+    training = RewardTraining.open(folder.parent if folder.name == "training" else folder)
+    config = training.config()
+    return process.Job(training, lambda writer, watch: train(training, config, writer, watch), stopped=STOPPED)
 
 
 def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWriter, watch: Watch) -> None:
@@ -95,8 +78,4 @@ def show_one_gpu(device: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    faulthandler.enable()  # a crash in a library says in the log where it was
-    leave(main())
+    process.be(main)

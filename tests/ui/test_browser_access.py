@@ -30,6 +30,8 @@ def test_each_sees_what_they_may_do_and_why_not(shared, make_page):
     page = make_page(reduced_motion="reduce")
     page.goto(shared.url)
     page.wait_for_function("document.documentElement.dataset.canSteer")
+    page.locator(".notice h2").wait_for()
+    assert page.locator(".notice .remedy").is_hidden()  # advice is for those who may follow it
     if shared.mode == "classroom":
         assert "The host controls this page" in page.locator(".access-banner").inner_text()
         page.get_by_role("button", name="The host starts runs").wait_for()
@@ -55,6 +57,7 @@ def test_the_host_may_do_it_and_is_told_what_to_hand_out(shared, make_page):
     page.wait_for_function("document.documentElement.dataset.role === 'host'")
     assert page.url == shared.url and TOKEN not in page.content()
     page.locator(".notice-actions [data-key=again]").wait_for()
+    assert page.locator(".notice .remedy").inner_text().startswith("What to do: ")
     assert page.locator(".off-note").count() == 0
     assert ("You are the host" in page.locator("body").inner_text()) == (shared.mode == "classroom")
     assert TOKEN not in page.evaluate("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")

@@ -80,15 +80,13 @@ function caps(list) {
 function switchOff(part, reason) {
   if (!part || part.dataset.off) return;
   part.dataset.off = "yes";
-  const keep = part.id === "controls" ? [...part.children].filter((node) => node.classList.contains("drawer-head")) : [];
-  for (const node of part.children) if (!keep.includes(node)) node.inert = true;
+  for (const node of part.children) node.inert = true;
   const note = el("p", { class: "off-note", role: "note" }, reason);
-  if (keep.length) keep.at(-1).after(note);
-  else part.prepend(note);
+  part.prepend(note);
   // Gradio may draw a part later than we look; what comes is switched off too
   new MutationObserver((changes) => {
     for (const { addedNodes } of changes) for (const node of addedNodes) {
-      if (node instanceof HTMLElement && node !== note && !node.classList.contains("drawer-head")) node.inert = true;
+      if (node instanceof HTMLElement && node !== note) node.inert = true;
     }
   }).observe(part, { childList: true });
 }

@@ -8,7 +8,8 @@ const LOG_LINES = 40;
 export const PATIENCE_SECONDS = 10; // how long a run may take to stop before the page offers to end it
 
 /**
- * What there is to say, or null: {key, tone, icon, title, lines, actions, log}. `actions` are names that StatusPanel knows.
+ * What there is to say, or null: {key, tone, icon, title, lines, remedy, actions, log}. `actions` are names that StatusPanel
+ * knows; `remedy` is a line too, for those who may do what it says.
  * `facts`: run, status, lost (seconds to the next try, or null), silent and stopping (seconds or null), offer (of resuming).
  */
 export function noticeOf({ run, status, lost, silent, stopping, offer }) {
@@ -27,14 +28,14 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
   }
   if (silent !== null) {
     return { key: "silent", tone: "bad", icon: "!", title: `Not answering for ${duration(silent)}`,
-      lines: ["The worker has given no sign of life for too long. The machine may be short of memory, asleep, or waiting for a disk; then the run goes on by itself as soon as it can.",
-        "If it stays like this, end it: what it did up to its last checkpoint is kept."],
+      lines: ["The worker has given no sign of life for too long. The machine may be short of memory, asleep, or waiting for a disk; then the run goes on by itself as soon as it can."],
+      remedy: "If it stays like this, end it: what it did up to its last checkpoint is kept.",
       actions: ["end"], log: true };
   }
   if (stopping !== null && stopping >= PATIENCE_SECONDS) {
     return { key: "stopping", tone: "quiet", icon: "\u25D1", title: `Still stopping after ${duration(stopping)}`,
-      lines: ["It was asked to stop and saves its weights first; a large model on a slow disk takes a while.",
-        "You can end it now: then what it did up to its last checkpoint is kept, and the rest is lost."],
+      lines: ["It was asked to stop and saves its weights first; a large model on a slow disk takes a while."],
+      remedy: "You can end it now: then what it did up to its last checkpoint is kept, and the rest is lost.",
       actions: ["end"], log: true };
   }
   return null;
@@ -42,11 +43,12 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
 
 function endNotice(run, status, offer) {
   const again = offer?.instead || status.end?.remedy || "";
-  const what = status.message || (status.state === "stopped" ? "Somebody asked it to stop." : "It ended without saying why.");
-  const lines = [what, ...(offer?.skipped ?? []), ...(again ? [`What to do: ${lowered(again)}`] : [])];
   const quiet = status.state === "stopped";
+  const title = status.end?.title ?? "It ended";
+  const told = status.message || (quiet ? "Somebody asked it to stop." : "It ended without saying why.");
+  const what = told.startsWith(`${title}. `) ? told.slice(title.length + 2) : told; // said already, in larger letters
   return { key: `end ${status.attempt} ${status.reason}`, tone: quiet ? "quiet" : "bad", icon: quiet ? "\u25A0" : "\u2715",
-    title: status.end?.title ?? "It ended", lines,
+    title, lines: [what, ...(offer?.skipped ?? [])], remedy: again ? `What to do: ${lowered(again)}` : "",
     actions: [...(offer && offer.from !== null ? ["resume"] : []), "again"], log: true };
 }
 
@@ -86,8 +88,11 @@ export class Notice {
     this.root.dataset.key = notice.key;
     setText(this.icon, notice.icon);
     setText(this.title, notice.title);
-    const told = notice.lines.join("\n");
-    if (this.told !== told) this.lines.replaceChildren(...notice.lines.map((line) => el("p", {}, line)));
+    const told = [...notice.lines, notice.remedy].join("\n");
+    if (this.told !== told) {
+      this.lines.replaceChildren(...notice.lines.map((line) => el("p", {}, line)),
+        ...(notice.remedy ? [el("p", { class: "remedy" }, notice.remedy)] : []));
+    }
     this.told = told;
     if (!notice.log) this.hideLog();
     const shown = !this.logPart.hidden;

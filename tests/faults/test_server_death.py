@@ -90,9 +90,11 @@ def test_a_forked_child_of_the_server_does_not_keep_its_runs_alive(monkeypatch):
 
 
 def test_a_policy_that_there_is_not_is_refused_by_name(monkeypatch):
-    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "survive")
+    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "die")
     with pytest.raises(InvalidConfig, match="must be one of survive, die"):
         lifeline.choose("perhaps")
+    assert lifeline.policy() == "die", "the one before holds"
+    lifeline.choose("survive")
     assert lifeline.policy() == "survive" and lifeline.for_worker().descriptors == ()
 
 

@@ -3,7 +3,7 @@
 The configuration's name says what it does, once it has told so in its phase:
 
     listening               comes by its heartbeat every 10 ms
-    deaf, deaf-loading      sleeps without looking at anything, in training or while it loads
+    deaf, deaf-loading      is away in a call that no signal reaches, in training or while it loads
     saving                  writes a slow checkpoint when asked to stop
     family, deaf-family     the first two, with children that are hard to end
     loud, quiet             counts for a while, with or without 50 MB of output
@@ -15,6 +15,7 @@ None lives longer than two minutes.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -48,13 +49,13 @@ def main() -> int:
 def act(name: str, run: RunDirectory, writer: RunWriter, watch: Watch) -> None:
     if name == "deaf-loading":
         writer.set_status(phase="loading PyTorch")
-        time.sleep(LIFETIME_SECONDS)
+        hang()
     if name.endswith("family"):
         start_family()
     writer.metrics(update_metrics(1))
     writer.set_status(state="running", phase="training", update=1)
     if name.startswith("deaf"):
-        time.sleep(LIFETIME_SECONDS)
+        hang()
     if name in ("loud", "quiet"):
         count(loud=name == "loud", watch=watch)
         return
@@ -72,6 +73,13 @@ def act(name: str, run: RunDirectory, writer: RunWriter, watch: Watch) -> None:
         if name == "saving":
             save_slowly(run)
         raise
+
+
+def hang() -> None:
+    """As in a library that does not come back: Python's own handlers of signals, which run in this thread, have to
+    wait."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    time.sleep(LIFETIME_SECONDS)
 
 
 def start_family() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground.runs import control, processes
+from playground.runs import checkpoints, control, processes
 from tests.faults.test_ends import ALLOWED_SECONDS, gone
 from tests.faults.workers import Nursery, tiny
 from tests.support import wait_until
@@ -36,7 +36,11 @@ def stopped_in(nursery: Nursery, outputs: Path, phase: str, how: str) -> bool:
     wait_until(lambda: gone(worker), 40)
     took = time.monotonic() - asked
     status = run.status()
-    saved = phase in ("import", "load", "before-look", "rollout", "update") or run.latest_checkpoint() is not None
+    newest = run.latest_checkpoint()
+    if how == "listening" and phase not in ("import", "load"):  # then there is something to save, and time for it
+        saved = newest is not None and checkpoints.update_of(newest) == status.update
+    else:
+        saved = phase in ("import", "load", "before-look", "rollout", "update") or newest is not None
     left = [process for process in psutil.process_iter() if _session(process.pid) == worker.pid]
     held = (status.state, status.reason) == ("stopped", "stopped") and took < ALLOWED_SECONDS and saved and not left
     if not held:

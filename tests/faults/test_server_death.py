@@ -90,16 +90,18 @@ def test_a_forked_child_of_the_server_does_not_keep_its_runs_alive(monkeypatch):
 
 
 def test_a_policy_that_there_is_not_is_refused_by_name(monkeypatch):
-    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "survive")
+    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "die")
     with pytest.raises(InvalidConfig, match="must be one of survive, die"):
         lifeline.choose("perhaps")
+    assert lifeline.policy() == "die", "the one before holds"
+    lifeline.choose("survive")
     assert lifeline.policy() == "survive" and lifeline.for_worker().descriptors == ()
 
 
 def test_a_standby_that_still_warms_up_ends_with_its_server():
     code = (
-        "import os, time\nfrom playground.runs.standby import StandbyWorker\n"
-        "made = StandbyWorker()\nmade.prepare()\nprint(made.pid, flush=True)\ntime.sleep(0.7)\nos._exit(0)"
+        "import os, time\nfrom playground.runs import standby\nstandby.STANDBY_MODULE = 'tests.faults.cold_standby'\n"
+        "made = standby.StandbyWorker()\nmade.prepare()\nprint(made.pid, flush=True)\ntime.sleep(0.7)\nos._exit(0)"
     )
     answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
     pid = int(answer.stdout)

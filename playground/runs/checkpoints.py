@@ -49,11 +49,6 @@ class Search(NamedTuple):
     broken: list[Path]
 
 
-def newest_valid(run: RunDirectory) -> Found | None:
-    """The newest checkpoint that is intact and holds the whole state of training; None if there is none."""
-    return search(run).found
-
-
 def search(run: RunDirectory) -> Search:
     """Look at the checkpoints of a run, the newest first, until one is intact and can be gone on from."""
     problems: list[str] = []

@@ -66,12 +66,6 @@ def recorded_identity(status: Status) -> Identity:
     return Identity(status.pid, status.pid_started_at, status.boot_id, status.pid_ticks)
 
 
-def signal_worker(run: RunDirectory, signal: int) -> bool:
-    """Send a signal to the run's worker; False, and nothing is sent, where it is not certain which process that is."""
-    worker = worker_of(run)
-    return worker is not None and _send(worker, signal)
-
-
 def end(run: RunDirectory, grace_seconds: float = GRACE_SECONDS) -> Ended:
     """Ask the run to stop; after the grace end its worker and all it has started by force, and look who is left.
 

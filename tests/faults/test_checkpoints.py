@@ -120,7 +120,7 @@ def test_dying_while_a_checkpoint_is_written(
 ) -> None:  # fmt: skip
     arm, expected = points()[where]
     dies_while_saving(session, run, arm)
-    found = checkpoints.newest_valid(run)
+    found = checkpoints.search(run).found
     assert found is not None and found.update == expected and found.problems == []
     resuming.queue_again(run)
     resuming.attempt(run)
@@ -165,7 +165,7 @@ def damages() -> dict[str, Callable[[Path], None]]:
 @pytest.mark.parametrize("what", damages())
 def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory, figure: Figure) -> None:
     damages()[what](run.checkpoints_path / "update-000004")
-    found = checkpoints.newest_valid(run)
+    found = checkpoints.search(run).found
     assert found is not None and found.update == 3
     assert len(found.problems) == 1 and "update-000004" in found.problems[0]
     resuming.queue_again(run)

@@ -72,7 +72,6 @@ def test_stale_state_files_cost_nobody_a_signal(outputs, innocent, monkeypatch, 
             if held:  # by somebody that cannot be told, so that only the state file could mislead
                 launcher.take(lock)
             spy.sent.clear()
-            assert not processes.signal_worker(run, signal.SIGTERM)
             told = processes.end(run, grace_seconds=0.05)
             assert told.alive == held and told.signals == ()
             silent += spy.sent == []
@@ -84,9 +83,9 @@ def test_the_worker_itself_does_get_its_signal(outputs, monkeypatch):
     monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
     run, process = launcher.start(small_config("listening"), outputs, "r")
     wait_until(lambda: run.status().phase == "training", 60)
-    assert processes.signal_worker(run, signal.SIGTERM)
+    assert processes.end(run, grace_seconds=0).signals == ("SIGTERM",)
     assert process.wait(30) == 3 and run.status().state == "stopped"
-    assert not processes.signal_worker(run, signal.SIGTERM), "it has gone"
+    assert processes.worker_of(run) is None, "it has gone"
 
 
 def test_who_is_who_does_not_hang_on_the_wall_clock():

@@ -21,7 +21,7 @@ def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs, figure):
     status = run.status()
     assert (status.state, status.reason) == ("stopped", "time_limit")
     assert "time limit of 0.75 minutes" in status.message and f"after update {status.update}." in status.message
-    found = checkpoints.newest_valid(run)
+    found = checkpoints.search(run).found
     assert found is not None, (status, run.log_tail(), list(run.checkpoints_path.glob("*")))
     assert found.update == status.update > 0
     figure("runs that ended at their time limit, with a checkpoint", 1, 1)

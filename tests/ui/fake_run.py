@@ -217,7 +217,7 @@ def main() -> None:
     config = run.config()
     fail_at = int(os.environ[FAIL_VARIABLE]) if os.environ.get(FAIL_VARIABLE) else None
     attempt = run.status().attempt
-    found = checkpoints.newest_valid(run) if attempt > 1 else None
+    found = checkpoints.search(run).found if attempt > 1 else None
     done = found.update if found else 0
     writer = RunWriter(run, config.ppo.num_updates, attempt)
     writer.set_status(update=done)

@@ -8,7 +8,7 @@ from playground import limits
 from playground.config import flatten
 from playground.runs import launcher, queue, requests
 from playground.runs.directory import RunDirectory
-from playground.ui import form
+from playground.ui import compare_page, form
 from tests.security import pages
 from tests.support import at_once, small_config, wait_until
 from tests.test_limits import CAPS
@@ -127,6 +127,11 @@ def test_questions_are_capped_too(space, figure):
     with space.visitor(f"{PUBLIC}160") as visitor:
         look = pages.call(visitor, space.index_of("look"), pages.form_values(prompts__source="/etc/passwd")[1:])
         refused += "must be one of" in look["text"]
+    beyond = [("a" * 2001, 1), ("The film was", 5)]  # and behind Gradio's own controls, which know some of the caps
+    answers = [
+        compare_page.answered(service, space.outputs, "done", *asked, 0, limits.LIMITS["space"]) for asked in beyond
+    ]
+    assert [list(answer)[-1]["state"] for answer in answers] == ["error", "error"]
     assert service.asked == []
     figure("questions beyond a cap refused before a model is asked", len(cases) + 1, refused)
 
@@ -165,7 +170,8 @@ def test_an_upload_beyond_the_cap_is_refused_by_the_gate_and_by_the_handler(spac
         assert many.status_code == 200
         file = {"path": many.json()[0], "orig_name": "b.txt", "meta": {"_type": "gradio.FileData"}}
         rows = pages.call(visitor, space.index_of("take"), [file])
-        assert large.status_code == just.status_code == 413 and "5,001 rows" in rows["text"]
+        assert large.status_code == just.status_code == 413 and "the most that this page takes" in large.text
+        assert "5,001 rows; at most 5,000" in rows["text"]
         assert space.tree() == before
         good = visitor.post("gradio_api/upload", files={"files": ("c.txt", b"One prompt\nAnother\n")}).json()[0]
         file = {"path": good, "orig_name": "c.txt", "meta": {"_type": "gradio.FileData"}}

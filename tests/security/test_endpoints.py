@@ -7,6 +7,7 @@ their scripts, all our routes, all of Gradio's own addresses.
 from __future__ import annotations
 
 import contextlib
+import re
 
 import httpx
 import pytest
@@ -14,7 +15,7 @@ from starlette.routing import Route
 
 from playground import catalog
 from playground.runs import launcher
-from playground.ui import access, routes
+from playground.ui import access, gate, routes
 from playground.ui.access import TABLE, Action, Role
 from tests.security import pages
 from tests.security.pages import GRANTED_TO_ALL
@@ -165,18 +166,24 @@ def test_our_routes_only_read_and_the_log_is_for_the_host(classroom):
             path = route.path.replace("{run_id}", "done").replace("{kind}", "yaml").replace("{update:int}", "40")
             for method in ("post", "put", "delete"):
                 assert getattr(anybody, method)(path.lstrip("/")).status_code in (404, 405)
-            wanted = 403 if route.endpoint.action is Action.LOG else None
-            answer = anybody.get(path.lstrip("/"))
-            assert answer.status_code == wanted if wanted else answer.status_code != 500, path
+            status = anybody.get(path.lstrip("/")).status_code
+            assert status == 403 if path == "/live/done/log" else status != 500, path
         assert "not markup" in host.get("live/done/log").text
     assert classroom.tree() == before
 
 
 @pytest.mark.parametrize("name", ["status.json", "config.yaml", "worker.log"])
-def test_no_file_of_runs_or_of_the_project_is_served(name, local):
+def test_no_file_of_runs_or_of_the_project_is_served(name, local, monkeypatch):
+    """Not by the gate, and not by Gradio either where the gate would let it through."""
     paths = [local.outputs / "done" / name, catalog.PROJECT / "app.py", catalog.PROJECT / "playground" / "errors.py"]
     with local.client() as client:
-        for path in [*map(str, paths), "app.py", "outputs", "http://127.0.0.1/", "https://example.org/"]:
-            for prefix in ("gradio_api/file=", "gradio_api/file/", "file=", "gradio_api/proxy=", "static/../"):
-                assert client.get(f"{prefix}{path}").status_code in (400, 403, 404), prefix + path
-                assert client.get(f"{prefix}{path.replace('/', '%2F')}").status_code in (400, 403, 404), prefix + path
+        for opened in (False, True):
+            if opened:
+                monkeypatch.setattr(gate, "UNUSED", re.compile("(?!)"))
+            for path in [*map(str, paths), "app.py", "outputs", "http://127.0.0.1/", "https://example.org/"]:
+                for prefix in ("gradio_api/file=", "gradio_api/file/", "gradio_api/proxy=", "file=", "static/../"):
+                    for asked in (prefix + path, prefix + path.replace("/", "%2F")):
+                        answer = client.get(asked)
+                        assert answer.status_code in (400, 403, 404), asked
+                        by_the_gate = "There is nothing here." in answer.text
+                        assert by_the_gate == (prefix.startswith("gradio_api/") and not opened), asked

@@ -112,8 +112,15 @@ def test_a_proxy_s_name_may_be_an_origin_when_it_is_told():
 def test_a_body_is_refused_by_its_length_before_it_is_read(path):
     overhead = 64_000 if path.endswith("upload") else 0
     assert asked(path=path, content=b"x" * (1000 + overhead)).text == str(1000 + overhead)
-    refused = asked(path=path, content=b"x" * (1001 + overhead))
+    reached = []
+
+    async def app(scope, receive, send):
+        reached.append(scope["path"])
+        await PlainTextResponse("")(scope, receive, send)
+
+    refused = asked(path=path, content=b"x" * (1001 + overhead), app=app)
     assert refused.status_code == 413 and refused.json()["error"].endswith("takes.")
+    assert reached == []
     assert asked(path=path, headers={"Content-Length": "-1"}).status_code == 413
     assert asked(path=path, headers={"Content-Length": "1e3"}).status_code == 413
 
@@ -178,21 +185,29 @@ def test_websockets_are_not_taken():
         async def send(message):
             sent.append(message)
 
-        await Gate(None, Access())({"type": "websocket"}, None, send)
+        async def app(scope, receive, send):
+            await send({"type": "websocket.accept"})
+
+        await Gate(app, Access())({"type": "websocket"}, None, send)
         return sent
 
     assert run_async(run()) == [{"type": "websocket.close", "code": 1008}]
 
 
 @pytest.mark.parametrize(
-    ("mode", "framed"), [("local", "'self'"), ("classroom", "'self'"), ("space", "huggingface.co")]
+    ("mode", "framed"),
+    [
+        ("local", "'self'"),
+        ("classroom", "'self'"),
+        ("space", "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"),
+    ],
 )
 def test_every_answer_says_what_browsers_must_not_do(mode, framed):
     for answer in (asked("GET", "/", mode=mode), asked(headers=FOREIGN[0], mode=mode)):
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "same-origin"
+        assert answer.headers.get("x-content-type-options") == "nosniff"
+        assert answer.headers.get("referrer-policy") == "same-origin"
         policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
-        assert framed in policy["frame-ancestors"] and policy["object-src"] == "'none'"
+        assert policy["frame-ancestors"] == framed and policy["object-src"] == "'none'"
         assert policy["default-src"] == policy["connect-src"] == "'self'"
 
 

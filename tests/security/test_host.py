@@ -17,7 +17,7 @@ from playground.errors import InvalidConfig
 from playground.ui import access, identity, sharing
 from playground.ui.access import Access, Action, Role
 from tests.security import pages
-from tests.support import PROJECT, wait_until
+from tests.support import PROJECT, run_async, wait_until
 from tests.ui.conftest import START_SECONDS, free_port
 
 
@@ -62,7 +62,7 @@ def test_a_page_without_a_host_has_none(tmp_path):
 
     with TestClient(Starlette(routes=[Route("/host", rules.enter)])) as client:
         for token in ("", "x" * 40):
-            answer = client.get("/host", params={"token": token})
+            answer = client.get("/host", params={"token": token}, follow_redirects=False)
             assert answer.status_code == 404 and "set-cookie" not in answer.headers
 
 
@@ -107,16 +107,19 @@ def test_cookies_cross_sites_only_where_the_page_is_shown_inside_another():
     assert "SameSite=Lax" in Access("space").new_visitor_cookie(plain)
     assert "Secure; SameSite=None; Partitioned" in Access("space").new_visitor_cookie(safe)
     assert Access("classroom").new_visitor_cookie(safe) is None and Access().new_visitor_cookie(safe) is None
-    assert "Secure; SameSite=Lax" in identity.set_cookie(safe, "a", "b", crosses_sites=False)
+    knocks = _connection({}, "1.1.1.1", {"X-Forwarded-Proto": "https"}, f"token={pages.TOKEN}")
+    for mode, sites in (("classroom", "Secure; SameSite=Lax"), ("space", "Secure; SameSite=None; Partitioned")):
+        answer = run_async(Access(mode, None, pages.TOKEN).enter(knocks))
+        assert answer.headers["set-cookie"].endswith(sites)
 
 
-def _connection(cookies, address, headers=None):
+def _connection(cookies, address, headers=None, query=""):
     from starlette.requests import Request
 
     raw = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
     raw += [(b"cookie", f"{name}={value}".encode()) for name, value in cookies.items()]
-    return Request({"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": raw,
-                    "client": (address, 1), "server": ("127.0.0.1", 80), "scheme": "http"})  # fmt: skip
+    return Request({"type": "http", "method": "GET", "path": "/", "query_string": query.encode(),
+                    "headers": raw, "client": (address, 1), "server": ("127.0.0.1", 80), "scheme": "http"})  # fmt: skip
 
 
 def test_the_terminal_shows_the_host_s_address_in_a_class_only(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import selectors
 import shutil
@@ -34,6 +35,13 @@ MAX_ANSWER_BYTES = 1 << 20
 ATTEMPTS = 2  # of one batch: a second one where the process died, or had no luck with the clock
 MAX_STARTS = 6  # of one function, in all
 READ_AT_ONCE = 1 << 16
+LESS_TIGHT = (
+    "this system cannot filter system calls, so the function could delete files of yours and signal your processes. "
+    "Use only code that you have read (docs/rewards.md)."
+)
+FILTER = "system calls"  # what `python_runner.shut` calls the part of the cage that not every system has
+
+_log = logging.getLogger(__name__)
 
 
 class _Ended(Exception):
@@ -90,8 +98,28 @@ class PythonFunction:
             self._starts += 1
             self._process = _Process()
             self.held = self._process.begin()
+            if FILTER not in self.held and self._starts == 1:
+                _log.warning("The reward `python` is held less tightly here: %s", LESS_TIGHT)
             _check_error(self._process.ask({"code": self._code}, self._time_limit))
         return self._process
+
+
+def cage() -> list[str]:
+    """What a process of a Python reward gives away on this machine, by trying; see `python_runner.shut`.
+
+    Raises:
+        RewardFailed: no such process can be started.
+    """
+    try:
+        process = _Process()
+        try:
+            return process.begin()
+        finally:
+            process.close()
+    except _Ended as error:
+        raise RewardFailed(
+            f"A reward `python` cannot be used here: the program that is started for it {error}."
+        ) from None
 
 
 class _Process:

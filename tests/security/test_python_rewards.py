@@ -26,7 +26,7 @@ import pytest
 from playground import checks, config_io, limits
 from playground.config import REWARD_CLASSES, PythonReward, local_only
 from playground.errors import InvalidConfig, RewardFailed
-from playground.rewards import rules
+from playground.rewards import python_function, rules
 from playground.rewards.mixture import Mixture
 from playground.rewards.python_function import RUNNER, PythonFunction
 from playground.runs.directory import RunDirectory
@@ -167,6 +167,8 @@ def attempted(attacks: dict[str, str], home: Path, port: int, runner: Path) -> d
     )  # fmt: skip
     *lines, last = child.stdout.splitlines() or [""]
     assert last == "alive", f"after {lines[-1:]}: exit {child.returncode}, {child.stderr[-800:]}"
+    weak = sum("system calls" not in held for *_, held in map(json.loads, lines))
+    assert child.stderr.count("is held less tightly here") == weak, "the log says so once for each function"
     return {name: (how, told, held) for name, how, told, held in map(json.loads, lines)}
 
 
@@ -233,6 +235,13 @@ def test_the_limits_alone_hold_what_they_promise(
     contained = check(found, COMMON, home)
     wait_until(lambda: not left_behind(runner))
     figure("the same without the filter of system calls", len(COMMON), contained)
+
+
+def test_what_holds_is_found_out_by_trying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert set(python_function.cage()) >= ({"limits", "system calls"} if sys.platform == "linux" else {"limits"})
+    monkeypatch.setattr(python_function, "RUNNER", tmp_path / "missing.py")
+    with pytest.raises(RewardFailed, match="ended its process"):
+        python_function.cage()
 
 
 ORPHAN = f"""

@@ -2,7 +2,7 @@
 # make lint     style and types          make results  train every preset on three seeds, write docs/results.md
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
 # make test-mutations  break one thing at a time and see that a test notices
-# make reliability  both, and write what came out into docs/reliability.md
+# make reliability  both, and write what came out into docs/reliability.md and docs/mutations.md
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
 #
 # PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`
@@ -32,7 +32,7 @@ test-mutations: $(VENV)/.test-ready
 	$(BIN)/python -m tests.mutations.run $(MUTATIONS)
 
 reliability: FIGURES := --write-figures docs/reliability.md
-reliability: MUTATIONS := --write docs/reliability.md
+reliability: MUTATIONS := --write docs/mutations.md
 reliability: test-faults test-mutations
 
 lint: $(VENV)/.test-ready

@@ -99,10 +99,12 @@ def main() -> int:
     unnoticed = [mutation for mutation, noticed in results if not noticed]
     print(f"{len(results) - len(unnoticed)} of {len(results)} were noticed")
     if arguments.write:
-        lines = ["| What was broken | Where | Test that must fail | It did |", "|---|---|---|---|"]
+        lines = [f"{len(results) - len(unnoticed)} of {len(results)} were noticed.", ""]
+        lines += ["| What was broken | Where | Test that must fail | It did |", "|---|---|---|---|"]
         for mutation, noticed in results:
-            test = mutation.test.rpartition("::")[2]
-            lines.append(f"| {mutation.name} | {mutation.file} | {test} | {'yes' if noticed else 'no'} |")
+            place, _, test = mutation.test.partition("::")
+            cells = (mutation.name, f"`{mutation.file}`", f"`{test}` in `{place}`", "yes" if noticed else "no")
+            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         replace_section(arguments.write, "mutations", "\n".join(lines))
     return min(len(unnoticed), 100)
 

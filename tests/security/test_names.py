@@ -59,7 +59,9 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.outside, self.outputs = folder / "outside", folder / "outputs"
         self.outside.mkdir()
-        config = catalog.preset(catalog.DEFAULT_PRESET).model_copy(update={"name": SECRET})
+        config = catalog.preset(catalog.DEFAULT_PRESET)
+        about = config.about.model_copy(update={"title": SECRET})  # which every page shows
+        config = config.model_copy(update={"name": SECRET, "about": about})
         fake_run.write_run(self.outside, "run", config)
         (self.outside / "secret.txt").write_text(f"{SECRET}\n{SECRET} again\n", encoding="utf-8")
         (self.outside / "control").mkdir()
@@ -77,9 +79,9 @@ class Place:
                 found.update(path.read_bytes() + str(path.stat().st_mtime_ns).encode())
         return found.hexdigest()
 
-    def client(self) -> TestClient:
+    def client(self, outputs: Path | None = None) -> TestClient:
         """Somebody who sends requests; an exception in a handler is an answer 500."""
-        app = Starlette(routes=routes.routes(feed.Hub(self.outputs)))
+        app = Starlette(routes=routes.routes(feed.Hub(outputs or self.outputs)))
         return TestClient(app, raise_server_exceptions=False, follow_redirects=False)
 
 
@@ -101,6 +103,9 @@ def address(route: str, name: str) -> Iterator[str]:
 @pytest.mark.slow
 def test_no_address_leads_out_or_fails(place: Place, figure: Figure) -> None:
     before, bad, tried = place.digest(), {}, 0
+    with place.client(place.outside) as client:  # who got out would be known by that word
+        shown = ("run/poll", "run/compare", "run/export/yaml", "_overlay?runs=run")
+        assert all(SECRET in client.get(f"/live/{what}").text for what in shown)
     with place.client() as client:
         for route in ROUTES:
             for name in NAMES:

@@ -4,6 +4,7 @@ written or removed, whatever is asked; and links inside it do not lead out."""
 from __future__ import annotations
 
 import hashlib
+import inspect
 import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from playground.runs.directory import RunDirectory
 from playground.ui import feed, routes, steer, taking_out, train_page, uploads
 from playground.ui import reward_training as reward_panel
 from tests.reward_tools import finished
-from tests.support import small_config
+from tests.support import run_async, small_config
 from tests.ui import fake_run
 
 Figure = Callable[[str, int, int], None]
@@ -157,6 +158,11 @@ def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
     ]  # fmt: skip
 
 
+def answered(answer: Any) -> Any:
+    """The answer, also of a function that gives it later."""
+    return run_async(answer) if inspect.iscoroutine(answer) else answer
+
+
 class _NoService:
     def ask(self, *_: Any) -> Iterator[Any]:
         raise PlaygroundError("there is no service")
@@ -180,7 +186,7 @@ def test_no_name_leads_out_or_fails(place: Place, figure: Figure) -> None:
         for position, ask in enumerate(asked_of(place, name)):
             tried += 1
             try:
-                answer = ask()
+                answer = answered(ask())
             except PlaygroundError as error:
                 answer = str(error)
             except Exception as error:
@@ -219,7 +225,8 @@ def test_a_link_in_a_run_is_not_followed(place: Place, name: str) -> None:
         assert [run["id"] for run in client.get("/live/_runs").json()] == []
         assert SECRET not in client.get("/live/_overlay?runs=one").text
     for function in steer.functions(place.outputs):
-        assert SECRET not in repr(function("one")) and SECRET not in repr(function({"run": "one", "command": "pause"}))
+        for asked in ("one", {"run": "one", "command": "pause"}):
+            assert SECRET not in repr(answered(function(asked)))
     run = RunDirectory(place.outputs / "one")  # as if the link had come after it was opened
     assert SECRET not in run.log_tail() and SECRET not in repr((run.metrics(), run.events(), run.samples()))
     assert SECRET not in repr(run.status())

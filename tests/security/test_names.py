@@ -3,6 +3,7 @@ written or removed, whatever is asked; and links inside it do not lead out."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import inspect
 import urllib.parse
@@ -31,7 +32,7 @@ Figure = Callable[[str, int, int], None]
 SECRET = "what-lies-outside-8461"
 NAMES = [
     "", ".", "..", "...", "/", "//", "~", "~root", "-", "--help", "-rf", "*", "?", "[a]", "{a}", "$HOME", "`id`",
-    "$(id)", ";id", "|id", "&", "'", '"', "\\", "..\\..\\outside", "../outside/run", "../outside",
+    "$(id)", ";id", "|id", "&", "'", '"', "\\", "..\\..\\outside", "../outside/run", "../outside/living", "../outside",
     "one/../../outside/run", "one/..", "./one", "one/", "one//", "/etc/passwd", "/etc", "/proc/self/environ",
     "/dev/zero", "file:///etc/passwd",
     "http://169.254.169.254/", "//evil/share", "C:\\Windows", "CON", "NUL", "con.txt", "aux", "one\0", "\0", "one\n",
@@ -64,6 +65,9 @@ class Place:
         about = config.about.model_copy(update={"title": SECRET})  # which every page shows
         config = config.model_copy(update={"name": SECRET, "about": about})
         fake_run.write_run(self.outside, "run", config)
+        living = fake_run.write_run(self.outside, "living", config)
+        training = living.status().model_copy(update={"state": "running", "phase": "training", "pid": 0})
+        fake_run.write_status(living, training)
         (self.outside / "secret.txt").write_text(f"{SECRET}\n{SECRET} again\n", encoding="utf-8")
         (self.outside / "control").mkdir()
         self.outputs.mkdir()
@@ -87,9 +91,12 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    """See Place."""
-    return Place(tmp_path)
+def place(tmp_path: Path) -> Iterator[Place]:
+    """See Place. One of the runs outside is at work, as far as anybody can tell, and would take what is asked of it."""
+    place = Place(tmp_path)
+    with open(place.outside / "living" / "worker.lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield place
 
 
 def address(route: str, name: str) -> Iterator[str]:

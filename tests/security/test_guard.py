@@ -70,9 +70,14 @@ def test_a_question_that_hangs_is_answered_with_a_sentence() -> None:
     assert json.loads(answer.stdout) == {"id": 7, "event": "error", "message": SENTENCE}
 
 
-def test_without_a_watcher_and_for_what_ships_nothing_is_started() -> None:
+def test_without_a_watcher_and_for_what_ships_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     with guard.limited("It", seconds=0.001):
         time.sleep(0.01)
+    assert guard._watch.process is None
+    monkeypatch.setattr(guard, "_watch", guard._Watch())
+    guard.watch_answers()
+    with guard.limited("It", catalog.POCKET_MODELS / "pocket-1m"):
+        pass
     assert guard._watch.process is None
 
 

@@ -3,7 +3,9 @@ written or removed, whatever is asked; and links inside it do not lead out."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import inspect
 import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,14 +25,14 @@ from playground.runs.directory import RunDirectory
 from playground.ui import feed, routes, steer, taking_out, train_page, uploads
 from playground.ui import reward_training as reward_panel
 from tests.reward_tools import finished
-from tests.support import small_config
+from tests.support import run_async, small_config
 from tests.ui import fake_run
 
 Figure = Callable[[str, int, int], None]
 SECRET = "what-lies-outside-8461"
 NAMES = [
     "", ".", "..", "...", "/", "//", "~", "~root", "-", "--help", "-rf", "*", "?", "[a]", "{a}", "$HOME", "`id`",
-    "$(id)", ";id", "|id", "&", "'", '"', "\\", "..\\..\\outside", "../outside/run", "../outside",
+    "$(id)", ";id", "|id", "&", "'", '"', "\\", "..\\..\\outside", "../outside/run", "../outside/living", "../outside",
     "one/../../outside/run", "one/..", "./one", "one/", "one//", "/etc/passwd", "/etc", "/proc/self/environ",
     "/dev/zero", "file:///etc/passwd",
     "http://169.254.169.254/", "//evil/share", "C:\\Windows", "CON", "NUL", "con.txt", "aux", "one\0", "\0", "one\n",
@@ -59,8 +61,13 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.outside, self.outputs = folder / "outside", folder / "outputs"
         self.outside.mkdir()
-        config = catalog.preset(catalog.DEFAULT_PRESET).model_copy(update={"name": SECRET})
+        config = catalog.preset(catalog.DEFAULT_PRESET)
+        about = config.about.model_copy(update={"title": SECRET})  # which every page shows
+        config = config.model_copy(update={"name": SECRET, "about": about})
         fake_run.write_run(self.outside, "run", config)
+        living = fake_run.write_run(self.outside, "living", config)
+        training = living.status().model_copy(update={"state": "running", "phase": "training", "pid": 0})
+        fake_run.write_status(living, training)
         (self.outside / "secret.txt").write_text(f"{SECRET}\n{SECRET} again\n", encoding="utf-8")
         (self.outside / "control").mkdir()
         self.outputs.mkdir()
@@ -77,16 +84,19 @@ class Place:
                 found.update(path.read_bytes() + str(path.stat().st_mtime_ns).encode())
         return found.hexdigest()
 
-    def client(self) -> TestClient:
+    def client(self, outputs: Path | None = None) -> TestClient:
         """Somebody who sends requests; an exception in a handler is an answer 500."""
-        app = Starlette(routes=routes.routes(feed.Hub(self.outputs)))
+        app = Starlette(routes=routes.routes(feed.Hub(outputs or self.outputs)))
         return TestClient(app, raise_server_exceptions=False, follow_redirects=False)
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    """See Place."""
-    return Place(tmp_path)
+def place(tmp_path: Path) -> Iterator[Place]:
+    """See Place. One of the runs outside is at work, as far as anybody can tell, and would take what is asked of it."""
+    place = Place(tmp_path)
+    with open(place.outside / "living" / "worker.lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield place
 
 
 def address(route: str, name: str) -> Iterator[str]:
@@ -101,6 +111,9 @@ def address(route: str, name: str) -> Iterator[str]:
 @pytest.mark.slow
 def test_no_address_leads_out_or_fails(place: Place, figure: Figure) -> None:
     before, bad, tried = place.digest(), {}, 0
+    with place.client(place.outside) as client:  # who got out would be known by that word
+        shown = ("run/poll", "run/compare", "run/export/yaml", "_overlay?runs=run")
+        assert all(SECRET in client.get(f"/live/{what}").text for what in shown)
     with place.client() as client:
         for route in ROUTES:
             for name in NAMES:
@@ -152,6 +165,11 @@ def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
     ]  # fmt: skip
 
 
+def answered(answer: Any) -> Any:
+    """The answer, also of a function that gives it later."""
+    return run_async(answer) if inspect.iscoroutine(answer) else answer
+
+
 class _NoService:
     def ask(self, *_: Any) -> Iterator[Any]:
         raise PlaygroundError("there is no service")
@@ -175,7 +193,7 @@ def test_no_name_leads_out_or_fails(place: Place, figure: Figure) -> None:
         for position, ask in enumerate(asked_of(place, name)):
             tried += 1
             try:
-                answer = ask()
+                answer = answered(ask())
             except PlaygroundError as error:
                 answer = str(error)
             except Exception as error:
@@ -214,7 +232,8 @@ def test_a_link_in_a_run_is_not_followed(place: Place, name: str) -> None:
         assert [run["id"] for run in client.get("/live/_runs").json()] == []
         assert SECRET not in client.get("/live/_overlay?runs=one").text
     for function in steer.functions(place.outputs):
-        assert SECRET not in repr(function("one")) and SECRET not in repr(function({"run": "one", "command": "pause"}))
+        for asked in ("one", {"run": "one", "command": "pause"}):
+            assert SECRET not in repr(answered(function(asked)))
     run = RunDirectory(place.outputs / "one")  # as if the link had come after it was opened
     assert SECRET not in run.log_tail() and SECRET not in repr((run.metrics(), run.events(), run.samples()))
     assert SECRET not in repr(run.status())

@@ -40,6 +40,10 @@ TELLING = [
     f"GET /x?token={CANARY}&a=1", f"https://s3/x?X-Amz-Signature={CANARY}", f"Cookie: session={CANARY}",
     f"token is hf_{CANARY}0123456789", f"key sk-{CANARY}0123456789", f"401 for bearer {CANARY}", f"?api_key={CANARY}",
 ]  # fmt: skip
+RAISING = (  # in two pieces, so that the configuration itself does not hold the word
+    r'rewards=[{kind: python, code: "def reward(prompt, completion):\n    raise ValueError('
+    f"'Bearer {CANARY[:6]}' '{CANARY[6:]}')\"}}]"
+)
 ORDINARY = [
     "The tokenizer in /x/y has 12 tokens, more than the 10 of the model.", "token: 5", "Choose a model: owner/name.",
     "https://huggingface.co/settings/tokens", "kl.coef: must be at most 10 (got 11).", "Human: hi\n\nAssistant: ho",
@@ -165,6 +169,8 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
             "model.source=someone/private", *small,
             *to, HF_HUB_OFFLINE="0", TRANSFORMERS_OFFLINE="0", HF_ENDPOINT=f"http://user:{IN_ADDRESS}@127.0.0.1:9",
         ),
+        "raises": command(outputs, home, "train", "kinder-reviews", "--run-id", "raises", *small, "--set", RAISING,
+                          *to),
         "reward": command(outputs, home, "reward-train", "--name", "judge", "--pairs", "kind", "--base", "pocket-1m",
                           "--set", "max_steps=2", "--set", "pairs.limit=24", *to),
         "save": command(outputs, home, "save", str(outputs / "good"), "--to", str(tmp_path / "saved")),
@@ -176,6 +182,8 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
     watcher.join()
     assert RunDirectory(outputs / "good").status().state == "finished", told["train"][-2000:]
     assert RunDirectory(outputs / "bad").status().state == "failed" and RunDirectory(outputs / "bad").log_tail()
+    printed = RunDirectory(outputs / "raises").log_tail()  # the traceback: only what the worker prints goes there
+    assert "Traceback" in printed and "ValueError: Bearer [hidden]" in printed
     places = {f"terminal {name}": text.encode() for name, text in told.items()}
     places |= {str(path): path.read_bytes() for path in [*outputs.rglob("*"), *(tmp_path / "saved").rglob("*")]
                if path.is_file()}  # fmt: skip

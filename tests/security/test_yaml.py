@@ -63,10 +63,16 @@ def test_hostile_yaml_is_refused_at_once(figure: Figure) -> None:
     figure("hostile YAML refused", len(HOSTILE), len(HOSTILE) - len(bad))
 
 
-@pytest.mark.parametrize("value", ["&x [*x]", "!!python/name:os.system", "[" * 9000, "x" * 20_000, "9" * 9000])
+@pytest.mark.parametrize("value", ["&x [*x]", "!!python/name:os.system", "[" * 9000, "[" * 30 + "]" * 30, "9" * 9000])
 def test_a_value_on_the_command_line_is_bounded_too(value: str) -> None:
+    assert config_io.parse_override(f"seed={value}") == ("seed", value)  # what a file may not hold is read as text
     with pytest.raises(InvalidConfig):
         config_io.overridden({"rewards": [{"kind": "length"}]}, [f"seed={value}"], config_io.RunConfig)
+
+
+def test_a_value_on_the_command_line_may_not_be_longer_than_it_needs_to_be() -> None:
+    with pytest.raises(InvalidConfig, match="longer than 10,000 characters"):
+        config_io.overridden({"rewards": [{"kind": "length"}]}, [f"name={'x' * 20_000}"], config_io.RunConfig)
 
 
 def test_a_file_is_bounded_before_it_is_read(tmp_path: Path) -> None:

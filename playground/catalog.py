@@ -12,12 +12,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import adapter_files, config_io, hub, model_files, plain_files
+from playground import config_io, plain_files
 from playground.config import RUN_ID, RunConfig
-from playground.curated import CURATED
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
-from playground.model_files import ModelFiles, Use
 from playground.pocket import annotators
+from playground.sources import adapter_files, hub, model_files
+from playground.sources.curated import CURATED
+from playground.sources.model_files import ModelFiles, Use
 
 PROJECT = Path(__file__).resolve().parents[1]
 PRESETS = PROJECT / "presets"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground import engines, hub, preferences, tables
+from playground import engines
 from playground.catalog import (
     ANNOTATORS,
     HELD_OUT_TEXTS,
@@ -36,8 +36,10 @@ from playground.config import (
     local_only,
 )
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, PairsUnusable, Problem
-from playground.model_files import Use
 from playground.rewards import expressions
+from playground.sources import hub
+from playground.sources.model_files import Use
+from playground.texts import preferences, tables
 
 
 class Need(NamedTuple):

@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from playground import catalog, checks, tables
+from playground import catalog, checks
 from playground.config import RUN_ID, ModelReward, RewardConfig, RewardTrainingConfig, RunConfig, knobs, local_only
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
+from playground.texts import tables
 
 Mode = Literal["local", "classroom", "space"]
 MODES: tuple[str, ...] = get_args(Mode)

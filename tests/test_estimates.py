@@ -14,7 +14,7 @@ from playground.devices import Device
 from playground.errors import InvalidConfig, ModelNotHere
 from playground.estimates import memory, timing
 from playground.estimates.memory import Form, Lengths, Moment, Part
-from playground.model_files import Architecture
+from playground.sources.model_files import Architecture
 from tests.model_folders import model_folder
 
 SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)

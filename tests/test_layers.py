@@ -13,33 +13,23 @@ import pytest
 
 from tests.support import PROJECT
 
-BASE = {
-    "errors", "config", "config_io", "engines", "dialogues", "plain_files", "preferences", "prompt_texts", "redaction",
-    "tables",
-}  # fmt: skip
-SOURCES = {"model_files", "weight_files", "adapter_files", "hub", "curated", "devices"}  # what to load, and where
+BASE = {"errors", "config", "config_io", "engines", "plain_files", "redaction", "texts"}
+SOURCES = {"sources", "devices"}  # what to load, and where to
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "config": {"config", "errors"},
     "config_io": {"config", "errors", "plain_files"},
-    "dialogues": set(),
     "plain_files": set(),
     "redaction": set(),
-    "tables": {"errors", "plain_files"},
-    "prompt_texts": {"tables", "dialogues", "errors"},
-    "preferences": {"dialogues", "errors", "tables"},
+    "texts": {"texts", "errors", "plain_files"},
     "engines": {"config", "errors"},
-    "weight_files": {"errors", "plain_files"},
-    "adapter_files": {"weight_files", "errors"},
-    "model_files": {"weight_files", "errors"},
-    "hub": {"model_files", "weight_files", "errors"},
-    "curated": {"model_files"},
+    "sources": {"sources", "errors", "plain_files"},
     "devices": set(),
     "estimates": {"estimates", "catalog", "checks", *SOURCES, *BASE},
     "exports": {"exports", "insight", "runs", "catalog", "__init__", *BASE},
     "pocket": {"pocket", "errors"},
     "rewards": {"rewards", "pocket", *BASE},
-    "catalog": {"pocket", "adapter_files", "model_files", "hub", "curated", *BASE},
+    "catalog": {"pocket", "sources", *BASE},
     "checks": {"catalog", "rewards", *SOURCES, *BASE},
     "limits": {"catalog", "checks", *SOURCES, *BASE},
     "runs": {"runs", "catalog", "checks", "devices", *BASE},
@@ -194,7 +184,8 @@ def test_the_light_half_loads_neither_models_nor_the_page() -> None:
         "catalog",
         "limits",
         "estimates",
-        "hub",
+        "sources",
+        "texts",
         "rewards",
         "runs",
         "insight",

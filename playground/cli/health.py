@@ -16,13 +16,14 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-from playground import catalog, devices, hub
+from playground import catalog, devices
 from playground.devices import available_cores
 from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable, RewardFailed
 from playground.rewards import python_function
 from playground.runs import history, launcher, lifeline, processes, queue, vitals
 from playground.runs.directory import make_outputs
 from playground.runs.records import TERMINAL
+from playground.sources import hub
 
 GB = 1e9
 LEAST_FREE_DISK_GB = 1.0

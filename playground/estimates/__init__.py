@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playground import catalog, checks, config_io, curated, devices, hub
+from playground import catalog, checks, config_io, devices
 from playground.config import ModelReward, RunConfig
 from playground.devices import Device
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere
 from playground.estimates import memory
 from playground.estimates.memory import Form, Lengths, Scorer
 from playground.estimates.timing import Pace, pace
-from playground.model_files import Architecture
+from playground.sources import curated, hub
+from playground.sources.model_files import Architecture
 
 Verdict = Literal["fits", "tight", "does not fit"]
 

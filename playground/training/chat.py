@@ -13,10 +13,10 @@ from typing import Any
 
 import jinja2
 
-from playground import dialogues
 from playground.config import PromptsConfig
-from playground.dialogues import Turn
 from playground.errors import PromptsUnusable
+from playground.texts import dialogues
+from playground.texts.dialogues import Turn
 from playground.training import guard
 from playground.training.models import Tokens
 

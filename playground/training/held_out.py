@@ -15,11 +15,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from playground import tables
 from playground.config import EvaluationConfig
 from playground.errors import PromptsUnusable
 from playground.pocket import corpus
 from playground.ppo.logprobs import token_log_probs
+from playground.texts import tables
 from playground.training.measures import capped_exp
 from playground.training.models import LanguageModel, Tokens
 

@@ -22,7 +22,7 @@ from playground import catalog
 from playground.catalog import adapter_base
 from playground.config import ModelConfig
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
-from playground.model_files import SLACK_WEIGHTS, Use
+from playground.sources.model_files import SLACK_WEIGHTS, Use
 from playground.training import guard
 from playground.training.models import LanguageModel, Tokens, switch_dropout_off
 

@@ -1,7 +1,7 @@
 """Preference pairs for the training of a reward model: written by a pocket model and judged by a pocket annotator, or
 read from a file or a dataset; then drawn, and split into a part to learn from and a held-out part.
 
-The reading and counting is in `playground.preferences`. `reward_trainer` calls this.
+The reading and counting is in `playground.texts.preferences`. `reward_trainer` calls this.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import torch
 
-from playground import catalog, preferences
+from playground import catalog
 from playground.config import PairsConfig, RewardTrainingConfig, SamplingConfig
 from playground.errors import PairsUnusable, PromptsUnusable
 from playground.pocket import prompts as pocket_prompts
 from playground.pocket.annotators import ANNOTATORS, Annotator, rng_of
-from playground.preferences import MIN_PAIRS, Counts, Pair
+from playground.texts import preferences
+from playground.texts.preferences import MIN_PAIRS, Counts, Pair
 from playground.training import evaluation, hub_data, loading
 from playground.training.prompts import Prompt
 from playground.training.streams import derived_seed, generator

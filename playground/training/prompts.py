@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from playground import catalog, prompt_texts, tables
+from playground import catalog
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
 from playground.pocket import prompts as pocket_prompts
+from playground.texts import prompt_texts, tables
 from playground.training import hub_data
 from playground.training.chat import PromptForm
 from playground.training.models import Tokens

@@ -20,8 +20,8 @@ from playground import catalog
 from playground.config import RunConfig
 from playground.errors import ModelNotFound
 from playground.runs.directory import RunDirectory
+from playground.sources.weight_files import read_json
 from playground.training import loading
-from playground.weight_files import read_json
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

@@ -25,6 +25,7 @@ from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
 from playground.redaction import redact
 from playground.runs import checkpoints
 from playground.runs.directory import RunDirectory
+from playground.sources.weight_files import read_json
 from playground.training import evaluation, guard, loading, saving, workbench
 from playground.training.chat import PromptForm
 from playground.training.models import LanguageModel, Tokens
@@ -34,7 +35,6 @@ from playground.training.rewards import check as reward_check
 from playground.training.rewards import models as reward_models
 from playground.training.scoring import Scorer
 from playground.training.streams import derived_seed
-from playground.weight_files import read_json
 
 MAX_SAMPLES = 32
 MAX_PROMPT_CHARACTERS = 4000

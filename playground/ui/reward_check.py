@@ -12,12 +12,14 @@ from typing import Any
 
 import gradio as gr
 
-from playground import catalog, config_io, hub, limits, preferences
+from playground import catalog, config_io, limits
 from playground.config import ModelReward
 from playground.config.parts import RUN_ID
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.limits import LIMITS, Limits
 from playground.runs.model_service import ModelService
+from playground.sources import hub
+from playground.texts import preferences
 from playground.ui import components, form, train_page
 from playground.ui.access import Access, Action
 

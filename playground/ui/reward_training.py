@@ -11,11 +11,12 @@ from typing import Any
 
 import gradio as gr
 
-from playground import catalog, limits, preferences
+from playground import catalog, limits
 from playground.config.reward_training import reward_training_knobs
 from playground.errors import PlaygroundError
 from playground.limits import LIMITS, Limits
 from playground.runs import reward_training
+from playground.texts import preferences
 from playground.ui import components, reward_data, uploads
 from playground.ui.access import Access, Action
 

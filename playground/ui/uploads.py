@@ -13,9 +13,9 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import prompt_texts, tables
 from playground.errors import OutputsNotWritable, PlaygroundError, PromptsUnusable
 from playground.runs.directory import make_outputs
+from playground.texts import prompt_texts, tables
 
 FOLDER = "uploads"
 MAX_UPLOAD_BYTES = 20_000_000

@@ -28,7 +28,7 @@ MOST_MEGABYTES = 100
 MEASURE = """
 import json, os, resource, sys, time
 from pathlib import Path
-from playground import preferences, prompt_texts, tables
+from playground.texts import preferences, prompt_texts, tables
 from playground.errors import PlaygroundError
 from playground.ui import uploads
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from playground import catalog, model_files
+from playground import catalog
 from playground.errors import ModelNotFound
+from playground.sources import model_files
 from tests.security import hostile_models
 from tests.security.hostile_models import CONFIGS, FOLDERS, LATE, Hostile, build, canary
 from tests.support import PROJECT

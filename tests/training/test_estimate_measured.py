@@ -9,9 +9,10 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from playground import config_io, estimates, model_files
+from playground import config_io, estimates
 from playground.devices import Device
 from playground.estimates import memory
+from playground.sources import model_files
 from playground.training.models import LanguageModel, switch_dropout_off
 from tests.training.memory_probe import MODEL, PROMPTS, measure
 

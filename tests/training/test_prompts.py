@@ -3,9 +3,10 @@ import json
 
 import pytest
 
-from playground import checks, tables
+from playground import checks
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
+from playground.texts import tables
 from playground.training import prompts
 from tests.training import tiny
 

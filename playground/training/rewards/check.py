@@ -18,8 +18,8 @@ import torch
 
 from playground.config import ModelReward, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem, RewardModelUnusable
-from playground.preferences import Pair
 from playground.rewards import agreement
+from playground.texts.preferences import Pair
 from playground.training import loading
 from playground.training.rewards import examples, faults, findings
 from playground.training.rewards import loading as reward_loading

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import torch
 
-from playground import catalog, preferences
+from playground import catalog
 from playground.config import ModelReward, PairsConfig, RunConfig
 from playground.errors import PairsUnusable
 from playground.pocket.annotators import ANNOTATORS
-from playground.preferences import Pair
+from playground.texts import preferences
+from playground.texts.preferences import Pair
 from playground.training import evaluation, loading, prompts
 from playground.training import pairs as preference_pairs
 from playground.training.rewards.formats import recorded

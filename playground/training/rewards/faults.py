@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from playground import dialogues
-from playground.dialogues import SPEAKERS, Turn
 from playground.errors import RewardModelUnusable
+from playground.texts import dialogues
+from playground.texts.dialogues import SPEAKERS, Turn
 from playground.training.rewards.formats import PROBE, TEMPLATES, Encoded, Format
 
 Encode = Callable[[str, str], Encoded]

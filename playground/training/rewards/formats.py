@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground import dialogues, plain_files
-from playground.dialogues import Turn
+from playground import plain_files
 from playground.errors import RewardModelUnusable
+from playground.texts import dialogues
+from playground.texts.dialogues import Turn
 from playground.training import guard
 
 TEMPLATES = ("chat", "plain", "pair", "dialogue")

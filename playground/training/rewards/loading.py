@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from playground import catalog, weight_files
+from playground import catalog
 from playground.config import ModelReward
 from playground.errors import RewardModelUnusable
+from playground.sources import weight_files
 from playground.training import guard, loading
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError)

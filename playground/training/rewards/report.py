@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from playground.preferences import Pair
+from playground.texts.preferences import Pair
 
 Z95 = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
 MARGIN_BINS = 24

@@ -22,11 +22,12 @@ from transformers.utils import logging as transformers_logging
 from trl import RewardConfig as TRLRewardConfig
 from trl import RewardTrainer
 
-from playground import __version__, catalog, dialogues
+from playground import __version__, catalog
 from playground.config import AdapterConfig, RewardTrainingConfig
 from playground.errors import TrainingDiverged
-from playground.preferences import Pair
 from playground.runs.reward_training import RewardTraining, StepMetrics
+from playground.texts import dialogues
+from playground.texts.preferences import Pair
 from playground.training import guard
 from playground.training import pairs as preference_pairs
 from playground.training.loading import device_of, read_tokenizer, refuse_oversized, told

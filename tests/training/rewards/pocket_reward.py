@@ -20,7 +20,7 @@ from playground import catalog
 from playground.pocket import corpus, judges
 from playground.pocket.grammar import parse_sentence
 from playground.pocket.text import sentence_spans
-from playground.preferences import Pair
+from playground.texts.preferences import Pair
 from playground.training.rewards.formats import Format
 
 LAYERS = 2  # of pocket-1m's four: enough to read one sentence

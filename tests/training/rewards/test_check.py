@@ -15,7 +15,7 @@ import torch
 from playground import catalog
 from playground.cli import main
 from playground.config import ModelReward
-from playground.preferences import Pair
+from playground.texts.preferences import Pair
 from playground.training.rewards import check as reward_check
 from playground.training.rewards import faults as reward_faults
 from playground.training.rewards import findings as reward_findings

@@ -15,8 +15,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from playground import catalog, config_io
 from playground.config import ModelReward, RewardTrainingConfig
 from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, TrainingDiverged
-from playground.preferences import Pair
 from playground.runs.reward_training import RewardTraining, StepMetrics
+from playground.texts.preferences import Pair
 from playground.training import pairs as preference_pairs
 from playground.training.rewards import models as reward_models
 from playground.training.rewards import trainer as reward_trainer

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from playground import preferences
 from playground.errors import PairsUnusable
-from playground.preferences import Pair
+from playground.texts import preferences
+from playground.texts.preferences import Pair
 
 HELLO = "\n\nHuman: Hello\n\nAssistant:"
 

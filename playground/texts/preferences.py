@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground import dialogues, tables
 from playground.errors import PairsUnusable
-from playground.tables import TableUnusable
+from playground.texts import dialogues, tables
+from playground.texts.tables import TableUnusable
 
 MAX_ROWS = 500_000
 MIN_PAIRS = 8  # fewer cannot be split into a part to learn from and one to test on

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from playground import weight_files
 from playground.errors import ModelNotFound
+from playground.sources import weight_files
 
 CONFIG = "adapter_config.json"  # a folder that has it holds what LoRA learned, and names its base
 WEIGHTS = "adapter_model.safetensors"

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playground import model_files, weight_files
 from playground.errors import ModelNotFound, ModelNotHere
-from playground.model_files import Architecture, Use
+from playground.sources import model_files, weight_files
+from playground.sources.model_files import Architecture, Use
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,99}")

@@ -8,10 +8,11 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from playground import estimates, model_files
+from playground import estimates
 from playground.catalog import preset
-from playground.curated import BY_NAME, CURATED, HubModel
 from playground.devices import Device
+from playground.sources import model_files
+from playground.sources.curated import BY_NAME, CURATED, HubModel
 
 
 def config_of(model: HubModel) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from playground import hub
 from playground.errors import ModelNotFound, ModelNotHere
+from playground.sources import hub
 from tests.hub_server import COMMIT
 from tests.hub_server import hub as serve
 from tests.model_folders import NUM_WEIGHTS, hub_cache, model_folder, write_json
@@ -32,7 +32,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def asked(code: str, address: str, cache: Path) -> Any:
     """What an expression of `hub` gives in a process that may use the network of this machine."""
     program = (
-        "import json\nfrom playground import hub, catalog, config_io\nfrom playground.errors import PlaygroundError\n"
+        "import json\nfrom playground import catalog, config_io\nfrom playground.sources import hub\n"
+        "from playground.errors import PlaygroundError\n"
         f"try:\n    answer = {code}\nexcept PlaygroundError as error:\n"
         "    answer = [type(error).__name__, str(error)]\nprint(json.dumps(answer, default=str))"
     )

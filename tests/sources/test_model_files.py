@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from playground import catalog, model_files
+from playground import catalog
 from playground.errors import ModelNotFound
+from playground.sources import model_files
 from tests.model_folders import LLAMA, NUM_WEIGHTS, SHAPES, model_folder, safetensors, write_json
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from playground import dialogues, tables
-from playground.dialogues import Turn
 from playground.errors import PromptsUnusable
+from playground.texts import dialogues, tables
+from playground.texts.dialogues import Turn
 
 COLUMNS = ("prompt", "text", "question", "instruction", "chosen")  # the first that is there is taken
 DIALOGUE_COLUMNS = ("chosen", "rejected")  # whole dialogues: all but the last answer is the prompt

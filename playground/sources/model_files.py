@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playground import weight_files
 from playground.errors import ModelNotFound
-from playground.weight_files import DTYPE_BYTES, Tensor, read_json
+from playground.sources import weight_files
+from playground.sources.weight_files import DTYPE_BYTES, Tensor, read_json
 
 Use = Literal["policy", "reward"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from playground.dialogues import Turn, split_last_answer, text_of, turns
+from playground.texts.dialogues import Turn, split_last_answer, text_of, turns
 
 DIALOGUE = "\n\nHuman: Hello: who are you?\n\nAssistant: I am a bot.\n\nIt rains.\n\nHuman: Why?\n\nAssistant:"
 

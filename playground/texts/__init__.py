@@ -1,0 +1,1 @@
+"""Files of rows, and the prompts, dialogues and preference pairs in them."""

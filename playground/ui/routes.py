@@ -30,7 +30,8 @@ from playground.runs import history, launcher, queue
 from playground.runs.directory import RunDirectory
 from playground.ui import machine, reward_data, standing, taking_out, wire
 from playground.ui.access import Access, Action
-from playground.ui.feed import RECORDED_ID, Hub, RunFeed
+from playground.ui.feed import Hub
+from playground.ui.run_feed import RECORDED_ID, RunFeed
 
 STATIC = Path(__file__).parent / "static"
 BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")

@@ -15,7 +15,7 @@ from playground.exports.report import Report
 from playground.runs import history
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
-from playground.ui.feed import RunFeed
+from playground.ui.run_feed import RunFeed
 from tests.faults import resuming
 from tests.support import sample, small_config, update_metrics
 

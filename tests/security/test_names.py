@@ -22,7 +22,7 @@ from playground.errors import PlaygroundError
 from playground.exports import saving
 from playground.runs import history, launcher, reward_training
 from playground.runs.directory import RunDirectory
-from playground.ui import feed, routes, steer, taking_out, train_page, uploads
+from playground.ui import feed, routes, run_feed, steer, taking_out, train_page, uploads
 from playground.ui import reward_training as reward_panel
 from tests.reward_tools import finished
 from tests.support import run_async, small_config
@@ -52,7 +52,7 @@ ROUTES = [
 ]  # fmt: skip
 
 
-STREAMS = ("/live/one", f"/live/{feed.RECORDED_ID}")
+STREAMS = ("/live/one", f"/live/{run_feed.RECORDED_ID}")
 
 
 class Place:

@@ -10,7 +10,7 @@ from playground import catalog
 from playground.errors import RunNotFound
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
-from playground.ui import feed
+from playground.ui import feed, run_feed
 from tests.ui import fake_run
 
 
@@ -189,7 +189,7 @@ def test_a_deleted_run_is_said_to_be_gone(started, tmp_path):
 
 def test_an_evaluation_read_in_two_parts_ends_up_whole(started, tmp_path):
     run, writer, _ = started
-    live = feed.RunFeed(run)
+    live = run_feed.RunFeed(run)
     live.poll()
     rows = fake_run.samples(5, 40, 8, 0.1)
     writer.samples(rows[:3])
@@ -207,10 +207,10 @@ def test_ids_that_are_not_run_ids_are_not_found(run_id, tmp_path):
 def test_the_recorded_run_brings_all_its_moments(tmp_path):
     recorded = fake_run.write_run(tmp_path, "kinder-reviews")
     hub = feed.Hub(tmp_path / "empty", recorded.path)
-    live = feed.RunFeed(hub.find(feed.RECORDED_ID), recorded=True)
+    live = run_feed.RunFeed(hub.find(run_feed.RECORDED_ID), recorded=True)
     live.poll()
     snapshot = live.snapshot()
-    assert snapshot["run"]["recorded"] and snapshot["run"]["id"] == feed.RECORDED_ID
+    assert snapshot["run"]["recorded"] and snapshot["run"]["id"] == run_feed.RECORDED_ID
     assert [item["update"] for item in snapshot["moments"]] == snapshot["updates"] == [0, *range(5, 41, 5)]
     assert snapshot["status"]["outcome"].startswith("Score +")
 
@@ -223,7 +223,7 @@ def test_applied_changes_and_pauses_show_after_a_reload(started, monkeypatch):
     writer.event("edit", "Leash (beta) 0.25 \u2192 0.5", field="kl.coef", old=0.25, value=0.5)
     writer.set_status(state="paused")
     writer.set_status(state="running")
-    live = feed.RunFeed(run)
+    live = run_feed.RunFeed(run)
     live.poll()
     assert live.waited == 0  # no update has ended since, so none has the pause in its time
     writer.metrics(fake_run.metrics(2, config, 3.0 + 2.0 + 60.0))  # two seconds of work and a pause of a minute
@@ -235,6 +235,6 @@ def test_applied_changes_and_pauses_show_after_a_reload(started, monkeypatch):
 
 
 def test_an_ended_run_offers_no_live_settings(tmp_path):
-    live = feed.RunFeed(fake_run.write_run(tmp_path, "done"))
+    live = run_feed.RunFeed(fake_run.write_run(tmp_path, "done"))
     live.poll()
     assert live.snapshot()["live"] == {}

@@ -8,7 +8,7 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.runs import history
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, steer, train_page
+from playground.ui import components, controls, steer, train_page
 from playground.ui.access import Access, Action
 
 
@@ -22,7 +22,7 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
 
     def reload(value: Any) -> list[Any]:
         run_id = str(value.get("run")) if isinstance(value, dict) else ""
-        return train_page.filled_from(train_page.RUN_PREFIX + run_id, outputs).flat()
+        return train_page.filled_from(controls.RUN_PREFIX + run_id, outputs).flat()
 
     use_settings = access.guard(Action.FORM, reload)
     table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")

@@ -1,21 +1,22 @@
 """The Train page: the form at the left, the run in view at the right.
 
 Handlers read the form, check it, or start a worker; none of them trains or keeps state. The form's logic is in
-`form`, the drawing in static/. `page` calls `build`; `runs_page` uses the returned parts to load a run's settings.
+`form`, its controls in `controls`, the drawing in static/. `page` calls `build`; `runs_page` uses the returned parts to
+load a run's settings.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 from pydantic import ValidationError
 
-from playground import catalog, checks, config_io, engines, limits
+from playground import catalog, checks, config_io, limits
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.limits import LIMITS, Limits
@@ -24,42 +25,16 @@ from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
 from playground.ui import (
     components,
+    controls,
     form,
     needs_part,
     prompts_part,
     quota,
-    reward_picker,
     starting,
     steer,
     taking_out,
 )  # fmt: skip
 from playground.ui.access import Access, Action, Caller
-
-RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
-BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
-PLACED = ("model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `_controls` puts these where they are
-GROUP_PREFIXES = {
-    "Models and reference": ("device", "model.", "reference."),
-    "More PPO settings": ("engine", "ppo."),
-    "More leash (KL) settings": ("kl.",),
-    "Sampling and score": ("sampling.", "score."),
-    "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint.", "max_minutes"),
-}
-OTHER = "Other settings"
-
-
-def groups_of(fields: Iterable[str]) -> dict[str, list[str]]:
-    """Accordion title -> its fields, by their names alone, so that a field that config gains shows up by itself."""
-    groups: dict[str, list[str]] = {title: [] for title in (*GROUP_PREFIXES, OTHER)}
-    for field in fields:
-        if field not in PLACED:
-            found = (title for title, prefixes in GROUP_PREFIXES.items() if field.startswith(prefixes))
-            groups[next(found, OTHER)].append(field)
-    return {title: names for title, names in groups.items() if names}
-
-
-GROUPS = groups_of(form.KNOBS)
-ENGINE_HELP_AFTER = "engine" if "engine" in form.KNOBS else GROUPS["More PPO settings"][0]
 
 
 class Train(NamedTuple):
@@ -93,7 +68,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     first_values = form.values_of(first)
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=320):
-            preset, story, fields, prompts, text, use_text = _controls(first, first_values, outputs, access)
+            preset, story, fields, prompts, text, use_text = controls.lay_out(first, first_values, outputs, access)
             with gr.Column(elem_id="start-bar"):
                 needs = needs_part.panel()
                 notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
@@ -179,93 +154,6 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     return Train(filled, outputs, fields, recheck)
 
 
-def _controls(
-    first: RunConfig, values: dict[str, Any], outputs: Path, access: Access
-) -> tuple[gr.Dropdown, gr.HTML, dict[str, Any], prompts_part.Part, gr.Textbox, gr.Button]:
-    """The form. Returns preset picker, story, the fields in the order of form.FIELDS, what is around the prompts, the
-    YAML text and its button."""
-    made: dict[str, Any] = {}
-    preset = gr.Dropdown(
-        _preset_choices(access.limits),
-        value=catalog.DEFAULT_PRESET,
-        label="Experiment",
-        elem_id="preset",
-        allow_custom_value=True,
-    )
-    story = components.widget("story", _story(first), elem_id="story")
-    gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
-    made["model.source"] = needs_part.model_picker(
-        values["model.source"], outputs, dom_id("model.source"), access.limits
-    )
-    prompts = prompts_part.controls(values, outputs, dom_id, access.limits)
-    made |= prompts.fields
-    made["rewards"] = reward_picker.picker(values["rewards"], outputs, access, place="train", elem_id=dom_id("rewards"))
-    with gr.Accordion(form.LABELS["judges"], open=False, elem_classes=["group"]):
-        made["judges"] = reward_picker.picker(
-            values["judges"], outputs, access, place="judges", elem_id=dom_id("judges")
-        )
-    for field in BASIC_NUMBERS:
-        made[field] = _control(field, values)
-    gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
-    for title, names in GROUPS.items():
-        with gr.Accordion(title, open=False, elem_classes=["group"]):
-            for field in names:
-                made[field] = _control(field, values)
-                if field == ENGINE_HELP_AFTER:
-                    components.widget("engine_help", _about_trl(), elem_id="engine-help")
-    with gr.Accordion("Name, seed, and all of it as text", open=False, elem_classes=["group"]):
-        made["name"] = gr.Textbox(
-            values["name"], label="Run name", info="The run's folder is named after it.", elem_id=dom_id("name")
-        )
-        made["seed"] = _control("seed", values)
-        text = gr.Textbox(
-            first.to_yaml(),
-            label="Configuration (YAML)",
-            info="What a run would start with now. `python -m playground train FILE` takes the same text.",
-            lines=10,
-            max_lines=16,
-            elem_id="yaml",
-        )
-        use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
-    return preset, story, {field: made[field] for field in form.FIELDS}, prompts, text, use_text
-
-
-def _about_trl() -> dict[str, Any]:
-    """What static/engine_help.js tells of TRL's engine: how it differs, or why it cannot be chosen here."""
-    return {
-        "absent": engines.availability(),
-        "differences": [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES],
-    }
-
-
-def _control(field: str, values: dict[str, Any]) -> Any:
-    """The control that a field's metadata asks for: a knob for numbers, radio buttons for choices, else a text."""
-    knob = form.KNOBS[field]
-    if field == "device":
-        return needs_part.device_picker(values[field], dom_id(field))
-    options = form.options_of(field)
-    if options:
-        choices = [(form.option_label(option), option) for option in options]
-        return gr.Radio(choices, value=values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
-    if form.is_switch(field):
-        return gr.Checkbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
-    if form.is_list(field):
-        return gr.Textbox(
-            values[field], label=knob["label"], info=knob["help"], placeholder="one a line", lines=2, max_lines=12,
-            elem_id=dom_id(field),
-        )  # fmt: skip
-    if form.is_text(field):
-        return gr.Textbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
-    return components.widget(
-        "knob", values[field], elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)}
-    )
-
-
-def dom_id(field: str) -> str:
-    """The element id of a field's control; static/notes.js finds the control by it."""
-    return "field-" + field.replace(".", "-")
-
-
 def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
     """The form filled from a preset (or from a run, as "run:<id>"); what is unknown is said and changes nothing."""
     try:
@@ -278,8 +166,8 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"]) ->
     values = form.values_of(base)
     label = starting.button(base, outputs)
     return Filled(
-        gr.Dropdown(choices=_preset_choices(capped, chosen), value=chosen),
-        _story(base),
+        gr.Dropdown(choices=controls.preset_choices(capped, chosen), value=chosen),
+        controls.story_of(base),
         [values[field] for field in form.FIELDS],
         _notes(base, base, []),
         label,
@@ -309,7 +197,7 @@ def from_text(
     new_values = form.values_of(config)
     return Filled(
         gr.skip(),
-        _story(config),
+        controls.story_of(config),
         [new_values[field] for field in form.FIELDS],
         _notes(config, base, []),
         starting.button(config, outputs),
@@ -369,8 +257,8 @@ def base_of(chosen: Any, outputs: Path) -> RunConfig:
         InvalidConfig, RunNotFound: for a preset or run that is not there.
     """
     name = str(chosen or "")
-    if name.startswith(RUN_PREFIX):
-        return history.find_run(outputs, name.removeprefix(RUN_PREFIX)).config()
+    if name.startswith(controls.RUN_PREFIX):
+        return history.find_run(outputs, name.removeprefix(controls.RUN_PREFIX)).config()
     names = [*catalog.preset_names(), *catalog.model_preset_names()]
     if name not in names:  # the form takes names only, never the path of a file
         raise InvalidConfig([Problem("preset", catalog.unknown("preset", name, names))])
@@ -408,23 +296,9 @@ def _problems(problems: list[Problem]) -> list[dict[str, str]]:
     ]
 
 
-def _story(config: RunConfig) -> dict[str, str]:
-    return {"story": config.about.story, "expect": config.about.expect}
-
-
 def _view(run_id: str | None) -> dict[str, Any]:
     """What the run view shows next, or that this start has been answered: static/run_view.js names the next one."""
     return {"run": run_id, "at": time.time()}
-
-
-def _preset_choices(capped: Limits, chosen: Any = None) -> list[tuple[str, str]]:
-    names = [*catalog.preset_names(), *catalog.model_preset_names()]
-    if capped.pocket_only:
-        names = [name for name in names if not limits.check(catalog.preset(name), capped)]
-    choices = [(catalog.preset(name).about.title or name, name) for name in names]
-    if isinstance(chosen, str) and chosen.startswith(RUN_PREFIX):
-        choices.append((f"Settings of {chosen.removeprefix(RUN_PREFIX)}", chosen))
-    return choices
 
 
 def _as_dict(value: Any) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ from playground.errors import PlaygroundError
 from playground.exports import saving
 from playground.runs import history, launcher, reward_training
 from playground.runs.directory import RunDirectory
-from playground.ui import feed, routes, run_feed, steer, taking_out, train_page, uploads
+from playground.ui import controls, feed, routes, run_feed, steer, taking_out, train_page, uploads
 from playground.ui import reward_training as reward_panel
 from tests.reward_tools import finished
 from tests.support import run_async, small_config
@@ -153,7 +153,7 @@ def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
         lambda: stop_training(name), lambda: delete(name),
         lambda: history.delete_run(history.find_run(outputs, name)),
         lambda: RunDirectory.reserve(outputs, config, name or None),
-        lambda: train_page.filled_from(train_page.RUN_PREFIX + name, outputs),
+        lambda: train_page.filled_from(controls.RUN_PREFIX + name, outputs),
         lambda: train_page.filled_from(name, outputs),
         lambda: catalog.preset_path(name), lambda: reward_training.find(outputs, name),
         lambda: checked(model={"source": name}), lambda: checked(reference={"source": name}),

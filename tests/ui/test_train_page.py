@@ -10,7 +10,7 @@ from playground.config import Part, knob
 from playground.runs import queue
 from playground.runs.directory import RunDirectory
 from playground.runs.standby import StandbyWorker
-from playground.ui import form, train_page
+from playground.ui import controls, form, train_page
 from tests.ui import fake_run
 
 
@@ -122,20 +122,18 @@ def test_bad_yaml_is_told_by_field_and_leaves_the_form_alone(text, field, values
 
 
 def test_every_field_of_the_form_is_laid_out_once():
-    placed = [*train_page.PLACED, *(field for group in train_page.GROUPS.values() for field in group)]
+    placed = [*controls.PLACED, *(field for group in controls.GROUPS.values() for field in group)]
     assert sorted([*placed, "name", *form.REWARD_LISTS]) == sorted(form.FIELDS)
 
 
 def test_a_field_that_the_configuration_gains_shows_up_by_itself():
     gained = ["model.new", "reference.new", "sampling.new", "ppo.new", "kl.new"]
-    groups = train_page.groups_of([*form.KNOBS, *gained, "lora.rank", "budget"])
-    placed = [*train_page.PLACED, *(field for group in groups.values() for field in group)]
+    groups = controls.groups_of([*form.KNOBS, *gained, "lora.rank", "budget"])
+    placed = [*controls.PLACED, *(field for group in groups.values() for field in group)]
     assert sorted([*placed, "name", *form.REWARD_LISTS]) == sorted([*form.FIELDS, *gained, "lora.rank", "budget"])
     assert {"model.new", "reference.new"} <= set(groups["Models and reference"])
-    assert groups[train_page.OTHER] == ["lora.rank", "budget"]
-    assert (
-        "ppo.new" in groups["More PPO settings"] and "engine" in train_page.groups_of(["engine"])["More PPO settings"]
-    )
+    assert groups[controls.OTHER] == ["lora.rank", "budget"]
+    assert "ppo.new" in groups["More PPO settings"] and "engine" in controls.groups_of(["engine"])["More PPO settings"]
 
 
 def test_every_kind_of_field_has_a_control(monkeypatch):
@@ -152,5 +150,5 @@ def test_every_kind_of_field_has_a_control(monkeypatch):
         form, "KNOBS", {name: {**field.json_schema_extra, "help": ""} for name, field in fields.items()}
     )
     with gr.Blocks():
-        made = {name: type(train_page._control(name, dict.fromkeys(fields, ""))) for name in fields}
+        made = {name: type(controls.control(name, dict.fromkeys(fields, ""))) for name in fields}
     assert made == {"critic": gr.Radio, "source": gr.Textbox, "kind": gr.Radio, "whiten": gr.Checkbox, "top_k": gr.HTML}

@@ -46,12 +46,12 @@ def _kill(run: RunDirectory) -> None:
 
 
 @pytest.fixture
-def figure(record_property: Callable[[str, object], None]) -> Callable[[str, int, int], None]:
-    """Record one figure of docs/reliability.md, (what was tried, how often, how often it held), and demand that it held
-    every time."""
+def figure(record_property: Callable[[str, object], None]) -> Callable[..., None]:
+    """Record one figure of docs/reliability.md, (what was tried, how often, how often it held, what was measured, if
+    anything was), and demand that it held every time."""
 
-    def record(what: str, tried: int, survived: int) -> None:
-        record_property("figure", (what, tried, survived))
+    def record(what: str, tried: int, survived: int, measured: str = "") -> None:
+        record_property("figure", (what, tried, survived, measured))
         assert survived == tried, f"{what}: {survived} of {tried}"
 
     return record

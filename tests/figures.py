@@ -6,37 +6,53 @@ A test records one with the fixture `figure`. Loaded by tests/conftest.py; `make
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+Figure = Callable[..., None]  # the fixture: (what was tried, tried, survived, measured = "")
 PROPERTY = "figure"  # as the fixture of that name records it
-_found: dict[str, tuple[int, int]] = {}
+TITLES = {"tests/faults/": "Runs survive", "tests/security/": "Safe with strangers"}  # by where the test is
+
+
+class _Figure(NamedTuple):
+    tried: int = 0
+    survived: int = 0
+    measured: str = ""
+
+
+_found: dict[str, dict[str, _Figure]] = {}  # title -> what was tried -> how it went
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-figures", metavar="FILE", help="put the table of figures into this document")
+    parser.addoption("--write-figures", metavar="FILE", help="put the tables of figures into this document")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Properties travel with the report, so this sees those of every process."""
     if report.when == "call":
+        title = next((title for place, title in TITLES.items() if report.nodeid.startswith(place)), "Elsewhere")
         for name, value in report.user_properties:
             if name == PROPERTY:
-                what, tried, survived = value  # type: ignore[misc]
-                before = _found.get(what, (0, 0))  # a parametrised test records a part of its figure each time
-                _found[what] = (before[0] + tried, before[1] + survived)
+                what, tried, survived, measured = value  # type: ignore[misc]
+                figures = _found.setdefault(title, {})
+                before = figures.get(what, _Figure())  # a parametrised test records a part of its figure each time
+                told = "; ".join(filter(None, (before.measured, measured)))
+                figures[what] = _Figure(before.tried + tried, before.survived + survived, told)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if not _found:
-        return
-    terminalreporter.section("tried / survived")
-    for what, (tried, survived) in sorted(_found.items()):
-        terminalreporter.write_line(f"{tried:>7} / {survived:<7} {what}")
-    if path := config.getoption("--write-figures"):
-        lines = ["| What was tried | Tried | Survived |", "|---|---|---|"]
-        lines += [f"| {what} | {tried} | {survived} |" for what, (tried, survived) in sorted(_found.items())]
+    lines: list[str] = []
+    for title, figures in sorted(_found.items()):
+        terminalreporter.section(f"{title}: tried / survived")
+        lines += [f"### {title}", "", "| What was tried | Tried | Survived | Measured |", "|---|---|---|---|"]
+        for what, (tried, survived, measured) in sorted(figures.items(), key=lambda item: item[0].casefold()):
+            terminalreporter.write_line(f"{tried:>7} / {survived:<7} {what}{f' ({measured})' if measured else ''}")
+            lines.append(f"| {what} | {tried} | {survived} | {measured} |")
+        lines.append("")
+    if lines and (path := config.getoption("--write-figures")):
         replace_section(Path(path), "figures", "\n".join(lines))
 
 

@@ -17,8 +17,8 @@ from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.training.session import Session
 from tests.faults import resuming
+from tests.figures import Figure
 
-Figure = Callable[[str, int, int], None]
 DIED = 77
 CRASHED = "crash at a point of writing a checkpoint: resumed from the newest whole one"
 DAMAGED = "newest checkpoint damaged: named, skipped, resumed from the one before"

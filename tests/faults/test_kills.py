@@ -17,6 +17,7 @@ from playground.runs import launcher
 from playground.runs.directory import RunDirectory
 from tests.faults import resuming
 from tests.faults.forking import Forked, Forker
+from tests.figures import Figure
 from tests.support import wait_until
 
 KILLS = 20
@@ -93,9 +94,7 @@ def trouble(run: RunDirectory, undisturbed: RunDirectory) -> str:
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_and_resumed_nothing_is_lost(
-    tmp_path: Path, forker: Forker, figure: Callable[[str, int, int], None]
-) -> None:
+def test_killed_at_random_moments_and_resumed_nothing_is_lost(tmp_path: Path, forker: Forker, figure: Figure) -> None:
     config: Any = resuming.config(resuming.tiny_model(tmp_path / "model"), checkpoint__every=2, checkpoint__keep=1)
     outputs = tmp_path / "outputs"
     undisturbed, process = launcher.start(config, outputs, "undisturbed", forker.spawn)

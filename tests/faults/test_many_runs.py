@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,9 +14,9 @@ from playground.runs import launcher
 from playground.runs.directory import RunDirectory
 from tests.faults.servers import Server
 from tests.faults.test_restarts import queued
+from tests.figures import Figure
 from tests.support import at_once, small_config, wait_until
 
-Figure = Callable[[str, int, int], None]
 RUNS = 50
 WARM_UP = 5
 MIB = 2**20
@@ -62,11 +61,12 @@ def test_fifty_runs_in_one_server_leave_nothing_behind(outputs: Path, figure: Fi
         after = held(pid)
     finally:
         server.kill()
-    print(before, after)  # shown if it fails
     figure(
         "50 runs in one server: files +-5, threads +-2, no zombies, at most 50 MB more", RUNS,
         RUNS * (abs(after.files - before.files) <= 5 and abs(after.threads - before.threads) <= 2
                 and after.zombies == 0 and after.resident_mib - before.resident_mib <= 50),
+        f"files {after.files - before.files:+d}, threads {after.threads - before.threads:+d}, "
+        f"{after.resident_mib - before.resident_mib:+.0f} MB",
     )  # fmt: skip
 
 

@@ -17,9 +17,9 @@ from playground.errors import TrainingDiverged
 from playground.runs.directory import RunDirectory
 from playground.training.session import Session
 from tests.faults import resuming
+from tests.figures import Figure
 
 AT = 3
-Figure = Callable[[str, int, int], None]
 
 
 @pytest.fixture(scope="module")

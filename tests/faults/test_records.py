@@ -17,9 +17,9 @@ from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.ui.run_feed import RunFeed
 from tests.faults import resuming
+from tests.figures import Figure
 from tests.support import sample, small_config, update_metrics
 
-Figure = Callable[[str, int, int], None]
 READERS: dict[str, Callable[[RunDirectory], list[Any]]] = {
     "metrics": RunDirectory.metrics, "samples": RunDirectory.samples, "events": RunDirectory.all_events,
 }  # fmt: skip

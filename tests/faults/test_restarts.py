@@ -19,9 +19,9 @@ from playground.runs.records import TERMINAL
 from playground.runs.requests import Request
 from tests.faults.servers import Server
 from tests.faults.witness import LEDGER, SECONDS_VARIABLE
+from tests.figures import Figure
 from tests.support import small_config, wait_until
 
-Figure = Callable[[str, int, int], None]
 pytestmark = pytest.mark.slow
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ from playground.runs.directory import RunDirectory, write_atomically
 from playground.runs.writer import RunWriter
 from tests.faults import resuming
 from tests.faults.resuming import Hand, Interrupted
+from tests.figures import Figure
 
 KS = range(1, resuming.UPDATES)
-Figure = Callable[[str, int, int], None]
 
 
 @pytest.fixture(scope="module")

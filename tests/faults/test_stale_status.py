@@ -16,9 +16,8 @@ import pytest
 
 from playground.runs.directory import RunDirectory, write_atomically
 from playground.runs.reconciler import Reconciler
+from tests.figures import Figure
 from tests.support import small_config
-
-Figure = Callable[[str, int, int], None]
 
 
 @pytest.fixture

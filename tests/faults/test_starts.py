@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +15,9 @@ from playground.runs.directory import RunDirectory
 from playground.runs.reconciler import Reconciler, Watch
 from playground.runs.requests import Request
 from tests.faults.witness import LEDGER
+from tests.figures import Figure
 from tests.support import PROJECT, at_once, small_config, wait_until
 
-Figure = Callable[[str, int, int], None]
 STARTS = 50
 ROUNDS = 10
 

@@ -20,9 +20,9 @@ from playground.errors import PromptsUnusable
 from playground.exports import tables as exported
 from playground.runs.records import Event
 from playground.training import hub_data
+from tests.figures import Figure
 from tests.support import PROJECT, sample, update_metrics
 
-Figure = Callable[[str, int, int], None]
 MOST_SECONDS = 2.0  # of a processor, so that a busy machine makes no difference
 MOST_MEGABYTES = 100
 MEASURE = """

@@ -14,6 +14,7 @@ import pytest
 
 from playground.config import ExpressionReward
 from playground.rewards import rules
+from tests.figures import Figure
 from tests.support import PROJECT
 
 SECONDS = 1.0  # of computing, for each
@@ -105,9 +106,7 @@ for source in json.load(sys.stdin):
 """
 
 
-def test_no_attack_on_the_language_gets_out_or_costs_more_than_a_second(
-    tmp_path: Path, figure: Callable[[str, int, int], None]
-) -> None:
+def test_no_attack_on_the_language_gets_out_or_costs_more_than_a_second(tmp_path: Path, figure: Figure) -> None:
     assert len(set(ATTACKS)) >= 80
     child = subprocess.run(
         [sys.executable, "-c", CHILD], input=json.dumps(ATTACKS), cwd=tmp_path, capture_output=True, text=True,
@@ -182,7 +181,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-def test_what_is_meant_well_gives_what_a_person_would_compute_by_hand(figure: Callable[[str, int, int], None]) -> None:
+def test_what_is_meant_well_gives_what_a_person_would_compute_by_hand(figure: Figure) -> None:
     prompts, completions = zip(*TEXTS, strict=True)
     equal = 0
     for source, by_hand in MEANT_WELL.items():

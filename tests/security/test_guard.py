@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,10 +19,10 @@ from playground.runs import launcher
 from playground.runs.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.training import guard
+from tests.figures import Figure
 from tests.security.hostile_models import Hostile, build, tokenizer_config
 from tests.support import PROJECT, wait_until
 
-Figure = Callable[[str, int, int], None]
 SENTENCE = "Cannot load the tokenizer in some/folder: it did not come to an end within 0.7 seconds."
 TEMPLATES = {  # what a chat template can do that no thread of this process could break off
     "number": "{{ 10 ** (10 ** 9) }}",

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,11 @@ import pytest
 from playground import catalog
 from playground.errors import ModelNotFound
 from playground.sources import model_files
+from tests.figures import Figure
 from tests.security import hostile_models
 from tests.security.hostile_models import CONFIGS, FOLDERS, LATE, Hostile, build, canary
 from tests.support import PROJECT
 
-Figure = Callable[[str, int, int], None]
 GATE_SECONDS = 2.0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,11 @@ from playground.exports import card
 from playground.exports.report import Report
 from playground.runs import history
 from playground.runs.directory import RunDirectory
+from tests.figures import Figure
 from tests.security import payloads
 from tests.security.payloads import PAYLOADS, SHORT
 from tests.ui.conftest import WAIT_MS, Site, browser, make_page, recorded  # noqa: F401
 
-Figure = Callable[[str, int, int], None]
 MARKUP = re.compile(r"<(?!/?(?:br|p)\b)[a-z/!]", re.IGNORECASE)
 
 

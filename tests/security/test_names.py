@@ -24,11 +24,11 @@ from playground.runs import history, launcher, reward_training
 from playground.runs.directory import RunDirectory
 from playground.ui import controls, feed, routes, run_feed, steer, taking_out, train_page, uploads
 from playground.ui import reward_training as reward_panel
+from tests.figures import Figure
 from tests.reward_tools import finished
 from tests.support import run_async, small_config
 from tests.ui import fake_run
 
-Figure = Callable[[str, int, int], None]
 SECRET = "what-lies-outside-8461"
 NAMES = [
     "", ".", "..", "...", "/", "//", "~", "~root", "-", "--help", "-rf", "*", "?", "[a]", "{a}", "$HOME", "`id`",

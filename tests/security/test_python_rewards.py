@@ -30,6 +30,7 @@ from playground.rewards import python_function, rules
 from playground.rewards.mixture import Mixture
 from playground.rewards.python_function import RUNNER, PythonFunction
 from playground.runs.directory import RunDirectory
+from tests.figures import Figure
 from tests.support import PROJECT, small_config, wait_until
 
 CANARY = "hf_canary_5b1c0de"
@@ -207,9 +208,7 @@ def test_the_attacks_that_would_hurt_most_are_contained(home: Path, port: int) -
 
 
 @pytest.mark.slow
-def test_every_attack_on_the_whole_cage_is_contained(
-    home: Path, port: int, tmp_path: Path, figure: Callable[[str, int, int], None]
-) -> None:
+def test_every_attack_on_the_whole_cage_is_contained(home: Path, port: int, tmp_path: Path, figure: Figure) -> None:
     attacks = {**COMMON, **FILTERED}
     runner = Path(shutil.copy(RUNNER, tmp_path))
     found = attempted({**attacks, **HARMLESS}, home, port, runner)
@@ -222,9 +221,7 @@ def test_every_attack_on_the_whole_cage_is_contained(
 
 
 @pytest.mark.slow
-def test_the_limits_alone_hold_what_they_promise(
-    home: Path, port: int, tmp_path: Path, figure: Callable[[str, int, int], None]
-) -> None:
+def test_the_limits_alone_hold_what_they_promise(home: Path, port: int, tmp_path: Path, figure: Figure) -> None:
     source = RUNNER.read_text(encoding="utf-8")
     filtered = "if linux and _allow_few_system_calls(libc):"
     assert source.count(filtered) == 1
@@ -234,7 +231,7 @@ def test_the_limits_alone_hold_what_they_promise(
     assert "system calls" not in found["raises"][2]
     contained = check(found, COMMON, home)
     wait_until(lambda: not left_behind(runner))
-    figure("the same without the filter of system calls", len(COMMON), contained)
+    figure("Python rewards of these kinds, without the filter of system calls", len(COMMON), contained)
 
 
 def test_what_holds_is_found_out_by_trying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -338,7 +335,7 @@ def refusals(outputs: Path, mode: str) -> dict[str, Callable[[], Any]]:
 
 
 def test_it_is_refused_in_the_other_modes_even_by_a_direct_call(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str, int, int], None]
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, figure: Figure
 ) -> None:
     outputs.mkdir()
     tried = refused = 0

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from playground.runs import history, launcher
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.ui import feed, routes
+from tests.figures import Figure
 from tests.support import PROJECT, small_config
 
-Figure = Callable[[str, int, int], None]
 CANARY = "cAn4ry5eCrEt"
 IN_ADDRESS = "cAn4ry1nAddrE55"
 SECRETS = {

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.figures import Figure
 from tests.support import PROJECT
 
-Figure = Callable[[str, int, int], None]
 FORBIDDEN_MODULES = {
     "pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "tarfile", "zipfile",
     "jsonpickle", "kernels", "imp", "code", "pty",

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from playground import config_io, plain_files
 from playground.errors import InvalidConfig
+from tests.figures import Figure
 
-Figure = Callable[[str, int, int], None]
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join(f'*{before}' for _ in range(9))}]\n"
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)

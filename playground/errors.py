@@ -51,6 +51,10 @@ class RunNotResumable(PlaygroundError):
     """A run that cannot be taken up again."""
 
 
+class WorkerNotStarted(PlaygroundError):
+    """The system gave no process for a run's worker; the run has ended with that."""
+
+
 class NotAllowed(PlaygroundError):
     """Something that this person may not do on this page; the sentence says who may, or what can be done instead."""
 

@@ -40,7 +40,7 @@ from playground.runs.records import (
 )
 
 R = TypeVar("R", bound=Record)
-MAX_STATUS_BYTES = 1_000_000
+MAX_RECORD_BYTES = 1_000_000
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
 
 
@@ -225,10 +225,8 @@ class RunDirectory:
 
     def status_on_disk(self) -> Status:
         """What status.json says, whoever may have died since; a file that cannot be read is an end as `damaged`."""
-        try:
-            return Status.model_validate_json(read_bytes(self.status_path, MAX_STATUS_BYTES))
-        except (OSError, ValidationError):
-            return Status(state="interrupted", reason="damaged", message="Its status.json is missing or damaged.")
+        damaged = Status(state="interrupted", reason="damaged", message="Its status.json is missing or damaged.")
+        return read_record(self.status_path, Status) or damaged
 
     def _with_requests(self, status: Status) -> Status:
         """What was asked for shows at once, also while the worker is in the middle of an update."""
@@ -286,6 +284,14 @@ def folders(parent: Path | str) -> list[str]:
     return sorted(names)
 
 
+def read_record(path: Path, kind: type[R]) -> R | None:
+    """The one record that a small file holds; None where there is none that can be read."""
+    try:
+        return kind.model_validate_json(read_bytes(path, MAX_RECORD_BYTES))
+    except (OSError, ValidationError):
+        return None
+
+
 def read_records(path: Path, kind: type[R]) -> list[R]:
     """All valid records of a JSON-lines file; damaged lines are left out."""
     records = []
@@ -338,8 +344,8 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def private(path: str, flags: int) -> int:
-    """For `open(..., opener=private)`: a file that is made is for this user alone."""
-    return os.open(path, flags, 0o600)
+    """For `open(..., opener=private)`: a file that is made is for this user alone. A pipe in its place is an error."""
+    return os.open(path, flags | os.O_NONBLOCK, 0o600)  # without it, a pipe that nobody reads would be waited for
 
 
 def cut_torn_line(path: Path) -> None:

@@ -19,13 +19,14 @@ from typing import IO, NamedTuple
 
 from playground import checks, redaction
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, RunBusy, RunNotResumable
+from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
 from playground.runs import checkpoints, children, last_words, lifeline, queue, requests, used_models
 from playground.runs.directory import RunDirectory, folders, is_locked, make_outputs, private
 from playground.runs.requests import Request
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
 LOCK_PATIENCE_SECONDS = 1.0
+LEAVING_SECONDS = 15.0  # a worker that has written its end is gone by then (`training.ending.leave`)
 WORKER_MODULE = "playground.training.worker"
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -57,8 +58,9 @@ def start(
 
     Raises:
         RunExists, OutputsNotWritable, InvalidConfig: see `RunDirectory.reserve`. RunNotFound: the run of this request
-            has been deleted.
+            has been deleted. WorkerNotStarted.
     """
+    lifeline.policy()  # a word that it does not know is refused before there is a run
     outputs = make_outputs(outputs)
     request = request or Request()
     requests.check(request)
@@ -78,7 +80,7 @@ def start(
         with open(run.lock_path, "wb", opener=private) as lock:
             take(lock)
             run.publish(config)
-            return Started(run, _spawned(run, lock, spawn))
+            return Started(run, spawn_worker(run, lock, spawn))
 
 
 def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
@@ -88,11 +90,13 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
 
     Raises:
         RunBusy: if it is alive. RunNotResumable: if nothing is left to do, or its trainer cannot go on from a
-            checkpoint. InvalidConfig: a damaged configuration.
+            checkpoint. InvalidConfig: a damaged configuration. WorkerNotStarted.
     """
+    lifeline.policy()
     config = run.config()
     checkpoints.check_engine(config)
     slot = queue.slot_of(config)
+    _wait_until_left(run)
     with one_at_a_time(run.path.parent):
         before = run.status()
         if run.is_at_work():
@@ -103,17 +107,17 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
             raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
         if before.reason == "damaged":
             before = last_words.recovered(run)
-        for asked in run.control_path.glob("*"):
-            asked.unlink(missing_ok=True)  # of the attempt that has ended
-        requests.move(run, slot)
-        if _is_busy(run.path.parent, slot):
-            queue.enter(run, slot, run.next_attempt(before))
-            run.queue_again(before, config.ppo.num_updates)
-            return Started(run, None)
         with open(run.lock_path, "wb", opener=private) as lock:
-            take(lock)
+            take(lock)  # also where it will wait: then nobody is left whose end could be taken for the next attempt's
+            for asked in run.control_path.glob("*"):
+                asked.unlink(missing_ok=True)  # of the attempt that has ended
+            requests.move(run, slot)
+            if _is_busy(run.path.parent, slot, besides=run):
+                queue.enter(run, slot, run.next_attempt(before))
+                run.queue_again(before, config.ppo.num_updates)
+                return Started(run, None)
             run.queue_again(before, config.ppo.num_updates)
-            return Started(run, _spawned(run, lock, spawn))
+            return Started(run, spawn_worker(run, lock, spawn))
 
 
 def stop(run: RunDirectory) -> None:
@@ -130,8 +134,10 @@ def start_waiting(outputs: Path, spawn: Spawn | None = None) -> list[RunDirector
     """Give every free device to the run that has waited longest for it; take out what is not to run any more.
 
     Whoever watches an outputs folder calls this again and again: the web process, and a terminal that follows a run.
-    Any number of them may, at the same time. Returns the runs that were started.
+    Any number of them may, at the same time. Returns the runs that were started. Raises: InvalidConfig, for a policy
+    that there is not (`runs.lifeline`).
     """
+    lifeline.policy()  # or all that wait would end for it
     outputs = Path(outputs)
     if not queue.entries(outputs):
         return []
@@ -151,20 +157,20 @@ def start_waiting(outputs: Path, spawn: Spawn | None = None) -> list[RunDirector
 
 
 def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
-    """Give a waiting run its worker; False if that could not be, which is then the end of the run."""
+    """Give a waiting run its worker; False if that could not be."""
+    begun = False
     try:
         run.config()
         with open(run.lock_path, "wb", opener=private) as lock:
             take(lock)
-            _spawned(run, lock, spawn)
+            spawn_worker(run, lock, spawn)
         begun = True
     except InvalidConfig as error:
         last_words.write(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
-        begun = False
-    except RunBusy:
-        return False  # somebody looks at its lock for long; it keeps its place
-    except OSError:
-        begun = False
+    except WorkerNotStarted:
+        pass  # that is its end, and is written
+    except (RunBusy, OSError):
+        return False  # somebody looks at its lock for long, or files are short for a moment: it keeps its place
     queue.leave(run)  # last: whoever dies before this line has not lost the run its place
     return begun
 
@@ -174,21 +180,35 @@ def _take_out(run: RunDirectory) -> None:
     queue.leave(run)
 
 
-def _is_busy(outputs: Path, slot: str) -> bool:
-    """True if a run that is started now has to wait: somebody has its device, or waits for it."""
+def _wait_until_left(run: RunDirectory) -> None:
+    """A worker that has just written its end holds its lock until it is gone: wait for that, before anybody else has to
+    wait for us."""
+    deadline = time.monotonic() + LEAVING_SECONDS
+    while run.status_on_disk().ended and run.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bool:
+    """True if a run that is started now has to wait: another one has its device, or waits for it."""
     for entry in queue.entries(outputs):
         if entry.slot in (slot, "") and queue.holds(RunDirectory(outputs / entry.run), entry):
             return True
-    return any(queue.slot_held(run) == slot for run in living_runs(outputs))
+    others = (run for run in living_runs(outputs) if besides is None or run.id != besides.id)
+    return any(queue.slot_held(run) == slot for run in others)
 
 
-def _spawned(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> subprocess.Popen[bytes]:
+def spawn_worker(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> subprocess.Popen[bytes]:
+    """Start the worker of a run whose lock we hold, and remember that it is our child.
+
+    Raises:
+        WorkerNotStarted: the system gave no process; the run has ended with that.
+    """
     try:
         process = (spawn or new_worker)(run, lock)
     except OSError as error:
         message = f"Its worker could not be started: {error.strerror or error}."
         last_words.write(run, run.status_on_disk(), "failed", "bug", message)
-        raise
+        raise WorkerNotStarted(f"{message} Close other programs and start it again.") from None
     children.add(run, process)
     return process
 

@@ -7,14 +7,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
+from playground.runs.directory import RunDirectory, read_record
 from playground.runs.records import Record
-
-if TYPE_CHECKING:
-    from playground.runs.directory import RunDirectory
 
 
 class Killed(Record):
@@ -34,10 +29,7 @@ def leave(run: RunDirectory, attempt: int, silent_seconds: float, stalled: bool)
 
 def killed(run: RunDirectory) -> Killed | None:
     """The note, if there is one."""
-    try:
-        return Killed.model_validate_json(_path(run).read_bytes())
-    except (OSError, ValidationError):
-        return None
+    return read_record(_path(run), Killed)
 
 
 def _path(run: RunDirectory) -> Path:

@@ -14,8 +14,9 @@ from pydantic import ValidationError
 from playground import devices
 from playground.config import RUN_ID, RunConfig
 from playground.errors import InvalidConfig
+from playground.plain_files import read_bytes
 from playground.runs import requests
-from playground.runs.directory import QUEUE, RunDirectory, write_atomically
+from playground.runs.directory import MAX_RECORD_BYTES, QUEUE, RunDirectory, write_atomically
 from playground.runs.records import Record
 
 LAST = 2**53  # the ticket of an entry that cannot be read: it keeps its run waiting, behind all others
@@ -53,7 +54,8 @@ def entries(outputs: Path) -> list[Entry]:
         if not RUN_ID.fullmatch(path.stem):
             continue
         try:
-            found.append(Entry.model_validate_json(path.read_bytes()).model_copy(update={"run": path.stem}))
+            entry = Entry.model_validate_json(read_bytes(path, MAX_RECORD_BYTES))
+            found.append(entry.model_copy(update={"run": path.stem}))
         except FileNotFoundError:
             continue  # left between the two looks
         except (OSError, ValidationError):

@@ -16,12 +16,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from playground import catalog
 from playground.errors import PlaygroundError, RunBusy
 from playground.runs import children, evidence, last_words, launcher, queue, requests
-from playground.runs.directory import RunDirectory, folders
+from playground.runs.directory import RunDirectory, folders, private, read_record
 from playground.runs.launcher import Spawn
 from playground.runs.records import Status
 from playground.runs.reward_training import TRAINING, RewardTraining
@@ -121,7 +119,7 @@ def every(seconds: float, function: Callable[[], None]) -> Callable[[], None]:
 def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
     """Write the true end of a run if its worker is dead and has not. Only under both locks: nobody starts it
     meanwhile, and no worker lives."""
-    with launcher.one_at_a_time(outputs), open(run.lock_path, "ab") as lock:
+    with launcher.one_at_a_time(outputs), open(run.lock_path, "ab", opener=private) as lock:
         try:
             launcher.take(lock)
         except RunBusy:
@@ -159,10 +157,8 @@ def _fingerprint(path: str) -> Fingerprint | None:
 
 def _has_ended(run: RunDirectory) -> bool:
     """True if status.json says so; a file that cannot be read says nothing."""
-    try:
-        return Status.model_validate_json(run.status_path.read_bytes()).ended
-    except (OSError, ValidationError):
-        return False
+    status = read_record(run.status_path, Status)
+    return status is not None and status.ended
 
 
 def _is_young(run: RunDirectory) -> bool:

@@ -14,11 +14,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, Problem, RunNotFound
-from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.directory import RunDirectory, read_record, write_atomically
 from playground.runs.records import Record
 
 INDEX = ".requests"
@@ -103,10 +101,7 @@ def move(run: RunDirectory, slot: str) -> None:
 
 def of(run: RunDirectory) -> Asked:
     """Who asked for a run; nobody in particular where that is not known."""
-    try:
-        return Asked.model_validate_json(run.request_path.read_bytes())
-    except (OSError, ValidationError):
-        return Asked()
+    return read_record(run.request_path, Asked) or Asked()
 
 
 def forget_deleted(outputs: Path) -> None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from playground import catalog, config_io, plain_files
 from playground.config import RUN_ID, RewardTrainingConfig
 from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
-from playground.runs import children, launcher
+from playground.runs import launcher, lifeline
 from playground.runs.directory import (
     RunDirectory,
     make_outputs,
@@ -102,8 +103,9 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
 
     Raises:
         RunBusy: another reward model is in training here. RunExists: there is one of that name. RunNotFound: a link is
-            in its place. OutputsNotWritable.
+            in its place. OutputsNotWritable, WorkerNotStarted. InvalidConfig: see `lifeline.policy`.
     """
+    lifeline.policy()
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
         busy = living(outputs)
@@ -126,9 +128,7 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
         with open(training.lock_path, "wb", opener=private) as lock:
             launcher.take(lock)
             write_atomically(training.config_path, config.to_yaml())
-            process = launcher.new_worker(training, lock, WORKER_MODULE)
-        children.add(training, process)
-        return training, process
+            return training, launcher.spawn_worker(training, lock, _new_worker)
 
 
 def living(outputs: Path) -> RewardTraining | None:
@@ -163,6 +163,11 @@ def delete(training: RewardTraining) -> None:
     Raises:
         RunBusy: it is still in training.
     """
-    if training.is_at_work():
-        raise RunBusy(f"`{training.id}` is still in training. Stop it first.")
-    shutil.rmtree(training.folder)
+    with launcher.one_at_a_time(training.folder.parents[1]):  # nobody starts it anew between the look and the removal
+        if training.is_at_work():
+            raise RunBusy(f"`{training.id}` is still in training. Stop it first.")
+        shutil.rmtree(training.folder)
+
+
+def _new_worker(training: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+    return launcher.new_worker(training, lock, WORKER_MODULE)

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
-from pydantic import ValidationError
 
-from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.directory import RunDirectory, read_record, write_atomically
 from playground.runs.records import Record
 
 FILE = "vitals.json"
@@ -55,10 +54,7 @@ class MemoryFacts(NamedTuple):
 
 def read(run: RunDirectory) -> Vitals | None:
     """What was written last, or None for a run without it."""
-    try:
-        return Vitals.model_validate_json((run.path / FILE).read_bytes())
-    except (OSError, ValidationError):
-        return None
+    return read_record(run.path / FILE, Vitals)
 
 
 def bound_to_server(run: RunDirectory) -> bool:

@@ -22,6 +22,7 @@ from typing import Any
 
 STATE, REASON = "failed", "model"
 DEATH_SECONDS = 10.0
+RESERVE = ".reserve"  # `RunDirectory.reserve_path`
 
 
 def main(arguments: list[str]) -> int:
@@ -58,7 +59,9 @@ def _end(pid: int, waiting: dict[str, Any], folder: str | None) -> int:
 
 
 def _write_end(folder: str, message: str) -> None:
-    """The terminal state of a run whose worker is dead, and its event."""
+    """The terminal state of a run whose worker is dead, and its event; `runs.last_words` does the same for others."""
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(folder, RESERVE))  # the disk may be full
     path = os.path.join(folder, "status.json")
     with open(path, encoding="utf-8") as file:
         status = json.load(file)
@@ -72,8 +75,10 @@ def _write_end(folder: str, message: str) -> None:
     event = {"attempt": status.get("attempt", 1), "seq": _next_seq(events), "time": now, "kind": "state",
              "update": status.get("update", 0), "message": message,
              "data": {"state": STATE, "reason": REASON}}  # fmt: skip
-    with open(events, "ab") as file:
-        file.write(json.dumps(event).encode() + b"\n")
+    with open(events, "ab+") as file:
+        file.seek(max(0, file.tell() - 1))
+        torn = file.read(1) not in (b"", b"\n")  # the worker died while it wrote a line, which nobody reads
+        file.write(b"\n" * torn + json.dumps(event).encode() + b"\n")
 
 
 def _next_seq(path: str) -> int:

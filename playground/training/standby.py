@@ -1,7 +1,8 @@
 """A worker that waits for its run: `runs.standby` starts it with one end of a socket pair and sends the run later.
 
-It imports and touches everything that a run on a small model needs, then sleeps. It ends by itself when the web
-process has gone or nothing was started for a while.
+It imports and touches everything that a run on a small model needs, then sleeps. A run that comes before it is warm is
+taken at once, and can be stopped from then on. It ends by itself when the web process has gone or nothing was started
+for a while.
 """
 
 from __future__ import annotations
@@ -11,48 +12,77 @@ import os
 import socket
 import sys
 import threading
+import time
+from pathlib import Path
 
 from playground import catalog
+from playground.errors import PlaygroundError
+from playground.runs.directory import RunDirectory
 from playground.runs.launcher import LOCK_FD_VARIABLE
 from playground.runs.standby import CHANNEL_FD_VARIABLE
+from playground.runs.writer import RunWriter
 from playground.training import process, worker
 
 IDLE_SECONDS = 1800
 LOOK_SECONDS = 0.5
 MOST_PATH_BYTES = 65_536
+STOPPED = "Stopped while its worker was starting."
 
 
 def main() -> int:
     """Warm up, wait for a run, be its worker. Exit code: the worker's; 0 if no run came."""
     with socket.socket(fileno=int(os.environ.pop(CHANNEL_FD_VARIABLE))) as channel:
         channel.set_inheritable(False)
-        warm = threading.Event()
-        watching = threading.Thread(target=end_with_server, args=(channel, warm), daemon=True)
-        watching.start()
+        errand = _Errand(channel)
+        waiting = threading.Thread(target=errand.wait, daemon=True)
+        waiting.start()
         warm_up()
-        warm.set()
-        watching.join()  # from here on there is one reader: what it reads is the run, or the end
-        channel.settimeout(IDLE_SECONDS)
-        try:
-            path, files, _, _ = socket.recv_fds(channel, MOST_PATH_BYTES, 2)
-        except TimeoutError:
-            return 0
-    if not path:
-        return 0
-    lock, log = files
-    os.dup2(log, sys.stdout.fileno())
-    os.dup2(log, sys.stderr.fileno())
-    os.close(log)
-    os.environ[LOCK_FD_VARIABLE] = str(lock)
-    return worker.main([os.fsdecode(path)])
+        errand.warm.set()
+        waiting.join()
+    return worker.main([errand.folder]) if errand.folder else 0
 
 
-def end_with_server(channel: socket.socket, warm: threading.Event) -> None:
-    """End this process if the server closes the channel while we warm up, which takes seconds, and has sent no run."""
-    while not warm.wait(LOOK_SECONDS):
-        with contextlib.suppress(BlockingIOError):
-            if not channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):  # a run that is there stays there
+class _Errand:
+    """The run that comes through the channel; `wait` is a thread of its own, since warming up takes seconds."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.warm = threading.Event()
+        self.folder = ""
+        self._channel = channel
+
+    def wait(self) -> None:
+        """Take the run as soon as it comes: its log, its lock, and until we are warm its requests to stop."""
+        deadline = time.monotonic() + IDLE_SECONDS
+        self._channel.settimeout(LOOK_SECONDS)
+        while time.monotonic() < deadline:
+            with contextlib.suppress(TimeoutError):
+                path, files, _, _ = socket.recv_fds(self._channel, MOST_PATH_BYTES, 2)
+                break
+        else:
+            return
+        if not path:  # the server has gone
+            if not self.warm.is_set():
                 os._exit(0)
+            return
+        lock, log = files
+        os.dup2(log, sys.stdout.fileno())
+        os.dup2(log, sys.stderr.fileno())
+        os.close(log)
+        os.environ[LOCK_FD_VARIABLE] = str(lock)
+        self.folder = os.fsdecode(path)
+        with contextlib.suppress(PlaygroundError, OSError):  # the worker will say it
+            self._listen()
+
+    def _listen(self) -> None:
+        """Until the worker's own watch takes over: write down who we are, for who ends us by force, and hear a stop."""
+        if self.warm.is_set():
+            return
+        run = RunDirectory.open(Path(self.folder))
+        writer = RunWriter(run, run.config().ppo.num_updates, run.status().attempt)
+        while not self.warm.wait(LOOK_SECONDS):
+            if run.stop_requested:
+                writer.finish("stopped", "stopped", STOPPED)
+                os._exit(process.EXIT_CODES["stopped"])
 
 
 def warm_up() -> None:

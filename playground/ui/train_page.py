@@ -245,7 +245,7 @@ def started(
     try:
         with quota.admitted(request, access, caller, outputs):
             run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
-    except PlaygroundError as error:
+    except (PlaygroundError, OSError) as error:
         return _view(None), _notes(config, base, [Problem("", str(error))]), starting.button_with_problems(1)
     return _view(run.id), _notes(config, base, []), starting.button(config, outputs)
 

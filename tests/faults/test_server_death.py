@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from playground.errors import InvalidConfig
-from playground.runs import lifeline, vitals
+from playground.runs import launcher, lifeline, processes, vitals
 from playground.runs.directory import RunDirectory
 from playground.runs.standby import StandbyWorker
 from tests.faults.test_ends import ALLOWED_SECONDS, gone, members
-from tests.support import PROJECT, wait_until
+from tests.support import PROJECT, small_config, wait_until
 
 WORKER = "tests.faults.scripted_worker"
 
@@ -106,6 +106,25 @@ def test_a_standby_that_still_warms_up_ends_with_its_server():
     answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
     pid = int(answer.stdout)
     wait_until(lambda: not psutil.pid_exists(pid) or gone(psutil.Process(pid)), ALLOWED_SECONDS)
+
+
+@pytest.mark.parametrize("how", ["asked", "by force"])
+def test_a_run_whose_worker_still_warms_up_can_be_ended(how, outputs, monkeypatch):
+    monkeypatch.setattr("playground.runs.standby.STANDBY_MODULE", "tests.faults.cold_standby")
+    standby = StandbyWorker()
+    standby.prepare()
+    run, process = launcher.start(small_config(), outputs, "cold", standby.worker_for)
+    wait_until(lambda: processes.worker_of(run), 30)
+    assert run.status().state == "starting"
+    if how == "asked":
+        launcher.stop(run)
+        assert process.wait(ALLOWED_SECONDS) == 3
+        assert (run.status().state, run.status().reason) == ("stopped", "stopped")
+        assert "while its worker was starting" in run.status().message
+    else:
+        assert processes.end(run, grace_seconds=0).signals == ("SIGTERM",)
+        process.wait(ALLOWED_SECONDS)
+    assert not run.is_alive() and launcher.living_run(outputs) is None
 
 
 def test_a_closed_standby_is_gone():

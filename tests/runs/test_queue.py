@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
+from unittest.mock import Mock
 
 import pytest
 
 from playground import devices
 from playground.errors import InvalidConfig, RunBusy, RunNotFound, RunNotResumable
-from playground.runs import history, last_words, launcher, queue, requests
+from playground.runs import history, last_words, launcher, lifeline, queue, requests
 from playground.runs.directory import RunDirectory
 from playground.runs.requests import Request
 from tests.support import small_config, wait_until
@@ -119,6 +121,49 @@ def test_an_entry_that_a_crash_left_behind_starts_nothing(outputs: Path) -> None
     assert launcher.start(small_config(), outputs, "next").process is not None
     launcher.start_waiting(outputs)
     assert queue.entries(outputs) == [] and done.status().state == "finished"
+
+
+def test_a_run_is_resumed_also_while_its_worker_is_still_leaving(outputs: Path, holder: RunDirectory) -> None:
+    end(holder)
+    with open(holder.lock_path, "ab") as lock:
+        launcher.take(lock)  # as a worker has it that has written its end
+        threading.Timer(0.5, lock.close).start()
+        resumed = launcher.resume(holder)
+    assert resumed.process is not None and queue.entries(outputs) == [], "it does not wait for itself"
+    wait_until(lambda: holder.status().attempt == 2 and holder.status().state == "running")
+    end(holder)
+
+
+def test_a_policy_that_there_is_not_costs_no_run_its_place(
+    outputs: Path, holder: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (patient,) = waiting(outputs, "patient")
+    end(holder)
+    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "Die")
+    for ask in (
+        lambda: launcher.start_waiting(outputs),
+        lambda: launcher.start(small_config(), outputs, "another"),
+        lambda: launcher.resume(holder),
+    ):
+        with pytest.raises(InvalidConfig, match="must be one of survive, die"):
+            ask()
+    assert queue.waiting(outputs) == ["patient"] and not (outputs / "another").exists()
+    monkeypatch.delenv(lifeline.POLICY_VARIABLE)
+    assert [run.id for run in launcher.start_waiting(outputs)] == ["patient"]
+    wait_until(lambda: patient.status().state == "finished")
+
+
+def test_a_run_keeps_its_place_when_files_are_short_for_a_moment(
+    outputs: Path, holder: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (patient,) = waiting(outputs, "patient")
+    end(holder)
+    with monkeypatch.context() as short:
+        short.setattr(launcher, "take", Mock(side_effect=OSError(24, "Too many open files")))
+        assert launcher.start_waiting(outputs) == []
+    assert queue.waiting(outputs) == ["patient"] and patient.status().state == "queued"
+    assert [run.id for run in launcher.start_waiting(outputs)] == ["patient"]
+    wait_until(lambda: patient.status().state == "finished")
 
 
 def test_a_worker_that_cannot_be_started_is_an_end_with_words_and_the_next_one_goes(

@@ -45,6 +45,20 @@ def test_a_run_without_a_worker_gets_its_end_once(outputs: Path, state: str) -> 
     assert Reconciler(outputs).end_the_dead() == [] and states(run) == ["interrupted"]
 
 
+@pytest.mark.parametrize("name", ["status.json", "worker.lock", "vitals.json", "request.json"])
+def test_a_pipe_in_the_place_of_a_file_holds_up_nobody(outputs: Path, name: str) -> None:
+    (lost_run(outputs, "strange").path / name).unlink(missing_ok=True)
+    os.mkfifo(outputs / "strange" / name)
+    lost_run(outputs)
+    (outputs / ".queue").mkdir()
+    os.mkfifo(outputs / ".queue" / "lost.json")
+    ended: list[RunDirectory] = []
+    looking = threading.Thread(target=lambda: ended.extend(Reconciler(outputs).end_the_dead()), daemon=True)
+    looking.start()
+    looking.join(10)
+    assert not looking.is_alive() and "lost" in [run.id for run in ended]
+
+
 def test_what_lives_has_ended_or_waits_is_left_alone(outputs: Path, fake_worker: None) -> None:
     living, _ = launcher.start(small_config("wait"), outputs, "living")
     waiting, _ = launcher.start(small_config(), outputs, "waiting")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from playground import catalog, checks, config_io
 from playground.config import ModelReward, RewardTrainingConfig
-from playground.errors import InvalidConfig, RunBusy, RunExists, RunNotFound
+from playground.errors import InvalidConfig, RunBusy, RunExists, RunNotFound, WorkerNotStarted
 from playground.runs import launcher, reward_training
 from playground.runs.reward_training import RewardTraining
 from tests.reward_tools import finished
@@ -74,6 +75,16 @@ def test_a_folder_that_somebody_else_made_is_left_alone(outputs: Path, fake: Non
     with pytest.raises(RunExists, match="was not made by a training"):
         start(outputs, "mine", replace=True)
     assert (outputs / "reward-models" / "mine" / "model.safetensors").exists()
+
+
+def test_a_worker_that_cannot_be_started_is_an_end_with_words(
+    outputs: Path, fake: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "new_worker", Mock(side_effect=OSError(11, "Resource temporarily unavailable")))
+    with pytest.raises(WorkerNotStarted, match=r"unavailable\. Close other programs"):
+        start(outputs, "finish")
+    (training,) = reward_training.trainings(outputs)
+    assert training.status().state == "failed" and "could not be started" in training.status().message
 
 
 def test_a_worker_that_dies_leaves_an_interrupted_training(outputs: Path, fake: None) -> None:

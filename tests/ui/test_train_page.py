@@ -1,13 +1,14 @@
 """What the Train page's handlers answer: notes, the Start button's words, the run to show."""
 
 from typing import Literal
+from unittest.mock import Mock
 
 import gradio as gr
 import pytest
 
 from playground import catalog
 from playground.config import Part, knob
-from playground.runs import queue
+from playground.runs import launcher, queue
 from playground.runs.directory import RunDirectory
 from playground.runs.standby import StandbyWorker
 from playground.ui import controls, form, train_page
@@ -59,6 +60,13 @@ def test_start_starts_the_run_that_the_form_describes(values, tmp_path, workers)
     run = RunDirectory.open(tmp_path / view["run"])
     assert run.config().kl.coef == 0.25 and run.config().about.title == "Kinder reviews"
     assert label(button) == "Add to the queue" and notes["problems"] == []
+
+
+def test_a_worker_that_the_system_does_not_give_is_said_in_a_sentence(values, tmp_path, monkeypatch):
+    monkeypatch.setattr(launcher, "new_worker", Mock(side_effect=OSError(11, "Resource temporarily unavailable")))
+    view, notes, _ = start(values, tmp_path)
+    (problem,) = notes["problems"]
+    assert view["run"] is None and "could not be started: Resource temporarily unavailable." in problem["message"]
 
 
 def test_a_press_that_arrives_twice_starts_one_run(values, tmp_path, workers):

@@ -127,7 +127,7 @@ def test_a_run_is_resumed_also_while_its_worker_is_still_leaving(outputs: Path, 
     end(holder)
     with open(holder.lock_path, "ab") as lock:
         launcher.take(lock)  # as a worker has it that has written its end
-        threading.Timer(0.5, lock.close).start()
+        threading.Timer(2 * launcher.LOCK_PATIENCE_SECONDS, lock.close).start()
         resumed = launcher.resume(holder)
     assert resumed.process is not None and queue.entries(outputs) == [], "it does not wait for itself"
     wait_until(lambda: holder.status().attempt == 2 and holder.status().state == "running")

@@ -26,6 +26,8 @@ from tests.figures import replace_section
 from tests.support import PROJECT
 
 TIMEOUT_SECONDS = 600
+TRIES = 3
+RESULTS = ("no", "yes", "yes, at the second try", "yes, at the third try")  # by `noticed_at`
 FAILED = 1  # pytest's exit code for tests that failed; others mean that nothing was tested
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "outputs", "__pycache__", ".*_cache", "node_modules")
 
@@ -50,32 +52,38 @@ def mutations() -> list[Mutation]:
     return found
 
 
-def is_noticed(mutation: Mutation, project: Path) -> bool:
-    """Break a copy of the project, run the test, mend the copy. True if the test failed."""
+def noticed_at(mutation: Mutation, project: Path) -> int:
+    """Break a copy of the project, run the test, mend the copy. The try at which the test failed; 0 if it never did.
+
+    What a break does to a race may take more than one try to be seen.
+    """
     path = project / mutation.file
     whole = path.read_text(encoding="utf-8")
     path.write_text(whole.replace(mutation.old, mutation.new), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "slow or not slow", mutation.test]
     try:
-        answer = subprocess.run(command, cwd=project, capture_output=True, timeout=TIMEOUT_SECONDS)
-        return answer.returncode == FAILED
+        for number in range(1, TRIES + 1):
+            answer = subprocess.run(command, cwd=project, capture_output=True, timeout=TIMEOUT_SECONDS)
+            if answer.returncode == FAILED:
+                return number
+        return 0
     except subprocess.TimeoutExpired:
-        return True  # broken so that it hangs; whole, it ends (`make test-faults` shows that)
+        return number  # broken so that it hangs; whole, it ends (`make test-faults` shows that)
     finally:
         path.write_text(whole, encoding="utf-8")
 
 
-def try_all(chosen: list[Mutation], jobs: int) -> Iterator[tuple[Mutation, bool]]:
-    """Each mutation with whether it was noticed, in their order; `jobs` at a time, each in a copy of its own."""
+def try_all(chosen: list[Mutation], jobs: int) -> Iterator[tuple[Mutation, int]]:
+    """Each mutation with the try at which it was noticed, in order; `jobs` at a time, each in a copy of its own."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         copies: queue.SimpleQueue[Path] = queue.SimpleQueue()
         for number in range(jobs):
             copies.put(Path(shutil.copytree(PROJECT, Path(folder) / str(number) / "project", ignore=LEFT_OUT)))
 
-        def attempt(mutation: Mutation) -> tuple[Mutation, bool]:
+        def attempt(mutation: Mutation) -> tuple[Mutation, int]:
             copy = copies.get()
             try:
-                return mutation, is_noticed(mutation, copy)
+                return mutation, noticed_at(mutation, copy)
             finally:
                 copies.put(copy)
 
@@ -103,7 +111,7 @@ def main() -> int:
         lines += ["| What was broken | Where | Test that must fail | It did |", "|---|---|---|---|"]
         for mutation, noticed in results:
             place, _, test = mutation.test.partition("::")
-            cells = (mutation.name, f"`{mutation.file}`", f"`{test}` in `{place}`", "yes" if noticed else "no")
+            cells = (mutation.name, f"`{mutation.file}`", f"`{test}` in `{place}`", RESULTS[noticed])
             lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         replace_section(arguments.write, "mutations", "\n".join(lines))
     return min(len(unnoticed), 100)

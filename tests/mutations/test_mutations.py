@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutations.run import Mutation, is_noticed, mutations
+from tests.mutations.run import Mutation, noticed_at, mutations
 from tests.support import PROJECT
 
 ALL = mutations()
@@ -34,12 +34,12 @@ def test_every_test_that_breaks_things_is_shown_to_bite(folder: str) -> None:
     assert here - named == set()
 
 
-def test_what_is_broken_is_noticed_and_mended_again(tmp_path: Path) -> None:
+def test_what_is_broken_noticed_at_and_mended_again(tmp_path: Path) -> None:
     (tmp_path / "adding.py").write_text("def add(a, b):\n    return a + b\n")
     test = "from adding import add\ndef test_add():\n    assert add(2, 3) == 5\ndef test_nothing():\n    add(2, 3)\n"
     (tmp_path / "test_adding.py").write_text(test)
     broken = Mutation("subtracts", "adding.py", "a + b", "a - b", "test_adding.py::test_add")
-    assert is_noticed(broken, tmp_path)
-    assert not is_noticed(broken._replace(test="test_adding.py::test_nothing"), tmp_path)
-    assert not is_noticed(broken._replace(test="test_adding.py::test_is_not_there"), tmp_path)
+    assert noticed_at(broken, tmp_path) == 1
+    assert not noticed_at(broken._replace(test="test_adding.py::test_nothing"), tmp_path)
+    assert not noticed_at(broken._replace(test="test_adding.py::test_is_not_there"), tmp_path)
     assert "a + b" in (tmp_path / "adding.py").read_text()

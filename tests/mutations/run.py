@@ -1,7 +1,7 @@
 """Shows that the tests bite: breaks one thing at a time in a copy of the project and expects the named test to fail.
 
-`make test-mutations`, or `python -m tests.mutations.run [WORD]` for those whose name or test holds a word. Each *.yaml
-file here is a list of {name, file, old, new, test}: `old` stands exactly once in `file`, and `test` is one test or a
+`make test-mutations`, or `python -m tests.mutations.run [WORD ...]` for those whose name or test holds one of the words.
+Each *.yaml file here is a list of {name, file, old, new, test}: `old` stands exactly once in `file`, and `test` is one test or a
 list of them, each of which must fail. Every test of tests/faults and tests/security is named by at least one.
 """
 
@@ -93,28 +93,39 @@ def try_all(chosen: list[Mutation], jobs: int) -> Iterator[tuple[Mutation, int]]
 def main() -> int:
     """Try them. Exit code: how many went unnoticed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("word", nargs="?", default="", help="only those whose name or test holds this word")
+    parser.add_argument("words", nargs="*", help="only those whose name or test holds one of these words")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
-    parser.add_argument("--write", type=Path, help="put the table into this document")
+    parser.add_argument("--write", type=Path, help="put the results into the table of this document")
     arguments = parser.parse_args()
-    chosen = [item for item in mutations() if arguments.word in item.name or arguments.word in item.test]
+    words = arguments.words or [""]
+    chosen = [item for item in mutations() if any(word in item.name or word in item.test for word in words)]
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    results = []
+    results: dict[Mutation, int] = {}
     for mutation, noticed in track(try_all(chosen, arguments.jobs), "Breaking things", total=len(chosen)):
-        results.append((mutation, noticed))
+        results[mutation] = noticed
         if not noticed:
             print(f"unnoticed: {mutation.name} ({mutation.file}); {mutation.test} passed or did not run", flush=True)
-    unnoticed = [mutation for mutation, noticed in results if not noticed]
-    print(f"{len(results) - len(unnoticed)} of {len(results)} were noticed")
+    unnoticed = list(results.values()).count(0)
+    print(f"{len(results) - unnoticed} of {len(results)} were noticed")
     if arguments.write:
-        lines = [f"{len(results) - len(unnoticed)} of {len(results)} were noticed.", ""]
-        lines += ["| What was broken | Where | Test that must fail | It did |", "|---|---|---|---|"]
-        for mutation, noticed in results:
-            place, _, test = mutation.test.partition("::")
-            cells = (mutation.name, f"`{mutation.file}`", f"`{test}` in `{place}`", RESULTS[noticed])
-            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-        replace_section(arguments.write, "mutations", "\n".join(lines))
-    return min(len(unnoticed), 100)
+        write_table(arguments.write, results)
+    return min(unnoticed, 100)
+
+
+def write_table(document: Path, results: dict[Mutation, int]) -> None:
+    """Enter results into the table of a document; what was not tried this time keeps what it has there."""
+    lines_before = document.read_text(encoding="utf-8").splitlines()
+    before = dict(line.removesuffix(" |").rsplit(" | ", 1) for line in lines_before if line.startswith("| "))
+    rows = {}
+    for mutation in mutations():
+        place, _, test = mutation.test.partition("::")
+        cells = (mutation.name, f"`{mutation.file}`", f"`{test}` in `{place}`")
+        row = f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)}"
+        rows[row] = RESULTS[results[mutation]] if mutation in results else before.get(row, "not tried yet")
+    good = sum(result.startswith("yes") for result in rows.values())
+    head = [f"{good} of {len(rows)} were noticed.", "", "| What was broken | Where | Test that must fail | It did |"]
+    lines = [*head, "|---|---|---|---|", *(f"{row} | {result} |" for row, result in rows.items())]
+    replace_section(document, "mutations", "\n".join(lines))
 
 
 if __name__ == "__main__":

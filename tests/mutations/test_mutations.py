@@ -43,3 +43,15 @@ def test_what_is_broken_noticed_at_and_mended_again(tmp_path: Path) -> None:
     assert not noticed_at(broken._replace(test="test_adding.py::test_nothing"), tmp_path)
     assert not noticed_at(broken._replace(test="test_adding.py::test_is_not_there"), tmp_path)
     assert "a + b" in (tmp_path / "adding.py").read_text()
+
+
+def test_the_table_keeps_what_was_not_tried_again(tmp_path: Path) -> None:
+    document = tmp_path / "table.md"
+    document.write_text("<!-- mutations -->\n<!-- end of mutations -->\n")
+    first, second, *_ = mutations()
+    write_table(document, {first: 2, second: 0})
+    write_table(document, {second: 1})
+    text = document.read_text()
+    assert f"2 of {len(ALL)} were noticed." in text
+    told = [line.removesuffix(" |").rsplit(" | ", 1)[1] for line in text.splitlines() if line.startswith("| ")]
+    assert told[1:4] == ["yes, at the second try", "yes", "not tried yet"]

@@ -1,8 +1,9 @@
 """Shows that the tests bite: breaks one thing at a time in a copy of the project and expects the named test to fail.
 
-`make test-mutations`, or `python -m tests.mutations.run [WORD ...]` for those whose name or test holds one of the words.
-Each *.yaml file here is a list of {name, file, old, new, test}: `old` stands exactly once in `file`, and `test` is one test or a
-list of them, each of which must fail. Every test of tests/faults and tests/security is named by at least one.
+`make test-mutations`, or `python -m tests.mutations.run [WORD ...]` for those whose name or test holds one of the
+words. Each *.yaml file here is a list of {name, file, old, new, test}: `old` stands exactly once in `file`, and `test`
+is one test or a list of them, each of which must fail. Every test of tests/faults and tests/security is named by at
+least one.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutations.run import Mutation, noticed_at, mutations
+from tests.mutations.run import Mutation, mutations, noticed_at, write_table
 from tests.support import PROJECT
 
 ALL = mutations()

@@ -23,6 +23,10 @@ def test_a_mutation_can_be_applied(mutation: Mutation) -> None:
     assert f"def {name}(" in (PROJECT / path).read_text(encoding="utf-8")
 
 
+def test_no_two_lines_of_the_table_are_the_same() -> None:
+    assert len({(mutation.name, mutation.test) for mutation in ALL}) == len(ALL)
+
+
 @pytest.mark.parametrize("folder", ["faults", "security"])
 def test_every_test_that_breaks_things_is_shown_to_bite(folder: str) -> None:
     named = {mutation.test.partition("[")[0] for mutation in ALL}

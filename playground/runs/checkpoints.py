@@ -34,11 +34,10 @@ PIECE_BYTES = 2**20
 
 
 class Found(NamedTuple):
-    """The newest checkpoint to go on from, and what is wrong with newer ones, a sentence each."""
+    """The newest checkpoint to go on from."""
 
     path: Path
     update: int
-    problems: list[str]
 
 
 class Search(NamedTuple):
@@ -60,7 +59,7 @@ def search(run: RunDirectory) -> Search:
         elif not (folder / OPTIMIZER).is_file():
             problem = "it holds weights, but not the state of the optimizer"
         else:
-            return Search(Found(folder, update_of(folder), problems), problems, broken)
+            return Search(Found(folder, update_of(folder)), problems, broken)
         problems.append(f"The checkpoint {folder.name} cannot be used: {problem}.")
     return Search(None, problems, broken)
 
@@ -182,11 +181,11 @@ def settle(found: Search) -> Found | None:
     set_aside(found.broken)
     if found.found is None:
         return None
-    path, update, problems = found.found
+    path, update = found.found
     clear(path.parent, (".tmp-*",))
     if path.name.startswith(".old-"):
         path = path.rename(path.with_name(path.name.removeprefix(".old-")))
-    return Found(path, update, problems)
+    return Found(path, update)
 
 
 def check_engine(config: RunConfig) -> None:

@@ -28,7 +28,11 @@ CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRA
 ATTEMPT_LINE = "--- attempt "  # the worker begins with such a line in its log
 TRACEBACK = "Traceback (most recent call last):"
 FATAL = re.compile(r"^Fatal Python error: (.{1,200})$", re.MULTILINE)
-DISK_WORDS = ("No space left on device", "[Errno 28]", "[Errno 122]", "Disk quota exceeded")
+# Of Python, and of libraries in other languages, which tell of the machine's refusals in words only.
+DISK_WORDS = (
+    "No space left on device", "Disk quota exceeded", "File too large",
+    "[Errno 28]", "[Errno 122]", "(os error 28)", "(os error 122)",
+)  # fmt: skip
 LOG_BYTES = 16_000
 GB = 1e9
 

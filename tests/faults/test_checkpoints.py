@@ -120,8 +120,8 @@ def test_dying_while_a_checkpoint_is_written(
 ) -> None:  # fmt: skip
     arm, expected = points()[where]
     dies_while_saving(session, run, arm)
-    found = checkpoints.search(run).found
-    assert found is not None and found.update == expected and found.problems == []
+    found, problems, _ = checkpoints.search(run)
+    assert found is not None and found.update == expected and problems == []
     resuming.queue_again(run)
     resuming.attempt(run)
     (event,) = [event for event in run.events() if event.kind == "resumed"]
@@ -165,9 +165,9 @@ def damages() -> dict[str, Callable[[Path], None]]:
 @pytest.mark.parametrize("what", damages())
 def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory, figure: Figure) -> None:
     damages()[what](run.checkpoints_path / "update-000004")
-    found = checkpoints.search(run).found
+    found, problems, _ = checkpoints.search(run)
     assert found is not None and found.update == 3
-    assert len(found.problems) == 1 and "update-000004" in found.problems[0]
+    assert len(problems) == 1 and "update-000004" in problems[0]
     resuming.queue_again(run)
     resuming.attempt(run)
     events = run.events()
@@ -175,7 +175,7 @@ def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory,
     went_on = [event.update for event in events if event.kind == "resumed"] == [3]
     leftovers = [path.name for path in run.checkpoints_path.iterdir() if path.name.startswith(".")]
     assert not leftovers and all(not checkpoints.problem_of(path) for path in run.checkpoints())
-    figure(DAMAGED, 1, int(went_on and named == found.problems))
+    figure(DAMAGED, 1, int(went_on and named == problems))
 
 
 def test_a_checkpoint_whose_successor_was_about_to_take_its_place_is_still_one(run: RunDirectory) -> None:

@@ -117,6 +117,11 @@ def test_a_run_that_should_end_with_its_server_has_lost_it(run):
             "disk_full",
             "No space",
         ),
+        (
+            "Traceback (most recent call last):\n  File 'x'\nSafetensorError: Io: File too large (os error 27)\n",
+            "disk_full",
+            "File too large",
+        ),
         ("Traceback (most recent call last):\n  File 'x'\nKeyError: 'a'\nand on it went\n", "killed", "without saying"),
         (
             "--- attempt 1\nTraceback (most recent call last):\n  File 'x'\nKeyError\n--- attempt 2\nhello\n",

@@ -3,6 +3,7 @@ on from the newest one that is whole, and says which is not."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -176,6 +177,40 @@ def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory,
     leftovers = [path.name for path in run.checkpoints_path.iterdir() if path.name.startswith(".")]
     assert not leftovers and all(not checkpoints.problem_of(path) for path in run.checkpoints())
     figure(DAMAGED, 1, int(went_on and named == problems))
+
+
+def without_optimizer(folder: Path) -> None:
+    """As a checkpoint was before a run could be resumed: whole, and weights only."""
+    (folder / checkpoints.OPTIMIZER).unlink()
+    manifest = json.loads((folder / checkpoints.MANIFEST).read_text())
+    del manifest["files"][checkpoints.OPTIMIZER]
+    (folder / checkpoints.MANIFEST).write_text(json.dumps(manifest))
+    assert not checkpoints.problem_of(folder)
+
+
+@pytest.mark.parametrize("at_least", [4, 0], ids=["the newest one only", "all of them"])
+def test_weights_that_cannot_be_gone_on_from_do_not_push_out_what_the_attempt_saves(
+    run: RunDirectory, at_least: int
+) -> None:
+    old = [folder for folder in run.checkpoints() if checkpoints.update_of(folder) >= at_least]
+    for folder in old:
+        without_optimizer(folder)
+    (run.checkpoints_path / ".tmp-update-000005-1").mkdir()
+    resuming.queue_again(run)
+    begins_at = 3 if at_least else 0
+    shown: list[int] = []
+
+    def look(session: Session) -> None:
+        if session.writer.status.state == "running":
+            newest = run.latest_checkpoint()
+            shown.append(checkpoints.update_of(newest) if newest else 0)
+            assert not list(run.checkpoints_path.glob(".tmp-*"))
+
+    resuming.attempt(run, look)
+    assert [event.update for event in run.events() if event.kind == "resumed"] == [begins_at]
+    assert list(dict.fromkeys(shown)) == list(range(begins_at, 6)), "its own, one after the other"
+    assert [checkpoints.update_of(folder) for folder in run.checkpoints()[-2:]] == [5, 6]
+    assert sum("not the state of the optimizer" in event.message for event in run.events()) == len(old)
 
 
 def test_a_checkpoint_whose_successor_was_about_to_take_its_place_is_still_one(run: RunDirectory) -> None:

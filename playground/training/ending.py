@@ -13,14 +13,13 @@ import faulthandler
 import os
 import shutil
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from playground.errors import ModelNotFound, PlaygroundError, RewardModelUnusable, TrainingDiverged
-from playground.runs import processes
-from playground.runs.evidence import ATTEMPT_LINE, DISK_WORDS
+from playground.runs import logs, processes
+from playground.runs.evidence import DISK_WORDS
 from playground.runs.identity import identity
 from playground.runs.records import State
 from playground.runs.writer import RunWriter
@@ -62,7 +61,7 @@ def reported(
     """
     try:
         writer.reserve()
-        print(f"{ATTEMPT_LINE}{writer.status.attempt}, {time.strftime('%Y-%m-%d %H:%M:%S')} ---", flush=True)
+        print(logs.attempt_line(writer.status.attempt), flush=True)
         yield
         writer.finish("finished", message=writer.status.message)
     except StopRequested as stop:

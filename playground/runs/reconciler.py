@@ -50,6 +50,7 @@ class Reconciler:
 
     def end_the_dead(self) -> list[RunDirectory]:
         """Write the end of every run whose worker died without a word; returns those runs."""
+        dead = children.dead()  # who dies during this look keeps its exit code for the next one
         ended = []
         for run in self._unsettled():
             try:
@@ -58,7 +59,9 @@ class Reconciler:
             except OSError as error:  # for example a folder that only another user may write: tried again on a change
                 self._settle(run)
                 print(f"The end of {run.path} could not be written: {error}", file=sys.stderr)
-        children.forget_ended()
+        for worker in dead:
+            if worker.run.status_on_disk().ended:  # else its end could not be written yet
+                children.forget(worker)
         return ended
 
     def _unsettled(self) -> Iterator[RunDirectory]:

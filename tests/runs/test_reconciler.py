@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from playground.config import RewardTrainingConfig
 from playground.runs import children, history, last_words, launcher, queue, reconciler, reward_training
-from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.directory import RunDirectory, is_locked, write_atomically
 from playground.runs.reconciler import Reconciler, Watch
 from playground.runs.records import Status
 from tests.support import at_once, small_config, update_metrics, wait_until
@@ -101,6 +103,70 @@ def test_the_exit_code_of_a_worker_of_ours_is_evidence_and_it_leaves_no_zombie(
     assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "killed")
     assert "SIGKILL" in run.status_on_disk().message
     assert not psutil.pid_exists(pid) and children.exit_code(run) is None
+
+
+def killed(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait(timeout=20)  # it lets go of the lock a moment before its exit code can be fetched
+
+
+def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next(
+    outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, process = launcher.start(small_config("deaf"), outputs)
+    assert process is not None
+    wait_until(lambda: run.status().state == "running")
+
+    def dies_then(self: RunDirectory) -> bool:
+        alive = is_locked(self.lock_path)
+        if alive:
+            killed(process)
+        return alive
+
+    monkeypatch.setattr(RunDirectory, "is_alive", dies_then)
+    keeper = Reconciler(outputs)
+    assert keeper.end_the_dead() == []
+    assert len(keeper.end_the_dead()) == 1
+    assert "killed by SIGKILL" in run.status_on_disk().message
+    assert children.exit_code(run) is None, "used, and forgotten"
+
+
+def test_an_exit_code_is_kept_until_the_end_could_be_written(
+    outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.05)
+    run, process = launcher.start(small_config("deaf"), outputs)
+    assert process is not None
+    wait_until(lambda: run.status().state == "running")
+    killed(process)
+    keeper = Reconciler(outputs)
+    monkeypatch.setattr(RunDirectory, "is_alive", lambda self: False)
+    with launcher.take_lock(run):  # type: ignore[union-attr] # somebody else looks at it for long
+        assert keeper.end_the_dead() == [] and process.returncode == -signal.SIGKILL
+    assert len(keeper.end_the_dead()) == 1
+    assert "killed by SIGKILL" in run.status_on_disk().message
+
+
+def test_the_exit_code_of_an_earlier_attempt_says_nothing_about_a_later_one(outputs: Path, fake_worker: None) -> None:
+    run, process = launcher.start(small_config("deaf"), outputs)
+    assert process is not None
+    wait_until(lambda: run.status().state == "running")
+    killed(process)
+    last_words.write(run, run.status_on_disk(), "interrupted", "killed", "")  # by somebody else, who resumes it too
+    run.queue_again(run.status_on_disk(), 3)
+    assert children.exit_code(run) is None
+    for worker in children.dead():
+        children.forget(worker)
+
+
+def test_the_worker_of_a_run_that_was_deleted_is_forgotten(outputs: Path, fake_worker: None) -> None:
+    run, process = launcher.start(small_config("deaf"), outputs)
+    assert process is not None
+    wait_until(lambda: run.status().state == "running")
+    killed(process)
+    shutil.rmtree(run.path)
+    Reconciler(outputs).end_the_dead()
+    assert children.dead() == []
 
 
 def test_a_worker_that_crashes_before_its_first_word_is_ended_without_waiting(

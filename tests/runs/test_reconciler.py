@@ -251,6 +251,34 @@ def test_a_run_that_cannot_be_written_does_not_keep_others_from_their_end(
     assert (first.status().state, second.status_on_disk().state) == ("interrupted", "interrupted")
 
 
+@pytest.mark.parametrize("change", [False, True])
+def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], change: bool
+) -> None:
+    run, write, tries, clock = lost_run(outputs), last_words.write, [0], [1000.0]
+
+    def full_twice(*arguments: object) -> Status:
+        tries[0] += 1
+        if tries[0] < 3:
+            raise OSError(28, "No space left on device")
+        return write(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(last_words, "write", full_twice)
+    monkeypatch.setattr(reconciler.time, "monotonic", lambda: clock[0])
+    keeper = Reconciler(outputs)
+    for number in (1, 2):
+        for _ in range(3):
+            assert keeper.end_the_dead() == [] and tries[0] == number, "not every second"
+            clock[0] += reconciler.RETRY_SECONDS / 4
+        if change:
+            write_atomically(run.status_path, run.status_on_disk().model_dump_json())
+        else:
+            clock[0] += reconciler.RETRY_SECONDS / 4
+    assert [ended.id for ended in keeper.end_the_dead()] == [run.id]
+    assert run.status_on_disk().state == "interrupted" and tries[0] == 3
+    assert capsys.readouterr().err.count("No space left on device") == 1, "said once"
+
+
 def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

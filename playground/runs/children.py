@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from playground.runs.directory import RunDirectory
 
+DYING_SECONDS = 1.0
+
 
 class Worker(NamedTuple):
     """One that was started here, and for which attempt of its run."""
@@ -34,12 +36,18 @@ def add(run: RunDirectory, process: subprocess.Popen[bytes]) -> None:
 
 
 def exit_code(run: RunDirectory) -> int | None:
-    """How the worker of a run ended, minus the signal that killed it; None: it lives, or is not ours."""
+    """How the worker of a run ended, minus the signal that killed it; None: it lives, or is not ours.
+
+    Asked once its lock is free, which is a moment before the system gives its exit code: that moment is waited for.
+    """
     with _lock:
         worker = _workers.get(run.path.resolve())
     if worker is None or worker.attempt != run.status_on_disk().attempt:  # somebody else has resumed the run since
         return None
-    return worker.process.poll()
+    try:
+        return worker.process.wait(DYING_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def dead() -> list[Worker]:

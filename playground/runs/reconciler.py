@@ -52,7 +52,6 @@ class Reconciler:
 
     def end_the_dead(self) -> list[RunDirectory]:
         """Write the end of every run whose worker died without a word; returns those runs."""
-        dead = children.dead()  # who dies during this look keeps its exit code for the next one
         ended = []
         for run in self._unsettled():
             try:
@@ -60,8 +59,8 @@ class Reconciler:
                     ended.append(run)
             except OSError as error:  # for example a full disk, or a folder that only another user may write
                 self._put_off(run, error)
-        for worker in dead:
-            if worker.run.status_on_disk().ended:  # else its end could not be written yet
+        for worker in children.dead():
+            if worker.run.status_on_disk().ended:  # else it died during this look, or its end could not be written yet
                 children.forget(worker)
         return ended
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -145,6 +146,18 @@ def test_an_exit_code_is_kept_until_the_end_could_be_written(
         assert keeper.end_the_dead() == [] and process.returncode == -signal.SIGKILL
     assert len(keeper.end_the_dead()) == 1
     assert "killed by SIGKILL" in run.status_on_disk().message
+
+
+def test_an_exit_code_that_comes_a_moment_after_the_lock_is_free_is_waited_for(outputs: Path) -> None:
+    """The system frees a dying process's files first: a GPU's may take a while."""
+    run = lost_run(outputs)
+    code = "input(); raise SystemExit(5)"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin is not None
+        children.add(run, process)
+        threading.Timer(0.2, process.stdin.write, [b"\n"]).start()
+        assert len(Reconciler(outputs).end_the_dead()) == 1
+    assert "exit code 5" in run.status_on_disk().message
 
 
 def test_the_exit_code_of_an_earlier_attempt_says_nothing_about_a_later_one(outputs: Path, fake_worker: None) -> None:

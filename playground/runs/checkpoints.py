@@ -34,35 +34,32 @@ PIECE_BYTES = 2**20
 
 
 class Found(NamedTuple):
-    """The newest checkpoint to go on from, and what is wrong with newer ones, a sentence each."""
+    """The newest checkpoint to go on from."""
 
     path: Path
     update: int
-    problems: list[str]
 
 
 class Search(NamedTuple):
-    """All that was seen on the way to `found`: `problems` in words, `broken` the folders that they are about."""
+    """All that was seen on the way to `found`: `problems` in words, `passed_over` the folders that they are about."""
 
     found: Found | None
     problems: list[str]
-    broken: list[Path]
+    passed_over: list[Path]
 
 
 def search(run: RunDirectory) -> Search:
     """Look at the checkpoints of a run, the newest first, until one is intact and can be gone on from."""
     problems: list[str] = []
-    broken: list[Path] = []
+    passed_over: list[Path] = []
     for folder in sorted(_candidates(run.checkpoints_path), key=update_of, reverse=True):
         problem = problem_of(folder)
-        if problem:
-            broken.append(folder)
-        elif not (folder / OPTIMIZER).is_file():
-            problem = "it holds weights, but not the state of the optimizer"
-        else:
-            return Search(Found(folder, update_of(folder), problems), problems, broken)
+        if not problem and (folder / OPTIMIZER).is_file():
+            return Search(Found(folder, update_of(folder)), problems, passed_over)
+        problem = problem or "it holds weights, but not the state of the optimizer"
         problems.append(f"The checkpoint {folder.name} cannot be used: {problem}.")
-    return Search(None, problems, broken)
+        passed_over.append(folder)
+    return Search(None, problems, passed_over)
 
 
 def can_go_on(folder: Path) -> bool:
@@ -164,29 +161,32 @@ def clear(folder: Path, patterns: Iterable[str] = LEFTOVERS) -> None:
             _delete(path)
 
 
-def set_aside(broken: Iterable[Path]) -> None:
-    """Give broken checkpoints a name under which nobody takes them for one. The next good one deletes them."""
-    for path in broken:
+def set_aside(folders: Iterable[Path]) -> None:
+    """Give checkpoints that cannot be used a name under which nobody takes them for one. The next good one deletes
+    them."""
+    for path in folders:
         aside = path.with_name(f".broken-{path.name.removeprefix('.old-')}")
         _delete(aside)
         with contextlib.suppress(OSError):
             os.rename(path, aside)
 
 
-def settle(found: Search) -> Found | None:
+def settle(run: RunDirectory, seen: Search) -> Found | None:
     """Bring order into the folder before an attempt goes on: only the worker, which holds the run's lock, may do so.
 
-    What is broken gets another name, what was never finished goes, and a checkpoint that was being replaced when the
-    worker died gets its name back.
+    What was passed over gets another name, also where it is whole and only the optimizer's state is missing: the
+    attempt makes its updates again, and as the newest by number it would be kept, and shown, in the place of what the
+    attempt saves. What was never finished goes, and a checkpoint that was being replaced when the worker died gets its
+    name back.
     """
-    set_aside(found.broken)
-    if found.found is None:
+    set_aside(seen.passed_over)
+    clear(run.checkpoints_path, (".tmp-*",))
+    if seen.found is None:
         return None
-    path, update, problems = found.found
-    clear(path.parent, (".tmp-*",))
+    path, update = seen.found
     if path.name.startswith(".old-"):
         path = path.rename(path.with_name(path.name.removeprefix(".old-")))
-    return Found(path, update, problems)
+    return Found(path, update)
 
 
 def check_engine(config: RunConfig) -> None:

@@ -26,6 +26,7 @@ from playground import config_io
 from playground.config import RUN_ID, RunConfig
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
 from playground.plain_files import NotAcceptable, open_plain, read_bytes
+from playground.runs.logs import attempt_line
 from playground.runs.records import (
     Evaluation,
     Event,
@@ -106,11 +107,16 @@ class RunDirectory:
         write_atomically(self.config_path, config.to_yaml())
 
     def queue_again(self, before: Status, num_updates: int) -> None:
-        """Enter the state `queued` as the next attempt. Only for who holds the lock of a run that has ended."""
+        """Enter the state `queued` as the next attempt. Only for who holds the lock of a run that has ended.
+
+        Its log is told first: if the attempt dies without a word, no earlier one's last words are taken for its own.
+        """
         status = Status(
             attempt=self.next_attempt(before), update=before.update, num_updates=num_updates,
             started_at=time.time(), updated_at=time.time(),
         )  # fmt: skip
+        with open(self.log_path, "a", encoding="utf-8", opener=private) as log:
+            log.write(f"\n{attempt_line(status.attempt, 'asked for ')}\n")  # the last line may be torn
         write_atomically(self.status_path, status.model_dump_json())
 
     def next_attempt(self, before: Status) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from playground.errors import PlaygroundError
 from playground.runs import notes, vitals
 from playground.runs.identity import boot_id
+from playground.runs.logs import ATTEMPT_LINE
 from playground.runs.records import State, Status
 
 if TYPE_CHECKING:
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 NEARLY_ALL = 0.9  # of the memory that the worker may have
 A_LARGE_PART = 0.5
 CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP"}  # what a program does to itself
-ATTEMPT_LINE = "--- attempt "  # the worker begins with such a line in its log
 TRACEBACK = "Traceback (most recent call last):"
 FATAL = re.compile(r"^Fatal Python error: (.{1,200})$", re.MULTILINE)
-DISK_WORDS = ("No space left on device", "[Errno 28]", "[Errno 122]", "Disk quota exceeded")
+# Of Python, and of libraries in other languages, which tell of the machine's refusals in words only.
+DISK_WORDS = (
+    "No space left on device", "Disk quota exceeded", "File too large",
+    "[Errno 28]", "[Errno 122]", "(os error 28)", "(os error 122)",
+)  # fmt: skip
 LOG_BYTES = 16_000
 GB = 1e9
 
@@ -100,7 +104,7 @@ def _unseen(status: Status, run: RunDirectory, counter: Path | None) -> tuple[st
     told = _last_words(run)
     if told:
         return told
-    found = vitals.read(run)
+    found = _vitals(status, run)
     if found and found.on_server_death == "die":
         return (
             "server_lost",
@@ -123,7 +127,7 @@ def _out_of_memory(
     Args:
         seen: that it was signal 9; else both traces are wanted before anything is said.
     """
-    found = vitals.read(run)
+    found = _vitals(status, run)
     if found is None or (status.pid and found.pid != status.pid) or found.boot_id != boot_id():
         return None
     share = found.resident_bytes / found.limit_bytes if found.limit_bytes else 0.0
@@ -143,6 +147,12 @@ def _out_of_memory(
     with contextlib.suppress(PlaygroundError, AttributeError, OSError):  # a reward training has no such setting
         sentence += f" {smaller(run.config())}"
     return "out_of_memory", sentence
+
+
+def _vitals(status: Status, run: RunDirectory) -> vitals.Vitals | None:
+    """Those of the attempt that has died: it may have ended before it wrote any, and left those of the one before."""
+    found = vitals.read(run)
+    return found if found and found.attempt == status.attempt else None
 
 
 def _is_the_kernels(counter: str) -> bool:

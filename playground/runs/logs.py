@@ -1,20 +1,27 @@
 """Keeps a worker's log small: its beginning and its end stay, the middle goes, and a line says how much went.
 
 The log is a plain file to which the worker, its libraries and its children append; nobody reads it for them, so nobody
-can hold them up. One thread of the worker calls `cap` every now and then.
+can hold them up. One thread of the worker calls `cap` every now and then. Also the line that tells its attempts apart.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import time
 from pathlib import Path
 
 MOST_BYTES = 20_000_000  # no log grows larger
 CUT_AT_BYTES = 8_000_000  # cut here already: between two looks a burst goes on
 BEGINNING_BYTES = 1_000_000
 END_BYTES = 3_000_000
+ATTEMPT_LINE = "--- attempt "  # so begins the line before what an attempt has printed
 MARK = re.compile(rb"\[\.\.\. (\d+) bytes were cut here to keep this file small \.\.\.\]\n")
+
+
+def attempt_line(attempt: int, event: str = "") -> str:
+    """The line that begins an attempt; `event`, what has happened then, where it is not yet the start."""
+    return f"{ATTEMPT_LINE}{attempt}, {event}{time.strftime('%Y-%m-%d %H:%M:%S')} ---"
 
 
 def cap(path: Path, cut_at: int = CUT_AT_BYTES, beginning: int = BEGINNING_BYTES, end: int = END_BYTES) -> int:

@@ -25,6 +25,7 @@ from playground.runs.records import Status
 from playground.runs.reward_training import TRAINING, RewardTraining
 
 GRACE_SECONDS = 20.0  # between a folder made by hand and its worker's lock; the launcher itself leaves no such gap
+RETRY_SECONDS = 30.0  # after an end that could not be written, for example on a full disk
 LOOK_SECONDS = 1.0
 LOOK_SECONDS_WITH_QUEUE = 0.25
 Fingerprint = tuple[int, int, int]
@@ -37,6 +38,7 @@ class Reconciler:
         self.outputs = Path(outputs)
         self._spawn = spawn
         self._settled: dict[str, Fingerprint] = {}
+        self._refused: dict[str, tuple[Fingerprint, float]] = {}  # whose end could not be written, and when
 
     def look(self) -> None:
         """Ends for the dead, workers for those who wait. Never raises what a full disk or a damaged run can cause."""
@@ -53,10 +55,11 @@ class Reconciler:
             try:
                 if not run.is_alive() and end_if_dead(run, self.outputs):
                     ended.append(run)
-            except OSError as error:  # for example a folder that only another user may write: tried again on a change
-                self._settle(run)
-                print(f"The end of {run.path} could not be written: {error}", file=sys.stderr)
-        children.forget_ended()
+            except OSError as error:  # for example a full disk, or a folder that only another user may write
+                self._put_off(run, error)
+        for worker in children.dead():
+            if worker.run.status_on_disk().ended:  # else it died during this look, or its end could not be written yet
+                children.forget(worker)
         return ended
 
     def _unsettled(self) -> Iterator[RunDirectory]:
@@ -65,16 +68,23 @@ class Reconciler:
             mark = _fingerprint(path)
             if mark is None or self._settled.get(path) == mark:
                 continue
+            refused, when = self._refused.get(path, (None, 0.0))
+            if refused == mark and time.monotonic() - when < RETRY_SECONDS:
+                continue
             run = make()
             if _has_ended(run):
                 self._settled[path] = mark
+                self._refused.pop(path, None)
             elif run.config_path.is_file():  # else a folder that is no run, or not yet
                 yield run
 
-    def _settle(self, run: RunDirectory) -> None:
-        mark = _fingerprint(str(run.path))
+    def _put_off(self, run: RunDirectory, error: OSError) -> None:
+        """Try again on a change, or after a while; said once."""
+        path, mark = str(run.path), _fingerprint(str(run.path))
+        if path not in self._refused:
+            print(f"The end of {run.path} could not be written: {error}", file=sys.stderr)
         if mark is not None:
-            self._settled[str(run.path)] = mark
+            self._refused[path] = mark, time.monotonic()
 
 
 class Watch:

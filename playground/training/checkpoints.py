@@ -51,7 +51,7 @@ def save(
         _save_tensors(dict(trained(critic)), work / CRITIC)
         if optimizer is not None:
             _save_tensors(optimizer, work / OPTIMIZER)
-        _save_json({"update": update, **facts}, work / TRAINER)
+        _save_json({"update": update, **facts}, work / TRAINER)  # last: the watch takes it for the end of writing
         for path in work.iterdir():
             _bring_to_disk(path)
         _save_json({"format": 1, "files": listed(work)}, work / MANIFEST)

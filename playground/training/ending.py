@@ -13,14 +13,13 @@ import faulthandler
 import os
 import shutil
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from playground.errors import ModelNotFound, PlaygroundError, RewardModelUnusable, TrainingDiverged
-from playground.runs import processes
-from playground.runs.evidence import ATTEMPT_LINE
+from playground.runs import logs, processes
+from playground.runs.evidence import DISK_WORDS
 from playground.runs.identity import identity
 from playground.runs.records import State
 from playground.runs.writer import RunWriter
@@ -28,7 +27,6 @@ from playground.runs.writer import RunWriter
 LEAVE_SECONDS = 10  # the longest that the end of the process may take once the run has ended
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # Libraries in other languages tell of the machine's refusals in words only.
-DISK_WORDS = ("No space left on device", "(os error 28)", "(os error 122)", "Disk quota exceeded", "File too large")
 MEMORY_WORDS = ("allocate memory", "not enough memory", "std::bad_alloc", "(os error 12)")
 GPU_WORDS = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "backend out of memory")
 LOADERS = ("playground.training.loading", "playground.training.rewards.loading")
@@ -63,7 +61,7 @@ def reported(
     """
     try:
         writer.reserve()
-        print(f"{ATTEMPT_LINE}{writer.status.attempt}, {time.strftime('%Y-%m-%d %H:%M:%S')} ---", flush=True)
+        print(logs.attempt_line(writer.status.attempt), flush=True)
         yield
         writer.finish("finished", message=writer.status.message)
     except StopRequested as stop:

@@ -53,7 +53,7 @@ def take_up(
     if not isinstance(trainer, PPOTrainer):
         raise RunNotResumable(f"engine: {config.engine} cannot go on from a checkpoint.")
     seen = run_checkpoints.search(run)
-    found = run_checkpoints.settle(seen)
+    found = run_checkpoints.settle(run, seen)
     events = run.all_events()
     facts: dict[str, Any] = {}
     if found:

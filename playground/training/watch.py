@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import psutil
 
 from playground.runs import lifeline, logs, processes, vitals
+from playground.runs.checkpoints import TRAINER
 from playground.runs.identity import identity
 from playground.runs.vitals import Vitals
 from playground.runs.writer import RunWriter
@@ -34,7 +35,7 @@ VITALS_SECONDS = 1.0
 GRACE_SECONDS = 7.0  # with what comes before and after it, the process is gone within ten
 GRACE_WHILE_LOADING_SECONDS = 2.0  # there is nothing yet to be saved
 CHECKPOINT_SECONDS = 120.0  # the longest that a checkpoint may take once the run is to stop
-CHECKPOINT_PAUSE_SECONDS = 15.0  # in which it does not grow
+CHECKPOINT_PAUSE_SECONDS = 15.0  # in which it does not grow although not all of it is written
 FROZEN_SECONDS = 3.0  # a longer pause of the watch itself: the whole process stood still
 STOPPED_EXIT = 3
 
@@ -216,7 +217,8 @@ class _Checkpoint:
         return next(self._folder.glob(".tmp-*"), None) is not None
 
     def goes_on(self, now: float, asked_at: float, saving: bool) -> bool:
-        """True while it grows, or has grown lately; for `CHECKPOINT_SECONDS` at the most.
+        """True while it grows, has grown lately, or is all written and on its way to the disk; for `CHECKPOINT_SECONDS`
+        at the most.
 
         Args:
             saving: the main thread says that it saves, which begins before there is a folder.
@@ -225,12 +227,20 @@ class _Checkpoint:
         if written != self._bytes:
             self._bytes, self._grew_at = written, now
         under_way = saving or written > 0
-        in_time = now - asked_at < CHECKPOINT_SECONDS and now - self._grew_at < CHECKPOINT_PAUSE_SECONDS
-        return under_way and in_time
+        gets_on = now - self._grew_at < CHECKPOINT_PAUSE_SECONDS or self._is_all_written()
+        return under_way and gets_on and now - asked_at < CHECKPOINT_SECONDS
+
+    def _is_all_written(self) -> bool:
+        """True once what is left is to bring it to the disk and to make its checksums. Of many GB that takes longer
+        than any pause in writing, and nothing grows meanwhile."""
+        with contextlib.suppress(OSError):
+            return next(self._folder.glob(f".tmp-update-*-{os.getpid()}/{TRAINER}"), None) is not None
+        return False
 
     def _size(self) -> int:
         total = 0
-        for path in self._folder.glob(".tmp-*/**/*"):
-            with contextlib.suppress(OSError):
-                total += path.stat().st_size
+        with contextlib.suppress(OSError):  # a folder that gets its name while it is looked into: the rest is gone
+            for path in self._folder.glob(".tmp-*/**/*"):
+                with contextlib.suppress(OSError):
+                    total += path.stat().st_size
         return total

@@ -3,6 +3,7 @@ on from the newest one that is whole, and says which is not."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -120,8 +121,8 @@ def test_dying_while_a_checkpoint_is_written(
 ) -> None:  # fmt: skip
     arm, expected = points()[where]
     dies_while_saving(session, run, arm)
-    found = checkpoints.search(run).found
-    assert found is not None and found.update == expected and found.problems == []
+    found, problems, _ = checkpoints.search(run)
+    assert found is not None and found.update == expected and problems == []
     resuming.queue_again(run)
     resuming.attempt(run)
     (event,) = [event for event in run.events() if event.kind == "resumed"]
@@ -165,9 +166,9 @@ def damages() -> dict[str, Callable[[Path], None]]:
 @pytest.mark.parametrize("what", damages())
 def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory, figure: Figure) -> None:
     damages()[what](run.checkpoints_path / "update-000004")
-    found = checkpoints.search(run).found
+    found, problems, _ = checkpoints.search(run)
     assert found is not None and found.update == 3
-    assert len(found.problems) == 1 and "update-000004" in found.problems[0]
+    assert len(problems) == 1 and "update-000004" in problems[0]
     resuming.queue_again(run)
     resuming.attempt(run)
     events = run.events()
@@ -175,7 +176,41 @@ def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory,
     went_on = [event.update for event in events if event.kind == "resumed"] == [3]
     leftovers = [path.name for path in run.checkpoints_path.iterdir() if path.name.startswith(".")]
     assert not leftovers and all(not checkpoints.problem_of(path) for path in run.checkpoints())
-    figure(DAMAGED, 1, int(went_on and named == found.problems))
+    figure(DAMAGED, 1, int(went_on and named == problems))
+
+
+def without_optimizer(folder: Path) -> None:
+    """As a checkpoint was before a run could be resumed: whole, and weights only."""
+    (folder / checkpoints.OPTIMIZER).unlink()
+    manifest = json.loads((folder / checkpoints.MANIFEST).read_text())
+    del manifest["files"][checkpoints.OPTIMIZER]
+    (folder / checkpoints.MANIFEST).write_text(json.dumps(manifest))
+    assert not checkpoints.problem_of(folder)
+
+
+@pytest.mark.parametrize("at_least", [4, 0], ids=["the newest one only", "all of them"])
+def test_weights_that_cannot_be_gone_on_from_do_not_push_out_what_the_attempt_saves(
+    run: RunDirectory, at_least: int
+) -> None:
+    old = [folder for folder in run.checkpoints() if checkpoints.update_of(folder) >= at_least]
+    for folder in old:
+        without_optimizer(folder)
+    (run.checkpoints_path / ".tmp-update-000005-1").mkdir()
+    resuming.queue_again(run)
+    begins_at = 3 if at_least else 0
+    shown: list[int] = []
+
+    def look(session: Session) -> None:
+        if session.writer.status.state == "running":
+            newest = run.latest_checkpoint()
+            shown.append(checkpoints.update_of(newest) if newest else 0)
+            assert not list(run.checkpoints_path.glob(".tmp-*"))
+
+    resuming.attempt(run, look)
+    assert [event.update for event in run.events() if event.kind == "resumed"] == [begins_at]
+    assert list(dict.fromkeys(shown)) == list(range(begins_at, 6)), "its own, one after the other"
+    assert [checkpoints.update_of(folder) for folder in run.checkpoints()[-2:]] == [5, 6]
+    assert sum("not the state of the optimizer" in event.message for event in run.events()) == len(old)
 
 
 def test_a_checkpoint_whose_successor_was_about_to_take_its_place_is_still_one(run: RunDirectory) -> None:

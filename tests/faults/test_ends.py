@@ -78,6 +78,17 @@ def test_a_checkpoint_that_still_grows_is_waited_for(outputs, monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_checkpoint_that_is_brought_to_the_disk_is_waited_for(outputs, monkeypatch):
+    monkeypatch.setenv("SAVING_SECONDS", "1")
+    monkeypatch.setenv("SYNCING_SECONDS", str(watch.GRACE_SECONDS + watch.CHECKPOINT_PAUSE_SECONDS + 3))
+    run, worker = started(outputs, "saving")
+    run.request_stop()
+    wait_until(lambda: gone(worker), 60)
+    assert run.latest_checkpoint() is not None, "longer than any pause in writing"
+    assert run.status().message == "Stopped after update 1."
+
+
+@pytest.mark.slow
 def test_sigterm_is_a_request_to_stop_also_for_a_deaf_worker(outputs):
     run, worker = started(outputs, "deaf")
     worker.terminate()

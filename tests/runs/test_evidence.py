@@ -117,6 +117,11 @@ def test_a_run_that_should_end_with_its_server_has_lost_it(run):
             "disk_full",
             "No space",
         ),
+        (
+            "Traceback (most recent call last):\n  File 'x'\nSafetensorError: Io: File too large (os error 27)\n",
+            "disk_full",
+            "File too large",
+        ),
         ("Traceback (most recent call last):\n  File 'x'\nKeyError: 'a'\nand on it went\n", "killed", "without saying"),
         (
             "--- attempt 1\nTraceback (most recent call last):\n  File 'x'\nKeyError\n--- attempt 2\nhello\n",
@@ -130,6 +135,38 @@ def test_the_end_of_the_log_speaks_where_nobody_saw_the_end(run, log, reason, wo
     found, sentence = evidence.of_death(None, status(), run)
     assert found == reason and word in sentence
     assert evidence.of_death(-9, status(), run)[0] == "killed", "a kill is no matter of the log"
+
+
+TRACEBACK = "Traceback (most recent call last):\n  File 'x'\nKeyError: 'a'\n"
+
+
+def test_what_an_earlier_attempt_left_is_not_evidence_about_a_later_one(run, counter):
+    seen(run, 7.9, 1, on_server_death="die")
+    run.log_path.write_text(f"--- attempt 1, 2026-01-31 10:15:00 ---\n{'x' * 20_000}\n{TRACEBACK.rstrip()}")
+    before = status()
+    assert "KeyError" in evidence.of_death(None, before, run, counter=counter)[1], "its own attempt's"
+    run.queue_again(before, 3)
+    asked = run.status_on_disk()
+    assert (asked.attempt, asked.pid) == (2, 0)
+    for code in (None, -9):
+        assert evidence.of_death(code, asked, run, counter=counter)[0] == "killed"
+    reason, sentence = evidence.of_death(1, asked, run, counter=counter)
+    assert reason == "bug" and "KeyError" not in sentence and "exit code 1" in sentence
+    with open(run.log_path, "a") as log:  # it came as far as to its imports
+        log.write("warming up\n" + TRACEBACK.replace("KeyError", "ImportError"))
+    assert "ImportError" in evidence.of_death(None, asked, run)[1]
+
+
+@pytest.mark.parametrize(("attempt", "reason"), [(1, "killed"), (2, "server_lost")])
+def test_the_vitals_count_for_their_own_attempt_only(run, attempt, reason):
+    seen(run, on_server_death="die", attempt=attempt)
+    assert evidence.of_death(None, status(attempt=2, pid=0, boot_id=""), run)[0] == reason
+
+
+@pytest.mark.parametrize(("attempt", "reason"), [(1, "killed"), (2, "out_of_memory")])
+def test_memory_that_an_earlier_attempt_held_explains_no_later_kill(run, counter, attempt, reason):
+    seen(run, 7.9, 1, attempt=attempt)
+    assert evidence.of_death(-9, status(attempt=2, pid=0, boot_id=""), run, counter=counter)[0] == reason
 
 
 def test_a_worker_that_was_asked_to_stop_or_ended_by_us_has_not_had_an_accident(run):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -13,7 +16,7 @@ import pytest
 
 from playground.config import RewardTrainingConfig
 from playground.runs import children, history, last_words, launcher, queue, reconciler, reward_training
-from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.directory import RunDirectory, is_locked, write_atomically
 from playground.runs.reconciler import Reconciler, Watch
 from playground.runs.records import Status
 from tests.support import at_once, small_config, update_metrics, wait_until
@@ -117,6 +120,82 @@ def test_the_exit_code_of_a_worker_of_ours_is_evidence_and_it_leaves_no_zombie(
     assert not psutil.pid_exists(pid) and children.exit_code(run) is None
 
 
+def killed(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait(timeout=20)  # it lets go of the lock a moment before its exit code can be fetched
+
+
+def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next(
+    outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, process = launcher.start(small_config("deaf"), outputs)
+    assert process is not None
+    wait_until(lambda: run.status().state == "running")
+
+    def dies_then(self: RunDirectory) -> bool:
+        alive = is_locked(self.lock_path)
+        if alive:
+            killed(process)
+        return alive
+
+    monkeypatch.setattr(RunDirectory, "is_alive", dies_then)
+    keeper = Reconciler(outputs)
+    assert keeper.end_the_dead() == []
+    assert len(keeper.end_the_dead()) == 1
+    assert "killed by SIGKILL" in run.status_on_disk().message
+    assert children.exit_code(run) is None, "used, and forgotten"
+
+
+def test_an_exit_code_is_kept_until_the_end_could_be_written(
+    outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.05)
+    run, process = launcher.start(small_config("deaf"), outputs)
+    assert process is not None
+    wait_until(lambda: run.status().state == "running")
+    killed(process)
+    keeper = Reconciler(outputs)
+    monkeypatch.setattr(RunDirectory, "is_alive", lambda self: False)
+    with launcher.take_lock(run):  # type: ignore[union-attr] # somebody else looks at it for long
+        assert keeper.end_the_dead() == [] and process.returncode == -signal.SIGKILL
+    assert len(keeper.end_the_dead()) == 1
+    assert "killed by SIGKILL" in run.status_on_disk().message
+
+
+def test_an_exit_code_that_comes_a_moment_after_the_lock_is_free_is_waited_for(outputs: Path) -> None:
+    """The system frees a dying process's files first: a GPU's may take a while."""
+    run = lost_run(outputs)
+    code = "input(); raise SystemExit(5)"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin is not None
+        children.add(run, process)
+        threading.Timer(0.2, process.stdin.write, [b"\n"]).start()
+        assert len(Reconciler(outputs).end_the_dead()) == 1
+    assert "exit code 5" in run.status_on_disk().message
+
+
+def test_the_exit_code_of_an_earlier_attempt_says_nothing_about_a_later_one(outputs: Path, fake_worker: None) -> None:
+    run, process = launcher.start(small_config("deaf"), outputs)
+    assert process is not None
+    wait_until(lambda: run.status().state == "running")
+    killed(process)
+    last_words.write(run, run.status_on_disk(), "interrupted", "killed", "")  # by somebody else, who resumes it too
+    run.queue_again(run.status_on_disk(), 3)
+    assert children.exit_code(run) is None
+    for worker in children.dead():
+        children.forget(worker)
+
+
+def test_the_worker_of_a_run_that_was_deleted_is_forgotten(outputs: Path, fake_worker: None) -> None:
+    run, process = launcher.start(small_config("deaf"), outputs)
+    assert process is not None
+    wait_until(lambda: run.status().state == "running")
+    killed(process)
+    shutil.rmtree(run.path)
+    Reconciler(outputs).end_the_dead()
+    assert children.dead() == []
+
+
 def test_a_worker_that_crashes_before_its_first_word_is_ended_without_waiting(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +276,34 @@ def test_a_run_that_cannot_be_written_does_not_keep_others_from_their_end(
     assert "No space left on device" in capsys.readouterr().err
     assert keeper.end_the_dead() == [] and capsys.readouterr().err == ""  # said once, not every second
     assert (first.status().state, second.status_on_disk().state) == ("interrupted", "interrupted")
+
+
+@pytest.mark.parametrize("change", [False, True])
+def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], change: bool
+) -> None:
+    run, write, tries, clock = lost_run(outputs), last_words.write, [0], [1000.0]
+
+    def full_twice(*arguments: object) -> Status:
+        tries[0] += 1
+        if tries[0] < 3:
+            raise OSError(28, "No space left on device")
+        return write(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(last_words, "write", full_twice)
+    monkeypatch.setattr(reconciler.time, "monotonic", lambda: clock[0])
+    keeper = Reconciler(outputs)
+    for number in (1, 2):
+        for _ in range(3):
+            assert keeper.end_the_dead() == [] and tries[0] == number, "not every second"
+            clock[0] += reconciler.RETRY_SECONDS / 4
+        if change:
+            write_atomically(run.status_path, run.status_on_disk().model_dump_json())
+        else:
+            clock[0] += reconciler.RETRY_SECONDS / 4
+    assert [ended.id for ended in keeper.end_the_dead()] == [run.id]
+    assert run.status_on_disk().state == "interrupted" and tries[0] == 3
+    assert capsys.readouterr().err.count("No space left on device") == 1, "said once"
 
 
 def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(

@@ -66,6 +66,7 @@ class Watch:
         self._me, self._process = me, psutil.Process()
         self._beat = vitals.now()
         self._gap = 0.0
+        self._thawed = 0.0  # when the whole process last stood still, the end of that
         self._vitals = Vitals(
             boot_id=me.boot_id, pid=me.pid, attempt=writer.status.attempt, started=self._beat, beat=self._beat,
             limit_bytes=memory.limit_bytes, counter=memory.counter, kills=memory.kills,
@@ -102,7 +103,7 @@ class Watch:
     def between(self) -> None:
         """The main thread's heartbeat. Raises: StopRequested, if the run is to end."""
         now = vitals.now()
-        self._gap = max(self._gap, now - self._beat)
+        self._gap = max(self._gap, now - max(self._beat, self._thawed))
         self._beat = now
         self._look_for_an_end(now)
         if self._ending:
@@ -181,7 +182,10 @@ class Watch:
     # -- how it is ----------------------------------------------------------------------------------------------------
 
     def _learn_gap(self, own_pause: float) -> None:
-        """Take over the longest gap between two heartbeats, unless the whole process stood still."""
+        """Take over the longest gap between two heartbeats, unless the whole process stood still: then whichever of the
+        two threads wakes first, the pause is no gap."""
+        if own_pause >= FROZEN_SECONDS:
+            self._thawed = vitals.now()
         gap, self._gap = self._gap, 0.0
         if own_pause < FROZEN_SECONDS and not self._vitals.patient and gap > self._vitals.longest_gap:
             self._vitals = self._vitals.model_copy(update={"longest_gap": gap})

@@ -28,6 +28,8 @@ from playground.ui.access import Access, Action
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
 UPLOAD = "/gradio_api/upload"
 FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
+WATCHERS_BYTES = 64_000  # of a request by who may only watch: the page sends them the form once (under 10 kB, typed
+# prompts included it may be more), and it is read and parsed before any handler can refuse it
 DRAINED_BYTES = 256_000  # of a refused request: a client that is still sending would not read the answer
 UNUSED = re.compile(
     r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev)"
@@ -99,7 +101,7 @@ class Gate:
             await _drain(receive)
             await _answer(*refusal)(scope, receive, send_dressed)
             return
-        cap = self._body_cap(path)
+        cap = self._body_cap(connection, path)
         body = Counted(receive, cap)
         try:
             await self.app(scope, body, body.unless_too_large(send_dressed))
@@ -121,7 +123,7 @@ class Gate:
             return 404, "There is nothing here."
         if method in ("POST", "PUT", "PATCH"):
             length = headers.get("content-length")
-            cap = self._body_cap(path)
+            cap = self._body_cap(connection, path)
             if length is not None and (not length.isdecimal() or int(length) > cap):
                 return 413, _too_large(cap)
             if path.rstrip("/") == UPLOAD:
@@ -156,9 +158,12 @@ class Gate:
         origin = urlsplit(origins[0]).netloc.lower()
         return origin != headers.get("host", "").lower() and origin not in self.names
 
-    def _body_cap(self, path: str) -> int:
+    def _body_cap(self, connection: HTTPConnection, path: str) -> int:
         limits = self.access.limits
-        return limits.upload_bytes + FORM_OVERHEAD_BYTES if path.rstrip("/") == UPLOAD else limits.request_bytes
+        if path.rstrip("/") == UPLOAD:
+            return limits.upload_bytes + FORM_OVERHEAD_BYTES
+        may_fill = self.access.may(connection, Action.FORM)
+        return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
 
 
 class Counted:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 from gradio import processing_utils
+from gradio.state_holder import SessionState
 from starlette.middleware import Middleware
 
 from playground import limits
@@ -108,6 +109,7 @@ def launch(
     os.environ[limits.MODE_VARIABLE] = mode  # for workers and the model service
     token = identity.token_for(mode)
     processing_utils.async_ssrf_protected_download = _fetch_nothing
+    SessionState._update_value_in_config = _keep_nothing  # type: ignore[assignment]
     outputs = make_outputs(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
@@ -171,6 +173,11 @@ async def _fetch_nothing(url: str, cache_dir: str) -> str:
     """In place of Gradio's: where a browser names an address instead of an uploaded file, Gradio would download it,
     however large, before any handler is asked. This page fetches nothing for anybody."""
     raise gr.Error("Upload the file itself; addresses are not fetched.", print_exception=False)
+
+
+def _keep_nothing(state: SessionState, key: int, value: Any) -> None:
+    """In place of Gradio's: it would keep what a browser sends, however large, in the session that the browser names,
+    before any handler is asked. Only links that hold a whole page's state read it again, and those are closed."""
 
 
 def _check(port: int, mode: str) -> None:

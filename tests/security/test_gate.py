@@ -142,6 +142,13 @@ def test_a_body_without_a_length_is_counted_as_it_comes():
     assert run_async(run(10_000)).status_code == 413
 
 
+def test_who_may_only_watch_sends_little():
+    """The page sends a form of at most 6 kB, and typed prompts, to be told that a watcher may not fill it in."""
+    for mode, status in (("classroom", 413), ("space", 200), ("local", 200)):
+        assert asked(content=b"x" * 64_000, cap=100_000, mode=mode).status_code == 200
+        assert asked(content=b"x" * 64_001, cap=100_000, mode=mode).status_code == status
+
+
 def test_what_the_page_does_not_need_of_gradio_is_not_there():
     for path in ("/gradio_api/file=x", "/gradio_api/proxy=http://a/"):
         assert asked("GET", path).status_code == 404

@@ -2,8 +2,9 @@
 
 It refuses requests that another site's page makes a browser send (they would carry our cookies), requests under a name
 that is not this server's (a name that an attacker lets point here), bodies that are too large, before and while they
-are read, uploads by who may not, and those of Gradio's addresses that this page does not need. It adds headers that
-keep browsers from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
+are read, files where none are taken, uploads by who may not, and those of Gradio's addresses that this page does not
+need. It adds headers that keep browsers from guessing types, leaking addresses, framing the page and loading anything
+from elsewhere.
 
 Pure ASGI and without a buffer: a stream of events passes as it is. `server` puts it in; knows `access`, not gradio.
 """
@@ -121,6 +122,8 @@ class Gate:
             return 403, "This request was made by the page of another site, so it was refused."
         if UNUSED.match(path):
             return 404, "There is nothing here."
+        if path.rstrip("/") != UPLOAD and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
+            return 415, "Files are taken by the upload buttons of the page only; send JSON here."
         if method in ("POST", "PUT", "PATCH"):
             length = headers.get("content-length")
             cap = self._body_cap(connection, path)

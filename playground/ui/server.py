@@ -12,13 +12,15 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
-from gradio import processing_utils
+from gradio import processing_utils, route_utils
+from gradio.route_utils import GradioMultiPartParser
 from gradio.state_holder import SessionState
+from starlette.datastructures import FormData, UploadFile
 from starlette.middleware import Middleware
 
 from playground import limits
@@ -110,6 +112,7 @@ def launch(
     token = identity.token_for(mode)
     processing_utils.async_ssrf_protected_download = _fetch_nothing
     SessionState._update_value_in_config = _keep_nothing  # type: ignore[assignment]
+    route_utils.GradioMultiPartParser = OneFile  # type: ignore[misc]
     outputs = make_outputs(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
@@ -178,6 +181,31 @@ async def _fetch_nothing(url: str, cache_dir: str) -> str:
 def _keep_nothing(state: SessionState, key: int, value: Any) -> None:
     """In place of Gradio's: it would keep what a browser sends, however large, in the session that the browser names,
     before any handler is asked. Only links that hold a whole page's state read it again, and those are closed."""
+
+
+class OneFile(GradioMultiPartParser):
+    """In place of Gradio's: a request brings one file, as the page's buttons send it, and what it has written goes
+    where the request breaks off or gives the file no use. Else a thousand could be open at once, or left for good."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{**options, "max_files": 1, "max_fields": 10})
+
+    async def parse(self) -> FormData:
+        """As Gradio's, and nothing is left of what is not the upload."""
+        try:
+            form = await super().parse()
+        except BaseException:
+            self._remove(self._files_to_close_on_error)
+            raise
+        used = {id(item.file) for item in form.getlist("files") if isinstance(item, UploadFile)}
+        self._remove(file for file in self._files_to_close_on_error if id(file) not in used)
+        return form
+
+    @staticmethod
+    def _remove(files: Iterable[Any]) -> None:
+        for file in files:
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
 
 
 def _check(port: int, mode: str) -> None:

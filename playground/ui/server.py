@@ -9,8 +9,10 @@ import asyncio
 import contextlib
 import faulthandler
 import os
+import resource
 import signal
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
@@ -23,7 +25,7 @@ from gradio.state_holder import SessionState
 from starlette.datastructures import FormData, UploadFile
 from starlette.middleware import Middleware
 
-from playground import limits
+from playground import limits, redaction
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs import lifeline
 from playground.runs.directory import make_outputs
@@ -35,6 +37,7 @@ from playground.ui.access import Access
 from playground.ui.feed import RECORDED, Hub
 
 LOCAL_HOST = "127.0.0.1"
+OPEN_FILES = 65_536  # connections and files, as far as the system lets this process have them
 EXIT_SECONDS = 10  # the longest that the end of the process may take
 
 
@@ -76,12 +79,15 @@ def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("output
     Raises:
         InvalidConfig (mode, port), OutputsNotWritable, AddressUnusable: before anything has started.
     """
+    terminal = sys.stdout  # as it is: the greeting shows the host's token
+    redaction.cover_streams(for_terminal=True)
+    _allow_open_files()
     os.umask(0o077)  # whatever this process and its children write is for this user alone
     stop = threading.Event()
     previous = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         running = launch(host, port, outputs, mode)
-        print(running.greeting, flush=True)
+        print(running.greeting, file=terminal, flush=True)
         running.standby.prepare()
         try:
             while not stop.wait(1):  # a signal that another thread received does not wake the main thread
@@ -152,6 +158,16 @@ def launch(
     watch = Watch(outputs, spawn=standby.worker_for)  # adopts what lives, ends what died, starts what waits
     watch.start()
     return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, greeting)
+
+
+def _allow_open_files() -> None:
+    """Take the open files that the system would give: often 1,024 are set, which a few hundred connections use up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    wanted = OPEN_FILES if hard == unlimited else min(hard, OPEN_FILES)
+    if soft != unlimited and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):  # some systems give fewer than they say; then it stays
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def listening_address(host: str, mode: str) -> str:

@@ -258,12 +258,12 @@ class Access:
             return Response(None, 303, {**headers, "Location": "./"})
         if not self._digest:
             return PlainTextResponse("This page has no host. Go to its start page to watch.", 404, headers)
-        address = identity.address_of(request, self.proxied)
-        if self._wrong_tokens.is_over(address):
-            headers["Retry-After"] = str(int(WRONG_TOKENS[1]))
-            return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
         given = hashlib.sha256(request.query_params.get("token", "").encode()).digest()
-        if not hmac.compare_digest(given, self._digest):
+        if not hmac.compare_digest(given, self._digest):  # first: nobody keeps out the host by guessing beside them
+            address = identity.address_of(request, self.proxied)
+            if self._wrong_tokens.is_over(address):
+                headers["Retry-After"] = str(int(WRONG_TOKENS[1]))
+                return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
             self._wrong_tokens.add(address)
             sentence = "This is not the host's token. Open the address that the terminal shows where it was started."
             return PlainTextResponse(sentence, 403, headers)

@@ -47,6 +47,10 @@ UNUSED = re.compile(
     r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev)"
     r"|/(monitoring|custom_component|login|logout|docs|redoc)(/|$)"
 )
+WAYS_IN = {  # where only own names are answered; a public page is as public under any other
+    "local": "Open it as 127.0.0.1 or localhost",
+    "classroom": "Open an address that the terminal showed at the start",
+}
 ANYWHERE = ("0.0.0.0", "::", "")  # listening addresses that mean all of them
 POLICY = {
     "default-src": "'self'",
@@ -152,8 +156,8 @@ class Gate:
     def _refusal(self, connection: HTTPConnection, path: str) -> tuple[int, str] | None:
         """Status and sentence if a request is not to be passed on."""
         headers, method = connection.headers, connection.scope["method"]
-        if self.access.mode == "local" and not self.is_own_name(headers.get("host", "")):
-            named = "Open it as 127.0.0.1 or localhost, or name this host in PLAYGROUND_HOSTS."
+        if self.access.mode in WAYS_IN and not self.is_own_name(headers.get("host", "")):
+            named = f"{WAYS_IN[self.access.mode]}, or name this host in PLAYGROUND_HOSTS."
             return 421, f"This page does not answer under the name that was used. {named}"
         if self.is_foreign(headers, method):
             return 403, "This request was made by the page of another site, so it was refused."

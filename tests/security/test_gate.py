@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 
@@ -103,6 +104,27 @@ def test_another_site_reads_nothing_either_but_may_link_here():
 def test_a_page_for_oneself_answers_under_its_own_names_only(host, listening, names, status):
     answer = asked("GET", "/", headers={"Host": host}, listening=listening, names=names)
     assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("host", "names", "status"),
+    [
+        ("192.168.1.5:7860", (), 200),
+        ("[fe80::1]:7860", (), 200),
+        ("localhost:7860", (), 200),
+        (f"{socket.gethostname().partition('.')[0]}.local:7860", (), 200),
+        ("evil.example:7860", (), 421),
+        ("192.168.1.5.evil.example", (), 421),
+        ("", (), 421),
+        ("class.example", ("class.example",), 200),
+    ],
+)
+def test_a_page_for_a_class_answers_under_its_own_names_only(host, names, status):
+    """Else a page that a pupil or the teacher opens could call it, once its name points at it (DNS rebinding)."""
+    headers = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
+    answer = asked("GET", "/", headers=headers, mode="classroom", listening="0.0.0.0", names=names)
+    assert answer.status_code == status
+    assert status == 200 or answer.json()["error"].endswith("PLAYGROUND_HOSTS.")
 
 
 def test_a_proxy_s_name_may_be_an_origin_when_it_is_told():

@@ -227,3 +227,14 @@ def test_a_request_that_breaks_off_or_brings_many_files_leaves_none(space, tempo
         assert one.status_code == 200
     assert [path.name for path in files()] == ["a.txt"]
     figure("requests with files that leave none behind", 4, 4)
+
+
+def test_the_form_is_asked_for_so_often_and_another_visitor_s_still_answers(space):
+    """600 in a minute from one address; a call takes a few milliseconds, so the minute is not over before."""
+    number, name = next((number, name) for number, name, _ in space.server_functions() if name == "reward_problem")
+    question = {"kind": "expression", "expression": "words(completion)"}
+    with space.visitor(f"{PUBLIC}140") as visitor, space.visitor(f"{PUBLIC}141") as other:
+        answers = [pages.ask(visitor, number, name, question).json() for _ in range(601)]
+        assert answers[:600] == [""] * 600
+        assert answers[600] == "That was a lot in one minute. Wait a little and try again."
+        assert pages.ask(other, number, name, question).json() == ""

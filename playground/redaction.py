@@ -21,6 +21,11 @@ _SECRET_NAME = re.compile(
     r"|^(AWS_|WANDB_|GITHUB_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_TOKEN)",
     re.IGNORECASE,
 )
+# what a terminal obeys (line ends and tabs apart), turns the direction of writing, or cannot be written at all
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+LINE_CHARACTERS = 2000  # of a line for a terminal
+LINES = 400  # of one thing that is printed on it; a traceback has fewer
+CUT = " [cut]"
 LEAST_CHARACTERS = 8  # of a value that is taken for a secret; shorter ones would blank out ordinary words
 HIDDEN = "[hidden]"
 _PATTERNS = (
@@ -60,12 +65,17 @@ def redact(text: str) -> str:
     return text
 
 
-def cover_streams() -> None:
-    """From now on, what this process prints is redacted, line by line: tracebacks of libraries are printed too."""
+def cover_streams(*, for_terminal: bool = False) -> None:
+    """From now on, what this process prints is redacted, line by line: tracebacks of libraries are printed too.
+
+    Args:
+        for_terminal: strangers can make a library print what they send, so no line is endless, and none holds what a
+            terminal takes for a command.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, _Covered):
-            setattr(sys, name, _Covered(stream))
+            setattr(sys, name, _ForTerminal(stream) if for_terminal else _Covered(stream))
 
 
 class _Covered:
@@ -96,6 +106,38 @@ class _Covered:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+class _ForTerminal(_Covered):
+    """The same for the terminal of whoever serves the page to others."""
+
+    def write(self, text: str) -> int:
+        """Pass whole lines on; of a line that does not end only its beginning is kept."""
+        *whole, begun = (self._begun + text).split("\n")
+        self._begun = begun[: 2 * LINE_CHARACTERS]
+        if whole:
+            self._stream.write(_safe(whole) + "\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what has begun too."""
+        begun, self._begun = self._begun, ""
+        self._stream.write(_safe([begun]))
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """No: else libraries would colour what they print, and colours are control characters."""
+        return False
+
+
+def _safe(lines: list[str]) -> str:
+    """Lines for a terminal. They are cut after they are redacted, so that no secret is cut in two, and before that too,
+    for there may be millions of characters."""
+    if len(lines) > LINES:
+        lines = [*lines[: LINES // 2], CUT, *lines[-LINES // 2 :]]
+    shown = redact("\n".join(line[: 2 * LINE_CHARACTERS] for line in lines))
+    cut = (line if len(line) <= LINE_CHARACTERS else line[:LINE_CHARACTERS] + CUT for line in shown.split("\n"))
+    return _CONTROL.sub(" ", "\n".join(cut))
 
 
 def _values() -> list[str]:

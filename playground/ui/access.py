@@ -39,6 +39,7 @@ from playground.ui.identity import HOST_COOKIE, VISITOR_COOKIE, Rate, Visitor
 
 WRONG_TOKENS = (10, 60.0)  # so many from one address within so many seconds, then it has to wait
 QUESTIONS = (60, 60.0)  # starts, uploads and questions to models from one address
+FORM_QUESTIONS = (600, 60.0)  # what the form asks while it is filled in; a class may be behind one address
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -129,6 +130,7 @@ class Access:
         )
         self._wrong_tokens = Rate(*WRONG_TOKENS)
         self._questions = Rate(*QUESTIONS)
+        self._form_questions = Rate(*FORM_QUESTIONS)
 
     def caller(self, request: Any) -> Caller:
         """Who sent a request (Gradio's or Starlette's). Without one it is nobody, unless the page is one's own."""
@@ -160,7 +162,8 @@ class Access:
                 raise NotAllowed(WATCHERS if self.mode == "classroom" else NOT_PUBLIC.format(action.value))
             if not self.is_own(caller, run):
                 raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
-        if caller.role is Role.VISITOR and action in COUNTED and not self._questions.add(caller.visitor.address):
+        rate = self._questions if action in COUNTED else self._form_questions if action is Action.FORM else None
+        if caller.role is Role.VISITOR and rate is not None and not rate.add(caller.visitor.address):
             raise NotAllowed("That was a lot in one minute. Wait a little and try again.")
         return caller
 
@@ -258,12 +261,12 @@ class Access:
             return Response(None, 303, {**headers, "Location": "./"})
         if not self._digest:
             return PlainTextResponse("This page has no host. Go to its start page to watch.", 404, headers)
-        address = identity.address_of(request, self.proxied)
-        if self._wrong_tokens.is_over(address):
-            headers["Retry-After"] = str(int(WRONG_TOKENS[1]))
-            return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
         given = hashlib.sha256(request.query_params.get("token", "").encode()).digest()
-        if not hmac.compare_digest(given, self._digest):
+        if not hmac.compare_digest(given, self._digest):  # first: nobody keeps out the host by guessing beside them
+            address = identity.address_of(request, self.proxied)
+            if self._wrong_tokens.is_over(address):
+                headers["Retry-After"] = str(int(WRONG_TOKENS[1]))
+                return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
             self._wrong_tokens.add(address)
             sentence = "This is not the host's token. Open the address that the terminal shows where it was started."
             return PlainTextResponse(sentence, 403, headers)

@@ -2,7 +2,8 @@
 
 It refuses requests that another site's page makes a browser send (they would carry our cookies), requests under a name
 that is not this server's (a name that an attacker lets point here), bodies that are too large, before and while they
-are read, uploads by who may not, and those of Gradio's addresses that this page does not need. It adds headers that
+are read, bodies that do not come to an end, files where none are taken, uploads by who may not, more requests at a time
+than a class behind one address has, and those of Gradio's addresses that this page does not need. It adds headers that
 keep browsers from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
 
 Pure ASGI and without a buffer: a stream of events passes as it is. `server` puts it in; knows `access`, not gradio.
@@ -10,10 +11,14 @@ Pure ASGI and without a buffer: a stream of events passes as it is. `server` put
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ipaddress
 import re
 import socket
-from collections.abc import Iterable, Mapping
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,16 +28,29 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from playground.errors import NotAllowed
-from playground.ui.access import Access, Action
+from playground.ui import identity
+from playground.ui.access import Access, Action, Role
 
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
 UPLOAD = "/gradio_api/upload"
 FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
+# Of a request by who may only watch, which is read and parsed before a handler can refuse it. A watcher's page sends
+# the form that it was filled with, in vain: under 6 kB for a preset, more for a run with typed prompts.
+WATCHERS_BYTES = 64_000
+BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
+# Requests of one address that are open at a time. A page holds two streams and a third while it asks something, six
+# while it loads. A whole class may be behind one address: a school's on a Space, Docker's or a proxy's in a classroom.
+OPEN_REQUESTS = 250
+BUSY = "Too many requests of your address are open here. Close some pages, or wait a little."
 DRAINED_BYTES = 256_000  # of a refused request: a client that is still sending would not read the answer
 UNUSED = re.compile(
     r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev)"
     r"|/(monitoring|custom_component|login|logout|docs|redoc)(/|$)"
 )
+WAYS_IN = {  # where only own names are answered; a public page is as public under any other
+    "local": "Open it as 127.0.0.1 or localhost",
+    "classroom": "Open an address that the terminal showed at the start",
+}
 ANYWHERE = ("0.0.0.0", "::", "")  # listening addresses that mean all of them
 POLICY = {
     "default-src": "'self'",
@@ -61,6 +79,7 @@ class Gate:
         self.names = {name.strip().lower() for name in names if name.strip()}
         self.own_names = own_names(listening)
         self.any_address = listening in ANYWHERE
+        self.open: Counter[str] = Counter()  # requests by address; counted on the one event loop
         policy = {**POLICY, "frame-ancestors": FRAMES.get(access.mode, "'self'")}
         self.headers = [
             (b"x-content-type-options", b"nosniff"),
@@ -94,34 +113,61 @@ class Gate:
                 message = {**message, "headers": [*message["headers"], *own]}
             await send(message)
 
-        refusal = self._refusal(connection, path)
-        if refusal is not None:
-            await _drain(receive)
-            await _answer(*refusal)(scope, receive, send_dressed)
+        with self._counted_open(connection) as fits:
+            if not fits:
+                await _answer(503, BUSY, {"Retry-After": "5"})(scope, receive, send_dressed)
+                return
+            refusal = self._refusal(connection, path)
+            cap = self._body_cap(connection, path)
+            body = Counted(receive, cap, None if self.access.mode == "local" else BODY_SECONDS)
+            if refusal is not None:
+                await _drain(body)
+                await _answer(*refusal)(scope, receive, send_dressed)
+                return
+            try:
+                await self.app(scope, body, body.unless_refused(send_dressed))
+            except Exception:
+                if not body.refused:  # else it is about the body that broke off
+                    raise
+            if body.too_large and not started:
+                await _answer(413, _too_large(cap))(scope, receive, send_dressed)
+            elif body.too_slow and not started:
+                await _answer(408, "This took too long to arrive. Try again.")(scope, receive, send_dressed)
+
+    @contextlib.contextmanager
+    def _counted_open(self, connection: HTTPConnection) -> Iterator[bool]:
+        """Whether one more request of this address may be open, which it then is. The host's are not counted: somebody
+        behind the same address could else keep them out."""
+        if self.access.caller(connection).role is Role.HOST:
+            yield True
             return
-        cap = self._body_cap(path)
-        body = Counted(receive, cap)
+        address = identity.address_of(connection, self.access.proxied)
+        if self.open[address] >= OPEN_REQUESTS:
+            yield False
+            return
+        self.open[address] += 1
         try:
-            await self.app(scope, body, body.unless_too_large(send_dressed))
-        except Exception:
-            if not body.too_large:  # else it is about the body that broke off
-                raise
-        if body.too_large and not started:
-            await _answer(413, _too_large(cap))(scope, receive, send_dressed)
+            yield True
+        finally:
+            self.open[address] -= 1
+            if not self.open[address]:
+                del self.open[address]
 
     def _refusal(self, connection: HTTPConnection, path: str) -> tuple[int, str] | None:
         """Status and sentence if a request is not to be passed on."""
         headers, method = connection.headers, connection.scope["method"]
-        if self.access.mode == "local" and not self.is_own_name(headers.get("host", "")):
-            named = "Open it as 127.0.0.1 or localhost, or name this host in PLAYGROUND_HOSTS."
+        if self.access.mode in WAYS_IN and not self.is_own_name(headers.get("host", "")):
+            named = f"{WAYS_IN[self.access.mode]}, or name this host in PLAYGROUND_HOSTS."
             return 421, f"This page does not answer under the name that was used. {named}"
         if self.is_foreign(headers, method):
             return 403, "This request was made by the page of another site, so it was refused."
         if UNUSED.match(path):
             return 404, "There is nothing here."
+        if path.rstrip("/") != UPLOAD and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
+            return 415, "Files are taken by the upload buttons of the page only; send JSON here."
         if method in ("POST", "PUT", "PATCH"):
             length = headers.get("content-length")
-            cap = self._body_cap(path)
+            cap = self._body_cap(connection, path)
             if length is not None and (not length.isdecimal() or int(length) > cap):
                 return 413, _too_large(cap)
             if path.rstrip("/") == UPLOAD:
@@ -156,31 +202,47 @@ class Gate:
         origin = urlsplit(origins[0]).netloc.lower()
         return origin != headers.get("host", "").lower() and origin not in self.names
 
-    def _body_cap(self, path: str) -> int:
+    def _body_cap(self, connection: HTTPConnection, path: str) -> int:
         limits = self.access.limits
-        return limits.upload_bytes + FORM_OVERHEAD_BYTES if path.rstrip("/") == UPLOAD else limits.request_bytes
+        if path.rstrip("/") == UPLOAD:
+            return limits.upload_bytes + FORM_OVERHEAD_BYTES
+        may_fill = self.access.may(connection, Action.FORM)
+        return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
 
 
 class Counted:
-    """A request's body, counted as it comes; beyond the cap it ends as if the client had gone."""
+    """A request's body, counted as it comes; beyond the cap or the time for it, it ends as if the client had gone."""
 
-    def __init__(self, receive: Receive, cap: int) -> None:
+    def __init__(self, receive: Receive, cap: int, seconds: float | None = None) -> None:
         self.receive, self.cap, self.count, self.too_large = receive, cap, 0, False
+        self.until = None if seconds is None else time.monotonic() + seconds
+        self.too_slow = self.whole = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was broken off here."""
+        return self.too_large or self.too_slow
 
     async def __call__(self) -> Message:
-        """The next part."""
-        if self.too_large:
+        """The next part; after the last one, that the client has gone, whenever that is."""
+        if self.refused:
             return {"type": "http.disconnect"}
-        message = await self.receive()
+        try:
+            left = None if self.whole or self.until is None else max(0.0, self.until - time.monotonic())
+            message = await asyncio.wait_for(self.receive(), left)
+        except TimeoutError:
+            self.too_slow = True
+            return {"type": "http.disconnect"}
+        self.whole = not message.get("more_body")
         self.count += len(message.get("body", b""))
         self.too_large = self.count > self.cap
         return {"type": "http.disconnect"} if self.too_large else message
 
-    def unless_too_large(self, send: Send) -> Send:
+    def unless_refused(self, send: Send) -> Send:
         """`send`, for an application that might answer the broken body; that answer would hide the reason."""
 
         async def passing(message: Message) -> None:
-            if not self.too_large:
+            if not self.refused:
                 await send(message)
 
         return passing
@@ -227,5 +289,5 @@ async def _drain(receive: Receive) -> None:
             return
 
 
-def _answer(status: int, sentence: str) -> Any:
-    return JSONResponse({"error": sentence, "detail": sentence}, status, {"Connection": "close"})
+def _answer(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Any:
+    return JSONResponse({"error": sentence, "detail": sentence}, status, {"Connection": "close", **(headers or {})})

@@ -40,8 +40,11 @@ def _row(training: RewardTraining) -> dict[str, Any]:
     }
 
 
-def detail(outputs: Path, name: str) -> dict[str, Any]:
+def detail(outputs: Path, name: str, *, with_log: bool = False) -> dict[str, Any]:
     """One training: what was asked for, where it is, its curve, and its report once there is one.
+
+    Args:
+        with_log: whether who asks may read logs, which can name folders of the machine.
 
     Raises:
         RunNotFound: there is none of that name. InvalidConfig: its config.yaml is damaged.
@@ -65,7 +68,7 @@ def detail(outputs: Path, name: str) -> dict[str, Any]:
         "training": _curve([item for item in steps if not item.held_out]),
         "held_out": _curve([item for item in steps if item.held_out]),
         "card": _card(training),
-        "log": training.log_tail(LOG_BYTES) if failed else "",
+        "log": training.log_tail(LOG_BYTES) if failed and with_log else "",
     }
 
 

@@ -128,7 +128,9 @@ class Views:
     async def reward_model(self, request: Request) -> Response:
         """One of them: its state, its curve, its report."""
         name = request.path_params["name"]
-        return _json(wire.encode(await asyncio.to_thread(reward_data.detail, self.hub.outputs, name)))
+        with_log = self.access.may(request, Action.LOG)
+        read = functools.partial(reward_data.detail, self.hub.outputs, name, with_log=with_log)
+        return _json(wire.encode(await asyncio.to_thread(read)))
 
     async def live(self, request: Request) -> Response:
         """Server-sent events of one run."""

@@ -9,18 +9,23 @@ import asyncio
 import contextlib
 import faulthandler
 import os
+import resource
 import signal
 import socket
+import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
-from gradio import processing_utils
+from gradio import processing_utils, route_utils
+from gradio.route_utils import GradioMultiPartParser
+from gradio.state_holder import SessionState
+from starlette.datastructures import FormData, UploadFile
 from starlette.middleware import Middleware
 
-from playground import limits
+from playground import limits, redaction
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs import lifeline
 from playground.runs.directory import make_outputs
@@ -32,6 +37,7 @@ from playground.ui.access import Access
 from playground.ui.feed import RECORDED, Hub
 
 LOCAL_HOST = "127.0.0.1"
+OPEN_FILES = 65_536  # connections and files, as far as the system lets this process have them
 EXIT_SECONDS = 10  # the longest that the end of the process may take
 
 
@@ -73,12 +79,15 @@ def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("output
     Raises:
         InvalidConfig (mode, port), OutputsNotWritable, AddressUnusable: before anything has started.
     """
+    terminal = sys.stdout  # as it is: the greeting shows the host's token
+    redaction.cover_streams(for_terminal=True)
+    _allow_open_files()
     os.umask(0o077)  # whatever this process and its children write is for this user alone
     stop = threading.Event()
     previous = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         running = launch(host, port, outputs, mode)
-        print(running.greeting, flush=True)
+        print(running.greeting, file=terminal, flush=True)
         running.standby.prepare()
         try:
             while not stop.wait(1):  # a signal that another thread received does not wake the main thread
@@ -108,6 +117,8 @@ def launch(
     os.environ[limits.MODE_VARIABLE] = mode  # for workers and the model service
     token = identity.token_for(mode)
     processing_utils.async_ssrf_protected_download = _fetch_nothing
+    SessionState._update_value_in_config = _keep_nothing  # type: ignore[assignment]
+    route_utils.GradioMultiPartParser = OneFile  # type: ignore[misc]
     outputs = make_outputs(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
@@ -149,6 +160,16 @@ def launch(
     return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, greeting)
 
 
+def _allow_open_files() -> None:
+    """Take the open files that the system would give: often 1,024 are set, which a few hundred connections use up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    wanted = OPEN_FILES if hard == unlimited else min(hard, OPEN_FILES)
+    if soft != unlimited and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):  # some systems give fewer than they say; then it stays
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def listening_address(host: str, mode: str) -> str:
     """The default host becomes "all addresses" where only that can work: on Spaces and in a classroom.
 
@@ -171,6 +192,36 @@ async def _fetch_nothing(url: str, cache_dir: str) -> str:
     """In place of Gradio's: where a browser names an address instead of an uploaded file, Gradio would download it,
     however large, before any handler is asked. This page fetches nothing for anybody."""
     raise gr.Error("Upload the file itself; addresses are not fetched.", print_exception=False)
+
+
+def _keep_nothing(state: SessionState, key: int, value: Any) -> None:
+    """In place of Gradio's: it would keep what a browser sends, however large, in the session that the browser names,
+    before any handler is asked. Only links that hold a whole page's state read it again, and those are closed."""
+
+
+class OneFile(GradioMultiPartParser):
+    """In place of Gradio's: a request brings one file, as the page's buttons send it, and what it has written goes
+    where the request breaks off or gives the file no use. Else a thousand could be open at once, or left for good."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{**options, "max_files": 1, "max_fields": 10})
+
+    async def parse(self) -> FormData:
+        """As Gradio's, and nothing is left of what is not the upload."""
+        try:
+            form = await super().parse()
+        except BaseException:
+            self._remove(self._files_to_close_on_error)
+            raise
+        used = {id(item.file) for item in form.getlist("files") if isinstance(item, UploadFile)}
+        self._remove(file for file in self._files_to_close_on_error if id(file) not in used)
+        return form
+
+    @staticmethod
+    def _remove(files: Iterable[Any]) -> None:
+        for file in files:
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
 
 
 def _check(port: int, mode: str) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import tempfile
+from urllib.parse import urlsplit
+
 import pytest
 
 from playground import limits
@@ -183,3 +187,54 @@ def test_an_upload_beyond_the_cap_is_refused_by_the_gate_and_by_the_handler(spac
         assert flatten(RunDirectory(space.outputs / run).config())["prompts.source"] == kept
         stop(space, visitor, run)
     figure("uploads beyond the caps refused", 3, 3)
+
+
+PART = b'--XX\r\nContent-Disposition: form-data; name="%s"; filename="a.txt"\r\n\r\n%s\r\n'
+FORM = {"Content-Type": "multipart/form-data; boundary=XX"}
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """The folders in which Gradio puts what is being uploaded, for this test alone."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_request_that_breaks_off_or_brings_many_files_leaves_none(space, temporary, monkeypatch, figure):
+    """Gradio writes every part to a file of its own before anybody is asked, and leaves it where the client goes."""
+    uploads = temporary / "uploads"
+    monkeypatch.setattr(space.gradio, "uploaded_file_dir", str(uploads))
+    whole = PART % (b"files", b"a\nb\n")
+
+    def files():
+        return [path for path in temporary.rglob("*") if path.is_file()]
+
+    with space.visitor(f"{PUBLIC}130") as visitor:
+        server_function = visitor.post("gradio_api/component_server", content=whole + b"--XX--\r\n", headers=FORM)
+        assert server_function.status_code == 415 and server_function.json()["error"].endswith("JSON here.")
+        many = visitor.post("gradio_api/upload", content=whole * 2 + b"--XX--\r\n", headers=FORM)
+        assert many.status_code == 400 and "Maximum number of files is 1" in many.text
+        visitor.post("gradio_api/upload", content=PART % (b"other", b"a") + b"--XX--\r\n", headers=FORM)
+        assert files() == []
+        address = urlsplit(space.url)
+        head = f"POST /gradio_api/upload HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 500000\r\n"
+        head += f"Content-Type: {FORM['Content-Type']}\r\n\r\n"
+        with socket.create_connection((address.hostname, address.port)) as going:
+            going.sendall(head.encode() + (PART % (b"files", b"x" * 100_000))[:-2])
+            wait_until(lambda: files() != [])
+        wait_until(lambda: files() == [])
+        one = visitor.post("gradio_api/upload", content=whole + b"--XX--\r\n", headers=FORM)
+        assert one.status_code == 200
+    assert [path.name for path in files()] == ["a.txt"]
+    figure("requests with files that leave none behind", 4, 4)
+
+
+def test_the_form_is_asked_for_so_often_and_another_visitor_s_still_answers(space):
+    """600 in a minute from one address; a call takes a few milliseconds, so the minute is not over before."""
+    number, name = next((number, name) for number, name, _ in space.server_functions() if name == "reward_problem")
+    question = {"kind": "expression", "expression": "words(completion)"}
+    with space.visitor(f"{PUBLIC}140") as visitor, space.visitor(f"{PUBLIC}141") as other:
+        answers = [pages.ask(visitor, number, name, question).json() for _ in range(601)]
+        assert answers[:600] == [""] * 600
+        assert answers[600] == "That was a lot in one minute. Wait a little and try again."
+        assert pages.ask(other, number, name, question).json() == ""

@@ -15,8 +15,10 @@ from starlette.routing import Route
 
 from playground import catalog
 from playground.runs import launcher
+from playground.runs.writer import RunWriter
 from playground.ui import access, gate, routes
 from playground.ui.access import TABLE, Action, Role
+from tests.reward_tools import finished
 from tests.security import pages
 from tests.security.pages import GRANTED_TO_ALL
 from tests.support import wait_until
@@ -187,3 +189,30 @@ def test_no_file_of_runs_or_of_the_project_is_served(name, local, monkeypatch):
                         assert answer.status_code in (400, 403, 404), asked
                         by_the_gate = "There is nothing here." in answer.text
                         assert by_the_gate == (prefix.startswith("gradio_api/") and not opened), asked
+
+
+def test_a_call_leaves_what_it_brought_nowhere_in_the_server(classroom, figure):
+    """Gradio keeps arguments in the session that the caller names, before the handler can refuse."""
+    kept, tried = [], 0
+    with classroom.client() as client:
+        for index, item in classroom.functions().items():
+            if not item.inputs or any(component.stateful for component in item.inputs):
+                continue
+            session = f"kept-{index}"
+            data = [f"canary-{index}"] * len(item.inputs)
+            client.post("gradio_api/run/predict", json={"fn_index": index, "data": data, "session_hash": session})
+            state = classroom.gradio.state_holder.session_data[session]
+            tried += 1
+            kept += [item.fn.__name__] if f"canary-{index}" in repr((state.config_values, state.state_data)) else []
+    assert kept == [] and tried > 5
+    figure("refused calls that leave their arguments in no session", tried, tried - len(kept))
+
+
+def test_the_log_of_a_failed_reward_training_is_for_who_may_read_logs(classroom):
+    training = finished(classroom.outputs, "broken")
+    training.log_path.write_text("Traceback: /home/teacher/pairs.jsonl\n")
+    RunWriter(training, 3).finish("failed", "bug", "It failed.")
+    with classroom.client() as anybody, classroom.host() as host:
+        seen, told = (client.get("live/_rewards/broken").json() for client in (anybody, host))
+    assert seen["state"] == told["state"] == "failed" and seen["log"] == ""
+    assert "pairs.jsonl" in told["log"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
+import sys
 
 import httpx
 import pytest
@@ -12,10 +15,11 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
 from playground.limits import LIMITS
+from playground.ui import gate, identity
 from playground.ui.access import Access
 from playground.ui.gate import Gate, host_name, own_names
 from tests.security import pages
-from tests.support import run_async
+from tests.support import PROJECT, run_async
 
 
 async def read(request: Request) -> PlainTextResponse:
@@ -102,6 +106,27 @@ def test_a_page_for_oneself_answers_under_its_own_names_only(host, listening, na
     assert answer.status_code == status
 
 
+@pytest.mark.parametrize(
+    ("host", "names", "status"),
+    [
+        ("192.168.1.5:7860", (), 200),
+        ("[fe80::1]:7860", (), 200),
+        ("localhost:7860", (), 200),
+        (f"{socket.gethostname().partition('.')[0]}.local:7860", (), 200),
+        ("evil.example:7860", (), 421),
+        ("192.168.1.5.evil.example", (), 421),
+        ("", (), 421),
+        ("class.example", ("class.example",), 200),
+    ],
+)
+def test_a_page_for_a_class_answers_under_its_own_names_only(host, names, status):
+    """Else a page that a pupil or the teacher opens could call it, once its name points at it (DNS rebinding)."""
+    headers = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
+    answer = asked("GET", "/", headers=headers, mode="classroom", listening="0.0.0.0", names=names)
+    assert answer.status_code == status
+    assert status == 200 or answer.json()["error"].endswith("PLAYGROUND_HOSTS.")
+
+
 def test_a_proxy_s_name_may_be_an_origin_when_it_is_told():
     headers = {"Origin": "https://page.example"}
     assert asked(headers=headers, mode="classroom").status_code == 403
@@ -140,6 +165,94 @@ def test_a_body_without_a_length_is_counted_as_it_comes():
     assert run_async(run(10)).text == "1000"
     seen.clear()
     assert run_async(run(10_000)).status_code == 413
+
+
+def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
+    monkeypatch.setattr(gate, "BODY_SECONDS", 0.2)
+
+    async def slow():
+        yield b"x"
+        await asyncio.sleep(0.6)
+        yield b"x"
+
+    async def run(mode):
+        async with client(mode) as asking:
+            return await asking.post("/change", content=slow())
+
+    refused = run_async(run("classroom"))
+    assert refused.status_code == 408 and refused.json()["error"].endswith("Try again.")
+    assert run_async(run("local")).text == "2"
+
+    async def until_it_goes():
+        """What a stream does: it has the whole body, and waits longer than a body may take for the client to go."""
+        messages = iter([(0, {"type": "http.request", "body": b""}), (0.6, {"type": "http.disconnect"})])
+
+        async def receive():
+            seconds, message = next(messages)
+            await asyncio.sleep(seconds)
+            return message
+
+        body = gate.Counted(receive, 10, gate.BODY_SECONDS)
+        return [(await body())["type"] for _ in range(2)], body.refused
+
+    assert run_async(until_it_goes()) == (["http.request", "http.disconnect"], False)
+
+
+def test_more_requests_at_a_time_than_a_class_has_wait_but_nobody_else_and_not_the_host():
+    rules = Access("classroom", token="a-token-of-the-teacher")
+    cookie = {"Cookie": f"{identity.HOST_COOKIE}={identity.host_cookie(rules._digest)}"}
+
+    async def run():
+        over, entered = asyncio.Event(), []
+
+        async def held(scope, receive, send):
+            entered.append(scope["client"][0])
+            if scope["path"] == "/hold":
+                await over.wait()
+            await PlainTextResponse("")(scope, receive, send)
+
+        door = Gate(held, rules)
+
+        async def get(address, path="/", headers=None):
+            transport = httpx.ASGITransport(app=door, client=(address, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
+                return await asking.get(path, headers=headers)
+
+        holding = [asyncio.create_task(get("10.0.0.1", "/hold")) for _ in range(250)]
+        while len(entered) < 250:
+            await asyncio.sleep(0)
+        late = await get("10.0.0.1")
+        others = [await get("10.0.0.2"), await get("10.0.0.1", headers=cookie)]
+        over.set()
+        await asyncio.gather(*holding)
+        return late, [*others, await get("10.0.0.1")], door.open
+
+    late, others, still_open = run_async(run())
+    assert late.status_code == 503 and late.headers["retry-after"] == "5" and late.json()["error"] == gate.BUSY
+    assert [answer.status_code for answer in others] == [200, 200, 200]
+    assert not still_open
+
+
+def test_a_server_takes_the_open_files_that_it_can_have(tmp_path):
+    code = (
+        "import os, resource, signal, threading; from pathlib import Path; from types import SimpleNamespace; "
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]; "
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard)); from playground.ui import server; "
+        "running = SimpleNamespace(greeting='', standby=SimpleNamespace(prepare=lambda: None), close=lambda: None); "
+        "server.launch = lambda *_: running; threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start(); "
+        f"server.serve(outputs=Path({str(tmp_path)!r})); "
+        "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], min(hard, 65536) if hard > 0 else 65536)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    soft, wanted = ended.stdout.split()
+    assert soft == wanted != "256"
+
+
+def test_who_may_only_watch_sends_little():
+    """The page sends a form of at most 6 kB, and typed prompts, to be told that a watcher may not fill it in."""
+    for mode, status in (("classroom", 413), ("space", 200), ("local", 200)):
+        assert asked(content=b"x" * 64_000, cap=100_000, mode=mode).status_code == 200
+        assert asked(content=b"x" * 64_001, cap=100_000, mode=mode).status_code == status
 
 
 def test_what_the_page_does_not_need_of_gradio_is_not_there():

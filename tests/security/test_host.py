@@ -45,13 +45,34 @@ def test_wrong_tokens_are_refused_and_then_have_to_wait(classroom, figure):
     answers = [httpx.get(classroom.url + "host", params={"token": token}, headers=forwarded) for token in wrong]
     assert [answer.status_code for answer in answers] == [403] * len(wrong)
     assert not any("set-cookie" in answer.headers for answer in answers)
-    late = httpx.get(classroom.url + "host", params={"token": pages.TOKEN}, headers=forwarded)
-    assert late.status_code == 429 and late.headers["retry-after"] == "60"
-    other = httpx.get(
-        classroom.url + "host", params={"token": pages.TOKEN}, headers={"X-Forwarded-For": "93.184.217.2"}
-    )
-    assert other.status_code == 303  # the host is not kept out by somebody who guesses
+    late = httpx.get(classroom.url + "host", params={"token": "once more"}, headers=forwarded)
+    assert late.status_code == 429 and late.headers["retry-after"] == "60" and "set-cookie" not in late.headers
+    other = {"X-Forwarded-For": "93.184.217.2"}
+    assert httpx.get(classroom.url + "host", params={"token": "another's"}, headers=other).status_code == 403
+    for headers in (forwarded, other):  # the host is not kept out by somebody who guesses, not even beside them
+        assert httpx.get(classroom.url + "host", params={"token": pages.TOKEN}, headers=headers).status_code == 303
     figure("guessed tokens refused", len(wrong) + 1, len(answers) + 1)
+
+
+def test_a_proxy_that_is_named_is_believed_the_address_of_a_client_and_nobody_else_is(tmp_path, recorded, monkeypatch):
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "127.0.0.5")  # as docs/security.md tells whoever has a proxy elsewhere
+    with pages.served("classroom", tmp_path, recorded) as page:
+
+        def guesses(proxy, address):
+            """The answer to one guess more than there are, all passed on by a proxy for one client."""
+            transport = httpx.HTTPTransport(local_address=proxy)
+            with httpx.Client(transport=transport, headers={"X-Forwarded-For": address}) as client:
+                for _ in range(access.WRONG_TOKENS[0] + 1):
+                    answer = client.get(page.url + "host", params={"token": "guessed"})
+            return answer.status_code
+
+        assert guesses("127.0.0.5", "93.184.217.1") == 429
+        first = {"X-Forwarded-For": "93.184.217.2"}
+        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.5"), headers=first) as client:
+            assert client.get(page.url + "host", params={"token": "guessed"}).status_code == 403
+        assert guesses("127.0.0.6", "93.184.217.3") == 429
+        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.6"), headers=first) as client:
+            assert client.get(page.url + "host", params={"token": "guessed"}).status_code == 429
 
 
 def test_a_page_without_a_host_has_none(tmp_path):

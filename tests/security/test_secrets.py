@@ -113,6 +113,34 @@ def test_messages_and_printed_lines_of_a_worker_are_redacted(tmp_path: Path) -> 
     assert "OSError: Authorization: [hidden]" in answer.stderr and "0123456789" not in answer.stderr
 
 
+def test_what_a_stranger_makes_the_server_print_commands_no_terminal(tmp_path: Path) -> None:
+    """A handler's arguments are in the message of Gradio's error, of which the web process prints the traceback."""
+    sent = f"\x1b]0;mine\x07\x1b[2J\x9b31m\u202e\ud800 https://u:{CANARY}@h/\r"
+    tail = "\nnext\ttab\n"
+    code = (
+        "import os, signal, sys, threading, traceback\nfrom pathlib import Path\nfrom types import SimpleNamespace\n"
+        "from playground.ui import server\n"
+        "def launch(*_):\n"
+        f"    sent = {sent!r} + 'long' * 100_000 + {tail!r}\n"
+        "    print(sent)\n"
+        "    try:\n        raise ValueError(sent + '\\n' * 1_000_000 + 'last')\n"
+        "    except ValueError:\n        traceback.print_exc()\n"
+        "    return SimpleNamespace(greeting='http://h/host?token=shown-as-it-is', close=lambda: None,\n"
+        "                           standby=SimpleNamespace(prepare=lambda: None))\n"
+        "server.launch = launch\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()\n"
+        f"server.serve(outputs=Path({str(tmp_path)!r}))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert b"http://h/host?token=shown-as-it-is\n" in ended.stdout
+    for printed in (ended.stdout.decode(), ended.stderr.decode()):
+        assert {character for character in printed if not character.isprintable()} == {"\n", "\t"}
+        assert "[hidden]@h" in printed and CANARY not in printed and "\nnext\ttab\n" in printed
+        assert max(map(len, printed.split("\n"))) <= 2010 and printed.count("\n") < 500
+    assert ended.stderr.endswith(b"\nlast\n")
+
+
 class Watcher(threading.Thread):
     """Reads the command lines of all processes that this test has started, and the environments of those that compute,
     until told to stop. It knows them by the outputs folder in their environment."""

@@ -45,6 +45,9 @@ class Limits(NamedTuple):
     parameters: int | None = None  # of each model, by its file's header
     prompt_characters: int | None = None  # of each prompt or text that is typed
     typed_characters: int | None = None  # of all typed prompts together
+    evaluated: int | None = None  # completions of the fixed prompts of all looks: who opens a run's page loads them all
+    rewards: int | None = None  # in the mixture: each is a score of every sample
+    judges: int | None = None  # beside it
     samples: int | None = None  # for a question on the Compare page
     upload_bytes: int = 20_000_000
     upload_rows: int | None = None
@@ -83,6 +86,9 @@ LIMITS: dict[str, Limits] = {
         parameters=200_000_000,
         prompt_characters=2_000,
         typed_characters=100_000,
+        evaluated=10_000,
+        rewards=8,
+        judges=4,
         samples=4,
         upload_bytes=2_000_000,
         upload_rows=5_000,
@@ -110,6 +116,7 @@ def check(config: RunConfig, limits: Limits, outputs: Path | None = None) -> lis
     """
     return [
         *_numbers(config, limits),
+        *_amounts(config, limits),
         *_texts(config, limits),
         *_rewards(config, limits, outputs),
         *(_sources(config, limits, outputs) if limits.pocket_only else ()),
@@ -190,6 +197,8 @@ def in_words(limits: Limits) -> list[str]:
         f"{number['ppo.num_updates']:g} updates of {number['ppo.batch_size']:g} episodes",
         f"{number['sampling.max_new_tokens']:g} new tokens",
         f"{number['max_minutes']:g} minutes",
+        f"{limits.evaluated:,} answers to the fixed prompts in all",
+        f"{limits.rewards} rewards and {limits.judges} held-out judges",
         f"{limits.runs_per_visitor} run at a time each",
         f"{limits.queue} runs waiting in all",
         f"prompts of {limits.prompt_characters:,} characters",
@@ -204,6 +213,22 @@ def _numbers(config: RunConfig, limits: Limits) -> Iterator[Problem]:
             yield Problem(field, f"may be at most {cap:g} {limits.where} (got {value:g}).")
     if limits.devices is not None and config.device not in limits.devices:
         yield _one_of("device", config.device, limits.devices, limits)
+
+
+def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
+    """What no single number says: how much a run writes that its page then holds in memory."""
+    look, updates = config.evaluation, int(min(config.ppo.num_updates, limits.numbers.get("ppo.num_updates", 1e9)))
+    evaluated = look.samples(updates)  # more updates than the cap are told of as that
+    if limits.evaluated is not None and evaluated > limits.evaluated:
+        count = f"{look.num_prompts} fixed prompts with {look.samples_per_prompt} samples, looked at every {look.every}"
+        yield Problem(
+            "evaluation.every",
+            f"is too often: {count} of {updates} updates, are {evaluated:,} answers; "
+            f"{_at_most(limits.evaluated, limits)}.",
+        )
+    for field, found, cap in (("rewards", config.rewards, limits.rewards), ("judges", config.judges, limits.judges)):
+        if cap is not None and len(found) > cap:
+            yield Problem(field, f"may be at most {cap} {limits.where} (got {len(found)}).")
 
 
 def _texts(config: RunConfig, limits: Limits) -> Iterator[Problem]:

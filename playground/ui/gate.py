@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from playground.errors import NotAllowed
 from playground.ui.access import Access, Action
+from playground.ui.incoming import FULL, Incoming
 
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
 UPLOAD = "/gradio_api/upload"
@@ -54,10 +55,18 @@ class Gate:
 
     Args:
         listening: the address that the server listens on. names: others that it is reached by.
+        incoming: where uploads go, which is asked for room before one is read.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, listening: str = "127.0.0.1", names: Iterable[str] = ()) -> None:
-        self.app, self.access = app, access
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        listening: str = "127.0.0.1",
+        names: Iterable[str] = (),
+        incoming: Incoming | None = None,
+    ) -> None:
+        self.app, self.access, self.incoming = app, access, incoming
         self.names = {name.strip().lower() for name in names if name.strip()}
         self.own_names = own_names(listening)
         self.any_address = listening in ANYWHERE
@@ -95,6 +104,9 @@ class Gate:
             await send(message)
 
         refusal = self._refusal(connection, path)
+        coming = self._coming(connection, path) if self.incoming and refusal is None else 0
+        if self.incoming and coming and not self.incoming.expect(coming):
+            refusal = 503, FULL
         if refusal is not None:
             await _drain(receive)
             await _answer(*refusal)(scope, receive, send_dressed)
@@ -106,6 +118,9 @@ class Gate:
         except Exception:
             if not body.too_large:  # else it is about the body that broke off
                 raise
+        finally:
+            if self.incoming and coming:
+                self.incoming.arrived(coming)
         if body.too_large and not started:
             await _answer(413, _too_large(cap))(scope, receive, send_dressed)
 
@@ -155,6 +170,12 @@ class Gate:
             return False
         origin = urlsplit(origins[0]).netloc.lower()
         return origin != headers.get("host", "").lower() and origin not in self.names
+
+    def _coming(self, connection: HTTPConnection, path: str) -> int:
+        """How many bytes an upload may bring; 0 for any other request."""
+        if path.rstrip("/") != UPLOAD or connection.scope["method"] != "POST":
+            return 0
+        return int(connection.headers.get("content-length") or self._body_cap(path))
 
     def _body_cap(self, path: str) -> int:
         limits = self.access.limits

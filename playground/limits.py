@@ -27,6 +27,7 @@ Mode = Literal["local", "classroom", "space"]
 MODES: tuple[str, ...] = get_args(Mode)
 MODE_VARIABLE = local_only.MODE  # set by the web process for itself, so that all that it starts inherits it
 UPLOADS = "uploads"  # the folder in the outputs folder that keeps uploaded files
+LEAST_UPLOAD_BYTES = 10_000
 KEPT_UPLOAD = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9][A-Za-z0-9._-]*")  # as `ui.uploads` names what it keeps
 CHECKPOINT = re.compile(r"update-\d{6,9}")
 POCKET = tuple(model.name for model in catalog.MODELS)
@@ -173,8 +174,8 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
         if size > limits.upload_bytes:
             return f"{name} has {size:,} bytes; {_at_most(limits.upload_bytes, limits)}."
         if limits.uploads_bytes is not None:
-            kept = sum(item.stat().st_size for item in (outputs / UPLOADS).glob("*"))
-            if kept + size > limits.uploads_bytes:
+            kept = sum(kept_bytes(item.stat().st_size) for item in (outputs / UPLOADS).glob("*"))
+            if kept + kept_bytes(size) > limits.uploads_bytes:
                 return "This page has no more room for uploads. Type the prompts instead."
         if limits.upload_rows is not None:
             count = tables.shape(path, limits.upload_bytes).num_rows
@@ -185,6 +186,11 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
     except OSError as error:
         return f"{name} cannot be read: {error.strerror}."
     return ""
+
+
+def kept_bytes(size: int) -> int:
+    """What a kept upload counts: a small one as much as some others, so that there are never too many to look at."""
+    return max(size, LEAST_UPLOAD_BYTES)
 
 
 def in_words(limits: Limits) -> list[str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
-from playground.runs import launcher, queue
+from playground.runs import launcher, queue, reward_training
 from playground.runs.directory import RunDirectory
 from playground.runs.records import Status
 
@@ -88,6 +88,23 @@ def empty_bin(outputs: Path) -> int:
     for path in gone:
         shutil.rmtree(path, ignore_errors=True)
     return len(gone)
+
+
+def in_use(outputs: Path) -> set[str]:
+    """What must stay while runs live or wait: their ids, and the sources that they name (files of prompts or pairs, the
+    runs that are their references)."""
+    outputs = Path(outputs)
+    found = set()
+    for name in [*(run.id for run in launcher.living_runs(outputs)), *queue.waiting(outputs)]:
+        found.add(name)
+        with contextlib.suppress(InvalidConfig):
+            config = RunDirectory(outputs / name).config()
+            found |= {config.prompts.source, config.reference.source.partition("/")[0]}
+    training = reward_training.living(outputs)
+    if training:
+        with contextlib.suppress(InvalidConfig):
+            found.add(training.config().pairs.source)
+    return found
 
 
 _cache: dict[Path, tuple[tuple[int, ...], RunSummary]] = {}

@@ -54,6 +54,8 @@ class Limits(NamedTuple):
     upload_rows: int | None = None
     uploads_bytes: int | None = None  # of all kept uploads together
     request_bytes: int = 8_000_000  # of any other request: the largest form has four million typed characters
+    kept_runs: int | None = None  # that have ended, with those in the bin
+    kept_runs_bytes: int | None = None  # of all these together
     runs_per_visitor: int | None = None  # that train or wait
     runs_per_address: int | None = None  # the same, of all visitors behind one address
     queue: int | None = None  # runs that wait, of everybody
@@ -95,6 +97,8 @@ LIMITS: dict[str, Limits] = {
         upload_rows=5_000,
         uploads_bytes=200_000_000,
         request_bytes=1_000_000,
+        kept_runs=200,
+        kept_runs_bytes=10_000_000_000,
         runs_per_visitor=1,
         runs_per_address=3,
         queue=5,
@@ -207,6 +211,7 @@ def in_words(limits: Limits) -> list[str]:
         f"{limits.rewards} rewards and {limits.judges} held-out judges",
         f"{limits.runs_per_visitor} run at a time each",
         f"{limits.queue} runs waiting in all",
+        f"{limits.kept_runs} ended runs kept, the newest",
         f"prompts of {limits.prompt_characters:,} characters",
         f"files of {limits.upload_bytes // 1_000_000} MB and {limits.upload_rows:,} rows",
     ]

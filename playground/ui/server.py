@@ -22,7 +22,7 @@ from starlette.middleware import Middleware
 
 from playground import limits
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.runs import lifeline
+from playground.runs import history, lifeline, requests
 from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.reconciler import Watch, every
@@ -151,7 +151,7 @@ def launch(
     )  # fmt: skip
     access.share = sharing.addresses(address, port, mode)
     greeting = sharing.greeting(url, access.share, mode, token, outputs)
-    chores = [every(CHORE_SECONDS, incoming.sweep)]
+    chores = [every(CHORE_SECONDS, chore) for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits))]
     watch = Watch(outputs, spawn=standby.worker_for, chores=chores)  # adopts what lives, ends what died, starts others
     watch.start()
     return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, incoming, greeting)
@@ -179,6 +179,13 @@ async def _fetch_nothing(url: str, cache_dir: str) -> str:
     """In place of Gradio's: where a browser names an address instead of an uploaded file, Gradio would download it,
     however large, before any handler is asked. This page fetches nothing for anybody."""
     raise gr.Error("Upload the file itself; addresses are not fetched.", print_exception=False)
+
+
+def _tidy(outputs: Path, capped: limits.Limits) -> None:
+    """Where everybody may start runs, only the newest stay."""
+    if capped.kept_runs is not None and capped.kept_runs_bytes is not None:
+        history.keep_newest(outputs, capped.kept_runs, capped.kept_runs_bytes)
+        requests.forget_deleted(outputs)
 
 
 def _check(port: int, mode: str) -> None:

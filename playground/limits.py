@@ -27,6 +27,7 @@ Mode = Literal["local", "classroom", "space"]
 MODES: tuple[str, ...] = get_args(Mode)
 MODE_VARIABLE = local_only.MODE  # set by the web process for itself, so that all that it starts inherits it
 UPLOADS = "uploads"  # the folder in the outputs folder that keeps uploaded files
+LEAST_UPLOAD_BYTES = 10_000
 KEPT_UPLOAD = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9][A-Za-z0-9._-]*")  # as `ui.uploads` names what it keeps
 CHECKPOINT = re.compile(r"update-\d{6,9}")
 POCKET = tuple(model.name for model in catalog.MODELS)
@@ -45,11 +46,16 @@ class Limits(NamedTuple):
     parameters: int | None = None  # of each model, by its file's header
     prompt_characters: int | None = None  # of each prompt or text that is typed
     typed_characters: int | None = None  # of all typed prompts together
+    evaluated: int | None = None  # completions of the fixed prompts of all looks: who opens a run's page loads them all
+    rewards: int | None = None  # in the mixture: each is a score of every sample
+    judges: int | None = None  # beside it
     samples: int | None = None  # for a question on the Compare page
     upload_bytes: int = 20_000_000
     upload_rows: int | None = None
     uploads_bytes: int | None = None  # of all kept uploads together
     request_bytes: int = 8_000_000  # of any other request: the largest form has four million typed characters
+    kept_runs: int | None = None  # that have ended, with those in the bin
+    kept_runs_bytes: int | None = None  # of all these together
     runs_per_visitor: int | None = None  # that train or wait
     runs_per_address: int | None = None  # the same, of all visitors behind one address
     queue: int | None = None  # runs that wait, of everybody
@@ -83,11 +89,16 @@ LIMITS: dict[str, Limits] = {
         parameters=200_000_000,
         prompt_characters=2_000,
         typed_characters=100_000,
+        evaluated=10_000,
+        rewards=8,
+        judges=4,
         samples=4,
         upload_bytes=2_000_000,
         upload_rows=5_000,
         uploads_bytes=200_000_000,
         request_bytes=1_000_000,
+        kept_runs=200,
+        kept_runs_bytes=10_000_000_000,
         runs_per_visitor=1,
         runs_per_address=3,
         queue=5,
@@ -110,6 +121,7 @@ def check(config: RunConfig, limits: Limits, outputs: Path | None = None) -> lis
     """
     return [
         *_numbers(config, limits),
+        *_amounts(config, limits),
         *_texts(config, limits),
         *_rewards(config, limits, outputs),
         *(_sources(config, limits, outputs) if limits.pocket_only else ()),
@@ -166,8 +178,8 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
         if size > limits.upload_bytes:
             return f"{name} has {size:,} bytes; {_at_most(limits.upload_bytes, limits)}."
         if limits.uploads_bytes is not None:
-            kept = sum(item.stat().st_size for item in (outputs / UPLOADS).glob("*"))
-            if kept + size > limits.uploads_bytes:
+            kept = sum(kept_bytes(item.stat().st_size) for item in (outputs / UPLOADS).glob("*"))
+            if kept + kept_bytes(size) > limits.uploads_bytes:
                 return "This page has no more room for uploads. Type the prompts instead."
         if limits.upload_rows is not None:
             count = tables.shape(path, limits.upload_bytes).num_rows
@@ -180,6 +192,11 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
     return ""
 
 
+def kept_bytes(size: int) -> int:
+    """What a kept upload counts: a small one as much as some others, so that there are never too many to look at."""
+    return max(size, LEAST_UPLOAD_BYTES)
+
+
 def in_words(limits: Limits) -> list[str]:
     """The caps for a person, in a few words each; empty where there are none."""
     if not limits.pocket_only:
@@ -190,8 +207,11 @@ def in_words(limits: Limits) -> list[str]:
         f"{number['ppo.num_updates']:g} updates of {number['ppo.batch_size']:g} episodes",
         f"{number['sampling.max_new_tokens']:g} new tokens",
         f"{number['max_minutes']:g} minutes",
+        f"{limits.evaluated:,} answers to the fixed prompts in all",
+        f"{limits.rewards} rewards and {limits.judges} held-out judges",
         f"{limits.runs_per_visitor} run at a time each",
         f"{limits.queue} runs waiting in all",
+        f"{limits.kept_runs} ended runs kept, the newest",
         f"prompts of {limits.prompt_characters:,} characters",
         f"files of {limits.upload_bytes // 1_000_000} MB and {limits.upload_rows:,} rows",
     ]
@@ -204,6 +224,22 @@ def _numbers(config: RunConfig, limits: Limits) -> Iterator[Problem]:
             yield Problem(field, f"may be at most {cap:g} {limits.where} (got {value:g}).")
     if limits.devices is not None and config.device not in limits.devices:
         yield _one_of("device", config.device, limits.devices, limits)
+
+
+def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
+    """What no single number says: how much a run writes that its page then holds in memory."""
+    look, updates = config.evaluation, int(min(config.ppo.num_updates, limits.numbers.get("ppo.num_updates", 1e9)))
+    evaluated = look.samples(updates)  # more updates than the cap are told of as that
+    if limits.evaluated is not None and evaluated > limits.evaluated:
+        count = f"{look.num_prompts} fixed prompts with {look.samples_per_prompt} samples, looked at every {look.every}"
+        yield Problem(
+            "evaluation.every",
+            f"is too often: {count} of {updates} updates, are {evaluated:,} answers; "
+            f"{_at_most(limits.evaluated, limits)}.",
+        )
+    for field, found, cap in (("rewards", config.rewards, limits.rewards), ("judges", config.judges, limits.judges)):
+        if cap is not None and len(found) > cap:
+            yield Problem(field, f"may be at most {cap} {limits.where} (got {len(found)}).")
 
 
 def _texts(config: RunConfig, limits: Limits) -> Iterator[Problem]:

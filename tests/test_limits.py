@@ -27,6 +27,11 @@ CAPS = [
     ("evaluation.num_prompts", {"evaluation": {"num_prompts": 64}}, {"evaluation": {"num_prompts": 65}}),
     ("evaluation.samples_per_prompt", {"evaluation": {"samples_per_prompt": 4}},
      {"evaluation": {"samples_per_prompt": 5}}),
+    ("evaluation.every", {"evaluation": {"num_prompts": 50, "samples_per_prompt": 4, "every": 1},
+     "ppo": {"num_updates": 48}}, {"evaluation": {"num_prompts": 50, "samples_per_prompt": 4, "every": 1},
+     "ppo": {"num_updates": 49}}),
+    ("rewards", {"rewards": [{"kind": "length"}] * 8}, {"rewards": [{"kind": "length"}] * 9}),
+    ("judges", {"judges": [{"kind": "length"}] * 4}, {"judges": [{"kind": "length"}] * 5}),
     ("evaluation.num_texts", {"evaluation": {"num_texts": 64}}, {"evaluation": {"num_texts": 65}}),
     ("checkpoint.keep", {"checkpoint": {"keep": 3}}, {"checkpoint": {"keep": 4}}),
     ("device", {"device": "cpu"}, {"device": "cuda:0"}),
@@ -178,7 +183,18 @@ def test_a_process_knows_the_mode_of_the_page_that_started_it(value, mode, monke
 
 def test_what_is_said_of_the_caps_are_the_caps():
     words = " ".join(limits.in_words(SPACE))
-    for number in ("500 updates", "96 episodes", "128 new tokens", "30 minutes", "1 run", "5 runs", "2,000", "2 MB"):
+    for number in (
+        "500 updates",
+        "96 episodes",
+        "128 new tokens",
+        "30 minutes",
+        "10,000 answers",
+        "8 rewards and 4",
+        "1 run",
+        "5 runs",
+        "2,000",
+        "2 MB",
+    ):
         assert number in words
     assert limits.in_words(LIMITS["local"]) == limits.in_words(LIMITS["classroom"]) == []
 

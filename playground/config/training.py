@@ -312,6 +312,11 @@ class EvaluationConfig(Part):
         high="Too high: each look takes longer.",
     )
 
+    def samples(self, num_updates: int) -> int:
+        """How many completions of the fixed prompts a run of that many updates writes at most: at each look a sample
+        of each, and there is a look before training and one at its end beside those on the way."""
+        return (num_updates // self.every + 2) * self.num_prompts * self.samples_per_prompt
+
 
 class CheckpointConfig(Part):
     """What is written to disk, to be used and to go on from. The final weights always are."""

@@ -18,6 +18,10 @@ NUMBER_BYTES = 4  # checkpoints are in fp32, and so is the optimizer's state
 OPTIMIZER_NUMBERS = 2  # AdamW keeps two for each that is trained
 BESIDE_BYTES = 1_000_000  # tokenizer, configuration, value head
 LOG_BYTES = 20_000_000  # what `runs.logs` lets a log grow to
+METRICS_BYTES = 1_500  # a line of metrics.jsonl without its rewards
+SAMPLE_BYTES = 500  # a line of samples.jsonl: names, numbers and a prompt of a few sentences
+TOKEN_BYTES = 5  # of a completion
+SCORE_BYTES = 40  # of one reward or judge: its name and a number
 MARGIN = 1.1
 MB = 1e6
 
@@ -33,11 +37,19 @@ def checkpoint_bytes(config: RunConfig, policy: Architecture) -> int:
     return copies * trained * NUMBER_BYTES * (1 + OPTIMIZER_NUMBERS) + BESIDE_BYTES
 
 
+def records_bytes(config: RunConfig) -> int:
+    """What a run writes down: a line of metrics for each update, a line for each answer to a fixed prompt."""
+    rewards, scores = len(config.rewards), len(config.rewards) + len(config.judges)
+    line = SAMPLE_BYTES + TOKEN_BYTES * config.sampling.max_new_tokens + SCORE_BYTES * scores
+    metrics = config.ppo.num_updates * (METRICS_BYTES + 2 * SCORE_BYTES * rewards)
+    return metrics + config.evaluation.samples(config.ppo.num_updates) * line
+
+
 def needed_bytes(config: RunConfig, policy: Architecture) -> int:
     """All that a run may have on the disk at once: the checkpoints that it keeps and the best one beside them, the one
-    that is being written, and the log."""
+    that is being written, the log, and what it writes down."""
     most = config.checkpoint.keep + 2 if config.checkpoint.every else 1
-    return int(MARGIN * (most * checkpoint_bytes(config, policy) + LOG_BYTES))
+    return int(MARGIN * (most * checkpoint_bytes(config, policy) + LOG_BYTES + records_bytes(config)))
 
 
 def check(config: RunConfig, outputs: Path, held_bytes: int = 0) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
-from playground.runs import launcher, queue
+from playground.runs import launcher, queue, reward_training
 from playground.runs.directory import RunDirectory
 from playground.runs.records import Status
 
@@ -78,6 +78,7 @@ def delete_run(run: RunDirectory) -> Path:
         bin_path.mkdir(exist_ok=True)
         target = bin_path / f"{run.id}-{time.time_ns()}"
         os.rename(run.path, target)
+        _cache.pop(run.path, None)
         return target
 
 
@@ -88,6 +89,67 @@ def empty_bin(outputs: Path) -> int:
     for path in gone:
         shutil.rmtree(path, ignore_errors=True)
     return len(gone)
+
+
+def keep_newest(outputs: Path, most_runs: int, most_bytes: int) -> list[str]:
+    """Delete for good what is more than so many ended runs or bytes, the bin first, then the runs that ended longest
+    ago; returns the ids of those runs. Never one that lives or waits, or that such a one names as its reference."""
+    outputs = Path(outputs)
+    bin_path = outputs / BIN
+    binned = [] if bin_path.is_symlink() else sorted(bin_path.glob("*"), key=_last_written)
+    living = in_use(outputs)
+    runs = [path.parent for path in outputs.glob("*/config.yaml") if RUN_ID.fullmatch(path.parent.name)]
+    ended = sorted((path for path in runs if path.name not in living and not path.is_symlink()), key=_last_written)
+    sizes = {path: _num_bytes(path) for path in (*binned, *ended)}
+    count, total, gone = len(sizes), sum(sizes.values()), []
+    for path, size in sizes.items():
+        if count <= most_runs and total <= most_bytes:
+            break
+        if path.parent == outputs:
+            try:
+                shutil.rmtree(delete_run(RunDirectory(path)), ignore_errors=True)
+            except (RunBusy, RunNotFound):  # it has just been taken up again; the bin is a link
+                continue
+            gone.append(path.name)
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+        count, total = count - 1, total - size
+    return gone
+
+
+def _last_written(run: Path) -> float:
+    """When a run changed its state for the last time: the moment of its end. 0 for a folder that has none."""
+    try:
+        return os.lstat(run / "status.json").st_mtime
+    except OSError:
+        return 0.0
+
+
+def _num_bytes(run: Path) -> int:
+    """What a run has on the disk."""
+    total = 0
+    for folder, _, names in os.walk(run):
+        for name in names:
+            with contextlib.suppress(OSError):  # it has just gone
+                total += os.lstat(os.path.join(folder, name)).st_size
+    return total
+
+
+def in_use(outputs: Path) -> set[str]:
+    """What must stay while runs live or wait: their ids, and the sources that they name (files of prompts or pairs, the
+    runs that are their references)."""
+    outputs = Path(outputs)
+    found = set()
+    for name in [*(run.id for run in launcher.living_runs(outputs)), *queue.waiting(outputs)]:
+        found.add(name)
+        with contextlib.suppress(InvalidConfig):
+            config = RunDirectory(outputs / name).config()
+            found |= {config.prompts.source, config.reference.source.partition("/")[0]}
+    training = reward_training.living(outputs)
+    if training:
+        with contextlib.suppress(InvalidConfig):
+            found.add(training.config().pairs.source)
+    return found
 
 
 _cache: dict[Path, tuple[tuple[int, ...], RunSummary]] = {}

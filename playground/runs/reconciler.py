@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from playground import catalog
@@ -88,9 +88,14 @@ class Reconciler:
 
 
 class Watch:
-    """A thread that looks again and again. Belongs to the web process; holds no state of any run."""
+    """A thread that looks again and again. Belongs to the web process; holds no state of any run.
 
-    def __init__(self, outputs: Path, spawn: Spawn | None = None) -> None:
+    Args:
+        chores: what else is done at each look; each paces itself (`every`).
+    """
+
+    def __init__(self, outputs: Path, spawn: Spawn | None = None, chores: Iterable[Callable[[], None]] = ()) -> None:
+        self._chores = tuple(chores)
         self.outputs = Path(outputs)
         self._reconciler = Reconciler(outputs, spawn)
         self._stop = threading.Event()
@@ -110,6 +115,11 @@ class Watch:
         requests.forget_deleted(self.outputs)
         while not self._stop.is_set():
             self._reconciler.look()
+            for chore in self._chores:
+                try:
+                    chore()
+                except (OSError, PlaygroundError) as error:
+                    print(f"Tidying up did not succeed and is tried again later: {error}", file=sys.stderr)
             self._stop.wait(LOOK_SECONDS_WITH_QUEUE if queue.entries(self.outputs) else LOOK_SECONDS)
 
 

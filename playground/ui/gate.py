@@ -30,6 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from playground.errors import NotAllowed
 from playground.ui import identity
 from playground.ui.access import Access, Action, Role
+from playground.ui.incoming import FULL, Incoming
 
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
 UPLOAD = "/gradio_api/upload"
@@ -72,10 +73,18 @@ class Gate:
 
     Args:
         listening: the address that the server listens on. names: others that it is reached by.
+        incoming: where uploads go, which is asked for room before one is read.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, listening: str = "127.0.0.1", names: Iterable[str] = ()) -> None:
-        self.app, self.access = app, access
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        listening: str = "127.0.0.1",
+        names: Iterable[str] = (),
+        incoming: Incoming | None = None,
+    ) -> None:
+        self.app, self.access, self.incoming = app, access, incoming
         self.names = {name.strip().lower() for name in names if name.strip()}
         self.own_names = own_names(listening)
         self.any_address = listening in ANYWHERE
@@ -118,6 +127,9 @@ class Gate:
                 await _answer(503, BUSY, {"Retry-After": "5"})(scope, receive, send_dressed)
                 return
             refusal = self._refusal(connection, path)
+            coming = self._coming(connection, path) if self.incoming and refusal is None else 0
+            if self.incoming and coming and not self.incoming.expect(coming):
+                refusal = 503, FULL
             cap = self._body_cap(connection, path)
             body = Counted(receive, cap, None if self.access.mode == "local" else BODY_SECONDS)
             if refusal is not None:
@@ -129,6 +141,9 @@ class Gate:
             except Exception:
                 if not body.refused:  # else it is about the body that broke off
                     raise
+            finally:
+                if self.incoming and coming:
+                    self.incoming.arrived(coming)
             if body.too_large and not started:
                 await _answer(413, _too_large(cap))(scope, receive, send_dressed)
             elif body.too_slow and not started:
@@ -201,6 +216,12 @@ class Gate:
             return False
         origin = urlsplit(origins[0]).netloc.lower()
         return origin != headers.get("host", "").lower() and origin not in self.names
+
+    def _coming(self, connection: HTTPConnection, path: str) -> int:
+        """How many bytes an upload may bring; 0 for any other request."""
+        if path.rstrip("/") != UPLOAD or connection.scope["method"] != "POST":
+            return 0
+        return int(connection.headers.get("content-length") or self._body_cap(connection, path))
 
     def _body_cap(self, connection: HTTPConnection, path: str) -> int:
         limits = self.access.limits

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from playground import catalog, checks, limits
+from playground import catalog, checks
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, PlaygroundError, PromptsUnusable
+from playground.errors import InvalidConfig, PlaygroundError
 from playground.limits import LIMITS, Limits
 from playground.runs.model_service import ModelService
 from playground.ui import components, form, uploads
@@ -123,9 +123,8 @@ def choices(outputs: Path | None) -> list[tuple[str, str]]:
 def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> list[Any]:
     """After an upload: source, column and a note; with a problem only the note."""
     try:
-        if beyond := limits.upload_problem(Path(path), capped, outputs):
-            raise PromptsUnusable(beyond)
-        kept = uploads.keep(Path(path), outputs)
+        with uploads.room_for(Path(path), capped, outputs):
+            kept = uploads.keep(Path(path), outputs)
     except PlaygroundError as error:
         return [gr.skip(), gr.skip(), {"problem": uploads.problem_of(error), "at": time.time()}]
     offered = choices(outputs)

@@ -11,7 +11,7 @@ from typing import Any
 
 import gradio as gr
 
-from playground import catalog, limits
+from playground import catalog
 from playground.config.reward_training import reward_training_knobs
 from playground.errors import PlaygroundError
 from playground.limits import LIMITS, Limits
@@ -42,8 +42,7 @@ def build(outputs: Path, access: Access) -> None:
         upload = gr.UploadButton("Upload a file of pairs", file_types=[".jsonl", ".gz", ".csv"], size="sm")
 
     def take(path: str | None) -> dict[str, str | None]:
-        problem = limits.upload_problem(Path(path), access.limits, outputs) if path else ""
-        return {"uploaded": None, "problem": problem} if problem else taken_in(path, outputs)
+        return taken_in(path, outputs, access.limits)
 
     taking = access.guard(Action.TRAIN_REWARD, take, lambda sentence: {"uploaded": None, "problem": sentence})
     upload.upload(taking, upload, panel, show_progress="hidden", queue=False, api_visibility="private")
@@ -113,13 +112,14 @@ def functions(outputs: Path, capped: Limits = LIMITS["local"]) -> list[Any]:
     return [start_training, stop_training, delete_reward_model]
 
 
-def taken_in(path: str | None, outputs: Path) -> dict[str, str | None]:
+def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) -> dict[str, str | None]:
     """Keep an uploaded file in the outputs folder, if it begins as a file of pairs: where it is, or what is wrong."""
     if not path:
         return {"uploaded": None, "problem": ""}
     try:
-        preferences.check_file(path)
-        kept = uploads.put(Path(path), outputs)
+        with uploads.room_for(Path(path), capped, outputs):
+            preferences.check_file(path)
+            kept = uploads.put(Path(path), outputs)
     except PlaygroundError as error:
         return {"uploaded": None, "problem": str(error).removeprefix("pairs.source: ")}
     except OSError as error:

@@ -14,8 +14,9 @@ import importlib.util
 import re
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -36,8 +37,10 @@ from playground.ui.run_feed import RECORDED_ID, RunFeed
 STATIC = Path(__file__).parent / "static"
 BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
 HOME_SECONDS = 0.5
+READERS = 2  # threads
 EXPORTS = {"yaml": "yaml", "trl": "py"}  # kind -> file ending
 Handler = Callable[[Request], Awaitable[Response]]
+T = TypeVar("T")
 
 
 def bokeh_version() -> str:
@@ -89,6 +92,13 @@ class Views:
     def __init__(self, hub: Hub, access: Access) -> None:
         self.hub, self.access = hub, access
         self._home: tuple[float, bytes] = (0.0, b"")
+        self._looking = asyncio.Lock()  # one looks for all who ask at the same time
+        self._readers = ThreadPoolExecutor(READERS, "reader")
+
+    async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run what may read everything of a run in threads of its own: however many ask for it, the threads that the
+        live feed and the header read with stay free."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, function, *arguments)
 
     async def access_data(self, request: Request) -> Response:
         """Who is asking, what they may do here, and the caps."""
@@ -96,13 +106,14 @@ class Views:
 
     async def home(self, request: Request) -> Response:
         """Machine facts, which run is training, which is the newest: asked by every open page every few seconds."""
-        if time.monotonic() - self._home[0] > HOME_SECONDS:
-            self._home = (time.monotonic(), wire.encode(await asyncio.to_thread(self._home_data)))
+        async with self._looking:
+            if time.monotonic() - self._home[0] > HOME_SECONDS:
+                self._home = (time.monotonic(), wire.encode(await asyncio.to_thread(self._home_data)))
         return _json(self._home[1])
 
     async def runs(self, request: Request) -> Response:
         """The history, newest first, as the Runs page shows it."""
-        return _json(wire.encode(await asyncio.to_thread(self._runs_data)))
+        return _json(wire.encode(await self._read(self._runs_data)))
 
     async def overlay(self, request: Request) -> Response:
         """The curves of several runs (`?runs=a,b`) in one answer; a run that is not there is one sentence."""
@@ -123,14 +134,14 @@ class Views:
 
     async def reward_models(self, request: Request) -> Response:
         """The reward models that were trained here, and which one is in training."""
-        return _json(wire.encode(await asyncio.to_thread(reward_data.overview, self.hub.outputs)))
+        return _json(wire.encode(await self._read(reward_data.overview, self.hub.outputs)))
 
     async def reward_model(self, request: Request) -> Response:
         """One of them: its state, its curve, its report."""
         name = request.path_params["name"]
         with_log = self.access.may(request, Action.LOG)
         read = functools.partial(reward_data.detail, self.hub.outputs, name, with_log=with_log)
-        return _json(wire.encode(await asyncio.to_thread(read)))
+        return _json(wire.encode(await self._read(read)))
 
     async def live(self, request: Request) -> Response:
         """Server-sent events of one run."""
@@ -165,12 +176,12 @@ class Views:
         run_id = request.path_params["run_id"]
         wanted = request.query_params.get("update", "")
         update = int(wanted) if wanted.isdigit() and len(wanted) < 9 else None
-        return _json(await asyncio.to_thread(self._compare_data, run_id, update))
+        return _json(await self._read(self._compare_data, run_id, update))
 
     async def metrics_csv(self, request: Request) -> Response:
         """All metrics as a table for a spreadsheet, at full length and precision."""
         run = self.hub.find(request.path_params["run_id"])
-        text = await asyncio.to_thread(
+        text = await self._read(
             lambda: tables.metrics_csv(run.config(), run.metrics(), run.events(), run.evaluations())
         )
         return _table(text, f"{run.id.strip('_')}-metrics.csv")
@@ -178,13 +189,13 @@ class Views:
     async def samples_csv(self, request: Request) -> Response:
         """All completions of the fixed prompts as a table."""
         run = self.hub.find(request.path_params["run_id"])
-        text = await asyncio.to_thread(lambda: tables.samples_csv(run.samples()))
+        text = await self._read(lambda: tables.samples_csv(run.samples()))
         return _table(text, f"{run.id.strip('_')}-samples.csv")
 
     async def outcome(self, request: Request) -> Response:
         """What the run came to: the knee, the two perplexities, what it cost."""
         run = self.hub.find(request.path_params["run_id"])
-        return _json(await asyncio.to_thread(lambda: wire.encode(taking_out.outcome(Report.of(run)))))
+        return _json(await self._read(lambda: wire.encode(taking_out.outcome(Report.of(run)))))
 
     async def export(self, request: Request) -> Response:
         """A run written down for use elsewhere: `yaml` for our own command, `trl` as a script for TRL."""
@@ -192,20 +203,20 @@ class Views:
         if kind not in EXPORTS:
             raise RunNotFound(f"A run can be exported as {' or '.join(EXPORTS)}, not as `{kind[:20]}`.")
         name = f"{run.id.strip('_')}.{EXPORTS[kind]}"
-        text = await asyncio.to_thread(_export, run, kind, name)
+        text = await self._read(_export, run, kind, name)
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
         return PlainTextResponse(text, headers=headers)
 
     async def log(self, request: Request) -> Response:
         """The end of what the worker printed, as text and never as markup."""
         run = self.hub.find(request.path_params["run_id"])
-        text = await asyncio.to_thread(run.log_tail)
+        text = await self._read(run.log_tail)
         return PlainTextResponse(text or "The log is empty.", headers={"X-Content-Type-Options": "nosniff"})
 
     async def resume_offer(self, request: Request) -> Response:
         """Where an ended run would go on if somebody took it up again. Only reads; `steer` does it."""
         run = self.hub.find(request.path_params["run_id"])
-        return _json(wire.encode(await asyncio.to_thread(standing.resume_offer, run)))
+        return _json(wire.encode(await self._read(standing.resume_offer, run)))
 
     def _home_data(self) -> dict[str, Any]:
         outputs = self.hub.outputs

@@ -27,17 +27,19 @@ from starlette.middleware import Middleware
 
 from playground import limits, redaction
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.runs import lifeline
+from playground.runs import history, lifeline, requests
 from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
-from playground.runs.reconciler import Watch
+from playground.runs.reconciler import Watch, every
 from playground.runs.standby import StandbyWorker
 from playground.ui import gate, identity, page, routes, sharing, theme
 from playground.ui.access import Access
 from playground.ui.feed import RECORDED, Hub
+from playground.ui.incoming import Incoming
 
 LOCAL_HOST = "127.0.0.1"
 OPEN_FILES = 65_536  # connections and files, as far as the system lets this process have them
+CHORE_SECONDS = 60
 EXIT_SECONDS = 10  # the longest that the end of the process may take
 
 
@@ -55,6 +57,7 @@ class Running(NamedTuple):
     standby: StandbyWorker
     loop: Callable[[], asyncio.AbstractEventLoop | None]
     watch: Watch
+    incoming: Incoming
     greeting: str  # for the terminal; it has the host's token in it
 
     def close(self) -> None:
@@ -68,6 +71,7 @@ class Running(NamedTuple):
         self.watch.close()
         self.service.close()
         self.standby.close()
+        self.incoming.close()
 
 
 def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str | None = None) -> None:
@@ -125,8 +129,11 @@ def launch(
     hub, service, standby = Hub(outputs, recorded), ModelService(), StandbyWorker()
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
     access = Access(mode, outputs, token, proxied)
+    incoming = Incoming(access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby)
-    doorkeeper = Middleware(gate.Gate, access=access, listening=address, names=gate.more_names(os.environ))
+    doorkeeper = Middleware(
+        gate.Gate, access=access, listening=address, names=gate.more_names(os.environ), incoming=incoming
+    )
     loops: list[asyncio.AbstractEventLoop] = []
 
     @contextlib.asynccontextmanager
@@ -155,9 +162,10 @@ def launch(
     )  # fmt: skip
     access.share = sharing.addresses(address, port, mode)
     greeting = sharing.greeting(url, access.share, mode, token, outputs)
-    watch = Watch(outputs, spawn=standby.worker_for)  # adopts what lives, ends what died, starts what waits
+    chores = [every(CHORE_SECONDS, chore) for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits))]
+    watch = Watch(outputs, spawn=standby.worker_for, chores=chores)  # adopts what lives, ends what died, starts others
     watch.start()
-    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, greeting)
+    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, incoming, greeting)
 
 
 def _allow_open_files() -> None:
@@ -222,6 +230,13 @@ class OneFile(GradioMultiPartParser):
         for file in files:
             file.close()
             Path(file.name).unlink(missing_ok=True)
+
+
+def _tidy(outputs: Path, capped: limits.Limits) -> None:
+    """Where everybody may start runs, only the newest stay."""
+    if capped.kept_runs is not None and capped.kept_runs_bytes is not None:
+        history.keep_newest(outputs, capped.kept_runs, capped.kept_runs_bytes)
+        requests.forget_deleted(outputs)
 
 
 def _check(port: int, mode: str) -> None:

@@ -6,14 +6,20 @@ uploaded twice is kept once, and a run's configuration says exactly which text i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import shutil
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from playground import limits
 from playground.errors import OutputsNotWritable, PlaygroundError, PromptsUnusable
+from playground.limits import Limits
+from playground.runs import history
 from playground.runs.directory import make_outputs
 from playground.texts import prompt_texts, tables
 
@@ -23,6 +29,9 @@ DIGEST_CHARACTERS = 12
 MAX_NAME_CHARACTERS = 60
 FILE_TYPES = [*tables.KINDS, ".gz"]
 _KEPT = re.compile(rf"[0-9a-f]{{{DIGEST_CHARACTERS}}}-(.+)")
+
+
+_keeping = threading.Lock()
 
 
 class Kept(NamedTuple):
@@ -52,6 +61,40 @@ def keep(path: Path, outputs: Path) -> Kept:
     return Kept(kept, table.columns, column, f"{rows}; the prompts are read from the column `{column}`.")
 
 
+@contextlib.contextmanager
+def room_for(path: Path, capped: Limits, outputs: Path) -> Iterator[None]:
+    """Around keeping an uploaded file: one after the other, so that no two take the same room. Where there is a cap on
+    all kept files together, those that were kept longest ago go for it, but for what a living or waiting run names.
+
+    Raises:
+        PromptsUnusable: with why the file is not taken; see `limits.upload_problem`.
+    """
+    if problem := limits.upload_problem(path, capped._replace(uploads_bytes=None), outputs):
+        raise PromptsUnusable(problem)  # before anything has to go for it
+    with _keeping:
+        with contextlib.suppress(OSError):  # `upload_problem` has the sentence for it
+            _make_room(os.stat(path).st_size, capped, outputs)
+        if problem := limits.upload_problem(path, capped._replace(upload_rows=None), outputs):
+            raise PromptsUnusable(problem)
+        yield
+
+
+def _make_room(size: int, capped: Limits, outputs: Path) -> None:
+    folder = outputs / FOLDER
+    if capped.uploads_bytes is None or folder.is_symlink():
+        return
+    sizes = {item: limits.kept_bytes(item.lstat().st_size) for item in folder.glob("*")}
+    total = sum(sizes.values()) + limits.kept_bytes(size)
+    used = history.in_use(outputs) if total > capped.uploads_bytes else set()
+    going = []
+    for _, name in reversed(kept_files(outputs)):
+        if total > capped.uploads_bytes and name not in used:
+            going.append(Path(name))
+            total -= sizes[folder / Path(name).name]
+    for item in going if total <= capped.uploads_bytes else ():  # else they would go for nothing
+        item.unlink(missing_ok=True)
+
+
 def put(path: Path, outputs: Path) -> Path:
     """Copy a file that has been looked into to where uploads are kept; whole, and under a name of our own.
 
@@ -67,8 +110,13 @@ def put(path: Path, outputs: Path) -> Path:
     kept = folder.resolve() / f"{digest}-{safe_name(path.name)}"
     if kept.is_symlink() or not kept.exists():
         partial = kept.with_name(f".{kept.name}.{os.getpid()}")
-        shutil.copyfile(path, partial)
-        os.replace(partial, kept)
+        try:
+            shutil.copyfile(path, partial)
+            os.replace(partial, kept)
+        finally:
+            partial.unlink(missing_ok=True)
+    else:
+        os.utime(kept)  # asked for again, it is among the last to go
     return kept
 
 

@@ -19,7 +19,7 @@ from playground.estimates import disk
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from tests.faults.workers import TINY, tiny
-from tests.support import small_config, update_metrics, wait_until
+from tests.support import PROJECT, small_config, update_metrics, wait_until
 
 SMALL_DISK = 20_000_000
 
@@ -90,12 +90,28 @@ def test_what_a_checkpoint_needs_by_hand():
     config = small_config("sizes", model={"source": "pocket-1m"}, checkpoint={"every": 5, "keep": 2})
     policy = estimates.measures(config).policy
     assert disk.checkpoint_bytes(config, policy) == 12 * policy.parameters + 1_000_000
-    assert disk.needed_bytes(config, policy) == int(1.1 * (4 * disk.checkpoint_bytes(config, policy) + 20_000_000))
+    records = 2 * 64 * (500 + 5 * config.sampling.max_new_tokens + 40) + 3 * (1_500 + 80)  # two looks, three updates
+    assert disk.needed_bytes(config, policy) == int(
+        1.1 * (4 * disk.checkpoint_bytes(config, policy) + 20_000_000 + records)
+    )
     separate = small_config("sizes", model={"source": "pocket-1m", "critic": "separate"})
     assert disk.checkpoint_bytes(separate, policy) == 24 * policy.parameters + 1_000_000
     lora = small_config("sizes", model={"source": "pocket-1m", "adapter": {"kind": "lora", "r": 4}})
     assert disk.checkpoint_bytes(lora, policy) < 2_000_000
     assert catalog.model_folder("pocket-1m").is_dir()
+
+
+def test_what_a_run_writes_down_is_counted_and_not_too_small():
+    config = small_config(
+        rewards=[{"kind": "length"}] * 3, judges=[{"kind": "length"}],
+        ppo={"num_updates": 100}, sampling={"max_new_tokens": 20},
+        evaluation={"every": 10, "num_prompts": 30, "samples_per_prompt": 2},
+    )  # fmt: skip
+    # 12 looks of 60 answers, 500 bytes each, 5 for each token, 40 for each score; 100 lines of metrics
+    assert disk.records_bytes(config) == 12 * 60 * (500 + 5 * 20 + 40 * 4) + 100 * (1_500 + 2 * 40 * 3)
+    shipped = PROJECT / "playground" / "ui" / "recorded" / "kinder-reviews"
+    written = sum((shipped / name).stat().st_size for name in ("metrics.jsonl", "samples.jsonl"))
+    assert written < disk.records_bytes(RunDirectory(shipped).config()) < 3 * written
 
 
 def test_the_end_can_be_written_on_a_full_disk(tmp_path, small_disk):

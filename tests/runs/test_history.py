@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from playground.errors import RunBusy, RunNotFound
-from playground.runs import history, launcher
+from playground.runs import history, launcher, queue
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from tests.support import small_config, update_metrics
@@ -93,6 +94,57 @@ def test_a_deleted_run_goes_into_the_bin_and_the_bin_can_be_emptied(outputs: Pat
     assert history.empty_bin(outputs) == 2
     assert not target.exists()
     assert history.empty_bin(outputs) == 0
+
+
+def placed(outputs: Path, *names: str) -> list[RunDirectory]:
+    """Ended runs of 100,000 bytes each, the first the oldest."""
+    runs = [ended_run(outputs, name, started_at=1) for name in names]
+    for age, run in enumerate(reversed(runs)):
+        (run.path / "weights").write_bytes(b"")
+        os.truncate(run.path / "weights", 100_000 - sum(path.stat().st_size for path in run.path.rglob("*.*")))
+        os.utime(run.status_path, (1e9 - age, 1e9 - age))
+    return runs
+
+
+def ids(outputs: Path) -> list[str]:
+    return sorted(path.parent.name for path in outputs.glob("*/config.yaml"))
+
+
+def test_of_more_runs_than_are_kept_the_bin_goes_first_and_then_the_oldest(outputs: Path) -> None:
+    history.delete_run(placed(outputs, "a", "b", "c", "d", "e")[4])
+    assert history.keep_newest(outputs, 5, 10**9) == [] and len(list((outputs / ".bin").iterdir())) == 1
+    assert history.keep_newest(outputs, 4, 10**9) == [] and len(list((outputs / ".bin").iterdir())) == 0
+    assert ids(outputs) == ["a", "b", "c", "d"]
+    assert history.keep_newest(outputs, 3, 10**9) == ["a"] and ids(outputs) == ["b", "c", "d"]
+    assert history.keep_newest(outputs, 99, 301_000) == []
+    assert history.keep_newest(outputs, 99, 201_000) == ["b"] and ids(outputs) == ["c", "d"]
+    assert list((outputs / ".bin").iterdir()) == [] and len(history.list_runs(outputs)) == 2
+
+
+def test_what_lives_or_waits_or_is_the_reference_of_such_a_run_is_kept(outputs: Path, tmp_path: Path) -> None:
+    placed(outputs, "gone", "reference", "living", "waiting", "linked")
+    (outputs / "linked").rename(tmp_path / "elsewhere")
+    (outputs / "linked").symlink_to(tmp_path / "elsewhere")
+    (outputs / "reward-models").mkdir()
+    named = RunDirectory.create(outputs, small_config(reference={"source": "reference/update-000040"}), "names-it")
+    waiting = RunDirectory(outputs / "waiting")
+    waiting.queue_again(waiting.status(), 3)
+    queue.enter(waiting, "cpu", attempt=waiting.status_on_disk().attempt)
+    locks = [launcher.take_lock(RunDirectory(outputs / "living")), launcher.take_lock(named)]
+    assert history.keep_newest(outputs, 0, 0) == ["gone"]
+    assert ids(outputs) == ["linked", "living", "names-it", "reference", "waiting"]
+    assert (tmp_path / "elsewhere" / "config.yaml").is_file() and (outputs / "reward-models").is_dir()
+    for lock in locks:
+        assert lock is not None
+        lock.close()
+
+
+def test_a_bin_that_is_a_link_is_left_alone_when_old_runs_go(outputs: Path, tmp_path: Path) -> None:
+    placed(outputs, "a")
+    (tmp_path / "precious").mkdir()
+    (outputs / ".bin").symlink_to(tmp_path, target_is_directory=True)
+    assert history.keep_newest(outputs, 0, 0) == [] and ids(outputs) == ["a"]
+    assert (tmp_path / "precious").is_dir()
 
 
 def test_a_living_run_cannot_be_deleted(outputs: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import stat
 import tempfile
+import time
 from urllib.parse import urlsplit
 
 import pytest
@@ -149,6 +152,49 @@ def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, monkeypatch)
             message = pages.call(visitor, space.index_of("take"), [item])
             assert not message["success"] and "addresses are not fetched" in message["text"]
     assert fetched == []
+
+
+def test_files_that_come_are_bounded_together_and_do_not_stay_under_whatever_field_they_come(
+    space, monkeypatch, figure
+):
+    coming = space.running.incoming
+    assert stat.S_IMODE(coming.folder.stat().st_mode) == 0o700
+
+    def files():
+        return [path for path in coming.folder.rglob("*") if path.is_file()]
+
+    def aged(seconds):
+        then = time.time() - seconds
+        for path in sorted(coming.folder.rglob("*"), reverse=True):
+            os.utime(path, (then, then))
+
+    aged(2 * 3600)
+    coming.sweep()
+    monkeypatch.setattr(coming, "most_bytes", 250_000)
+    with space.visitor(f"{PUBLIC}172") as visitor:
+
+        def upload(field, size):
+            return visitor.post("gradio_api/upload", files={field: ("a.txt", b"x" * size)})
+
+        assert upload("whatever", 100_000).json() == []  # no handler will ever hear of it
+        assert sum(path.stat().st_size for path in files()) == 100_000
+        full = upload("files", 200_000)
+        assert full.status_code == 503 and "Try again in a minute" in full.text and len(files()) == 1
+        aged(61)
+        (kept,) = upload("files", 200_000).json()
+        assert [str(path) for path in files()] == [kept]  # the older one went for it
+        aged(3500)
+        coming.sweep()
+        assert len(files()) == 1
+        aged(3700)
+        coming.sweep()
+        assert files() == []
+        aged(3700)
+        coming.sweep()
+        assert list(coming.folder.rglob("*")) == []  # the folders that they lay in too
+        broken_off = [upload("files", 200_000).status_code for _ in range(3)]
+        assert broken_off == [200, 503, 503]
+    figure("uploads beyond the room for files on their way, refused", 3, 3)
 
 
 @pytest.mark.parametrize("field", ["prompts__source", "evaluation__text", "model__source", "reference__source"])

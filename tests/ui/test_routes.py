@@ -1,16 +1,21 @@
 """Our own HTTP routes: several runs in one answer, and the table for a spreadsheet."""
 
+import asyncio
 import csv
 import io
+import threading
 
 import pytest
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from playground import catalog, config_io, engines
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.ui import feed, routes, wire
+from playground.ui.access import Access
+from tests.support import run_async
 from tests.ui import fake_run
 
 
@@ -152,3 +157,58 @@ def test_held_out_text_and_the_spread_of_scores_reach_the_page(client, tmp_path)
     spread = client.get("/live/two/compare").json()["distribution"]
     assert [row["update"] for row in spread] == snapshot["updates"]
     assert all(row["p10"] <= row["p25"] <= row["p50"] <= row["p75"] <= row["p90"] for row in spread)
+
+
+MANY = 60  # requests; asyncio's own threads are fewer
+
+
+@pytest.mark.parametrize(
+    ("handler", "where", "reading"),
+    [
+        ("compare", routes, "RunFeed"),
+        ("outcome", routes.Report, "of"),
+        ("metrics_csv", routes.tables, "metrics_csv"),
+        ("samples_csv", routes.tables, "samples_csv"),
+        ("export", routes, "_export"),
+        ("runs", routes.history, "list_runs"),
+    ],
+)
+def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(handler, where, reading, tmp_path, monkeypatch):
+    fake_run.write_run(tmp_path, "one")
+    go_on = threading.Event()
+
+    def waits(*_, **__):
+        go_on.wait(60)
+        raise routes.RunNotFound("Enough.")
+
+    monkeypatch.setattr(where, reading, waits)
+    scope = {"type": "http", "method": "GET", "headers": [], "query_string": b"", "path": "/"}
+    scope["path_params"] = {"run_id": "one", "kind": "yaml"}
+
+    async def crowd():
+        hub = feed.Hub(tmp_path)
+        views = routes.Views(hub, Access())
+        asked = [asyncio.create_task(getattr(views, handler)(Request(scope))) for _ in range(MANY)]
+        try:
+            async with asyncio.timeout(10):
+                channel = await hub.channel("one")
+                assert await asyncio.to_thread(channel.feed.snapshot)
+        finally:
+            go_on.set()
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+            await hub.close()
+        assert [str(answer) for answer in answers] == ["Enough."] * MANY
+
+    run_async(crowd())
+
+
+def test_those_who_ask_for_the_header_at_the_same_moment_share_one_look(tmp_path, monkeypatch):
+    looks = []
+    monkeypatch.setattr(routes.Views, "_home_data", lambda self: looks.append(1) or {})
+
+    async def crowd():
+        views = routes.Views(feed.Hub(tmp_path), Access())
+        request = Request({"type": "http", "method": "GET", "headers": [], "path": "/"})
+        return await asyncio.gather(*[views.home(request) for _ in range(MANY)])
+
+    assert {answer.body for answer in run_async(crowd())} == {b"{}"} and looks == [1]

@@ -1,0 +1,102 @@
+"""The folder where Gradio puts files that browsers send: private, bounded, and emptied of what has lain there long.
+
+Every file of an upload lands there before any handler is asked, also one under a field name that no handler takes; what
+a handler takes is copied to where uploads are kept (`uploads`), and Gradio deletes neither. Plain Python; `server`
+makes it before Gradio is asked where to put files, and `gate` asks it for room.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+GRADIO_VARIABLE = "GRADIO_TEMP_DIR"
+KEEP_SECONDS = 3600.0
+HANDLED_SECONDS = 60.0  # after which a file that came may go for another: handlers take theirs at once
+FILE_BYTES = 64_000  # what each counts at least, so that there are never too many to look at
+FULL = "This page has as many files on their way as it has room for. Try again in a minute."
+
+
+class _File(NamedTuple):
+    """One of those that lie there."""
+
+    changed_at: float
+    num_bytes: int
+    path: str
+
+
+class Incoming:
+    """The folder of one server. Its size is asked about in the thread of the event loop only.
+
+    Args:
+        most_bytes: of all files in it together; None is without limit.
+    """
+
+    def __init__(self, most_bytes: int | None = None) -> None:
+        self.most_bytes = most_bytes
+        self._before = os.environ.get(GRADIO_VARIABLE)
+        if self._before:
+            Path(self._before).mkdir(parents=True, exist_ok=True)
+        self.folder = Path(tempfile.mkdtemp(prefix="playground-uploads-", dir=self._before or None))
+        os.environ[GRADIO_VARIABLE] = str(self.folder)
+        self._expected = 0  # bytes of requests that are let in and still come
+
+    def expect(self, num_bytes: int) -> bool:
+        """Whether there is room for an upload of so many bytes; if so, `arrived` has to follow. Where there is none,
+        the oldest files go first."""
+        if self.most_bytes is not None:
+            files = self._files()
+            total = self._expected + num_bytes + sum(file.num_bytes for file in files)
+            for file in files:
+                if total <= self.most_bytes or time.time() - file.changed_at < HANDLED_SECONDS:
+                    break
+                _remove(file)
+                total -= file.num_bytes
+            if total > self.most_bytes:
+                return False
+        self._expected += num_bytes
+        return True
+
+    def arrived(self, num_bytes: int) -> None:
+        """An upload that was expected is whole, or has broken off."""
+        self._expected -= num_bytes
+
+    def sweep(self) -> None:
+        """Remove what has lain there for long."""
+        old = time.time() - KEEP_SECONDS
+        for file in self._files():
+            if file.changed_at < old:
+                _remove(file)
+        for folder, _, _ in os.walk(self.folder, topdown=False):
+            with contextlib.suppress(OSError):  # it is not empty, or has gone
+                if folder != str(self.folder) and os.lstat(folder).st_mtime < old:
+                    os.rmdir(folder)
+
+    def close(self) -> None:
+        """Remove the folder; Gradio puts files again where it did before."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if os.environ.get(GRADIO_VARIABLE) == str(self.folder):
+            del os.environ[GRADIO_VARIABLE]
+            if self._before is not None:
+                os.environ[GRADIO_VARIABLE] = self._before
+
+    def _files(self) -> list[_File]:
+        """All that lie there, the oldest first."""
+        found = []
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                path = os.path.join(folder, name)
+                with contextlib.suppress(FileNotFoundError):
+                    info = os.lstat(path)
+                    found.append(_File(info.st_mtime, max(FILE_BYTES, info.st_size), path))
+        return sorted(found)
+
+
+def _remove(file: _File) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(file.path)

@@ -12,7 +12,6 @@ import os
 import socket
 import sys
 import threading
-import time
 from pathlib import Path
 
 from playground import catalog
@@ -52,13 +51,10 @@ class _Errand:
 
     def wait(self) -> None:
         """Take the run as soon as it comes: its log, its lock, and until we are warm its requests to stop."""
-        deadline = time.monotonic() + IDLE_SECONDS
-        self._channel.settimeout(LOOK_SECONDS)
-        while time.monotonic() < deadline:
-            with contextlib.suppress(TimeoutError):
-                path, files, _, _ = socket.recv_fds(self._channel, MOST_PATH_BYTES, 2)
-                break
-        else:
+        self._channel.settimeout(IDLE_SECONDS)
+        try:
+            path, files, _, _ = socket.recv_fds(self._channel, MOST_PATH_BYTES, 2)
+        except TimeoutError:
             return
         if not path:  # the server has gone
             if not self.warm.is_set():

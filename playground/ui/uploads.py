@@ -23,7 +23,7 @@ from playground.runs import history
 from playground.runs.directory import make_outputs
 from playground.texts import prompt_texts, tables
 
-FOLDER = "uploads"
+FOLDER = limits.UPLOADS
 MAX_UPLOAD_BYTES = 20_000_000
 DIGEST_CHARACTERS = 12
 MAX_NAME_CHARACTERS = 60

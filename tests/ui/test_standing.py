@@ -1,8 +1,5 @@
 """What the page tells of a run beyond its status: its place in the queue, whether it can go on, and from where."""
 
-import subprocess
-import sys
-
 import pytest
 
 from playground import catalog
@@ -14,19 +11,9 @@ from tests.ui import fake_run
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(tmp_path, workers):
     """Start runs whose workers hold the lock and wait."""
-    workers = []
-
-    def spawn(run, lock):
-        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock.fileno(),))
-        workers.append(process)
-        return process
-
-    yield lambda name: launcher.start(catalog.preset("kinder-reviews"), tmp_path, name, spawn=spawn).run
-    for process in workers:
-        process.kill()
-        process.wait()
+    return lambda name: launcher.start(catalog.preset("kinder-reviews"), tmp_path, name).run
 
 
 def ended(tmp_path, name="one", reason="killed", state="interrupted", at=27, **changes):

@@ -3,8 +3,9 @@
 It refuses requests that another site's page makes a browser send (they would carry our cookies), requests under a name
 that is not this server's (a name that an attacker lets point here), bodies that are too large, before and while they
 are read, bodies that do not come to an end, files where none are taken, uploads by who may not, more requests at a time
-than a class behind one address has, and those of Gradio's addresses that this page does not need. It adds headers that
-keep browsers from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
+than a class behind one address has, and those of Gradio's addresses that this page does not need. A handler that fails
+is answered for. It adds headers that keep browsers from guessing types, leaking addresses, framing the page and loading
+anything from elsewhere.
 
 Pure ASGI and without a buffer: a stream of events passes as it is. `server` puts it in; knows `access`, not gradio.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import re
 import socket
 import time
@@ -23,7 +25,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -43,7 +45,10 @@ BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
 # while it loads. A whole class may be behind one address: a school's on a Space, Docker's or a proxy's in a classroom.
 OPEN_REQUESTS = 250
 BUSY = "Too many requests of your address are open here. Close some pages, or wait a little."
-DRAINED_BYTES = 256_000  # of a refused request: a client that is still sending would not read the answer
+# Of a body that nobody has read when the answer goes. A connection that is closed with some of it unread is reset: the
+# answer is lost, or the client's next request on the connection that it believes open.
+DRAINED_BYTES = 256_000
+FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
 UNUSED = re.compile(
     r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev)"
     r"|/(monitoring|custom_component|login|logout|docs|redoc)(/|$)"
@@ -65,6 +70,7 @@ POLICY = {
     "base-uri": "'self'",
     "form-action": "'self'",
 }
+_log = logging.getLogger(__name__)
 FRAMES = {"space": "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"}
 
 
@@ -131,16 +137,21 @@ class Gate:
             if self.incoming and coming and not self.incoming.expect(coming):
                 refusal = 503, FULL
             cap = self._body_cap(connection, path)
-            body = Counted(receive, cap, None if self.access.mode == "local" else BODY_SECONDS)
+            announced = not {"content-length", "transfer-encoding"}.isdisjoint(connection.headers)  # RFC 9112, 6.3
+            body = Counted(receive, cap, None if self.access.mode == "local" else BODY_SECONDS, announced)
             if refusal is not None:
-                await _drain(body)
+                await body.drain()
                 await _answer(*refusal)(scope, receive, send_dressed)
                 return
             try:
                 await self.app(scope, body, body.unless_refused(send_dressed))
-            except Exception:
-                if not body.refused:  # else it is about the body that broke off
-                    raise
+            except Exception as error:
+                if not (body.refused or isinstance(error, ClientDisconnect)):  # else it is about what did not come
+                    if started:
+                        raise
+                    _log.exception("%s %r failed", scope["method"], path)
+                    await body.drain()
+                    await _answer(500, FAILED)(scope, receive, send_dressed)
             finally:
                 if self.incoming and coming:
                     self.incoming.arrived(coming)
@@ -232,11 +243,16 @@ class Gate:
 
 
 class Counted:
-    """A request's body, counted as it comes; beyond the cap or the time for it, it ends as if the client had gone."""
+    """A request's body, counted as it comes; beyond the cap or the time for it, it ends as if the client had gone.
 
-    def __init__(self, receive: Receive, cap: int, seconds: float | None = None) -> None:
+    Args:
+        seconds: for all of it to come. announced: whether the request's headers say that there is one.
+    """
+
+    def __init__(self, receive: Receive, cap: int, seconds: float | None = None, announced: bool = True) -> None:
         self.receive, self.cap, self.count, self.too_large = receive, cap, 0, False
         self.until = None if seconds is None else time.monotonic() + seconds
+        self.announced = announced
         self.too_slow = self.whole = False
 
     @property
@@ -259,10 +275,18 @@ class Counted:
         self.too_large = self.count > self.cap
         return {"type": "http.disconnect"} if self.too_large else message
 
+    async def drain(self) -> None:
+        """Take in and forget what is still to come, up to a little."""
+        until = self.count + DRAINED_BYTES
+        while self.announced and not (self.whole or self.refused) and self.count <= until:
+            await self()
+
     def unless_refused(self, send: Send) -> Send:
         """`send`, for an application that might answer the broken body; that answer would hide the reason."""
 
         async def passing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await self.drain()
             if not self.refused:
                 await send(message)
 
@@ -298,16 +322,6 @@ def _is_address(name: str) -> bool:
 
 def _too_large(cap: int) -> str:
     return f"This is larger than {cap / 1e6:.3g} MB, which is the most that this page takes."
-
-
-async def _drain(receive: Receive) -> None:
-    """Take in and forget what a client sends, up to a little."""
-    count = 0
-    while count <= DRAINED_BYTES:
-        message = await receive()
-        count += len(message.get("body", b""))
-        if message["type"] != "http.request" or not message.get("more_body"):
-            return
 
 
 def _answer(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import sys
 import httpx
 import pytest
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
@@ -289,6 +290,63 @@ def test_a_stream_passes_part_by_part():
 
     run_async(run())
     assert [item["type"] for item in sent].count("http.response.body") == 4
+
+
+async def failing(scope, receive, send):
+    """Fails before it has read what it was sent."""
+    raise KeyError("what only Gradio's own code knows")
+
+
+async def hasty(scope, receive, send):
+    """Answers before it has read what it was sent."""
+    await PlainTextResponse("There is no such address.", 404)(scope, receive, send)
+
+
+async def left(scope, receive, send):
+    """Reads until its client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    raise ClientDisconnect()
+
+
+def exchange(app, parts, mode="local"):
+    """What passes between the gate and the server for a POST: "in" for each part taken in, else the message sent."""
+    passed, coming = [], iter(parts)
+
+    async def receive():
+        passed.append("in")
+        for part in coming:
+            return {"type": "http.request", "body": part, "more_body": True}
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        passed.append(message)
+
+    peer = ("127.0.0.1", 1)
+    scope = {"type": "http", "method": "POST", "path": "/change", "root_path": "", "query_string": b"", "client": peer,
+             "scheme": "http", "headers": [(b"host", b"127.0.0.1"), (b"transfer-encoding", b"chunked")],
+             "server": peer}  # fmt: skip
+    run_async(Gate(app, Access(mode))(scope, receive, send))
+    return passed
+
+
+@pytest.mark.parametrize("app", [failing, hasty])
+def test_what_nobody_read_is_taken_in_before_the_answer_goes(app):
+    """Else the server closes the connection with it unread: the answer, or the client's next request, is lost."""
+    passed = exchange(app, [b"some", b"more"])
+    assert [item if item == "in" else item["type"] for item in passed] == [
+        "in", "in", "in", "http.response.start", "http.response.body"
+    ]  # fmt: skip
+    assert exchange(app, itertools.repeat(b"x" * 1000)).count("in") == 257  # and not without end
+
+
+def test_a_handler_that_fails_is_answered_for_and_told_of(caplog):
+    answer = asked(content=b"body", app=failing)
+    assert answer.status_code == 500 and answer.json()["error"] == gate.FAILED
+    assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["connection"] == "close"
+    assert "POST '/change' failed" in caplog.text and "what only Gradio's own code knows" in caplog.text
+    caplog.clear()
+    assert exchange(left, [b"some"]) == ["in", "in"] and not caplog.records  # nobody is there, and nothing is wrong
 
 
 def test_websockets_are_not_taken():

@@ -1,13 +1,15 @@
 """The folder where Gradio puts files that browsers send: private, bounded, and emptied of what has lain there long.
 
 Every file of an upload lands there before any handler is asked, also one under a field name that no handler takes; what
-a handler takes is copied to where uploads are kept (`uploads`), and Gradio deletes neither. Plain Python; `server`
-makes it before Gradio is asked where to put files, and `gate` asks it for room.
+a handler takes is copied to where uploads are kept (`uploads`), and Gradio deletes neither. A server holds the lock of
+its folder while it lives; what one left that was killed goes when the next one starts. Plain Python; `server` makes it
+before Gradio is asked where to put files, and `gate` asks it for room.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 GRADIO_VARIABLE = "GRADIO_TEMP_DIR"
+PREFIX = "playground-uploads-"
 KEEP_SECONDS = 3600.0
 HANDLED_SECONDS = 60.0  # after which a file that came may go for another: handlers take theirs at once
 FILE_BYTES = 64_000  # what each counts at least, so that there are never too many to look at
@@ -42,7 +45,10 @@ class Incoming:
         self._before = os.environ.get(GRADIO_VARIABLE)
         if self._before:
             Path(self._before).mkdir(parents=True, exist_ok=True)
-        self.folder = Path(tempfile.mkdtemp(prefix="playground-uploads-", dir=self._before or None))
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self._before or None))
+        self._lock = os.open(self.folder, os.O_RDONLY)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        _remove_left(self.folder.parent)
         os.environ[GRADIO_VARIABLE] = str(self.folder)
         self._expected = 0  # bytes of requests that are let in and still come
 
@@ -80,6 +86,7 @@ class Incoming:
     def close(self) -> None:
         """Remove the folder; Gradio puts files again where it did before."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
         if os.environ.get(GRADIO_VARIABLE) == str(self.folder):
             del os.environ[GRADIO_VARIABLE]
             if self._before is not None:
@@ -95,6 +102,21 @@ class Incoming:
                     info = os.lstat(path)
                     found.append(_File(info.st_mtime, max(FILE_BYTES, info.st_size), path))
         return sorted(found)
+
+
+def _remove_left(parent: Path) -> None:
+    """Remove the folders of servers that were killed: nobody holds their lock. One that has just been made may not be
+    locked yet."""
+    for folder in parent.glob(PREFIX + "*"):
+        with contextlib.suppress(OSError):  # somebody else's, or one in use, or it has gone
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                info = os.fstat(lock)
+                if info.st_uid == os.geteuid() and time.time() - info.st_mtime > HANDLED_SECONDS:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder)
+            finally:
+                os.close(lock)
 
 
 def _remove(file: _File) -> None:

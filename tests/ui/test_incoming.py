@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from gradio.utils import get_upload_folder
 
@@ -23,6 +24,25 @@ def test_gradio_puts_files_into_a_folder_that_goes_with_the_server(tmp_path, mon
         assert before is None or made.folder.parent == tmp_path / "mine"
         made.close()
         assert not made.folder.exists() and os.environ.get(incoming.GRADIO_VARIABLE) == before
+
+
+def test_what_a_killed_server_left_goes_and_what_a_living_one_has_stays(tmp_path, monkeypatch):
+    monkeypatch.setenv(incoming.GRADIO_VARIABLE, str(tmp_path))
+    living, long_ago = Incoming(), time.time() - 2 * incoming.HANDLED_SECONDS
+    monkeypatch.setenv(incoming.GRADIO_VARIABLE, str(tmp_path))  # a second server
+    left, new, others = tmp_path / "playground-uploads-left", tmp_path / "playground-uploads-new", tmp_path / "others"
+    for folder in (left, new, others, tmp_path / "elsewhere"):
+        (folder / "inner").mkdir(parents=True)
+        (folder / "inner" / "rows.csv").write_text("prompt\n")
+    (tmp_path / "playground-uploads-link").symlink_to(tmp_path / "elsewhere")
+    for folder in (living.folder, left, others, tmp_path / "elsewhere"):
+        os.utime(folder, (long_ago, long_ago))
+    Incoming().close()
+    assert not left.exists()
+    for folder in (new, others, tmp_path / "elsewhere"):
+        assert (folder / "inner" / "rows.csv").exists()
+    assert living.folder.exists()
+    living.close()
 
 
 def test_what_is_let_in_counts_until_it_has_come_and_small_files_count_too(tmp_path, monkeypatch):

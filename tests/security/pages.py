@@ -17,7 +17,7 @@ import pytest
 
 from playground import catalog, limits
 from playground.runs import launcher, reward_training
-from playground.ui import access, form, identity, server
+from playground.ui import access, form, gate, identity, server
 from playground.ui.access import Action
 from tests.ui import fake_run, fake_server
 from tests.ui.conftest import free_port
@@ -63,6 +63,11 @@ class Page(NamedTuple):
     outputs: Path
     running: server.Running
     gradio: Any  # the App
+
+    @property
+    def access(self) -> access.Access:
+        """The rules by which it lets in."""
+        return next(item.kwargs["access"] for item in self.gradio.user_middleware if item.cls is gate.Gate)
 
     def client(self, **options: Any) -> httpx.Client:
         """Somebody without cookies."""

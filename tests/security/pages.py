@@ -70,8 +70,8 @@ class Page(NamedTuple):
         return next(item.kwargs["access"] for item in self.gradio.user_middleware if item.cls is gate.Gate)
 
     def client(self, **options: Any) -> httpx.Client:
-        """Somebody without cookies."""
-        return httpx.Client(base_url=self.url, timeout=60, **options)
+        """Somebody without cookies. A connection is used again for 2 s: the server closes it after 5."""
+        return httpx.Client(base_url=self.url, timeout=60, limits=httpx.Limits(keepalive_expiry=2.0), **options)
 
     def host(self) -> httpx.Client:
         """Somebody who has opened the host's address."""

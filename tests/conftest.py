@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +20,7 @@ os.environ.update(
 os.environ.pop("PLAYGROUND_OUTPUTS", None)
 
 from playground.runs.directory import RunDirectory
-from tests.support import wait_until
+from tests.support import kill_worker
 
 pytest_plugins = ["tests.figures"]
 
@@ -35,14 +33,7 @@ def outputs(tmp_path: Path) -> Iterator[Path]:
     for lock in folder.glob("*/worker.lock"):
         run = RunDirectory(lock.parent)
         if run.is_alive():
-            _kill(run)
-
-
-def _kill(run: RunDirectory) -> None:
-    pid = wait_until(lambda: run.status().pid if run.is_alive() else -1)
-    with contextlib.suppress(ProcessLookupError):
-        if pid not in (-1, os.getpid()):
-            os.kill(pid, signal.SIGKILL)
+            kill_worker(run)
 
 
 @pytest.fixture

@@ -4,27 +4,53 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psutil
+
 from playground import config_io
 from playground.config import RunConfig
+from playground.runs.directory import RunDirectory
 from playground.runs.records import Sample, UpdateMetrics
 
 T = TypeVar("T")
 PROJECT = Path(__file__).resolve().parents[1]
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 20) -> Any:
-    """The condition's first true value; fails the test at the deadline."""
+def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
+    """The condition's first true value; fails the test at the deadline.
+
+    Args:
+        seconds: by default only what ends a test that hangs: a busy machine may take many times as long as usual.
+    """
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, "the condition did not come true in time"
         time.sleep(0.01)
     return value
+
+
+def has_ended(pid: int) -> bool:
+    """True if there is no such process, or nothing of it but an exit code that nobody has fetched."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it may end between any two looks
+        return True
+
+
+def kill_worker(run: RunDirectory) -> None:
+    """SIGKILL to the worker of a run, if there is one; one that has just begun may not have told its number yet."""
+    pid = wait_until(lambda: run.status_on_disk().pid if run.is_alive() else -1)
+    with contextlib.suppress(ProcessLookupError):
+        if pid not in (-1, os.getpid()):
+            os.kill(pid, signal.SIGKILL)
 
 
 def at_once(*functions: Callable[[], Any]) -> None:

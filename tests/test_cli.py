@@ -302,7 +302,7 @@ def test_stop_gives_up_at_its_deadline_with_exit_1(run: Run, outputs: Path) -> N
 
 def test_stop_now_ends_by_force_what_does_not_listen_and_says_so(run: Run, outputs: Path) -> None:
     started, process = launcher.start(small_config("deaf"), outputs, "one")
-    wait_until(lambda: started.status().state == "running")
+    wait_until(lambda: started.status().update == 1)
     result = run("stop", started.path, "--now", "--timeout", "0.2")
     assert result.code == 0, result.err
     assert result.out.startswith(

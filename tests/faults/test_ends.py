@@ -13,7 +13,7 @@ import pytest
 from playground.runs import launcher, processes, vitals
 from playground.runs.directory import RunDirectory
 from playground.training import watch
-from tests.support import small_config, wait_until
+from tests.support import has_ended, small_config, wait_until
 
 PROMISED_SECONDS = 10.0
 ALLOWED_SECONDS = 15.0  # of a machine that does other things too
@@ -34,7 +34,7 @@ def started(outputs: Path, name: str) -> tuple[RunDirectory, psutil.Process]:
 
 
 def gone(process: psutil.Process) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    return not process.is_running() or has_ended(process.pid)
 
 
 def members(session: int) -> list[psutil.Process]:

@@ -17,7 +17,7 @@ from playground.runs import launcher, lifeline, processes, vitals
 from playground.runs.directory import RunDirectory
 from playground.runs.standby import StandbyWorker
 from tests.faults.test_ends import ALLOWED_SECONDS, gone, members
-from tests.support import PROJECT, small_config, wait_until
+from tests.support import PROJECT, has_ended, small_config, wait_until
 
 WORKER = "tests.faults.scripted_worker"
 
@@ -105,7 +105,7 @@ def test_a_standby_that_still_warms_up_ends_with_its_server():
     )
     answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
     pid = int(answer.stdout)
-    wait_until(lambda: not psutil.pid_exists(pid) or gone(psutil.Process(pid)), ALLOWED_SECONDS)
+    wait_until(lambda: has_ended(pid), ALLOWED_SECONDS)
 
 
 @pytest.mark.parametrize("how", ["asked", "by force"])

@@ -83,6 +83,8 @@ def test_the_worker_itself_does_get_its_signal(outputs, monkeypatch):
     monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
     run, process = launcher.start(small_config("listening"), outputs, "r")
     wait_until(lambda: run.status().phase == "training", 60)
+    monkeypatch.setattr(RunDirectory, "request_stop", lambda self: None)  # it would be quicker, now and then
+    monkeypatch.setattr(processes, "TERM_SECONDS", 60.0)
     assert processes.end(run, grace_seconds=0).signals == ("SIGTERM",)
     assert process.wait(30) == 3 and run.status().state == "stopped"
     assert processes.worker_of(run) is None, "it has gone"

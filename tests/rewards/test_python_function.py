@@ -69,12 +69,12 @@ def test_what_the_function_does_wrong_is_told_with_its_line(made: list[PythonFun
 
 
 def test_too_slow_is_told_with_the_limit(made: list[PythonFunction]) -> None:
+    before = set(psutil.Process().children())  # those of earlier tests, dead ones too
     with pytest.raises(
         RewardFailed, match=r"took longer than 0\.2 s for 1 completions and was stopped\. Make it faster"
     ):
         make(made, "def reward(prompt, completion):\n    while True: pass", 0.2)(["p"], ["c"])
-    living = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
-    assert not [child for child in living if "python_runner" in " ".join(child.cmdline())]
+    assert [child for child in psutil.Process().children() if child not in before] == []
 
 
 def test_a_process_that_was_killed_is_started_again(made: list[PythonFunction]) -> None:

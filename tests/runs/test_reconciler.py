@@ -162,8 +162,11 @@ def test_an_exit_code_is_kept_until_the_end_could_be_written(
     assert "killed by SIGKILL" in run.status_on_disk().message
 
 
-def test_an_exit_code_that_comes_a_moment_after_the_lock_is_free_is_waited_for(outputs: Path) -> None:
-    """The system frees a dying process's files first: a GPU's may take a while."""
+def test_an_exit_code_that_comes_a_moment_after_the_lock_is_free_is_waited_for(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system frees a dying process's files first: a GPU's may take a while. So may a Python that starts here."""
+    monkeypatch.setattr(children, "DYING_SECONDS", 60.0)
     run = lost_run(outputs)
     code = "input(); raise SystemExit(5)"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, bufsize=0) as process:

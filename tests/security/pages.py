@@ -17,7 +17,7 @@ import pytest
 
 from playground import catalog, limits
 from playground.runs import launcher, reward_training
-from playground.ui import access, form, identity, server
+from playground.ui import access, form, gate, identity, server
 from playground.ui.access import Action
 from tests.ui import fake_run, fake_server
 from tests.ui.conftest import free_port
@@ -64,9 +64,14 @@ class Page(NamedTuple):
     running: server.Running
     gradio: Any  # the App
 
+    @property
+    def access(self) -> access.Access:
+        """The rules by which it lets in."""
+        return next(item.kwargs["access"] for item in self.gradio.user_middleware if item.cls is gate.Gate)
+
     def client(self, **options: Any) -> httpx.Client:
-        """Somebody without cookies."""
-        return httpx.Client(base_url=self.url, timeout=60, **options)
+        """Somebody without cookies. A connection is used again for 2 s: the server closes it after 5."""
+        return httpx.Client(base_url=self.url, timeout=60, limits=httpx.Limits(keepalive_expiry=2.0), **options)
 
     def host(self) -> httpx.Client:
         """Somebody who has opened the host's address."""

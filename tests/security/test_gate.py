@@ -186,14 +186,14 @@ def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
 
     async def until_it_goes():
         """What a stream does: it has the whole body, and waits longer than a body may take for the client to go."""
-        messages = iter([(0, {"type": "http.request", "body": b""}), (0.6, {"type": "http.disconnect"})])
+        messages = iter([(0, {"type": "http.request", "body": b""}), (1.2, {"type": "http.disconnect"})])
 
         async def receive():
             seconds, message = next(messages)
             await asyncio.sleep(seconds)
             return message
 
-        body = gate.Counted(receive, 10, gate.BODY_SECONDS)
+        body = gate.Counted(receive, 10, 1.0)
         return [(await body())["type"] for _ in range(2)], body.refused
 
     assert run_async(until_it_goes()) == (["http.request", "http.disconnect"], False)
@@ -236,11 +236,11 @@ def test_more_requests_at_a_time_than_a_class_has_wait_but_nobody_else_and_not_t
 
 def test_a_server_takes_the_open_files_that_it_can_have(tmp_path):
     code = (
-        "import os, resource, signal, threading; from pathlib import Path; from types import SimpleNamespace; "
+        "import os, resource, signal; from pathlib import Path; from types import SimpleNamespace; "
         "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]; "
         "resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard)); from playground.ui import server; "
         "running = SimpleNamespace(greeting='', standby=SimpleNamespace(prepare=lambda: None), close=lambda: None); "
-        "server.launch = lambda *_: running; threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start(); "
+        "server.launch = lambda *_: os.kill(os.getpid(), signal.SIGTERM) or running; "
         f"server.serve(outputs=Path({str(tmp_path)!r})); "
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], min(hard, 65536) if hard > 0 else 65536)"
     )

@@ -21,8 +21,13 @@ from tests.support import PROJECT, run_async, wait_until
 from tests.ui.conftest import START_SECONDS, free_port
 
 
+def knock(page, token, headers=None):
+    """The answer to who opens the host's address with a token."""
+    return httpx.get(page.url + "host", params={"token": token}, headers=headers, timeout=60)
+
+
 def test_the_address_with_the_token_makes_the_host_and_takes_the_token_out_of_the_address(classroom):
-    answer = httpx.get(classroom.url + "host", params={"token": pages.TOKEN})
+    answer = knock(classroom, pages.TOKEN)
     assert answer.status_code == 303 and answer.headers["location"] == "./"
     assert answer.headers["referrer-policy"] == "no-referrer" and answer.headers["cache-control"] == "no-store"
     cookie = answer.headers["set-cookie"]
@@ -42,15 +47,15 @@ def test_wrong_tokens_are_refused_and_then_have_to_wait(classroom, figure):
     forwarded = {"X-Forwarded-For": "93.184.217.1"}
     wrong = ["", pages.TOKEN[:-1], pages.TOKEN + "x", pages.TOKEN.upper(), "a" * 10_000, *map(str, range(5))]
     assert len(wrong) == access.WRONG_TOKENS[0]
-    answers = [httpx.get(classroom.url + "host", params={"token": token}, headers=forwarded) for token in wrong]
+    answers = [knock(classroom, token, forwarded) for token in wrong]
     assert [answer.status_code for answer in answers] == [403] * len(wrong)
     assert not any("set-cookie" in answer.headers for answer in answers)
-    late = httpx.get(classroom.url + "host", params={"token": "once more"}, headers=forwarded)
+    late = knock(classroom, "once more", forwarded)
     assert late.status_code == 429 and late.headers["retry-after"] == "60" and "set-cookie" not in late.headers
     other = {"X-Forwarded-For": "93.184.217.2"}
-    assert httpx.get(classroom.url + "host", params={"token": "another's"}, headers=other).status_code == 403
+    assert knock(classroom, "another's", other).status_code == 403
     for headers in (forwarded, other):  # the host is not kept out by somebody who guesses, not even beside them
-        assert httpx.get(classroom.url + "host", params={"token": pages.TOKEN}, headers=headers).status_code == 303
+        assert knock(classroom, pages.TOKEN, headers).status_code == 303
     figure("guessed tokens refused", len(wrong) + 1, len(answers) + 1)
 
 

@@ -31,7 +31,7 @@ from playground.rewards.mixture import Mixture
 from playground.rewards.python_function import RUNNER, PythonFunction
 from playground.runs.directory import RunDirectory
 from tests.figures import Figure
-from tests.support import PROJECT, small_config, wait_until
+from tests.support import PROJECT, has_ended, small_config, wait_until
 
 CANARY = "hf_canary_5b1c0de"
 HEAD = "def reward(prompt, completion):\n    "
@@ -266,7 +266,7 @@ def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed(home: Pa
     child.wait(30)
     child.stdout.close()
     try:
-        wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+        wait_until(lambda: has_ended(pid))
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -276,14 +276,14 @@ def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed(home: Pa
 def test_an_idle_function_leaves_no_zombie_and_no_thread_behind() -> None:
     import threading
 
-    threads = threading.active_count()
+    mine = psutil.Process()
+    threads, children = set(threading.enumerate()), set(mine.children())  # those of earlier tests, dead ones too
     for _ in range(3):
         reward = PythonFunction(HEAD + "return 1", 5.0)
         assert reward(["p"], ["c"]) == [1.0]
         del reward  # without close: what nobody holds any more is ended
-    mine = psutil.Process()
-    wait_until(lambda: not [child for child in mine.children() if "python_runner" in " ".join(child.cmdline())])
-    wait_until(lambda: threading.active_count() <= threads)
+    wait_until(lambda: set(mine.children()) <= children)
+    wait_until(lambda: set(threading.enumerate()) <= threads)
 
 
 def test_a_function_that_keeps_failing_is_not_started_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,17 +118,17 @@ def test_what_a_stranger_makes_the_server_print_commands_no_terminal(tmp_path: P
     sent = f"\x1b]0;mine\x07\x1b[2J\x9b31m\u202e\ud800 https://u:{CANARY}@h/\r"
     tail = "\nnext\ttab\n"
     code = (
-        "import os, signal, sys, threading, traceback\nfrom pathlib import Path\nfrom types import SimpleNamespace\n"
+        "import os, signal, traceback\nfrom pathlib import Path\nfrom types import SimpleNamespace\n"
         "from playground.ui import server\n"
         "def launch(*_):\n"
         f"    sent = {sent!r} + 'long' * 100_000 + {tail!r}\n"
         "    print(sent)\n"
         "    try:\n        raise ValueError(sent + '\\n' * 1_000_000 + 'last')\n"
         "    except ValueError:\n        traceback.print_exc()\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    return SimpleNamespace(greeting='http://h/host?token=shown-as-it-is', close=lambda: None,\n"
         "                           standby=SimpleNamespace(prepare=lambda: None))\n"
         "server.launch = launch\n"
-        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()\n"
         f"server.serve(outputs=Path({str(tmp_path)!r}))\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, timeout=60)

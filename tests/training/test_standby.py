@@ -10,7 +10,7 @@ import pytest
 
 from playground.runs import launcher
 from playground.runs.standby import StandbyWorker
-from tests.support import PROJECT, wait_until
+from tests.support import PROJECT, has_ended, wait_until
 from tests.training.test_worker import DEADLINE_SECONDS, config
 
 
@@ -70,7 +70,7 @@ def test_the_waiting_process_does_not_outlive_the_web_process():
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
     pid = int(done.stdout)
-    wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie", DEADLINE_SECONDS)
+    wait_until(lambda: has_ended(pid), DEADLINE_SECONDS)
 
 
 def test_closed_means_that_none_waits_and_a_started_run_goes_on(standby, outputs: Path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -68,10 +70,13 @@ class Site:
 
 
 def free_port() -> int:
-    """A port that nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody listens on right now. The system gives it to nobody else before the server has it, nor while
+    the server is away: those that it hands out by itself are higher."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)  # not `random`: tests seed it, each process alike
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,13 @@
 """The page in a real browser, with a fake worker: what a person does and sees."""
 
 import re
-import time
 
 import pytest
 
 from playground import catalog
 from playground.runs import history
 from playground.runs.directory import RunDirectory
+from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS
 
@@ -19,10 +19,10 @@ SCORE = '[data-chart="score"] .stage'
 
 
 def visit(page, site, query=""):
-    with page.expect_response(
-        re.compile("/gradio_api/run/")
-    ):  # the form is filled; what is typed earlier would be lost
-        page.goto(site.url + query)
+    """Open the page and wait until the form is filled: what is typed earlier would be lost. What the run needs is asked
+    for with the values of the filled form, so it is drawn later."""
+    page.goto(site.url + query)
+    expect(page.locator("#needs summary")).not_to_be_empty()
     expect(page.locator("#header a[aria-current]")).to_be_visible()
     return page
 
@@ -58,13 +58,6 @@ def wait_for_update(page, at_least):
         "n => Number(document.querySelector('.state .where')?.textContent.match(/update (\\d+) of/)?.[1] ?? -1) >= n",
         arg=at_least,
     )
-
-
-def wait_until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def test_the_first_visit_plays_the_recorded_run(site, make_page):
@@ -172,11 +165,9 @@ def test_zoom_survives_new_points_and_a_double_click_resets_it(site, make_page):
     expect(page.locator("#story")).to_contain_text("by the word")
     start(page)
     wait_for_update(page, 5)
-    page.locator(SCORE).scroll_into_view_if_needed()
-    box = page.locator(SCORE).bounding_box()
-    page.mouse.move(box["x"] + 60, box["y"] + 80)
+    page.locator(SCORE).hover(position={"x": 60, "y": 80})  # waits until it stays where it is
     page.mouse.down()
-    page.mouse.move(box["x"] + 140, box["y"] + 90, steps=4)
+    page.locator(SCORE).hover(position={"x": 140, "y": 90})
     page.mouse.up()
     expect(page.get_by_role("button", name="Whole run")).to_be_visible()
     wait_for_update(page, updates_done(page) + 3)

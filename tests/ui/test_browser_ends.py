@@ -10,7 +10,7 @@ import pytest
 from playground import catalog
 from playground.runs import ends, launcher, queue, vitals
 from playground.runs.directory import RunDirectory
-from tests.support import wait_until
+from tests.support import kill_worker, wait_until
 from tests.ui import fake_run, fake_server
 from tests.ui.conftest import WAIT_MS
 
@@ -47,7 +47,7 @@ def begin(site, monkeypatch):
     for run_id in queue.waiting(site.outputs):
         launcher.stop(RunDirectory(site.outputs / run_id))
     for run in launcher.living_runs(site.outputs):
-        os.kill(run.status().pid, signal.SIGKILL)
+        kill_worker(run)
     wait_until(lambda: not launcher.living_runs(site.outputs))
 
 

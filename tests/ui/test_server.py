@@ -73,8 +73,9 @@ def test_a_thread_that_hangs_does_not_keep_the_process(tmp_path):
         "import os, signal, threading; from pathlib import Path; from types import SimpleNamespace; "
         "from playground.ui import server; server.EXIT_SECONDS = 1; "
         "running = SimpleNamespace(greeting='', standby=SimpleNamespace(prepare=lambda: None), "
-        "close=lambda: threading.Event().wait()); server.launch = lambda *_: running; "
-        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start(); "
+        "close=lambda: threading.Event().wait()); "
+        "end = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)); "
+        "server.launch = lambda *_: end.start() or running; "
         f"server.serve(outputs=Path({str(tmp_path)!r}))"
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)

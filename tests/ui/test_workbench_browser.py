@@ -11,13 +11,9 @@ from tests.ui.conftest import WAIT_MS
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
+from tests.ui.test_browser import visit
+
 expect.set_options(timeout=WAIT_MS)
-
-
-def visit(page, site, query):
-    with page.expect_response(re.compile("/gradio_api/run/")):
-        page.goto(site.url + query)
-    return page
 
 
 def set_weight(page, number, value):

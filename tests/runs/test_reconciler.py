@@ -9,7 +9,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -319,6 +321,66 @@ def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     assert len(keeper.end_the_dead()) == 1
     assert training.status_on_disk().state == "interrupted" and reward_training.living(outputs) is None
     assert process.returncode == -signal.SIGKILL  # fetched: no zombie
+
+
+class FullStream:
+    """A stderr whose disk is full."""
+
+    def write(self, text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+    def flush(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
+def test_the_watch_goes_on_when_its_own_words_cannot_be_written(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, write = lost_run(outputs, "first"), last_words.write
+
+    def full(run: RunDirectory, *rest: object) -> Status:
+        if run.id == "first":
+            raise OSError(28, "No space left on device")
+        return write(run, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(last_words, "write", full)
+    monkeypatch.setattr(sys, "stderr", FullStream())
+    watch = Watch(outputs)
+    watch.start()
+    try:
+        second = lost_run(outputs, "second")
+        wait_until(lambda: second.status_on_disk().ended)
+        assert not first.status_on_disk().ended
+    finally:
+        watch.close()
+
+
+def test_the_watch_goes_on_after_there_were_too_many_open_files(
+    outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    holder, _ = launcher.start(small_config("wait"), outputs)
+    waiting, _ = launcher.start(small_config(), outputs, "waiting")
+    looked, entries, unsettled = [0], queue.entries, Reconciler._unsettled
+
+    def short_of_files(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def tried(what: Any) -> Any:
+            looked[0] += 1
+            if looked[0] < 9:
+                raise OSError(24, "Too many open files")
+            return read(what)
+
+        return tried
+
+    monkeypatch.setattr(queue, "entries", short_of_files(entries))
+    monkeypatch.setattr(Reconciler, "_unsettled", short_of_files(unsettled))
+    monkeypatch.setattr(reconciler, "LOOK_SECONDS", 0.02)
+    watch = Watch(outputs)
+    watch.start()
+    try:
+        wait_until(lambda: looked[0] > 10)
+        assert "Too many open files" in capsys.readouterr().err
+        holder.request_stop()
+        wait_until(lambda: waiting.status().state == "finished")
+    finally:
+        watch.close()
 
 
 def test_the_watch_ends_the_dead_and_starts_those_who_wait_until_it_is_closed(outputs: Path, fake_worker: None) -> None:

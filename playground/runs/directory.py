@@ -222,7 +222,7 @@ class RunDirectory:
 
     def request_stop(self) -> None:
         """Ask the worker to stop. It does so within one micro-batch."""
-        write_atomically(self.control_path / "stop", json.dumps({"time": time.time()}))
+        leave_word(self.control_path / "stop")
 
     @property
     def stop_requested(self) -> bool:
@@ -347,6 +347,15 @@ def write_atomically(path: Path, text: str) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)  # a part of it may be there: on a full disk every byte counts
         raise
+
+
+def leave_word(path: Path) -> None:
+    """Ask a worker for something by a file whose name says all. On a full disk it is an empty one, which needs no room:
+    there above all a run must be told to stop. Raises: OSError."""
+    try:
+        write_atomically(path, json.dumps({"time": time.time()}))
+    except OSError:
+        os.close(private(str(path), os.O_WRONLY | os.O_CREAT))
 
 
 def private(path: str, flags: int) -> int:

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from playground.config import RewardTrainingConfig
-from playground.runs import children, history, last_words, launcher, queue, reconciler, reward_training
+from playground.runs import children, directory, history, last_words, launcher, queue, reconciler, reward_training
 from playground.runs.directory import RunDirectory, is_locked, write_atomically
 from playground.runs.reconciler import Reconciler, Watch
 from playground.runs.records import Status
@@ -253,6 +253,39 @@ def test_folders_that_are_no_runs_are_left_alone(outputs: Path) -> None:
     assert len(Reconciler(outputs).end_the_dead()) == 1
     after = sorted(path for path in outputs.rglob("*") if lost.path not in path.parents and path.name != ".start.lock")
     assert after == before
+
+
+def test_what_cannot_be_looked_at_for_want_of_files_is_neither_dead_nor_damaged(
+    outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    living, _ = launcher.start(small_config("wait"), outputs, "living")
+    waiting, _ = launcher.start(small_config(), outputs, "waiting")
+    ended = lost_run(outputs, "ended", state="finished")
+    wait_until(lambda: living.status().update == 1)
+    before = [run.status_path.read_bytes() for run in (living, waiting, ended)]
+    short, read, open_file = [0], directory.read_bytes, directory.open_plain
+
+    def short_of_files(do: Callable[..., Any]) -> Callable[..., Any]:
+        def tried(path: Path | str, *rest: Any) -> Any:
+            if Path(path).name in ("status.json", "worker.lock") and short[0]:
+                short[0] -= 1
+                raise OSError(24, "Too many open files")
+            return do(path, *rest)
+
+        return tried
+
+    monkeypatch.setattr(directory, "read_bytes", short_of_files(read))
+    monkeypatch.setattr(directory, "open_plain", short_of_files(open_file))
+    for times in range(1, 12):  # whatever is looked at in that moment, and then there is room again
+        short[0] = times
+        Reconciler(outputs).look()
+    for ask in (living.is_alive, living.is_at_work, living.status, waiting.status, lambda: history.delete_run(living)):
+        short[0] = 1
+        with pytest.raises(OSError, match="Too many open files"):
+            ask()
+    assert [run.status_path.read_bytes() for run in (living, waiting, ended)] == before and waiting.queue_path.exists()
+    living.request_stop()
+    wait_until(lambda: living.status().state == "stopped")
 
 
 def test_several_who_look_at_once_write_one_end(outputs: Path) -> None:

@@ -31,6 +31,10 @@ class InvalidConfig(PlaygroundError):
         self.problems = problems
 
 
+class NoRoom(InvalidConfig):
+    """A run that may need more than is free on the disk of its outputs folder."""
+
+
 class RunNotFound(PlaygroundError):
     """The named folder is not a run directory."""
 

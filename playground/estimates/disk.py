@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, ModelNotFound, Problem
+from playground.errors import ModelNotFound, NoRoom, Problem
 from playground.estimates import measures
 from playground.estimates.memory import lora_parameters
 from playground.sources.model_files import Architecture
@@ -59,7 +59,7 @@ def check(config: RunConfig, outputs: Path, held_bytes: int = 0) -> None:
         held_bytes: what the run has on the disk already, where it is resumed.
 
     Raises:
-        InvalidConfig: if there is not, with what to do.
+        NoRoom: if there is not, with what to do.
     """
     try:
         policy = measures(config, outputs).policy
@@ -76,7 +76,7 @@ def check(config: RunConfig, outputs: Path, held_bytes: int = 0) -> None:
         ways += ", or lower checkpoint.keep"
     if config.model.adapter.kind != "lora":
         ways += ", or train with LoRA, whose checkpoints are small"
-    raise InvalidConfig(
+    raise NoRoom(
         [
             Problem(
                 "checkpoint.keep",

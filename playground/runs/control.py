@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from playground import config_io
 from playground.config import RunConfig, knobs
 from playground.errors import InvalidConfig, Problem, RunNotSteerable
-from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.directory import RunDirectory, leave_word, write_atomically
 from playground.runs.records import EDIT as EDIT
 from playground.runs.records import RESUMED, Event, events_in_force
 
@@ -174,7 +174,7 @@ def _command(run: RunDirectory, name: str) -> None:
     for other in COMMANDS:
         if other != name:
             (run.control_path / other).unlink(missing_ok=True)  # the last word counts
-    write_atomically(run.control_path / name, json.dumps({"time": time.time()}))
+    leave_word(run.control_path / name)
 
 
 def _check_steerable(run: RunDirectory) -> None:

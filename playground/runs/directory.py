@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import fcntl
 import json
 import os
@@ -42,6 +43,7 @@ from playground.runs.records import (
 
 R = TypeVar("R", bound=Record)
 MAX_RECORD_BYTES = 1_000_000
+SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the machine: nobody is dead or damaged for them
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
 
 
@@ -222,7 +224,7 @@ class RunDirectory:
 
     def request_stop(self) -> None:
         """Ask the worker to stop. It does so within one micro-batch."""
-        write_atomically(self.control_path / "stop", json.dumps({"time": time.time()}))
+        leave_word(self.control_path / "stop")
 
     @property
     def stop_requested(self) -> bool:
@@ -266,14 +268,16 @@ class JsonlTail:
 
 
 def is_locked(path: Path | str) -> bool:
-    """True while somebody holds this lock file."""
+    """True while somebody holds this lock file. Raises: OSError, if the machine is too short of files to look."""
     try:
         with open_plain(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return False
     except BlockingIOError:
         return True
-    except OSError:
+    except OSError as error:
+        if error.errno in SHORTAGES:
+            raise
         return False
 
 
@@ -291,10 +295,18 @@ def folders(parent: Path | str) -> list[str]:
 
 
 def read_record(path: Path, kind: type[R]) -> R | None:
-    """The one record that a small file holds; None where there is none that can be read."""
+    """The one record that a small file holds; None where there is none that can be read.
+
+    Raises:
+        OSError: the machine is too short of files or memory to look, which says nothing about the record.
+    """
     try:
         return kind.model_validate_json(read_bytes(path, MAX_RECORD_BYTES))
-    except (OSError, ValidationError):
+    except OSError as error:
+        if error.errno in SHORTAGES:
+            raise
+        return None
+    except ValidationError:
         return None
 
 
@@ -347,6 +359,15 @@ def write_atomically(path: Path, text: str) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)  # a part of it may be there: on a full disk every byte counts
         raise
+
+
+def leave_word(path: Path) -> None:
+    """Ask a worker for something by a file whose name says all. On a full disk it is an empty one, which needs no room:
+    there above all a run must be told to stop. Raises: OSError."""
+    try:
+        write_atomically(path, json.dumps({"time": time.time()}))
+    except OSError:
+        os.close(private(str(path), os.O_WRONLY | os.O_CREAT))
 
 
 def private(path: str, flags: int) -> int:

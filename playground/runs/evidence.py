@@ -104,6 +104,12 @@ def _unseen(status: Status, run: RunDirectory, counter: Path | None) -> tuple[st
     told = _last_words(run)
     if told:
         return told
+    if status.state == "queued":  # no worker of this attempt has ever spoken
+        return (
+            "killed",
+            "It was to be started, and no worker of it is there: its folder was moved or copied while it waited, or "
+            "the worker died before its first word.",
+        )
     found = _vitals(status, run)
     if found and found.on_server_death == "die":
         return (

@@ -80,7 +80,8 @@ def end(run: RunDirectory, grace_seconds: float = GRACE_SECONDS) -> Ended:
     if not run.is_alive():
         return Ended(False, 0.0)
     family = _family(worker) if worker else []
-    run.request_stop()
+    with contextlib.suppress(OSError):  # a disk that takes nothing is no reason to let it live
+        run.request_stop()
     sent: list[str] = []
     if not _wait_for(lambda: not run.is_alive(), grace_seconds):
         worker = worker_of(run)

@@ -8,6 +8,7 @@ and `doctor` look once. Any number of them may look at the same time.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -41,12 +42,16 @@ class Reconciler:
         self._refused: dict[str, tuple[Fingerprint, float]] = {}  # whose end could not be written, and when
 
     def look(self) -> None:
-        """Ends for the dead, workers for those who wait. Never raises what a full disk or a damaged run can cause."""
-        self.end_the_dead()
+        """Ends for the dead, workers for those who wait. Never raises what a full disk, too many open files or a
+        damaged run can cause."""
+        try:
+            self.end_the_dead()
+        except (OSError, PlaygroundError) as error:
+            _say(f"The runs of {self.outputs} could not be looked at: {error}")
         try:
             launcher.start_waiting(self.outputs, self._spawn)
         except (OSError, PlaygroundError) as error:
-            print(f"The queue of {self.outputs} could not go on: {error}", file=sys.stderr)
+            _say(f"The queue of {self.outputs} could not go on: {error}")
 
     def end_the_dead(self) -> list[RunDirectory]:
         """Write the end of every run whose worker died without a word; returns those runs."""
@@ -82,7 +87,7 @@ class Reconciler:
         """Try again on a change, or after a while; said once."""
         path, mark = str(run.path), _fingerprint(str(run.path))
         if path not in self._refused:
-            print(f"The end of {run.path} could not be written: {error}", file=sys.stderr)
+            _say(f"The end of {run.path} could not be written: {error}")
         if mark is not None:
             self._refused[path] = mark, time.monotonic()
 
@@ -112,15 +117,28 @@ class Watch:
             self._thread.join(timeout=5)
 
     def _go(self) -> None:
-        requests.forget_deleted(self.outputs)
+        with contextlib.suppress(OSError):  # the next server does it
+            requests.forget_deleted(self.outputs)
         while not self._stop.is_set():
             self._reconciler.look()
             for chore in self._chores:
                 try:
                     chore()
                 except (OSError, PlaygroundError) as error:
-                    print(f"Tidying up did not succeed and is tried again later: {error}", file=sys.stderr)
-            self._stop.wait(LOOK_SECONDS_WITH_QUEUE if queue.entries(self.outputs) else LOOK_SECONDS)
+                    _say(f"Tidying up did not succeed and is tried again later: {error}")
+            self._stop.wait(self._pause())
+
+    def _pause(self) -> float:
+        try:
+            return LOOK_SECONDS_WITH_QUEUE if queue.entries(self.outputs) else LOOK_SECONDS
+        except OSError:
+            return LOOK_SECONDS
+
+
+def _say(sentence: str) -> None:
+    """On stderr, which may be a file on the disk that is full, or a terminal that has gone: no reason to stop."""
+    with contextlib.suppress(OSError, ValueError):
+        print(sentence, file=sys.stderr)
 
 
 def every(seconds: float, function: Callable[[], None]) -> Callable[[], None]:

@@ -55,8 +55,10 @@ class Status(Record):
 
     @property
     def resumable(self) -> bool:
-        """True for an end after which going on as it is makes sense."""
-        return self.ended and self.state != "finished" and end_of(self.reason).resumable
+        """True for an end after which going on as it is makes sense. With settings that it has run with before, that is
+        any end: a file of prompts that is not there, a GPU that others use, may be mended without changing the run."""
+        ran_before = self.attempt > 1 and self.update > 0
+        return self.ended and self.state != "finished" and (ran_before or end_of(self.reason).resumable)
 
 
 class UpdateMetrics(Record):

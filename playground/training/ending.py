@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from playground.errors import ModelNotFound, PlaygroundError, RewardModelUnusable, TrainingDiverged
+from playground.errors import ModelNotFound, NoRoom, PlaygroundError, RewardModelUnusable, TrainingDiverged
 from playground.runs import logs, processes
 from playground.runs.evidence import DISK_WORDS
 from playground.runs.identity import identity
@@ -92,6 +92,8 @@ def diagnosis(error: BaseException, memory_advice: Callable[[], str]) -> tuple[s
         return "out_of_memory", f"The machine ran out of memory. {_advised(memory_advice)}"
     if any(_is_full_disk(cause) for cause in causes):
         return "disk_full", "The disk is full: there was no room for what the run had to write."
+    if isinstance(error, NoRoom):
+        return "disk_full", str(error)
     if isinstance(error, (ModelNotFound, RewardModelUnusable)):
         return "model", str(error)
     if isinstance(error, PlaygroundError):

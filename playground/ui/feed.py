@@ -187,11 +187,18 @@ class Hub:
                 await task
 
     async def _run(self, run_id: str, channel: Channel) -> None:
+        """Tail a run. If it cannot be read (too many open files, a disk that hiccups), what was read in part is dropped
+        and the viewers are let go: each comes back by itself, and all is read anew."""
         try:
-            await channel.tail()
+            with contextlib.suppress(OSError):
+                await channel.tail()
         finally:
             if self._channels.get(run_id) is channel:
                 del self._channels[run_id]
+            if not channel.gone:  # of which they are told
+                async with channel.changed:
+                    channel.closing = True
+                    channel.changed.notify_all()
 
 
 async def _wait(channel: Channel, seq: int) -> bool:

@@ -71,7 +71,7 @@ def can_resume(status: Status, engine: str) -> bool:
     if not status.ended or status.state == "finished" or engine == "trl":
         return False
     left = status.state != "stopped" or status.update < status.num_updates
-    return left and ends.end_of(status.reason).resumable
+    return left and status.resumable
 
 
 def resume_offer(run: RunDirectory) -> Mapping[str, Any]:

@@ -34,6 +34,7 @@ MAX_OVERLAY_POINTS = 600
 MAX_OVERLAY_RUNS = 4
 MAX_LIVE_PROMPTS = 64
 MAX_PAIRS = 1000
+RAN_BEFORE = "If the cause lies outside them, mend that and resume: it has run with these settings before."
 FIELD = re.compile(r"\b[a-z_]+\.[a-z_]+\b|\bmax_minutes\b")
 
 
@@ -139,7 +140,8 @@ def ending(status: Status) -> dict[str, str] | None:
     if not status.ended:
         return None
     end = ends.end_of("" if status.state == "finished" else status.reason or status.state)
-    return {"title": end.title, "remedy": FIELD.sub(lambda found: _called(found[0]), end.remedy)}
+    remedy = end.remedy if end.resumable or not status.resumable else f"{end.remedy} {RAN_BEFORE}"
+    return {"title": end.title, "remedy": FIELD.sub(lambda found: _called(found[0]), remedy)}
 
 
 def _called(field: str) -> str:

@@ -16,7 +16,8 @@ import pytest
 from playground import config_io
 from playground.errors import InvalidConfig
 from playground.estimates import disk
-from playground.runs.directory import RunDirectory
+from playground.runs import control, launcher, processes
+from playground.runs.directory import RunDirectory, write_atomically
 from playground.runs.writer import RunWriter
 from tests.faults.workers import TINY, tiny
 from tests.support import PROJECT, small_config, update_metrics, wait_until
@@ -114,6 +115,44 @@ def test_what_a_run_writes_down_is_counted_and_not_too_small():
     assert written < disk.records_bytes(RunDirectory(shipped).config()) < 3 * written
 
 
+@contextlib.contextmanager
+def no_room(small_disk: Path | None, limit: int) -> Iterator[None]:
+    """A full disk; where none can be mounted, a system that refuses files of more than so many bytes."""
+    if small_disk is None:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+        yield
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        return
+    with open(small_disk / "ballast", "wb") as file, contextlib.suppress(OSError):
+        while True:
+            os.write(file.fileno(), b"x" * 4096)
+    yield
+    (small_disk / "ballast").unlink()
+
+
+@pytest.mark.parametrize("way", ["stop", "by force"])
+def test_a_paused_run_can_be_ended_on_a_full_disk(tmp_path, small_disk, monkeypatch, way):
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    run, process = launcher.start(small_config("listening"), small_disk or tmp_path, "r")
+    wait_until(lambda: run.status().phase == "training", 60)
+    control.request_pause(run)
+    with no_room(small_disk, 0):
+        with pytest.raises(OSError):
+            write_atomically(run.path / "notes", "more than nothing")
+        control.request_resume(run)  # a word that needs no room
+        assert not (run.control_path / "pause").exists() and (run.control_path / "resume").exists()
+        if way == "stop":
+            launcher.stop(run)
+            assert run.stop_requested
+        else:
+            monkeypatch.setattr(RunDirectory, "request_stop", lambda self: write_atomically(self.path / "x", "nothing"))
+            assert processes.end(run, grace_seconds=0).signals
+        assert process.wait(30) is not None
+        wait_until(lambda: not run.is_alive(), 20)
+    assert run.status().ended and run.status().reason != "bug"
+
+
 def test_the_end_can_be_written_on_a_full_disk(tmp_path, small_disk):
     """Where no disk can be mounted, the system refuses files that are larger than the lines that are there."""
     run = RunDirectory.create(small_disk or tmp_path, small_config("x"), "r")
@@ -121,15 +160,7 @@ def test_the_end_can_be_written_on_a_full_disk(tmp_path, small_disk):
     writer.reserve()
     writer.set_status(state="running")
     writer.metrics(update_metrics(1))  # its page of the disk has room for a few more, and for a part of one
-    with contextlib.ExitStack() as limits:
-        if small_disk is None:
-            before = resource.getrlimit(resource.RLIMIT_FSIZE)
-            limits.callback(resource.setrlimit, resource.RLIMIT_FSIZE, before)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
-        else:
-            with open(small_disk / "ballast", "wb") as file, contextlib.suppress(OSError):
-                while True:
-                    os.write(file.fileno(), b"x" * 4096)
+    with no_room(small_disk, 20_000):
         with pytest.raises(OSError) as full:
             for _ in range(10_000):
                 writer.metrics(update_metrics(1))

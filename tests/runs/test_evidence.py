@@ -57,6 +57,13 @@ def test_signal_9_is_want_of_memory_where_the_kernel_counted_or_nearly_all_was_h
         assert "Set ppo.micro_batch_size to 4 (it is 8)." in sentence
 
 
+def test_a_run_whose_place_in_the_queue_is_gone_is_not_said_to_have_had_a_worker(run):
+    reason, sentence = evidence.of_death(None, Status(), run)
+    assert reason == "killed" and "no worker of it is there" in sentence and "worker.log" not in sentence
+    reason, sentence = evidence.of_death(None, Status(state="starting", pid=4_000_000), run)
+    assert reason == "killed" and sentence.startswith("The worker ended without saying why before its first update")
+
+
 def test_evidence_of_another_process_or_another_boot_counts_for_nothing(run, counter):
     for change in ({"pid": 17}, {"boot_id": "another"}):
         seen(run, 7.9, 0, **change)

@@ -9,13 +9,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from playground.config import RewardTrainingConfig
-from playground.runs import children, history, last_words, launcher, queue, reconciler, reward_training
+from playground.runs import children, directory, history, last_words, launcher, queue, reconciler, reward_training
 from playground.runs.directory import RunDirectory, is_locked, write_atomically
 from playground.runs.reconciler import Reconciler, Watch
 from playground.runs.records import Status
@@ -256,6 +258,39 @@ def test_folders_that_are_no_runs_are_left_alone(outputs: Path) -> None:
     assert after == before
 
 
+def test_what_cannot_be_looked_at_for_want_of_files_is_neither_dead_nor_damaged(
+    outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    living, _ = launcher.start(small_config("wait"), outputs, "living")
+    waiting, _ = launcher.start(small_config(), outputs, "waiting")
+    ended = lost_run(outputs, "ended", state="finished")
+    wait_until(lambda: living.status().update == 1)
+    before = [run.status_path.read_bytes() for run in (living, waiting, ended)]
+    short, read, open_file = [0], directory.read_bytes, directory.open_plain
+
+    def short_of_files(do: Callable[..., Any]) -> Callable[..., Any]:
+        def tried(path: Path | str, *rest: Any) -> Any:
+            if Path(path).name in ("status.json", "worker.lock") and short[0]:
+                short[0] -= 1
+                raise OSError(24, "Too many open files")
+            return do(path, *rest)
+
+        return tried
+
+    monkeypatch.setattr(directory, "read_bytes", short_of_files(read))
+    monkeypatch.setattr(directory, "open_plain", short_of_files(open_file))
+    for times in range(1, 12):  # whatever is looked at in that moment, and then there is room again
+        short[0] = times
+        Reconciler(outputs).look()
+    for ask in (living.is_alive, living.is_at_work, living.status, waiting.status, lambda: history.delete_run(living)):
+        short[0] = 1
+        with pytest.raises(OSError, match="Too many open files"):
+            ask()
+    assert [run.status_path.read_bytes() for run in (living, waiting, ended)] == before and waiting.queue_path.exists()
+    living.request_stop()
+    wait_until(lambda: living.status().state == "stopped")
+
+
 def test_several_who_look_at_once_write_one_end(outputs: Path) -> None:
     runs = [lost_run(outputs, f"lost-{number}") for number in range(5)]
     at_once(*[lambda: Reconciler(outputs).look()] * 8)
@@ -322,6 +357,66 @@ def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     assert len(keeper.end_the_dead()) == 1
     assert training.status_on_disk().state == "interrupted" and reward_training.living(outputs) is None
     assert process.returncode == -signal.SIGKILL  # fetched: no zombie
+
+
+class FullStream:
+    """A stderr whose disk is full."""
+
+    def write(self, text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+    def flush(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
+def test_the_watch_goes_on_when_its_own_words_cannot_be_written(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, write = lost_run(outputs, "first"), last_words.write
+
+    def full(run: RunDirectory, *rest: object) -> Status:
+        if run.id == "first":
+            raise OSError(28, "No space left on device")
+        return write(run, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(last_words, "write", full)
+    monkeypatch.setattr(sys, "stderr", FullStream())
+    watch = Watch(outputs)
+    watch.start()
+    try:
+        second = lost_run(outputs, "second")
+        wait_until(lambda: second.status_on_disk().ended)
+        assert not first.status_on_disk().ended
+    finally:
+        watch.close()
+
+
+def test_the_watch_goes_on_after_there_were_too_many_open_files(
+    outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    holder, _ = launcher.start(small_config("wait"), outputs)
+    waiting, _ = launcher.start(small_config(), outputs, "waiting")
+    looked, entries, unsettled = [0], queue.entries, Reconciler._unsettled
+
+    def short_of_files(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def tried(what: Any) -> Any:
+            looked[0] += 1
+            if looked[0] < 9:
+                raise OSError(24, "Too many open files")
+            return read(what)
+
+        return tried
+
+    monkeypatch.setattr(queue, "entries", short_of_files(entries))
+    monkeypatch.setattr(Reconciler, "_unsettled", short_of_files(unsettled))
+    monkeypatch.setattr(reconciler, "LOOK_SECONDS", 0.02)
+    watch = Watch(outputs)
+    watch.start()
+    try:
+        wait_until(lambda: looked[0] > 10)
+        assert "Too many open files" in capsys.readouterr().err
+        holder.request_stop()
+        wait_until(lambda: waiting.status().state == "finished")
+    finally:
+        watch.close()
 
 
 def test_the_watch_ends_the_dead_and_starts_those_who_wait_until_it_is_closed(outputs: Path, fake_worker: None) -> None:

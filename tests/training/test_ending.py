@@ -10,6 +10,7 @@ import pytest
 from playground.errors import (
     InvalidConfig,
     ModelNotFound,
+    NoRoom,
     Problem,
     PromptsUnusable,
     RewardModelUnusable,
@@ -49,6 +50,7 @@ CASES = [
     (RewardModelUnusable("It has no head."), "model", "It has no head."),
     (caused(ModelNotFound("Cannot load x: can't"), RuntimeError("can't allocate memory")), "out_of_memory", "machine"),
     (caused(ModelNotFound("Cannot load x"), OSError(errno.ENOSPC, "full")), "disk_full", "disk"),
+    (NoRoom([Problem("checkpoint.keep", "it may need 9 MB")]), "disk_full", "it may need 9 MB"),
     (InvalidConfig([Problem("kl.coef", "must be positive.")]), "invalid", "kl.coef: must be positive."),
     (PromptsUnusable("prompts.source: the file is empty."), "invalid", "prompts.source"),
     (InvalidConfig([Problem("prompts.typed", "cannot allocate memory")]), "invalid", "a sentence is no cause"),

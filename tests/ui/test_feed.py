@@ -187,6 +187,38 @@ def test_a_deleted_run_is_said_to_be_gone(started, tmp_path):
     run_scene(scene)
 
 
+def test_viewers_of_a_run_that_cannot_be_read_for_a_moment_come_back_to_all_of_it(started, tmp_path, monkeypatch):
+    _, writer, config = started
+    read = run_feed.RunFeed.poll
+    short = [False]
+
+    def poll(self):
+        if short[0]:
+            self._tails["events"].read_new()  # what one file has given when the next cannot be opened
+            raise OSError(24, "Too many open files")
+        return read(self)
+
+    monkeypatch.setattr(run_feed.RunFeed, "poll", poll)
+
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        streams = [hub.stream("one") for _ in range(3)]
+        cursors = [(await next_of(stream))[1] for stream in streams]
+        short[0] = True
+        writer.event("warning", "Not to be missed.")
+        for stream in streams:
+            with pytest.raises(StopAsyncIteration):  # let go, not left with a picture that stands still
+                await next_of(stream)
+        short[0] = False
+        writer.metrics(fake_run.metrics(2, config, 3.0))
+        kind, _, data = await next_of(hub.stream("one", cursors[0]))
+        assert kind == "snapshot" and data["metrics"]["update"] == [1, 2]
+        assert "Not to be missed." in [event["message"] for event in data["events"]]
+        await hub.close()
+
+    run_scene(scene)
+
+
 def test_an_evaluation_read_in_two_parts_ends_up_whole(started, tmp_path):
     run, writer, _ = started
     live = run_feed.RunFeed(run)

@@ -4,9 +4,9 @@ import pytest
 
 from playground import catalog
 from playground.runs import launcher, queue
-from playground.runs.directory import RunDirectory
+from playground.runs.directory import RunDirectory, write_atomically
 from playground.runs.records import Status
-from playground.ui import standing
+from playground.ui import standing, wire
 from tests.ui import fake_run
 
 
@@ -57,6 +57,20 @@ def test_stopping_is_counted_from_the_moment_it_was_asked_for(start, tmp_path):
 def test_a_run_can_go_on_if_it_ended_early_for_a_reason_that_may_pass(state, reason, update, engine, can):
     status = Status(state=state, reason=reason, update=update, num_updates=40)
     assert standing.can_resume(status, engine) is can
+
+
+@pytest.mark.parametrize("reason", ["invalid", "model", "out_of_gpu_memory"])
+def test_a_run_that_could_not_be_taken_up_again_can_be_once_the_cause_is_mended(tmp_path, reason):
+    first = Status(state="failed", reason=reason, update=20, num_updates=40)
+    never_ran = Status(state="failed", reason=reason, num_updates=40, attempt=2)
+    later = first.model_copy(update={"attempt": 2})
+    assert [standing.can_resume(status, "playground") for status in (first, never_ran, later)] == [False, False, True]
+    assert not standing.can_resume(later, "trl")
+    assert ["resume" in wire.ending(status)["remedy"] for status in (first, later)] == [False, True]
+    run = ended(tmp_path, reason=reason, state="failed")
+    status = run.status_on_disk().model_copy(update={"attempt": 2})
+    write_atomically(run.status_path, status.model_dump_json())
+    assert standing.resume_offer(run)["from"] == 20
 
 
 def test_it_would_go_on_from_the_newest_whole_checkpoint_and_the_others_are_named(tmp_path):

@@ -1,5 +1,8 @@
 // Building the page from text nodes. No data ever passes through innerHTML. Every other module uses this one.
 
+/** How long to wait for what is asked again and again: on a connection that has died quietly no answer ever comes. */
+export const ANSWER_MS = 15000;
+
 /** An element: attributes (class, title, aria-*, data-*, on<event>), then children; strings become text nodes. */
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -61,10 +64,10 @@ export function url(path) {
 }
 
 /** Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence. */
-export async function getJson(path) {
+export async function getJson(path, signal = null) {
   let response;
   try {
-    response = await fetch(url(path), { cache: "no-store" });
+    response = await fetch(url(path), { cache: "no-store", signal });
   } catch {
     throw new Error("The page cannot reach the playground. Is it still running?");
   }

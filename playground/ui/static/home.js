@@ -1,6 +1,6 @@
 // What every open page asks now and then: machine facts, which run trains, which is the newest. One poll for all parts.
 
-import { getJson } from "./dom.js";
+import { ANSWER_MS, getJson } from "./dom.js";
 
 const EVERY_MS = 8000;
 const AGAIN_MS = 2000; // the first wait when the playground does not answer; it doubles up to EVERY_MS
@@ -19,7 +19,7 @@ export function onHome(callback) {
 export async function refreshHome() {
   clearTimeout(timer);
   try {
-    latest = { ...(await getJson("live/_home")), connected: true };
+    latest = { ...(await getJson("live/_home", AbortSignal.timeout(ANSWER_MS))), connected: true };
     failures = 0;
   } catch {
     latest = { ...(latest ?? { living: null, newest: null, recorded: null, training: [], waiting: [] }), machine: "not connected", connected: false };

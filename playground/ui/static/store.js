@@ -4,7 +4,7 @@
 // `live.settings` holds the values of what can be changed in mid-run, as they are now.
 // Parts listen with `onChange` and read `live`; they never talk to the server about the run themselves.
 
-import { getJson, url } from "./dom.js";
+import { ANSWER_MS, getJson, url } from "./dom.js";
 import { play } from "./player.js";
 
 const MAX_POINTS = 2600; // the server sends at most 2,000 at once; a long-watched run is fetched anew beyond this
@@ -129,7 +129,8 @@ async function poll() {
   const runId = live.runId;
   const mine = chain;
   try {
-    const response = await fetch(url(`live/${encodeURIComponent(runId)}/poll?since=${encodeURIComponent(cursor)}`));
+    const response = await fetch(url(`live/${encodeURIComponent(runId)}/poll?since=${encodeURIComponent(cursor)}`),
+      { signal: AbortSignal.timeout(ANSWER_MS) });
     if (response.status === 429) failures += 3;
     const answer = await response.json();
     if (chain !== mine) return;

@@ -38,10 +38,12 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
 
 
 def has_ended(pid: int) -> bool:
-    """True if there is no such process, or nothing of it but an exit code that nobody has fetched."""
+    """True if there is no such process, or nothing of it but an exit code that nobody has fetched. While it ends, its
+    first thread may be dead already when another still holds the files, and with them the locks."""
     try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:  # it may end between any two looks
+        process = psutil.Process(pid)
+        return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):  # it may end between any two looks
         return True
 
 

@@ -6,7 +6,19 @@ message as it is and never a traceback.
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import NamedTuple
+
+REMEDIES = {
+    errno.ENOSPC: "Free some space on the disk of the outputs folder, then try again.",
+    errno.EDQUOT: "Free some of the space that this user may use, then try again.",
+    errno.EROFS: "The disk can be read only: mount it for writing, or start the page with another --outputs.",
+    errno.EACCES: "Allow the user who runs the page to write to the outputs folder, then try again.",
+    errno.EMFILE: "Too many files are open: close some pages, or raise the limit (ulimit -n) and start the page again.",
+    errno.ENFILE: "The whole machine has too many files open: close other programs, then try again.",
+    errno.ENOMEM: "Close other programs, then try again.",
+}
 
 
 class Problem(NamedTuple):
@@ -101,3 +113,14 @@ class TrainingDiverged(PlaygroundError):
 
 class ServiceUnavailable(PlaygroundError):
     """The model service (the process that generates text on demand) did not start, crashed or timed out."""
+
+
+def in_words(error: PlaygroundError | OSError) -> str:
+    """What to show a person: our own errors as they are; of the system's, its reason, the name of the file without the
+    folders of this machine, and what to do."""
+    if isinstance(error, PlaygroundError):
+        return str(error)
+    name = os.path.basename(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else ""
+    reason = error.strerror or str(error) or type(error).__name__
+    remedy = REMEDIES.get(error.errno or 0, "Try again.")
+    return f"This did not succeed: {reason}{f' ({name})' if name else ''}. {remedy}"

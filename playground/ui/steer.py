@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from playground.errors import InvalidConfig, PlaygroundError
+from playground.errors import InvalidConfig, PlaygroundError, in_words
 from playground.runs import control, history, launcher, processes
 from playground.runs.control import Edit
 from playground.runs.directory import RunDirectory
@@ -59,7 +59,7 @@ def functions(outputs: Path, spawn: launcher.Spawn | None = None) -> list[Callab
                 for item in error.problems
             ]
         except (PlaygroundError, OSError) as error:
-            return {"error": str(error), "problems": [], "edits": {}}
+            return {"error": in_words(error), "problems": [], "edits": {}}
         return {"error": "", "problems": problems, "edits": dict(taken)}
 
     async def end_run(run_id: Any) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def resumer(outputs: Path, spawn: launcher.Spawn | None = None) -> Callable[[Any
                 if run.status().ended:
                     raise
         except (PlaygroundError, OSError) as error:
-            return {"error": str(error)}
+            return {"error": in_words(error)}
         return {"error": "", "attempt": run.status().attempt}
 
     return resume_run
@@ -115,7 +115,7 @@ def _ended(run: RunDirectory) -> dict[str, Any]:
     try:
         ended = processes.end(run, grace_seconds=FORCE_GRACE_SECONDS)
     except (PlaygroundError, OSError) as error:
-        return {"error": str(error), "sentence": ""}
+        return {"error": in_words(error), "sentence": ""}
     if ended.alive or ended.survivors:
         return {"error": ended.sentence, "sentence": ""}
     return {"error": "", "sentence": ended.sentence}
@@ -131,7 +131,7 @@ def _answer(act: Callable[[], object]) -> dict[str, Any]:
     try:
         act()
     except (PlaygroundError, OSError) as error:
-        return {"error": str(error)}
+        return {"error": in_words(error)}
     return {"error": ""}
 
 

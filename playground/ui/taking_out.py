@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from playground.errors import PlaygroundError
+from playground.errors import PlaygroundError, in_words
 from playground.exports import saving
 from playground.exports.report import Report
 from playground.insight import compute, knee
@@ -64,7 +64,7 @@ def functions(outputs: Path, service: ModelService | None) -> list[Callable[[Any
             run = history.find_run(outputs, str(asked.get("run")))
             saved = saving.save(run, service, kind, saving.default_folder(run, kind), replace=True)
         except (PlaygroundError, OSError) as error:
-            return {"error": str(error)}
+            return {"error": in_words(error)}
         size = f"{saved.bytes / 1e6:,.1f} MB"
         sentence = f"Saved after update {saved.written.update}, {size}. {saving.how_to_load(saved)}"
         return {"error": "", "folder": str(saved.folder), "sentence": sentence}

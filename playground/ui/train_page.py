@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from playground import catalog, checks, config_io, limits
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.errors import InvalidConfig, PlaygroundError, Problem, in_words
 from playground.limits import LIMITS, Limits
 from playground.runs import history, launcher
 from playground.runs.model_service import ModelService
@@ -246,7 +246,7 @@ def started(
         with quota.admitted(request, access, caller, outputs):
             run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
     except (PlaygroundError, OSError) as error:
-        return _view(None), _notes(config, base, [Problem("", str(error))]), starting.button_with_problems(1)
+        return _view(None), _notes(config, base, [Problem("", in_words(error))]), starting.button_with_problems(1)
     return _view(run.id), _notes(config, base, []), starting.button(config, outputs)
 
 

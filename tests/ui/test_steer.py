@@ -1,13 +1,14 @@
 """What a browser may ask of a living run, and what it is told when it asks for nonsense."""
 
 import asyncio
+import errno
 import json
 import threading
 
 import pytest
 
 from playground import catalog
-from playground.runs import processes
+from playground.runs import control, processes
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
 from playground.ui import steer
@@ -132,6 +133,24 @@ def test_what_could_not_be_ended_is_an_error_in_words(living, ask, monkeypatch):
     monkeypatch.setattr(processes, "end", lambda run, grace_seconds: processes.Ended(alive=True, seconds=0.1))
     assert run_async(ask["end_run"]("one"))["error"].endswith(".")
     assert run_async(ask["end_run"]("../one"))["error"].endswith(".")
+
+
+def test_what_the_system_refuses_is_told_with_what_to_do_and_without_its_number(living, ask, monkeypatch):
+    full = OSError(errno.ENOSPC, "No space left on device", "/home/teacher/outputs/one/control/stop")
+
+    def refuse(*_):
+        raise full
+
+    monkeypatch.setattr(RunDirectory, "request_stop", refuse)
+    monkeypatch.setattr(control, "request_edits", refuse)
+    sentence = (
+        "This did not succeed: No space left on device (stop). Free some space on the disk of the outputs folder, "
+        "then try again."
+    )
+    assert ask["stop_run"]("one") == {"error": sentence}
+    assert ask["change_settings"]({"run": "one", "changes": {"kl.coef": 0.5}})["error"] == sentence
+    full = OSError("nobody knows why")
+    assert ask["stop_run"]("one") == {"error": "This did not succeed: nobody knows why. Try again."}
 
 
 def test_the_panel_knows_every_live_setting_in_words():

@@ -118,17 +118,17 @@ def test_what_a_run_writes_down_is_counted_and_not_too_small():
 @contextlib.contextmanager
 def no_room(small_disk: Path | None, limit: int) -> Iterator[None]:
     """A full disk; where none can be mounted, a system that refuses files of more than so many bytes."""
-    if small_disk is None:
-        before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    with contextlib.ExitStack() as after:
+        if small_disk is None:
+            before = resource.getrlimit(resource.RLIMIT_FSIZE)
+            after.callback(resource.setrlimit, resource.RLIMIT_FSIZE, before)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+        else:
+            after.callback((small_disk / "ballast").unlink)
+            with open(small_disk / "ballast", "wb") as file, contextlib.suppress(OSError):
+                while True:
+                    os.write(file.fileno(), b"x" * 4096)
         yield
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        return
-    with open(small_disk / "ballast", "wb") as file, contextlib.suppress(OSError):
-        while True:
-            os.write(file.fileno(), b"x" * 4096)
-    yield
-    (small_disk / "ballast").unlink()
 
 
 @pytest.mark.parametrize("way", ["stop", "by force"])

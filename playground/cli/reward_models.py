@@ -41,7 +41,12 @@ def reward_train(
         list[str] | None,
         typer.Option("--set", metavar="path=value", help="Change one setting, such as pairs.flip=0.25. Repeatable."),
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a reward model of that name.")] = False,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace", help="Take the name of a reward model that is there; that one is kept as NAME-before."
+        ),
+    ] = False,
     outputs: OutputsOption = Path("outputs"),
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON line per step, and a last one with the report.")

@@ -9,6 +9,8 @@ page and the command line start and read it, `training.rewards.worker` writes it
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import shutil
 import subprocess
 import time
@@ -31,6 +33,7 @@ from playground.runs.records import Record, Status
 
 TRAINING = "training"
 MAX_CARD_BYTES = 20_000_000
+MAX_NAME_CHARACTERS = 60  # as RUN_ID allows
 WORKER_MODULE = "playground.training.rewards.worker"
 
 
@@ -99,7 +102,8 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
     well prepare the next reward. Two trainings of reward models at once are not: they would only slow each other down.
 
     Args:
-        replace: a reward model of that name may be replaced.
+        replace: a new reward model may take the name of one that is there. That one is kept under another, which says
+            so: NAME-before. It is whole and in the list, whatever becomes of the new one.
 
     Raises:
         RunBusy: another reward model is in training here. RunExists: there is one of that name. RunNotFound: a link is
@@ -114,12 +118,16 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
         training = RewardTraining(outputs / catalog.REWARD_MODELS / config.name)
         training.refuse_links()
         if training.card() and not replace:
-            raise RunExists(f"There is already a reward model `{config.name}`. Choose another name, or delete it.")
+            raise RunExists(
+                f"There is already a reward model `{config.name}`. Choose another name, or replace it (`--replace`)."
+            )
         if training.folder.is_dir() and not training.config_path.is_file():
             raise RunExists(f"{training.folder} was not made by a training. Choose another name, or move it away.")
         try:
-            if training.folder.is_dir():
-                shutil.rmtree(training.folder)  # what is left of a training that did not end well, or is to be replaced
+            if training.card():
+                training.folder.rename(training.folder.with_name(name_before(training)))
+            elif training.folder.is_dir():
+                shutil.rmtree(training.folder)  # what is left of a training that did not end well
             training.control_path.mkdir(parents=True, mode=0o700)
         except OSError as error:
             raise OutputsNotWritable(f"Cannot write to {training.folder}: {error.strerror}.") from None
@@ -129,6 +137,13 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
             launcher.take(lock)
             write_atomically(training.config_path, config.to_yaml())
             return training, launcher.spawn_worker(training, lock, _new_worker)
+
+
+def name_before(training: RewardTraining) -> str:
+    """A name that is free, for a reward model whose own is to be taken by a new one."""
+    endings = itertools.chain(["-before"], (f"-before-{number}" for number in itertools.count(2)))
+    names = (training.id[: MAX_NAME_CHARACTERS - len(ending)] + ending for ending in endings)
+    return next(name for name in names if not os.path.lexists(training.folder.with_name(name)))
 
 
 def living(outputs: Path) -> RewardTraining | None:

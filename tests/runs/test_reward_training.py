@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from playground import catalog, checks, config_io
-from playground.config import ModelReward, RewardTrainingConfig
+from playground.config import RUN_ID, ModelReward, RewardTrainingConfig
 from playground.errors import InvalidConfig, RunBusy, RunExists, RunNotFound, WorkerNotStarted
 from playground.runs import launcher, reward_training
 from playground.runs.reward_training import RewardTraining
@@ -65,8 +65,24 @@ def test_a_reward_model_is_replaced_only_when_asked_to(outputs: Path, fake: None
     assert (first.folder / "old.txt").exists()
     start(outputs, "mine", replace=True)
     assert not (first.folder / "old.txt").exists()
+    assert (outputs / "reward-models" / "mine-before" / "old.txt").exists()
     start(outputs, "fail")
     assert start(outputs, "fail").status().state == "failed"  # what did not end well gives its name away
+
+
+def test_a_reward_model_is_not_lost_when_the_one_that_replaces_it_fails(outputs: Path, fake: None) -> None:
+    for number in range(3):
+        first = finished(outputs, "fail")
+        (first.folder / f"{number}.txt").touch()
+        failed = start(outputs, "fail", replace=True)
+        assert failed.status().state == "failed" and failed.card() is None
+        reward_training.delete(failed)
+    kept = [
+        catalog.reward_model_folder(name, outputs=outputs) for name in ("fail-before", "fail-before-2", "fail-before-3")
+    ]
+    assert [(folder / f"{number}.txt").exists() for number, folder in enumerate(kept)] == [True] * 3
+    long = reward_training.name_before(RewardTraining(outputs / "reward-models" / ("long" * 15)))
+    assert RUN_ID.fullmatch(long) and long.endswith("longl-before")
 
 
 def test_a_folder_that_somebody_else_made_is_left_alone(outputs: Path, fake: None) -> None:

@@ -69,7 +69,7 @@ export function mount(element, props, { watch, server }) {
   async function start(values, replace = false) {
     form.tell([], true);
     const answer = await ask(() => server.start_training({ values, replace }));
-    if (answer.exists && !replace && (await confirmed(`Replace ${values.name}?`, "There is a reward model of that name. It is deleted when the new training starts.", "Replace it"))) {
+    if (answer.exists && !replace && (await confirmed(`Replace ${values.name}?`, "There is a reward model of that name. The new one takes its place; the present one is kept, and its name gets -before at the end.", "Replace it"))) {
       return start(values, true);
     }
     form.tell(answer.exists ? [] : answer.problems ?? [{ field: "", message: answer.error }], false);

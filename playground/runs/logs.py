@@ -11,7 +11,7 @@ import re
 import time
 from pathlib import Path
 
-MOST_BYTES = 20_000_000  # no log grows larger
+MOST_BYTES = 20_000_000  # no log grows larger, unless the disk stands still during a burst
 CUT_AT_BYTES = 8_000_000  # cut here already: between two looks a burst goes on
 BEGINNING_BYTES = 1_000_000
 END_BYTES = 3_000_000

@@ -68,10 +68,8 @@ def several_devices() -> bool:
 
 def can_resume(status: Status, engine: str) -> bool:
     """True where going on makes sense as the run is: it has ended early, for a reason that may pass."""
-    if not status.ended or status.state == "finished" or engine == "trl":
-        return False
     left = status.state != "stopped" or status.update < status.num_updates
-    return left and status.resumable
+    return status.resumable and left and engine != "trl"
 
 
 def resume_offer(run: RunDirectory) -> Mapping[str, Any]:

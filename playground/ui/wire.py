@@ -34,7 +34,7 @@ MAX_OVERLAY_POINTS = 600
 MAX_OVERLAY_RUNS = 4
 MAX_LIVE_PROMPTS = 64
 MAX_PAIRS = 1000
-RAN_BEFORE = "If the cause lies outside them, mend that and resume: it has run with these settings before."
+RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
 FIELD = re.compile(r"\b[a-z_]+\.[a-z_]+\b|\bmax_minutes\b")
 
 

@@ -1,9 +1,12 @@
 """The web page: the only package that imports gradio. It reads run directories and starts workers; it never trains.
 
-Importing it switches off Gradio's and the hub's telemetry, which must happen before gradio itself is imported.
+Importing it switches off, before gradio itself is imported, Gradio's and the hub's telemetry, and Gradio's statistics
+of its calls: nobody reads them here, and it would keep 10,000 calls and go through all of them after each.
 """
 
 import os
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "1")
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))  # calls between two looks

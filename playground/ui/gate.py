@@ -2,12 +2,13 @@
 
 It refuses requests that another site's page makes a browser send (they would carry our cookies), requests under a name
 that is not this server's (a name that an attacker lets point here), bodies that are too large, before and while they
-are read, bodies that do not come to an end, files where none are taken, uploads by who may not, more requests at a time
-than a class behind one address has, and those of Gradio's addresses that this page does not need. A handler that fails
-is answered for. It adds headers that keep browsers from guessing types, leaking addresses, framing the page and loading
-anything from elsewhere.
+are read, bodies that do not come to an end, files where none are taken, uploads by who may not, more requests or
+uploads at a time than a class behind one address has, sessions with names that no page gives them, and those of
+Gradio's addresses that this page does not need. A handler that fails is answered for. It adds headers that keep
+browsers from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
 
-Pure ASGI and without a buffer: a stream of events passes as it is. `server` puts it in; knows `access`, not gradio.
+Pure ASGI: answers pass without a buffer, also a stream of events; the JSON of a call is read whole, to see what it
+names. `server` puts it in; knows `access` and `sessions`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import logging
 import re
 import socket
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,11 +31,12 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from playground.errors import NotAllowed
-from playground.ui import identity
+from playground.ui import identity, sessions
 from playground.ui.access import Access, Action, Role
 from playground.ui.incoming import FULL, Incoming
 
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
+GRADIO = "/gradio_api/"
 UPLOAD = "/gradio_api/upload"
 FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
 # Of a request by who may only watch, which is read and parsed before a handler can refuse it. A watcher's page sends
@@ -44,13 +46,16 @@ BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
 # Requests of one address that are open at a time. A page holds two streams and a third while it asks something, six
 # while it loads. A whole class may be behind one address: a school's on a Space, Docker's or a proxy's in a classroom.
 OPEN_REQUESTS = 250
+# Each of them may announce a whole file, for which room is then kept until it has come: a tenth of all there is.
+OPEN_UPLOADS = 10
 BUSY = "Too many requests of your address are open here. Close some pages, or wait a little."
 # Of a body that nobody has read when the answer goes. A connection that is closed with some of it unread is reset: the
 # answer is lost, or the client's next request on the connection that it believes open.
 DRAINED_BYTES = 256_000
 FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
 UNUSED = re.compile(
-    r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev)"
+    r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev"
+    r"|upload_progress)"  # Gradio never forgets an upload's name
     r"|/(monitoring|custom_component|login|logout|docs|redoc)(/|$)"
 )
 WAYS_IN = {  # where only own names are answered; a public page is as public under any other
@@ -128,17 +133,24 @@ class Gate:
                 message = {**message, "headers": [*message["headers"], *own]}
             await send(message)
 
-        with self._counted_open(connection) as fits:
+        uploads = path.rstrip("/") == UPLOAD
+        with self._counted_open(connection, uploads) as fits:
             if not fits:
                 await _answer(503, BUSY, {"Retry-After": "5"})(scope, receive, send_dressed)
                 return
-            refusal = self._refusal(connection, path)
-            coming = self._coming(connection, path) if self.incoming and refusal is None else 0
-            if self.incoming and coming and not self.incoming.expect(coming):
-                refusal = 503, FULL
             cap = self._body_cap(connection, path)
             announced = not {"content-length", "transfer-encoding"}.isdisjoint(connection.headers)  # RFC 9112, 6.3
             body = Counted(receive, cap, None if self.access.mode == "local" else BODY_SECONDS, announced)
+            refusal = self._refusal(connection, path)
+            if uploads:
+                scope = {**scope, "query_string": b""}  # it names the upload, and Gradio would never forget that name
+            elif refusal is None and path.startswith(GRADIO):
+                sent = await body.ahead() if scope["method"] == "POST" else b""
+                if problem := sessions.problem_of(path, scope["query_string"], sent):
+                    refusal = 400, problem
+            coming = self._coming(connection, path) if self.incoming and refusal is None else 0
+            if self.incoming and coming and not self.incoming.expect(coming):
+                refusal = 503, FULL
             if refusal is not None:
                 await body.drain()
                 await _answer(*refusal)(scope, receive, send_dressed)
@@ -161,23 +173,23 @@ class Gate:
                 await _answer(408, "This took too long to arrive. Try again.")(scope, receive, send_dressed)
 
     @contextlib.contextmanager
-    def _counted_open(self, connection: HTTPConnection) -> Iterator[bool]:
+    def _counted_open(self, connection: HTTPConnection, uploads: bool) -> Iterator[bool]:
         """Whether one more request of this address may be open, which it then is. The host's are not counted: somebody
         behind the same address could else keep them out."""
         if self.access.caller(connection).role is Role.HOST:
             yield True
             return
         address = identity.address_of(connection, self.access.proxied)
-        if self.open[address] >= OPEN_REQUESTS:
+        counted = {address: OPEN_REQUESTS, **({f"{address} {UPLOAD}": OPEN_UPLOADS} if uploads else {})}
+        if any(self.open[key] >= most for key, most in counted.items()):
             yield False
             return
-        self.open[address] += 1
+        self.open.update(counted.keys())
         try:
             yield True
         finally:
-            self.open[address] -= 1
-            if not self.open[address]:
-                del self.open[address]
+            self.open.subtract(counted.keys())
+            self.open += Counter()  # without those that are at zero
 
     def _refusal(self, connection: HTTPConnection, path: str) -> tuple[int, str] | None:
         """Status and sentence if a request is not to be passed on."""
@@ -254,6 +266,7 @@ class Counted:
         self.until = None if seconds is None else time.monotonic() + seconds
         self.announced = announced
         self.too_slow = self.whole = False
+        self._ahead: deque[Message] = deque()
 
     @property
     def refused(self) -> bool:
@@ -262,6 +275,15 @@ class Counted:
 
     async def __call__(self) -> Message:
         """The next part; after the last one, that the client has gone, whenever that is."""
+        return self._ahead.popleft() if self._ahead else await self._next()
+
+    async def ahead(self) -> bytes:
+        """All that there is, read before the application asks for it."""
+        while not (self.whole or self.refused):
+            self._ahead.append(await self._next())
+        return b"".join(message.get("body", b"") for message in self._ahead)
+
+    async def _next(self) -> Message:
         if self.refused:
             return {"type": "http.disconnect"}
         try:

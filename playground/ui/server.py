@@ -32,7 +32,7 @@ from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.reconciler import Watch, every
 from playground.runs.standby import StandbyWorker
-from playground.ui import gate, identity, page, routes, sharing, theme
+from playground.ui import gate, identity, page, routes, sessions, sharing, theme
 from playground.ui.access import Access
 from playground.ui.feed import RECORDED, Hub
 from playground.ui.incoming import Incoming
@@ -139,7 +139,9 @@ def launch(
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
         loops.append(asyncio.get_running_loop())
+        forgetting = asyncio.create_task(sessions.forget_unread(demo))
         yield
+        forgetting.cancel()
 
     _, url, _ = demo.launch(
         server_name=address,

@@ -19,6 +19,7 @@ from playground.limits import LIMITS
 from playground.ui import gate, identity
 from playground.ui.access import Access
 from playground.ui.gate import Gate, host_name, own_names
+from playground.ui.incoming import Incoming
 from tests.security import pages
 from tests.support import PROJECT, run_async
 
@@ -232,6 +233,41 @@ def test_more_requests_at_a_time_than_a_class_has_wait_but_nobody_else_and_not_t
     assert late.status_code == 503 and late.headers["retry-after"] == "5" and late.json()["error"] == gate.BUSY
     assert [answer.status_code for answer in others] == [200, 200, 200]
     assert not still_open
+
+
+def test_one_address_leaves_room_for_the_uploads_of_others():
+    """Each has announced as much as a file may have, and sends nothing."""
+    rules, entered, over = Access("space"), [], asyncio.Event()
+
+    async def held(scope, receive, send):
+        entered.append(scope["path"])
+        await over.wait()
+        await PlainTextResponse("done")(scope, receive, send)
+
+    async def run():
+        room = Incoming(10 * rules.limits.upload_bytes * 10)
+        door = Gate(held, rules, incoming=room)
+
+        def upload(address):
+            transport = httpx.ASGITransport(app=door, client=(address, 1))
+            asking = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+            length = {"Content-Length": str(rules.limits.upload_bytes)}
+            return asyncio.create_task(asking.post("/gradio_api/upload", headers=length))
+
+        idle = [upload("10.0.0.1") for _ in range(100)]
+        while len(entered) + sum(task.done() for task in idle) < 100:
+            await asyncio.sleep(0)
+        refused = [task.result().status_code for task in idle if task.done()]
+        other = upload("10.0.0.2")
+        while len(entered) + len(refused) < 101:
+            await asyncio.sleep(0)
+        over.set()
+        await asyncio.gather(*idle, other)
+        room.close()
+        return refused, (await other).status_code, door.open
+
+    refused, other, still_open = run_async(run())
+    assert refused == [503] * 90 and other == 200 and not still_open
 
 
 def test_a_server_takes_the_open_files_that_it_can_have(tmp_path):

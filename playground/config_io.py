@@ -20,7 +20,8 @@ from playground.errors import InvalidConfig, Problem
 MAX_CONFIG_BYTES = 100_000
 MAX_VALUE_CHARACTERS = 10_000  # of one `path=value`
 MAX_DEPTH = 20
-MAX_NODES = 20_000
+MAX_NODES = 10_000
+MAX_PROBLEMS = 20  # that are told; for each unknown name a similar one is looked for
 P = TypeVar("P", bound=Part)
 
 
@@ -47,11 +48,11 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for position, name in enumerate(names):
-            if name in names[:position]:
-                mark = node.value[position][0].start_mark
-                raise yaml.MarkedYAMLError(problem=f"`{name[:60]}` is given twice", problem_mark=mark)
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        double = plain_files.first_double(key.value for key in keys)
+        if double is not None:
+            problem = f"`{keys[double].value[:60]}` is given twice"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=keys[double].start_mark)
         return super().construct_mapping(node, deep)
 
 
@@ -77,10 +78,13 @@ def validated(data: Any, kind: type[P]) -> P:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(item, kind) for item in error.errors(include_url=False)]
-        inner = [problem.field for problem in problems]  # a list whose entries are all bad is not really empty
-        problems = [item for item in problems if not any(field.startswith(f"{item.field}.") for field in inner)]
+        found = error.errors(include_url=False)
+        groups = {item["loc"][:end] for item in found for end in range(1, len(item["loc"]))}
+        found = [item for item in found if item["loc"] not in groups]  # a list whose entries are all bad is not empty
+        problems = [_problem(item, kind) for item in found[:MAX_PROBLEMS]]
         problems += _batch_problems(data, {problem.field for problem in problems})
+        if len(found) > MAX_PROBLEMS:
+            problems.append(Problem("", f"And {len(found) - MAX_PROBLEMS:,} more like these."))
         raise InvalidConfig(problems) from None
 
 
@@ -94,7 +98,7 @@ def parse_yaml(text: str) -> dict[str, Any]:
         raise InvalidConfig([Problem("", f"The configuration is larger than {MAX_CONFIG_BYTES:,} characters.")])
     try:
         data = yaml.load(text, _Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that cannot be
+    except Exception as error:  # PyYAML's constructors raise whatever Python does: KeyError for `!!bool x`, and more
         where = getattr(error, "problem_mark", None)
         line = f" near line {where.line + 1}" if where else ""
         why = f": {error.problem}" if isinstance(error, yaml.MarkedYAMLError) and error.problem else ""
@@ -210,7 +214,7 @@ def _batch_problems(data: dict[str, Any], known: set[str]) -> list[Problem]:
 def _yaml_value(raw: str) -> Any:
     try:
         return yaml.load(raw, _Loader)
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except Exception:  # see `parse_yaml`
         return raw
 
 

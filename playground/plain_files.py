@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import stat
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -105,15 +106,23 @@ def check_depth(value: Any) -> None:
         ]
 
 
+def first_double(names: Iterable[Hashable]) -> int | None:
+    """The position of the first name that has come before; None where all differ."""
+    seen: set[Hashable] = set()
+    for position, name in enumerate(names):
+        if name in seen:
+            return position
+        seen.add(name)
+    return None
+
+
 def in_words(count: int) -> str:
     """A size for reading."""
     return f"{count // MB} MB" if count >= MB else f"{count:,} bytes"
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        double = next(name for position, name in enumerate(names) if name in names[:position])
-        raise ValueError(f"it gives `{double[:60]}` twice")
-    return found
+    double = first_double(name for name, _ in pairs)
+    if double is not None:
+        raise ValueError(f"it gives `{pairs[double][0][:60]}` twice")
+    return dict(pairs)

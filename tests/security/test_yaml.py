@@ -6,6 +6,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,17 @@ HOSTILE = {
     "date": ("a: 2001-99-99\n", "not valid YAML"),
     "several": ("a: 1\n---\nb: 2\n", "not valid YAML"),
     "control": ("a: \x07\n", "not valid YAML"),
+    "no such bool": ("!!bool x", "not valid YAML"),
+    "no such bool, deeper": ("name: run\nseed: !!bool x\n", "not valid YAML"),
+    "empty int": ('seed: !!int ""\n', "not valid YAML"),
+    "empty float": ('seed: !!float ""\n', "not valid YAML"),
+    "no timestamp": ("seed: !!timestamp x\n", "not valid YAML"),
+    "long sexagesimal": (f"seed: {'1:' * 400}1.5\n", "not valid YAML"),
+    "longest sexagesimal": (f"seed: 1{':59' * 30_000}\n", "at most 2.14748e+09"),
+    "no pairs": ("seed: !!pairs [1]\n", "not valid YAML"),
+    "no set": ("seed: !!set [1]\n", "not valid YAML"),
+    "no bytes": ("seed: !!binary x\n", "not valid YAML"),
+    "lone surrogate": ('name: "\\ud800"\n', "unicode"),
     "unhashable": ("{[1]: 2}", "not valid YAML"),
     "list": ("[1, 2]", "list of `name: value` lines"),
     "text": ("hello", "list of `name: value` lines"),
@@ -60,6 +72,38 @@ def test_hostile_yaml_is_refused_at_once(figure: Figure) -> None:
             bad[name] = found
     assert bad == {} and time.process_time() - clock < 10
     figure("hostile YAML refused", len(HOSTILE), len(HOSTILE) - len(bad))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {f"unknown{number}": 1 for number in range(10_000)},
+        {"ppo": {f"unknown{number}": 1 for number in range(10_000)}},
+        {"rewards": [{"kind": "length", f"unknown{number}": 1} for number in range(10_000)]},
+        {"rewards": [{"kind": f"unknown{number}"} for number in range(10_000)]},
+    ],
+)
+def test_ten_thousand_unknown_names_cost_little_and_twenty_are_told(data: dict[str, Any]) -> None:
+    clock = time.process_time()
+    with pytest.raises(InvalidConfig) as caught:
+        config_io.from_dict(data)
+    assert time.process_time() - clock < 2  # half a minute, once
+    problems = caught.value.problems
+    assert len(problems) == 21 and problems[-1].message.startswith("And 9,98")
+
+
+def test_as_many_in_a_text_cost_little_too() -> None:
+    names = [f"a{number}" for number in range(9_990)]
+    texts = ("".join(f"{name}: 1\n" for name in names), "{" + ", ".join(f"{name}: 1" for name in names) + "}",
+             "a: [" + ", ".join(names) + "]", "{" + ", ".join(f"b: {name}" for name in names) + "}")  # fmt: skip
+    for text in texts:
+        clock = time.process_time()
+        assert refusal(text)
+        assert time.process_time() - clock < 2
+
+
+def test_a_name_that_is_nearly_right_still_gets_its_suggestion() -> None:
+    assert "Did you mean `num_updates`?" in refusal("ppo: {num_update: 3}\nrewards: [{kind: length}]")
 
 
 @pytest.mark.parametrize("value", ["&x [*x]", "!!python/name:os.system", "[" * 9000, "[" * 30 + "]" * 30, "9" * 9000])

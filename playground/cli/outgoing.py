@@ -21,6 +21,7 @@ from playground.exports import saving, tables, trackers
 from playground.exports.report import Report
 from playground.runs.directory import RunDirectory
 from playground.runs.model_service import ModelService
+from playground.runs.records import ScoreScale
 
 Checkpoint = Annotated[
     str | None, typer.Option(help="Which checkpoint, for example update-000040. The newest when not given.")
@@ -137,7 +138,7 @@ def _text(run: RunDirectory, kind: str, output: Path | None) -> tuple[str, str]:
         return tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations()), ""
     if kind == "samples":
         return tables.samples_csv(run.samples()), ""
-    scale = exports.ScoreScale.of(run.events())
+    scale = ScoreScale.of(run.events())
     return exports.trl_script(config, scale), f"python {shlex.quote(str(output))}"
 
 

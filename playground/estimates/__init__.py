@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playground import catalog, checks, config_io, devices
+from playground import catalog, checks, config_io, devices, plain_files
 from playground.config import ModelReward, RunConfig
 from playground.devices import Device
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere
@@ -31,7 +31,7 @@ POCKET_PROMPT_TOKENS = {"pocket/claims": 54, "pocket/mixed": 54}  # the others h
 SHORT_POCKET_PROMPT_TOKENS = 21
 UNKNOWN_PROMPT_TOKENS = 256  # of a dataset, before anybody has looked into it
 CHARACTERS_A_TOKEN, CHAT_TOKENS = 3.5, 40
-MOST_FILE_CHARACTERS = 200_000
+MOST_FILE_BYTES = 200_000
 NO_SETTING = "No setting makes this run need much less"
 GB = 1e9
 
@@ -220,8 +220,8 @@ def longest_prompt(config: RunConfig, chat_template: bool, context: int) -> int:
 def _lines(path: Path) -> list[str]:
     """The beginning of a prompt file, line by line; nothing where it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(MOST_FILE_CHARACTERS).splitlines()
+        with plain_files.open_plain(path, links=True) as file:
+            return file.read(MOST_FILE_BYTES).decode(errors="replace").splitlines()
     except (OSError, ValueError):
         return []
 

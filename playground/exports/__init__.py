@@ -6,6 +6,6 @@ call it.
 
 from __future__ import annotations
 
-from playground.exports.scripts import ScoreScale, command, trl_script, yaml_text
+from playground.exports.scripts import command, trl_script, yaml_text
 
-__all__ = ["ScoreScale", "command", "trl_script", "yaml_text"]
+__all__ = ["command", "trl_script", "yaml_text"]

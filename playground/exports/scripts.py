@@ -7,38 +7,17 @@ from __future__ import annotations
 
 import pprint
 import shlex
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from playground import engines
 from playground.config import RunConfig
-from playground.runs.records import Event
+from playground.runs.records import ScoreScale
 
 WIDTH = 110
 OWN_REWARDS = {
     "expression": "The expression in REWARDS is computed by the playground's own evaluator and never run as Python.",
     "python": "The code in REWARDS runs in a process of its own, as it did in the run. Read it before you start this.",
 }  # what a reader of the script should know about rewards that somebody has written
-
-
-class ScoreScale(NamedTuple):
-    """Mean and standard deviation of the raw reward on the untrained model's text, as a run recorded them.
-
-    `terms` holds the same of each reward, for those that are normalised before they are weighted.
-    """
-
-    mean: float
-    sd: float
-    terms: Mapping[str, Mapping[str, float]] = MappingProxyType({})
-
-    @classmethod
-    def of(cls, events: Iterable[Event]) -> ScoreScale | None:
-        """As the events of a run tell it; None if it has not been measured yet."""
-        recorded = [event.data for event in events if event.kind == "score_scale"]
-        if not recorded:
-            return None
-        return cls(recorded[-1]["mean"], recorded[-1]["sd"], recorded[-1].get("terms", {}))
 
 
 def command(config: RunConfig, path: str) -> str:
@@ -83,7 +62,7 @@ def _scale(config: RunConfig, scale: ScoreScale | None) -> str:
     recorded = scale is not None and (bool(scale.terms) or not per_term)
     lines = [] if recorded else [_MEASURED]
     if scale is not None and recorded and per_term:
-        lines.append(f"mixture.restore({_literal({name: dict(found) for name, found in scale.terms.items()})})")
+        lines.append(f"mixture.restore({_literal(scale.terms)})")
     if config.score.normalise == "none":
         lines = [*(lines if per_term else []), "scale = Scale(mean=0.0, sd=1.0, clip=SCORE_CLIP)"]
     elif scale is not None and recorded:

@@ -36,8 +36,8 @@ class Ledger(NamedTuple):
     phases: list[Phase]
     seconds: float
     peak_memory_gb: float | None
-    parameters: int | None
-    trained_parameters: int | None
+    parameters: float | None
+    trained_parameters: float | None
 
     @property
     def operations(self) -> float | None:
@@ -51,7 +51,7 @@ def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable
     if not metrics:
         return None
     last = metrics[-1]  # holds the sums, across attempts
-    facts = next((event.data for event in reversed(list(events)) if event.kind == MODEL), {})
+    facts = next((event.figures for event in reversed(list(events)) if event.kind == MODEL), {})
     tokens, episodes, seconds = last.tokens, last.episodes, last.seconds
     trained = tokens * config.ppo.num_epochs
     spent = [

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from playground import plain_files
 from playground.config import RunConfig
 from playground.errors import ModelNotFound, RunNotResumable
 from playground.runs.directory import RunDirectory
@@ -98,11 +98,11 @@ def problem_of(folder: Path, *, just_read: bool = False) -> str:
         for name, facts in listed.items():
             if problem := _problem_of_file(folder / name, facts, just_read):
                 return f"{name} {problem}"
-        if json.loads((folder / TRAINER).read_bytes())["update"] != update_of(folder):
+        if plain_files.read_json(folder / TRAINER, MAX_MANIFEST_BYTES)["update"] != update_of(folder):
             return f"its {TRAINER} is of another update"
     except OSError as error:
         return f"it cannot be read ({error.strerror or error})"
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return f"its {MANIFEST} or {TRAINER} is damaged"
     return ""
 
@@ -127,8 +127,8 @@ def check(folder: Path) -> Path:
 
 def facts_of(folder: Path) -> dict[str, Any]:
     """What trainer.json says; nothing where it cannot be read."""
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        facts = json.loads((folder / TRAINER).read_bytes())
+    with contextlib.suppress(OSError, ValueError):
+        facts = plain_files.read_json(folder / TRAINER, MAX_MANIFEST_BYTES)
         if isinstance(facts, dict):
             return facts
     return {}
@@ -204,9 +204,7 @@ def _candidates(folder: Path) -> list[Path]:
 
 
 def _manifest(path: Path) -> dict[str, dict[str, Any]]:
-    if path.is_symlink() or path.stat().st_size > MAX_MANIFEST_BYTES:
-        raise ValueError
-    data = json.loads(path.read_bytes())
+    data = plain_files.read_json(path, MAX_MANIFEST_BYTES)
     files = data["files"]
     if data["format"] != 1 or not isinstance(files, dict):
         raise ValueError

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from playground import config_io
 from playground.config import RunConfig, knobs
 from playground.errors import InvalidConfig, Problem, RunNotSteerable
+from playground.plain_files import read_bytes
 from playground.runs.directory import RunDirectory, leave_word, write_atomically
 from playground.runs.records import EDIT as EDIT
 from playground.runs.records import RESUMED, Event, events_in_force
@@ -153,8 +154,7 @@ def take(run: RunDirectory) -> Taken:
     found = Taken([], [], [])
     for path in sorted(run.control_path.glob("set-*.json")):
         try:
-            raw = path.read_bytes()[:MAX_EDIT_BYTES]
-            data = json.loads(raw)
+            data = json.loads(read_bytes(path, MAX_EDIT_BYTES))
             found.edits.extend(Edit(str(field), value) for field, value in data.items())
         except (OSError, ValueError, AttributeError, RecursionError):
             found.refused.append(f"A request to change settings could not be read ({path.name}); it was ignored.")

@@ -21,8 +21,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from playground import config_io
 from playground.config import RUN_ID, RunConfig
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
@@ -37,7 +35,9 @@ from playground.runs.records import (
     Status,
     UpdateMetrics,
     events_in_force,
+    finite_or_null,
     in_force,
+    parsed,
     resumptions,
 )
 
@@ -266,6 +266,10 @@ class JsonlTail:
         self._offset += len(complete)
         return list(_json_objects(complete))
 
+    def read_records(self, kind: type[R]) -> list[R]:
+        """New records of a kind; damaged lines are left out."""
+        return [record for item in self.read_new() if (record := parsed(item, kind))]
+
 
 def is_locked(path: Path | str) -> bool:
     """True while somebody holds this lock file. Raises: OSError, if the machine is too short of files to look."""
@@ -301,22 +305,18 @@ def read_record(path: Path, kind: type[R]) -> R | None:
         OSError: the machine is too short of files or memory to look, which says nothing about the record.
     """
     try:
-        return kind.model_validate_json(read_bytes(path, MAX_RECORD_BYTES))
+        return parsed(_plain_data(read_bytes(path, MAX_RECORD_BYTES)), kind)
     except OSError as error:
         if error.errno in SHORTAGES:
             raise
         return None
-    except ValidationError:
+    except (ValueError, RecursionError):
         return None
 
 
 def read_records(path: Path, kind: type[R]) -> list[R]:
     """All valid records of a JSON-lines file; damaged lines are left out."""
-    records = []
-    for item in JsonlTail(path).read_new():
-        with contextlib.suppress(ValidationError):
-            records.append(kind.model_validate(item))
-    return records
+    return JsonlTail(path).read_records(kind)
 
 
 def refuse_links(folder: Path) -> None:
@@ -383,10 +383,17 @@ def cut_torn_line(path: Path) -> None:
             file.truncate(data.rfind(b"\n") + 1)
 
 
+def _plain_data(text: bytes) -> Any:
+    """From JSON. Halves of characters, which nothing could write again, come as escapes only. Raises: ValueError,
+    RecursionError."""
+    value = json.loads(text)
+    return finite_or_null(value) if rb"\ud" in text.lower() else value
+
+
 def _json_objects(data: bytes) -> Iterator[dict[str, Any]]:
     for line in data.splitlines():
         try:
-            item = json.loads(line, parse_constant=lambda word: None)  # NaN and infinity are not written here
+            item = _plain_data(line)
         except (ValueError, RecursionError):
             continue
         if isinstance(item, dict):

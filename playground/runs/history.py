@@ -15,7 +15,7 @@ from typing import NamedTuple
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
 from playground.runs import launcher, queue, reward_training
-from playground.runs.directory import RunDirectory
+from playground.runs.directory import SHORTAGES, RunDirectory
 from playground.runs.records import Status
 
 BIN = ".bin"
@@ -40,13 +40,15 @@ class RunSummary(NamedTuple):
 
 
 def list_runs(outputs: Path) -> list[RunSummary]:
-    """All runs of a folder, the newest first. A folder that cannot be read as a run is left out."""
+    """All runs of a folder, the newest first. A folder that cannot be read as a run is left out, whatever is wrong with
+    it: one bad run must not take the list of the others away."""
     runs = []
     for config_path in Path(outputs).glob("*/config.yaml"):
-        with contextlib.suppress(RunNotFound):  # a link in it, or it has just gone
-            summary = _summary(RunDirectory.open(config_path.parent))
-            if summary:
-                runs.append(summary)
+        try:
+            runs.append(_summary(RunDirectory.open(config_path.parent)))
+        except Exception as error:  # a link in it, a damaged file, or it has just gone
+            if isinstance(error, OSError) and error.errno in SHORTAGES:
+                raise
     return sorted(runs, key=lambda run: run.status.started_at, reverse=True)
 
 
@@ -155,16 +157,14 @@ def in_use(outputs: Path) -> set[str]:
 _cache: dict[Path, tuple[tuple[int, ...], RunSummary]] = {}
 
 
-def _summary(run: RunDirectory) -> RunSummary | None:
+def _summary(run: RunDirectory) -> RunSummary:
+    """Raises: InvalidConfig."""
     key = _fingerprint(run)
     status = run.status()
     cached = _cache.get(run.path)
     if cached and cached[0] == key:
         return cached[1]._replace(status=status)
-    try:
-        config = run.config()
-    except InvalidConfig:
-        return None
+    config = run.config()
     metrics = run.metrics()
     scores = [item.score_mean for item in metrics if item.score_mean is not None]
     summary = RunSummary(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from playground.errors import InvalidConfig
-from playground.runs.directory import RunDirectory, cut_torn_line, write_atomically
+from playground.runs.directory import RunDirectory, cut_torn_line, private, write_atomically
 from playground.runs.records import Event, State, Status, to_json_line
 
 
@@ -49,5 +49,5 @@ def _append_event(run: RunDirectory, status: Status) -> None:
         message=status.message, data={"state": status.state, "reason": status.reason},
     )  # fmt: skip
     cut_torn_line(run.events_path)  # or the two would be one line that nobody can read
-    with open(run.events_path, "ab") as file:
+    with open(run.events_path, "ab", opener=private) as file:
         file.write(to_json_line(event).encode())

@@ -9,15 +9,15 @@ import time
 from pathlib import Path
 
 from playground.runs.directory import RunDirectory, read_record
-from playground.runs.records import Record
+from playground.runs.records import Count, Record, Seconds
 
 
 class Killed(Record):
     """By force, and how long the worker had been silent then; `stalled` if that was longer than it ever takes."""
 
-    time: float = 0.0
-    attempt: int = 1
-    silent_seconds: float = 0.0
+    time: Seconds = 0.0
+    attempt: Count = 1
+    silent_seconds: Seconds = 0.0
     stalled: bool = False
 
 

@@ -9,26 +9,23 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from playground import devices
 from playground.config import RUN_ID, RunConfig
 from playground.errors import InvalidConfig
-from playground.plain_files import read_bytes
 from playground.runs import requests
-from playground.runs.directory import MAX_RECORD_BYTES, QUEUE, RunDirectory, write_atomically
-from playground.runs.records import Record
+from playground.runs.directory import QUEUE, RunDirectory, read_record, write_atomically
+from playground.runs.records import WHOLE, Count, Record
 
-LAST = 2**53  # the ticket of an entry that cannot be read: it keeps its run waiting, behind all others
+LAST = WHOLE  # the ticket of an entry that cannot be read: it keeps its run waiting, behind all others
 
 
 class Entry(Record):
     """The place of one run. `ticket` is its order (a count: clocks jump), `attempt` the one that waits."""
 
-    run: str
-    ticket: int = LAST
+    run: str = ""
+    ticket: Count = LAST
     slot: str = ""
-    attempt: int = 0
+    attempt: Count = 0
 
 
 def slot_of(config: RunConfig) -> str:
@@ -53,13 +50,9 @@ def entries(outputs: Path) -> list[Entry]:
     for path in (outputs / QUEUE).glob("*.json"):
         if not RUN_ID.fullmatch(path.stem):
             continue
-        try:
-            entry = Entry.model_validate_json(read_bytes(path, MAX_RECORD_BYTES))
-            found.append(entry.model_copy(update={"run": path.stem}))
-        except FileNotFoundError:
-            continue  # left between the two looks
-        except (OSError, ValidationError):
-            found.append(Entry(run=path.stem))
+        entry = read_record(path, Entry)
+        if entry or path.exists():  # else it left between the two looks
+            found.append((entry or Entry()).model_copy(update={"run": path.stem}))
     return sorted(found, key=lambda entry: (entry.ticket, entry.run))
 
 

@@ -42,16 +42,11 @@ class Reconciler:
         self._refused: dict[str, tuple[Fingerprint, float]] = {}  # whose end could not be written, and when
 
     def look(self) -> None:
-        """Ends for the dead, workers for those who wait. Never raises what a full disk, too many open files or a
-        damaged run can cause."""
-        try:
-            self.end_the_dead()
-        except (OSError, PlaygroundError) as error:
-            _say(f"The runs of {self.outputs} could not be looked at: {error}")
-        try:
-            launcher.start_waiting(self.outputs, self._spawn)
-        except (OSError, PlaygroundError) as error:
-            _say(f"The queue of {self.outputs} could not go on: {error}")
+        """Ends for the dead, workers for those who wait. Never raises: a full disk, too many open files, a damaged run
+        and what nobody has thought of cost this look, and the next one comes."""
+        _tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
+        start_waiting = functools.partial(launcher.start_waiting, self.outputs, self._spawn)
+        _tried(start_waiting, f"The queue of {self.outputs} could not go on")
 
     def end_the_dead(self) -> list[RunDirectory]:
         """Write the end of every run whose worker died without a word; returns those runs."""
@@ -60,7 +55,7 @@ class Reconciler:
             try:
                 if not run.is_alive() and end_if_dead(run, self.outputs):
                     ended.append(run)
-            except OSError as error:  # for example a full disk, or a folder that only another user may write
+            except Exception as error:  # a full disk, a folder that only another user may write, a damage of a new kind
                 self._put_off(run, error)
         for worker in children.dead():
             if worker.run.status_on_disk().ended:  # else it died during this look, or its end could not be written yet
@@ -83,11 +78,11 @@ class Reconciler:
             elif run.config_path.is_file():  # else a folder that is no run, or not yet
                 yield run
 
-    def _put_off(self, run: RunDirectory, error: OSError) -> None:
+    def _put_off(self, run: RunDirectory, error: Exception) -> None:
         """Try again on a change, or after a while; said once."""
         path, mark = str(run.path), _fingerprint(str(run.path))
         if path not in self._refused:
-            _say(f"The end of {run.path} could not be written: {error}")
+            _say(f"The end of {run.path} could not be written: {error!r}")
         if mark is not None:
             self._refused[path] = mark, time.monotonic()
 
@@ -117,15 +112,11 @@ class Watch:
             self._thread.join(timeout=5)
 
     def _go(self) -> None:
-        with contextlib.suppress(OSError):  # the next server does it
-            requests.forget_deleted(self.outputs)
+        _tried(lambda: requests.forget_deleted(self.outputs), "Old requests could not be forgotten")
         while not self._stop.is_set():
             self._reconciler.look()
             for chore in self._chores:
-                try:
-                    chore()
-                except (OSError, PlaygroundError) as error:
-                    _say(f"Tidying up did not succeed and is tried again later: {error}")
+                _tried(chore, "Tidying up did not succeed and is tried again later")
             self._stop.wait(self._pause())
 
     def _pause(self) -> float:
@@ -133,6 +124,14 @@ class Watch:
             return LOOK_SECONDS_WITH_QUEUE if queue.entries(self.outputs) else LOOK_SECONDS
         except OSError:
             return LOOK_SECONDS
+
+
+def _tried(function: Callable[[], object], failed: str) -> None:
+    """Call it; whatever it raises is said and not passed on, for the thread that watches the runs must not end."""
+    try:
+        function()
+    except Exception as error:
+        _say(f"{failed}: {error if isinstance(error, (OSError, PlaygroundError)) else repr(error)}")
 
 
 def _say(sentence: str) -> None:

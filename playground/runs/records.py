@@ -1,16 +1,25 @@
 """The records of a run directory, typed: one class per line format, and strict JSON in and out.
 
-Knows nothing of files or processes. The worker writes these; the page, the command line and `insight` read them.
+A file of a run may be damaged, or somebody else's. So what is no figure (not finite, absurdly large) is nothing, and a
+record that then lacks a figure is left out by `parsed`; nobody who reads records has to ask again. Knows nothing of
+files or processes. The worker writes these; the page, the command line and `insight` read them.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 
 from playground.runs.ends import end_of
 
@@ -21,10 +30,28 @@ TERMINAL: frozenset[str] = frozenset({"finished", "stopped", "failed", "interrup
 Stage = Literal["before", "during", "after"]
 
 
+LARGEST = 1e30  # of a figure; sums and squares of many of them are still finite
+WHOLE = 2**53  # beyond it JSON's readers disagree about a whole number
+Count = Annotated[int, Field(ge=0, le=WHOLE)]
+Seconds = Annotated[float, Field(ge=0, le=1e11)]  # a length of time, or a moment since 1970
+Figure = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Figures = dict[str, Figure | None]
+R = TypeVar("R", bound="Record")
+
+
 class Record(BaseModel):
     """Base of all records. Unknown keys are ignored, so that an older reader can read a newer run."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _or_cleaned(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """A second try without what is no figure: most records hold nothing of the kind."""
+        try:
+            return validate(data)
+        except ValidationError:
+            return validate(finite_or_null(data))
 
 
 class Status(Record):
@@ -38,15 +65,15 @@ class Status(Record):
     phase: str = ""
     reason: str = ""
     message: str = ""
-    pid: int = 0
-    pid_started_at: float = 0.0
-    pid_ticks: int = 0
+    pid: Count = 0
+    pid_started_at: Seconds = 0.0
+    pid_ticks: Count = 0
     boot_id: str = ""
-    update: int = 0
-    num_updates: int = 0
-    started_at: float = 0.0
-    updated_at: float = 0.0
-    attempt: int = 1
+    update: Count = 0
+    num_updates: Count = 0
+    started_at: Seconds = 0.0
+    updated_at: Seconds = 0.0
+    attempt: Count = 1
 
     @property
     def ended(self) -> bool:
@@ -72,42 +99,42 @@ class UpdateMetrics(Record):
     None means: not defined here (for example no variance), or not finite.
     """
 
-    attempt: int = 1
-    update: int
-    episodes: int
-    tokens: int
-    seconds: float
-    seconds_rollout: float
-    seconds_score: float
-    seconds_update: float
-    score_mean: float | None
-    score_std: float | None
-    score_p10: float | None
-    score_p50: float | None
-    score_p90: float | None
-    raw_score_mean: float | None
-    terms: dict[str, float | None] = {}
-    contributions: dict[str, float | None] = {}
-    kl_to_reference: float | None
-    kl_per_token: float | None
-    kl_estimates: dict[str, float | None] = {}
-    penalised_reward: float | None
-    kl_coef: float
-    entropy: float | None
-    update_kl: float | None
-    clip_fraction: float | None
-    ratio_mean: float | None
-    ratio_max: float | None
-    policy_loss: float | None
-    value_loss: float | None
-    explained_variance: float | None
-    grad_norm: float | None
-    learning_rate: float
-    completion_length: float
-    eos_fraction: float
-    distinct_2: float | None
-    perplexity_reference: float | None
-    memory_gb: float | None
+    attempt: Count = 1
+    update: Count
+    episodes: Count
+    tokens: Count
+    seconds: Seconds
+    seconds_rollout: Seconds
+    seconds_score: Seconds
+    seconds_update: Seconds
+    score_mean: Figure | None
+    score_std: Figure | None
+    score_p10: Figure | None
+    score_p50: Figure | None
+    score_p90: Figure | None
+    raw_score_mean: Figure | None
+    terms: Figures = {}
+    contributions: Figures = {}
+    kl_to_reference: Figure | None
+    kl_per_token: Figure | None
+    kl_estimates: Figures = {}
+    penalised_reward: Figure | None
+    kl_coef: Figure
+    entropy: Figure | None
+    update_kl: Figure | None
+    clip_fraction: Figure | None
+    ratio_mean: Figure | None
+    ratio_max: Figure | None
+    policy_loss: Figure | None
+    value_loss: Figure | None
+    explained_variance: Figure | None
+    grad_norm: Figure | None
+    learning_rate: Figure
+    completion_length: Figure
+    eos_fraction: Figure
+    distinct_2: Figure | None
+    perplexity_reference: Annotated[float, Field(ge=0, le=LARGEST)] | None
+    memory_gb: Figure | None
 
 
 class Sample(Record):
@@ -115,18 +142,18 @@ class Sample(Record):
     `judges` that of each reward that only watches;
     `kl` is the summed log-ratio of policy to reference over the completion, in nats (0 before training)."""
 
-    attempt: int = 1
-    update: int
+    attempt: Count = 1
+    update: Count
     stage: Stage
-    prompt_id: int
+    prompt_id: Count
     prompt: str
     completion: str
     seed: int
-    score: float | None
-    scores: dict[str, float | None] = {}
-    judges: dict[str, float | None] = {}
-    kl: float | None
-    tokens: int | None = None
+    score: Figure | None
+    scores: Figures = {}
+    judges: Figures = {}
+    kl: Figure | None
+    tokens: Count | None = None
     ended: bool | None = None
 
 
@@ -137,28 +164,48 @@ class Evaluation(Record):
     have become to the reference is `perplexity_reference` of each update.)
     """
 
-    attempt: int = 1
-    update: int
+    attempt: Count = 1
+    update: Count
     stage: Stage
-    perplexity_text: float | None = None
-    text_documents: int = 0
-    text_tokens: int = 0
-    seconds: float = 0.0
+    perplexity_text: Annotated[float, Field(ge=0, le=LARGEST)] | None = None
+    text_documents: Count = 0
+    text_tokens: Count = 0
+    seconds: Seconds = 0.0
 
 
 class Event(Record):
     """Something that happened once: a state change, a warning with its evidence, a checkpoint, a recorded scale."""
 
-    attempt: int = 1
-    seq: int
-    time: float
+    attempt: Count = 1
+    seq: Count
+    time: Seconds
     kind: str
-    update: int = 0
+    update: Count = 0
     message: str = ""
-    data: dict[str, Any] = {}
+    data: Annotated[dict[str, Any], AfterValidator(lambda data: finite_or_null(data))] = {}
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """What of the data is a number, for who computes with it."""
+        return {name: value for name, value in self.data.items() if isinstance(value, (int, float)) and value >= 0}
+
+
+class ScoreScale(Record):
+    """What the raw reward was on the untrained model's text, and each reward of it: the data of a `score_scale`."""
+
+    mean: Figure
+    sd: Annotated[float, Field(gt=0, le=LARGEST)]
+    terms: dict[str, dict[Literal["mean", "sd", "contribution"], Figure]] = {}
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> ScoreScale | None:
+        """As the events of a run tell it; None if it has not been measured yet."""
+        found = (parsed(event.data, cls) for event in reversed(list(events)) if event.kind == SCORE_SCALE)
+        return next(filter(None, found), None)
 
 
 M = TypeVar("M", UpdateMetrics, Sample, Evaluation)
+SCORE_SCALE = "score_scale"  # kind of the event that holds how scores are normalised
 RESUMED = "resumed"  # kind of the event with which a later attempt goes on
 EDIT = "edit"  # kind of the event that records an applied change of a live setting
 
@@ -212,12 +259,23 @@ def to_json_line(record: Record) -> str:
     return json.dumps(finite_or_null(record.model_dump()), ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def parsed(data: Any, kind: type[R]) -> R | None:
+    """Plain data as a record; None where it is none."""
+    try:
+        return kind.model_validate(data)
+    except (ValidationError, RecursionError):
+        return None
+
+
 def finite_or_null(value: Any) -> Any:
-    """Plain data with every NaN and infinity replaced by None, so that strict JSON can hold it."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    """Plain data that strict JSON can hold: without NaN, infinities and absurdly large numbers, which become None, and
+    without halves of characters. Raises: RecursionError, for data that is nested too deep."""
+    if isinstance(value, (float, int)):
+        return value if -LARGEST <= value <= LARGEST else None
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()
     if isinstance(value, dict):
-        return {key: finite_or_null(item) for key, item in value.items()}
+        return {finite_or_null(key): finite_or_null(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [finite_or_null(item) for item in value]
     return value

@@ -16,10 +16,12 @@ from typing import NamedTuple
 
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, Problem, RunNotFound
+from playground.plain_files import read_bytes
 from playground.runs.directory import RunDirectory, read_record, write_atomically
-from playground.runs.records import Record
+from playground.runs.records import Record, Seconds
 
 INDEX = ".requests"
+MOST_BYTES = 200  # of what is kept for an id: the name of a run
 MOST_CHARACTERS = {"id": 200, "visitor": 200, "mode": 40}
 KEEP_SECONDS = 86_400.0  # how long the id of a run that was deleted is remembered, so that nothing starts it again
 
@@ -39,7 +41,7 @@ class Asked(Record):
     id: str = ""
     visitor: str = ""
     mode: str = "local"
-    created_at: float = 0.0
+    created_at: Seconds = 0.0
     slot: str = ""
 
 
@@ -69,7 +71,7 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
     if not request.id:
         return None
     try:
-        name = (outputs / INDEX / digest(request.id)).read_text(encoding="utf-8").strip()
+        name = _kept(outputs / INDEX / digest(request.id))
     except (OSError, ValueError):
         return None
     if not RUN_ID.fullmatch(name):
@@ -108,10 +110,15 @@ def forget_deleted(outputs: Path) -> None:
     """Drop the ids of runs that were deleted long ago, so that there are never many more ids than runs."""
     for path in (outputs / INDEX).glob("*"):
         with contextlib.suppress(OSError, ValueError):
-            name = path.read_text(encoding="utf-8").strip()
+            name = _kept(path)
             gone = not RUN_ID.fullmatch(name) or not (outputs / name).exists()
             if gone and abs(time.time() - path.stat().st_mtime) > KEEP_SECONDS:
                 path.unlink()
+
+
+def _kept(path: Path) -> str:
+    """The run that an id has started. Raises: OSError, ValueError."""
+    return read_bytes(path, MOST_BYTES).decode().strip()
 
 
 def _write(run: RunDirectory, asked: Asked) -> None:

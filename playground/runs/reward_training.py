@@ -29,7 +29,7 @@ from playground.runs.directory import (
     refuse_links,
     write_atomically,
 )  # fmt: skip
-from playground.runs.records import Record, Status
+from playground.runs.records import Count, Figure, Record, Seconds, Status, finite_or_null
 
 TRAINING = "training"
 MAX_CARD_BYTES = 20_000_000
@@ -40,13 +40,13 @@ WORKER_MODULE = "playground.training.rewards.worker"
 class StepMetrics(Record):
     """One optimizer step (`held_out` False), or a look at the held-out pairs after it (True)."""
 
-    step: int
+    step: Count
     held_out: bool = False
-    loss: float | None
-    accuracy: float | None
-    margin: float | None = None
-    learning_rate: float | None = None
-    seconds: float = 0.0
+    loss: Figure | None
+    accuracy: Figure | None
+    margin: Figure | None = None
+    learning_rate: Figure | None = None
+    seconds: Seconds = 0.0
 
 
 class RewardTraining(RunDirectory):
@@ -89,7 +89,7 @@ class RewardTraining(RunDirectory):
     def card(self) -> dict[str, Any] | None:
         """reward.json: the report of a training that ended well, else None."""
         try:
-            card = plain_files.read_json(self.card_path, MAX_CARD_BYTES)
+            card = finite_or_null(plain_files.read_json(self.card_path, MAX_CARD_BYTES))
         except (OSError, ValueError):
             return None
         return card if isinstance(card, dict) else None

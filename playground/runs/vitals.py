@@ -14,7 +14,7 @@ from typing import NamedTuple
 import psutil
 
 from playground.runs.directory import RunDirectory, read_record, write_atomically
-from playground.runs.records import Record
+from playground.runs.records import Count, Record, Seconds
 
 FILE = "vitals.json"
 CGROUPS = Path("/sys/fs/cgroup")
@@ -31,16 +31,16 @@ class Vitals(Record):
     """
 
     boot_id: str = ""
-    pid: int = 0
-    attempt: int = 1
-    started: float = 0.0
-    beat: float = 0.0
-    longest_gap: float = 0.0
+    pid: Count = 0
+    attempt: Count = 1
+    started: Seconds = 0.0
+    beat: Seconds = 0.0
+    longest_gap: Seconds = 0.0
     patient: bool = True
-    resident_bytes: int = 0
-    limit_bytes: int = 0
+    resident_bytes: Count = 0
+    limit_bytes: Count = 0
     counter: str = ""
-    kills: int = 0
+    kills: Count = 0
     on_server_death: str = "survive"
 
 

@@ -14,7 +14,7 @@ from playground.errors import ModelNotFound, RunNotResumable
 from playground.runs import checkpoints as run_checkpoints
 from playground.runs import control
 from playground.runs.directory import RunDirectory
-from playground.runs.records import RESUMED, Event
+from playground.runs.records import RESUMED, Event, ScoreScale
 from playground.runs.writer import RunWriter
 from playground.training import checkpoints, loading
 from playground.training.models import LanguageModel
@@ -97,8 +97,7 @@ def _restore(
 
 def _scale_from_events(events: list[Event], scorer: Scorer) -> bool:
     """The scale as an earlier attempt recorded it; False where none got that far."""
-    for event in reversed(events):
-        if event.kind == "score_scale" and {"mean", "sd", "terms"} <= event.data.keys():
-            scorer.restore({"score_mean": event.data["mean"], "score_sd": event.data["sd"], **event.data})
-            return True
-    return False
+    recorded = ScoreScale.of(events)
+    if recorded:
+        scorer.restore({"score_mean": recorded.mean, "score_sd": recorded.sd, "terms": recorded.terms})
+    return recorded is not None

@@ -24,7 +24,7 @@ from playground.rewards.mixture import Mixture, mean_known
 from playground.runs import checkpoints as run_checkpoints
 from playground.runs import control
 from playground.runs.directory import RunDirectory
-from playground.runs.records import Evaluation, Stage, UpdateMetrics
+from playground.runs.records import SCORE_SCALE, Evaluation, Stage, UpdateMetrics
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
 from playground.training import checkpoints, evaluation, held_out, loading, models, prompts, resuming
@@ -140,7 +140,7 @@ class Session:
             completions += episodes.texts(self.tokens)
         scale = self.scorer.fit_scale([prompt.text for prompt in asked], completions)
         terms = self.scorer.facts()["terms"]
-        self.writer.event("score_scale", mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES, terms=terms)
+        self.writer.event(SCORE_SCALE, mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES, terms=terms)
 
     def look(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""

@@ -19,7 +19,6 @@ import functools
 import hashlib
 import hmac
 import inspect
-import json
 import secrets
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -34,6 +33,8 @@ from playground import limits
 from playground.config import RUN_ID
 from playground.errors import NotAllowed
 from playground.limits import LIMITS, Limits
+from playground.runs import requests
+from playground.runs.directory import RunDirectory
 from playground.ui import identity
 from playground.ui.identity import HOST_COOKIE, VISITOR_COOKIE, Rate, Visitor
 
@@ -177,11 +178,7 @@ class Access:
         """Whether the run says in its request.json that this visitor has started it."""
         if self.outputs is None or not isinstance(run, str) or not RUN_ID.fullmatch(run):
             return False
-        try:
-            kept = json.loads((self.outputs / run / "request.json").read_bytes()[:10_000])
-            return Visitor.of(str(kept["visitor"])).is_same(caller.visitor)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return False
+        return Visitor.of(requests.of(RunDirectory(self.outputs / run)).visitor).is_same(caller.visitor)
 
     def guard(
         self,

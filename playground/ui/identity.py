@@ -50,9 +50,8 @@ class Visitor(NamedTuple):
 
     def is_same(self, other: Visitor) -> bool:
         """By the cookie where both have one; by the address where neither has."""
-        if self.cookie or other.cookie:
-            return hmac.compare_digest(self.cookie, other.cookie)
-        return bool(self.address) and hmac.compare_digest(self.address, other.address)
+        mine, theirs = (self.cookie, other.cookie) if self.cookie or other.cookie else (self.address, other.address)
+        return bool(mine) and hmac.compare_digest(mine.encode(), theirs.encode())
 
 
 class Rate:

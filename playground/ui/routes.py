@@ -29,6 +29,7 @@ from playground.exports import tables
 from playground.exports.report import Report
 from playground.runs import history, launcher, queue
 from playground.runs.directory import RunDirectory
+from playground.runs.records import ScoreScale
 from playground.ui import machine, reward_data, standing, taking_out, wire
 from playground.ui.access import Access, Action
 from playground.ui.feed import Hub
@@ -288,7 +289,7 @@ class Views:
 def _export(run: RunDirectory, kind: str, name: str) -> str:
     if kind == "yaml":
         return exports.yaml_text(run.config(), name)
-    return exports.trl_script(run.config(), exports.ScoreScale.of(run.events()))
+    return exports.trl_script(run.config(), ScoreScale.of(run.events()))
 
 
 async def bokeh_file(request: Request) -> Response:

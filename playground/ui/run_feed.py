@@ -5,10 +5,7 @@ Knows run directories and `wire`; nothing of viewers, HTTP or gradio. `feed` has
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
-
-from pydantic import ValidationError
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
@@ -83,26 +80,26 @@ class RunFeed:
         """Read what is new since the last call, as the content of a delta; None if nothing is."""
         status = self.run.status()  # first: whatever was written before an end is then surely read below
         delta: dict[str, Any] = {}
-        happened = _records(self._tails["events"], Event)
+        happened = self._tails["events"].read_records(Event)
         if any(event.kind == RESUMED for event in happened):
             self._begin()  # what was read of superseded updates goes: all is read once more
             self.rewritten += 1
-            happened = _records(self._tails["events"], Event)
+            happened = self._tails["events"].read_records(Event)
             self._resumed = resumptions(happened)
         before = len(self.columns["update"])
-        metrics = in_force(_records(self._tails["metrics"], UpdateMetrics), self._resumed)
+        metrics = in_force(self._tails["metrics"].read_records(UpdateMetrics), self._resumed)
         for record in metrics:
             wire.append(self.columns, record)
         if metrics:
             start = max(0, min(before, len(self.columns["update"]) - len(metrics)))
             delta["metrics"] = {name: values[start:] for name, values in self.columns.items()}
             delta["farmed"] = wire_rewards.farmed(self.columns, self.config)
-        samples = in_force(_records(self._tails["samples"], Sample), self._resumed)
+        samples = in_force(self._tails["samples"].read_records(Sample), self._resumed)
         if samples:
             self.samples += samples
             delta.update(self._evaluations(min(item.update for item in samples)))
             delta["judged"] = wire_rewards.judged(self.samples, self.config)
-        if evaluations := in_force(_records(self._tails["evaluations"], Evaluation), self._resumed):
+        if evaluations := in_force(self._tails["evaluations"].read_records(Evaluation), self._resumed):
             self.evaluations += evaluations
             delta["text"] = wire.text_perplexity(self.evaluations)
         if events := self._events(events_in_force(happened)):
@@ -192,11 +189,3 @@ class RunFeed:
             if newest != 0:
                 shown.insert(0, wire.moment(grouped[0]))
         return data
-
-
-def _records(tail: JsonlTail, kind: type[Any]) -> list[Any]:
-    found = []
-    for item in tail.read_new():
-        with contextlib.suppress(ValidationError):
-            found.append(kind.model_validate(item))
-    return found

@@ -13,6 +13,7 @@ import pytest
 from playground import cli, config_io, exports
 from playground.config import RunConfig
 from playground.runs.directory import RunDirectory
+from playground.runs.records import ScoreScale
 from playground.runs.writer import RunWriter
 from tests.support import PROJECT, small_config
 
@@ -62,7 +63,7 @@ def run(outputs: Path) -> RunDirectory:
     return made
 
 
-@pytest.mark.parametrize("scale", [None, exports.ScoreScale(0.25, 2.5)])
+@pytest.mark.parametrize("scale", [None, ScoreScale(mean=0.25, sd=2.5)])
 def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scale):
     script, folder = tmp_path / "run_trl.py", tmp_path / "model"
     script.write_text(exports.trl_script(small(), scale), encoding="utf-8")
@@ -149,10 +150,10 @@ def test_rewards_that_are_normalised_bring_their_scales_or_measure_them() -> Non
     rewards = [{"kind": "length", "normalise": True, "cap": 2.0}, {"kind": "sentiment"}]
     config = small_config(rewards=rewards)
     terms = {"length": {"mean": 12.5, "sd": 3.0, "contribution": 0.1}}
-    recorded = exports.trl_script(config, exports.ScoreScale(1.0, 2.0, terms))
+    recorded = exports.trl_script(config, ScoreScale(mean=1.0, sd=2.0, terms=terms))
     assert "mixture.restore({'length': {'mean': 12.5, 'sd': 3.0, 'contribution': 0.1}})" in recorded
     assert "scale = Scale(mean=1.0, sd=2.0" in recorded and "mixture.fit" not in recorded
-    for script in (exports.trl_script(config), exports.trl_script(config, exports.ScoreScale(1.0, 2.0))):
+    for script in (exports.trl_script(config), exports.trl_script(config, ScoreScale(mean=1.0, sd=2.0))):
         assert "mixture.fit(measured)" in script and "mixture.restore" not in script
     unscaled = exports.trl_script(small_config(rewards=rewards, score={"normalise": "none"}))
     assert "mixture.fit(measured)" in unscaled and "scale = Scale(mean=0.0, sd=1.0, clip=SCORE_CLIP)" in unscaled

@@ -369,6 +369,47 @@ class FullStream:
         raise OSError(28, "No space left on device")
 
 
+def test_a_run_that_breaks_the_reader_costs_only_itself(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A damage of a kind that nobody has foreseen."""
+    lost_run(outputs, "a-bad-one")
+    lost_run(outputs, "z-lost")
+    status = RunDirectory.status_on_disk
+
+    def breaking(run: RunDirectory) -> Status:
+        return status(run) if run.id != "a-bad-one" else status(run).model_copy(update={"update": 1 / 0})
+
+    monkeypatch.setattr(RunDirectory, "status_on_disk", breaking)
+    assert [run.id for run in Reconciler(outputs).end_the_dead()] == ["z-lost"]
+    assert "a-bad-one could not be written: ZeroDivisionError" in capsys.readouterr().err
+    assert [run.id for run in history.list_runs(outputs)] == ["z-lost"]
+
+
+def test_the_watch_outlives_whatever_a_look_or_a_chore_raises(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[str] = []
+
+    def broken(name: str) -> Any:
+        def function(*_: object) -> None:
+            calls.append(name)
+            raise KeyError(name)
+
+        return function
+
+    monkeypatch.setattr(reconciler, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(Reconciler, "end_the_dead", broken("dead"))
+    monkeypatch.setattr(launcher, "start_waiting", broken("queue"))
+    watch = Watch(outputs, chores=[broken("chore"), lambda: calls.append("next chore")])
+    watch.start()
+    try:
+        wait_until(lambda: min(map(calls.count, ("dead", "queue", "chore", "next chore"))) > 2)
+    finally:
+        watch.close()
+    assert "could not be looked at: KeyError('dead')" in capsys.readouterr().err
+
+
 def test_the_watch_goes_on_when_its_own_words_cannot_be_written(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, write = lost_run(outputs, "first"), last_words.write
 

@@ -32,6 +32,7 @@ MOST_ADAPTERS = 4  # that may stand on one another
 START = "start"  # the reference that is the model before training
 TYPED = "typed"  # the prompt source that is typed into the configuration
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
+UPLOADS = "uploads"  # the same, of files of prompts or pairs that came through the page
 REWARD_CARD = "reward.json"  # written last: a reward model is complete once it is there
 
 

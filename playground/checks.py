@@ -21,6 +21,7 @@ from playground.catalog import (
     REWARD_MODELS,
     START,
     TYPED,
+    UPLOADS,
     model_folder,
     reference_folder,
     reward_model_folder,
@@ -163,32 +164,47 @@ def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:
         outputs: a name of a run or of a reward model there means that, and not a folder of the same name here.
     """
     known = {item.name for item in (*MODELS, *PROMPT_SETS)} | {START, TYPED, *HELD_OUT_TEXTS}
+    names = {"reference": outputs, "rewards": outputs / REWARD_MODELS if outputs else None}
 
-    def whole(source: str | None, names: Path | None = None) -> str | None:
-        if not source or source in known or (names is not None and (names / source.partition("/")[0]).is_dir()):
+    def whole(source: str, part: str) -> str:
+        there = names.get(part)
+        if source in known or (there is not None and (there / source.partition("/")[0]).is_dir()):
             return source
         path = os.path.abspath(os.path.expanduser(source))
         return path if os.path.exists(path) else source
 
-    trained_here = outputs / REWARD_MODELS if outputs else None
+    return _renamed(config, whole)
+
+
+def without_folders(config: RunConfig) -> RunConfig:
+    """The same configuration without the folders of this machine, for who need not know them: of a path its last part,
+    and of an uploaded file `uploads/NAME`."""
+
+    def last(source: str, part: str) -> str:
+        path = Path(source)
+        if not path.is_absolute():
+            return source
+        return f"{UPLOADS}/{path.name}" if path.parent.name == UPLOADS else path.name
+
+    return _renamed(config, last)
+
+
+def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
+    """The configuration with another name for each source: rename(source, the part of the configuration) gives it."""
+
+    def renamed(spec: ModelReward) -> ModelReward:
+        return spec.model_copy(update={"source": rename(spec.source, "rewards")})
 
     def rewards(specs: tuple[RewardConfig, ...]) -> tuple[RewardConfig, ...]:
-        return tuple(
-            spec.model_copy(update={"source": whole(spec.source, trained_here)})
-            if isinstance(spec, ModelReward)
-            else spec
-            for spec in specs
-        )
+        return tuple(renamed(spec) if isinstance(spec, ModelReward) else spec for spec in specs)
 
+    text = config.evaluation.text
     changes: dict[str, Any] = {
-        "model": config.model.model_copy(update={"source": whole(config.model.source)}),
-        "reference": config.reference.model_copy(update={"source": whole(config.reference.source, outputs)}),
-        "prompts": config.prompts.model_copy(update={"source": whole(config.prompts.source)}),
-        "evaluation": config.evaluation.model_copy(update={"text": whole(config.evaluation.text)}),
-        "rewards": rewards(config.rewards),
-        "judges": rewards(config.judges),
+        part: getattr(config, part).model_copy(update={"source": rename(getattr(config, part).source, part)})
+        for part in ("model", "reference", "prompts")
     }
-    return config.model_copy(update=changes)
+    changes["evaluation"] = config.evaluation.model_copy(update={"text": rename(text, "evaluation") if text else text})
+    return config.model_copy(update={**changes, "rewards": rewards(config.rewards), "judges": rewards(config.judges)})
 
 
 def prompts_problem(prompts: PromptsConfig) -> Problem | None:

@@ -26,7 +26,6 @@ from playground.texts import tables
 Mode = Literal["local", "classroom", "space"]
 MODES: tuple[str, ...] = get_args(Mode)
 MODE_VARIABLE = local_only.MODE  # set by the web process for itself, so that all that it starts inherits it
-UPLOADS = "uploads"  # the folder in the outputs folder that keeps uploaded files
 LEAST_UPLOAD_BYTES = 10_000
 KEPT_UPLOAD = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9][A-Za-z0-9._-]*")  # as `ui.uploads` names what it keeps
 CHECKPOINT = re.compile(r"update-\d{6,9}")
@@ -178,7 +177,7 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
         if size > limits.upload_bytes:
             return f"{name} has {size:,} bytes; {_at_most(limits.upload_bytes, limits)}."
         if limits.uploads_bytes is not None:
-            kept = sum(kept_bytes(item.stat().st_size) for item in (outputs / UPLOADS).glob("*"))
+            kept = sum(kept_bytes(item.stat().st_size) for item in (outputs / catalog.UPLOADS).glob("*"))
             if kept + kept_bytes(size) > limits.uploads_bytes:
                 return "This page has no more room for uploads. Type the prompts instead."
         if limits.upload_rows is not None:
@@ -320,7 +319,7 @@ def _is_upload(source: str, outputs: Path | None) -> bool:
     if outputs is None or len(source) > 1_000:
         return False
     path = Path(source)
-    same_folder = str(path.parent) == str((outputs / UPLOADS).resolve())
+    same_folder = str(path.parent) == str((outputs / catalog.UPLOADS).resolve())
     return bool(same_folder and KEPT_UPLOAD.fullmatch(path.name) and path.is_file() and not path.is_symlink())
 
 

@@ -1,8 +1,8 @@
 """Tokens and passwords: which processes get them, and that none gets into a log, a message or a page.
 
-A process that needs no secret is started without any (`without_secrets`). What a library writes into an error can still
-quote an address with a password or a header with a token, so texts that leave a process go through `redact`. Knows the
-environment and nothing else of the project.
+A process is started with the variables that it needs and no others (`needed_variables`), for no list of secrets' names
+is complete. What a library writes into an error can still quote an address with a password or a header with a token, so
+texts that leave a process go through `redact`. Knows the environment and nothing else of the project.
 """
 
 from __future__ import annotations
@@ -17,10 +17,20 @@ from typing import IO, Any
 HUB_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH")
 NO_IMPLICIT_TOKEN = "HF_HUB_DISABLE_IMPLICIT_TOKEN"  # the hub's library then leaves its own login alone
 _SECRET_NAME = re.compile(
-    r"(^|_)(TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|APIKEY)(_|$)|(API|ACCESS|PRIVATE|SECRET|AUTH)_?KEY"
+    r"(^|_)(TOKEN|SECRET|SECRETS|PASS|PASSWD|PASSPHRASE|CREDENTIALS?|DSN)(_|$)|PASSWORD|KEY(_|$)|(DATABASE|DB|REDIS)_URL"
     r"|^(AWS_|WANDB_|GITHUB_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_TOKEN)",
     re.IGNORECASE,
 )
+# What Python, PyTorch, its libraries and the system's own look at, and what this project hands down.
+_NEEDED_NAME = re.compile(
+    "PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|TZ|TMPDIR|TEMP|TMP|VIRTUAL_ENV|CONDA_PREFIX|CC|CXX|LD_PRELOAD|HUGGINGFACE_HUB_CACHE"
+    "|(LD|DYLD)_LIBRARY_PATH"
+    "|(PLAYGROUND|LC|XDG|MALLOC|OMP|GOMP|KMP|MKL|OPENBLAS|BLIS|NUMEXPR|VECLIB|ATEN|TORCHINDUCTOR|PYTORCH|CUDA|CUBLAS|NVIDIA"
+    "|NCCL|HIP|ROCR|HSA|TRITON|BNB|TRL|ACCELERATE|TRANSFORMERS|TOKENIZERS|SAFETENSORS|ARROW|HF)_.+"
+    "|(PYTHON|TORCH|CUDNN).*"
+)
+# For a process that downloads: ways out, and whom to believe there.
+_HUB_NAME = re.compile("(https?|all|no)_proxy|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE", re.IGNORECASE)
 # what a terminal obeys (line ends and tabs apart), turns the direction of writing, or cannot be written at all
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 LINE_CHARACTERS = 2000  # of a line for a terminal
@@ -45,14 +55,20 @@ def is_secret(name: str) -> bool:
     return name != NO_IMPLICIT_TOKEN and _SECRET_NAME.search(name) is not None
 
 
-def without_secrets(environment: Mapping[str, str], *, hub: bool = False) -> dict[str, str]:
-    """The environment for a process of ours.
+def needed_variables(environment: Mapping[str, str], *, hub: bool = False) -> dict[str, str]:
+    """The environment for a process of ours, without what it has no use for.
 
     Args:
         hub: it downloads from the hub, and so gets the hub's token and no other. Without it, not even the login that
             the hub's library keeps in a file is used.
     """
-    kept = {name: value for name, value in environment.items() if (hub and name in HUB_TOKENS) or not is_secret(name)}
+
+    def is_needed(name: str) -> bool:
+        if hub and (name in HUB_TOKENS or _HUB_NAME.fullmatch(name)):
+            return True
+        return _NEEDED_NAME.fullmatch(name) is not None and not is_secret(name)
+
+    kept = {name: value for name, value in environment.items() if is_needed(name)}
     return kept if hub else {**kept, NO_IMPLICIT_TOKEN: "1"}
 
 

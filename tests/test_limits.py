@@ -93,7 +93,7 @@ def test_the_reference_may_be_a_run_of_this_page_and_no_other_folder(outputs, tm
 
 
 def test_prompts_may_be_a_file_that_the_page_has_kept_and_no_other(outputs, tmp_path):
-    folder = outputs / limits.UPLOADS
+    folder = outputs / catalog.UPLOADS
     folder.mkdir(parents=True)
     kept, pairs, linked = (folder / name for name in ("0123456789ab-p.txt", "pairs.jsonl", "0123456789ac-p.txt"))
     kept.write_text("a\nb\n")
@@ -158,8 +158,8 @@ def test_uploads_are_bounded_in_bytes_rows_and_all_together(outputs, tmp_path):
     packed = tmp_path / "packed.txt.gz"
     packed.write_bytes(gzip.compress(b"x\n" * 100_000))
     assert "more than" in limits.upload_problem(packed, small, outputs)
-    (outputs / limits.UPLOADS).mkdir(parents=True)
-    (outputs / limits.UPLOADS / "old").write_bytes(b"x" * 90_001)
+    (outputs / catalog.UPLOADS).mkdir(parents=True)
+    (outputs / catalog.UPLOADS / "old").write_bytes(b"x" * 90_001)
     full = SPACE._replace(uploads_bytes=100_000)
     assert "no more room" in limits.upload_problem(at, full, outputs)
 

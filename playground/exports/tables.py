@@ -10,6 +10,7 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
+from unicodedata import category
 
 from playground.config import RunConfig
 from playground.runs import control
@@ -17,7 +18,8 @@ from playground.runs.records import Evaluation, Event, Record, Sample, UpdateMet
 
 NESTED = ("terms", "contributions", "kl_estimates")  # fields with a figure for each name
 BY_NAME = ("scores", "judges")  # the same of a sample
-FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n "  # what a spreadsheet takes for the start of one, or passes over
+FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"  # what a spreadsheet takes for the start of one
+UNSEEN = ("C", "Z")  # first letters of the Unicode categories of what it may pass over: controls, marks, spaces
 
 
 def trl_figures(record: UpdateMetrics, config: RunConfig) -> dict[str, float | None]:
@@ -104,7 +106,14 @@ def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> list[tuple[i
 
 def plain(text: str) -> str:
     """Words without what a spreadsheet could take for a formula."""
-    return text.lstrip(FORMULA)
+    while (shown := _seen(text))[:1] and shown[0] in FORMULA:
+        text = shown[1:]
+    return shown
+
+
+def _seen(text: str) -> str:
+    """The text from its first character on that can be seen."""
+    return text[next((place for place, letter in enumerate(text) if category(letter)[0] not in UNSEEN), len(text)) :]
 
 
 def _names(records: Sequence[Record], fields: Sequence[str]) -> list[tuple[str, str]]:
@@ -118,8 +127,11 @@ def _names(records: Sequence[Record], fields: Sequence[str]) -> list[tuple[str, 
 
 def _cell(value: Any) -> Any:
     """A text that begins like a formula gets an apostrophe, which spreadsheets take for "this is text"."""
-    begins = isinstance(value, str) and value.lstrip(" \n")[:1] in tuple(FORMULA.rstrip(" \n"))
-    return f"'{value}" if begins else value
+    if not isinstance(value, str):
+        return value
+    shown = _seen(value)
+    strange = shown != value.lstrip(" \n")  # a tab, a NUL, a mark without width: what follows may be the start
+    return f"'{value}" if strange or shown[:1] in tuple(FORMULA) else value
 
 
 def _csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -250,14 +250,14 @@ def _not_in_forks(lock: IO[bytes]) -> IO[bytes]:
 
 
 def torch_environment(hub: bool = False) -> dict[str, str]:
-    """The environment of a process that computes: without tokens, but that of the hub for one that downloads (`hub`).
+    """The environment of a process that computes: what it needs, and the hub's token for one that downloads (`hub`).
 
     Waiting threads sleep instead of spinning: with a browser busy on the same cores, spinning made an update 20 times
     as slow. Small models are spared the price of sleeping by `training.session.limit_threads`.
     """
     return {
         "OMP_WAIT_POLICY": "PASSIVE",
-        **redaction.without_secrets(os.environ, hub=hub),
+        **redaction.needed_variables(os.environ, hub=hub),
         "PYTHONUNBUFFERED": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "TOKENIZERS_PARALLELISM": "false",

@@ -27,6 +27,7 @@ def shown(all_knobs: Mapping[str, dict[str, Any]], choices: Sequence[str]) -> di
 ENGINES = [name for name in get_args(RunConfig.model_fields["engine"].annotation)
            if name != "trl" or not engines.availability()]  # fmt: skip
 KNOBS = shown(knobs(), ENGINES)
+SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.text")
 WORDS_FOR_NOTHING = {"prompts.column": "the usual one", "prompts.subset": "the default one", "model.revision": "newest"}
 OPTION_LABELS = {"trl": "TRL"}
 REWARD_LISTS = ("rewards", "judges")
@@ -123,10 +124,9 @@ def in_words(field: str, value: Any) -> str:
         return f"{value:.3g}"
     if field == "prompts.typed":
         return f"{len(value)} prompts"
-    if field == "prompts.source":
-        sets = {choice.name: choice.label for choice in catalog.PROMPT_SETS}
-        return sets.get(str(value), uploads.label(str(value)))
-    return {choice.name: choice.label for choice in catalog.MODELS}.get(str(value), str(value))
+    known = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
+    shown = uploads.label(str(value)) if field in SOURCES else str(value)
+    return known.get(str(value), shown)
 
 
 def label_of(field: str) -> str:

@@ -29,6 +29,7 @@ HOST_COOKIE = "playground_host"
 VISITOR_COOKIE = "playground_visitor"
 VISITOR_COOKIE_CHARACTERS = range(20, 101)
 COOKIE_SECONDS = 30 * 86_400
+SUBSCRIBER_BITS = 64  # of an IPv6 address: what a provider gives to one subscriber (RFC 6177)
 KEY_FILE = ".visitors.key"  # in the outputs folder: what visitors are hashed with, so that they keep their runs
 
 
@@ -129,12 +130,15 @@ def keyed_hash(key: bytes, value: str) -> str:
 
 
 def address_of(connection: HTTPConnection, proxied: bool) -> str:
-    """Where a request comes from: behind a proxy the last public address that it was passed on from."""
+    """Where a request comes from, as far as one is told from another by it: an IPv4 address, or the /64 of an IPv6 one,
+    for whoever has one of those has all of it. Behind a proxy the last public address that it was passed on from."""
     peer = connection.client.host if connection.client else ""
-    if not proxied:
-        return peer
-    passed = [part.strip() for part in connection.headers.get("x-forwarded-for", "").split(",")]
-    return next((part for part in reversed(passed) if _is_public(part)), peer)
+    passed = connection.headers.get("x-forwarded-for", "").split(",") if proxied else []
+    public = (address for part in reversed(passed) if (address := _address(part.strip())) and address.is_global)
+    found = next(public, None) or _address(peer)
+    if isinstance(found, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((int(found), SUBSCRIBER_BITS), strict=False))
+    return str(found) if found else peer
 
 
 def connection_of(request: Any) -> HTTPConnection | None:
@@ -143,11 +147,13 @@ def connection_of(request: Any) -> HTTPConnection | None:
     return found if isinstance(found, HTTPConnection) else None
 
 
-def _is_public(address: str) -> bool:
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An IPv4 address that is written as an IPv6 one is the IPv4 address."""
     try:
-        return ipaddress.ip_address(address).is_global
+        found = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
-        return False
+        return None
+    return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
 
 
 def visitors_key(outputs: Path) -> bytes:

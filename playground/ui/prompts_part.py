@@ -6,7 +6,6 @@ fields matter depends on the source; static/prompts_part.js shows those and hide
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -127,11 +126,11 @@ def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> list[An
             kept = uploads.keep(Path(path), outputs)
     except PlaygroundError as error:
         return [gr.skip(), gr.skip(), {"problem": uploads.problem_of(error), "at": time.time()}]
-    offered = choices(outputs)
-    if capped.pocket_only:  # a visitor sees their own file and nobody else's
-        offered = [item for item in offered if not item[1].startswith(os.sep) or item[1] == str(kept.path)]
+    name = f"{uploads.FOLDER}/{kept.path.name}"
+    mine = (uploads.label(name), name)  # of a public page's visitor: they see their own file and nobody else's
+    offered = [*choices(None), mine] if capped.pocket_only else choices(outputs)
     return [
-        gr.Dropdown(choices=offered, value=str(kept.path), allow_custom_value=True),
+        gr.Dropdown(choices=offered, value=name, allow_custom_value=True),
         gr.Dropdown(choices=list(kept.columns), value=kept.column or "", allow_custom_value=True),
         {"sentence": kept.sentence, "at": time.time()},
     ]

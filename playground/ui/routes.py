@@ -23,15 +23,15 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from playground import exports
+from playground import checks, exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
 from playground.exports import tables
 from playground.exports.report import Report
 from playground.runs import history, launcher, queue
 from playground.runs.directory import RunDirectory
 from playground.runs.records import ScoreScale
-from playground.ui import machine, reward_data, standing, taking_out, wire
-from playground.ui.access import Access, Action
+from playground.ui import machine, reward_data, standing, taking_out, uploads, wire
+from playground.ui.access import Access, Action, Role
 from playground.ui.feed import Hub
 from playground.ui.run_feed import RECORDED_ID, RunFeed
 
@@ -204,7 +204,7 @@ class Views:
         if kind not in EXPORTS:
             raise RunNotFound(f"A run can be exported as {' or '.join(EXPORTS)}, not as `{kind[:20]}`.")
         name = f"{run.id.strip('_')}.{EXPORTS[kind]}"
-        text = await self._read(_export, run, kind, name)
+        text = await self._read(_export, run, kind, name, self.access.caller(request).role is Role.HOST)
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
         return PlainTextResponse(text, headers=headers)
 
@@ -249,7 +249,7 @@ class Views:
             {
                 "id": run.id,
                 "title": run.title,
-                "model": run.model,
+                "model": uploads.label(run.model),
                 "engine": run.engine,
                 "seed": run.seed,
                 "state": run.status.state,
@@ -286,10 +286,12 @@ class Views:
         )
 
 
-def _export(run: RunDirectory, kind: str, name: str) -> str:
+def _export(run: RunDirectory, kind: str, name: str, whole: bool) -> str:
+    """`whole`: with paths of this machine, for who may know them."""
+    config = run.config() if whole else checks.without_folders(run.config())
     if kind == "yaml":
-        return exports.yaml_text(run.config(), name)
-    return exports.trl_script(run.config(), ScoreScale.of(run.events()))
+        return exports.yaml_text(config, name)
+    return exports.trl_script(config, ScoreScale.of(run.events()))
 
 
 async def bokeh_file(request: Request) -> Response:

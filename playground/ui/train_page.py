@@ -33,8 +33,11 @@ from playground.ui import (
     starting,
     steer,
     taking_out,
+    uploads,
 )  # fmt: skip
 from playground.ui.access import Access, Action, Caller
+
+SOURCE = "prompts.source"
 
 
 class Train(NamedTuple):
@@ -163,8 +166,9 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"]) ->
         notes = {"problems": [{"field": "preset", "label": "Experiment", "message": _only_messages(error)}],
                  "differences": [], "marks": {}, "about": {}}  # fmt: skip
         return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(1), gr.skip())
-    values = form.values_of(base)
     label = starting.button(base, outputs)
+    base = uploads.public(base, outputs)
+    values = form.values_of(base)
     return Filled(
         gr.Dropdown(choices=controls.preset_choices(capped, chosen), value=chosen),
         controls.story_of(base),
@@ -185,7 +189,7 @@ def from_text(
 ) -> list[Any]:
     """The form filled from YAML; with problems the form stays as it is and they are listed."""
     try:
-        config = config_io.from_dict(config_io.parse_yaml(yaml_text))
+        config = config_io.from_dict(_meant(config_io.parse_yaml(yaml_text), outputs))
         limits.require(config, capped, outputs)
         checks.check(config, outputs)
         base = base_of(chosen, outputs)
@@ -194,13 +198,15 @@ def from_text(
         notes = {**_as_dict(old_notes), "problems": _problems(problems)}
         skip = [gr.skip() for _ in form.FIELDS]
         return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(len(problems)), gr.skip()).flat()
+    start = starting.button(config, outputs)
+    config, base = uploads.public(config, outputs), uploads.public(base, outputs)
     new_values = form.values_of(config)
     return Filled(
         gr.skip(),
         controls.story_of(config),
         [new_values[field] for field in form.FIELDS],
         _notes(config, base, []),
-        starting.button(config, outputs),
+        start,
         config.to_yaml(),
     ).flat()
 
@@ -217,7 +223,9 @@ def checked(
     except PlaygroundError as error:
         notes = {**_as_dict(old_notes), "problems": _problems([Problem("preset", str(error))])}
         return notes, starting.button_with_problems(1), gr.skip()
-    return _notes(config, base, []), starting.button(config, outputs), config.to_yaml()
+    start = starting.button(config, outputs)
+    config, base = uploads.public(config, outputs), uploads.public(base, outputs)
+    return _notes(config, base, []), start, config.to_yaml()
 
 
 def started(
@@ -246,8 +254,9 @@ def started(
         with quota.admitted(request, access, caller, outputs):
             run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
     except (PlaygroundError, OSError) as error:
-        return _view(None), _notes(config, base, [Problem("", in_words(error))]), starting.button_with_problems(1)
-    return _view(run.id), _notes(config, base, []), starting.button(config, outputs)
+        problem = Problem("", in_words(error))
+        return _view(None), _notes(config, uploads.public(base, outputs), [problem]), starting.button_with_problems(1)
+    return _view(run.id), _notes(config, uploads.public(base, outputs), []), starting.button(config, outputs)
 
 
 def base_of(chosen: Any, outputs: Path) -> RunConfig:
@@ -273,11 +282,24 @@ def _read(
     told = base
     with contextlib.suppress(ValidationError):  # it comes back from a browser, so it may be anything
         told = base.model_copy(update={"about": type(base.about).model_validate(about)})
-    return base, form.config_of(dict(zip(form.FIELDS, values, strict=True)), told, outputs, capped)
+    return base, form.config_of(_by_field(values, outputs), told, outputs, capped)
 
 
 def _read_without_disk(chosen: Any, values: tuple[Any, ...], outputs: Path) -> RunConfig:
-    return form.without_disk(dict(zip(form.FIELDS, values, strict=True)), base_of(chosen, outputs))
+    return form.without_disk(_by_field(values, outputs), base_of(chosen, outputs))
+
+
+def _by_field(values: tuple[Any, ...], outputs: Path) -> dict[str, Any]:
+    found = dict(zip(form.FIELDS, values, strict=True))
+    return {**found, SOURCE: uploads.meant(found[SOURCE], outputs)}
+
+
+def _meant(data: Any, outputs: Path) -> Any:
+    """Plain data of a configuration with the path of an uploaded file in the place of its name."""
+    prompts = data.get("prompts") if isinstance(data, dict) else None
+    if not isinstance(prompts, dict) or "source" not in prompts:
+        return data
+    return {**data, "prompts": {**prompts, "source": uploads.meant(prompts["source"], outputs)}}
 
 
 def _notes(config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[str, Any]:

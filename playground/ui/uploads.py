@@ -1,7 +1,8 @@
 """Files that a person uploads as prompts: looked at, then kept under `<outputs>/uploads/`, where workers find them.
 
-Plain Python; `prompts_part` calls it. The name of a kept file begins with a digest of what is in it, so the same file
-uploaded twice is kept once, and a run's configuration says exactly which text it was.
+The name of a kept file begins with a digest of what is in it, so the same file uploaded twice is kept once, and a run's
+configuration says exactly which text it was. The page calls such a file `uploads/NAME` (`public`, `meant`): where the
+outputs folder lies is nobody's business. Plain Python; `prompts_part` and `train_page` call it.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from playground import limits
+from playground import catalog, limits
+from playground.config import RunConfig
 from playground.errors import OutputsNotWritable, PlaygroundError, PromptsUnusable
 from playground.limits import Limits
 from playground.runs import history
 from playground.runs.directory import make_outputs
 from playground.texts import prompt_texts, tables
 
-FOLDER = limits.UPLOADS
+FOLDER = catalog.UPLOADS
 MAX_UPLOAD_BYTES = 20_000_000
 DIGEST_CHARACTERS = 12
 MAX_NAME_CHARACTERS = 60
@@ -87,10 +89,10 @@ def _make_room(size: int, capped: Limits, outputs: Path) -> None:
     total = sum(sizes.values()) + limits.kept_bytes(size)
     used = history.in_use(outputs) if total > capped.uploads_bytes else set()
     going = []
-    for _, name in reversed(kept_files(outputs)):
-        if total > capped.uploads_bytes and name not in used:
-            going.append(Path(name))
-            total -= sizes[folder / Path(name).name]
+    for item in reversed(_kept_paths(outputs)):
+        if total > capped.uploads_bytes and str(item.resolve()) not in used:
+            going.append(item)
+            total -= sizes[item]
     for item in going if total <= capped.uploads_bytes else ():  # else they would go for nothing
         item.unlink(missing_ok=True)
 
@@ -129,21 +131,39 @@ def safe_name(name: str) -> str:
 
 
 def kept_files(outputs: Path) -> list[tuple[str, str]]:
-    """What has been uploaded before, the newest first, as (name, path)."""
+    """What has been uploaded before, the newest first, as (the name that it had, its name on the page)."""
+    return [(label(str(path)), f"{FOLDER}/{path.name}") for path in _kept_paths(outputs)]
+
+
+def _kept_paths(outputs: Path) -> list[Path]:
     found = [
         path
         for path in (Path(outputs) / FOLDER).glob("*")
         if _KEPT.fullmatch(path.name) and path.is_file() and not path.is_symlink()
     ]
-    found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    return [(label(str(path)), str(path.resolve())) for path in found]
+    return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 def label(source: str) -> str:
-    """A prompt source for reading: of an uploaded file the name that it had, of others the source itself."""
+    """A source for reading: of an uploaded file the name that it had, of others without the folders of this machine."""
     path = Path(source)
     match = _KEPT.fullmatch(path.name) if path.parent.name == FOLDER else None
-    return match.group(1) if match else source
+    return match.group(1) if match else path.name if path.is_absolute() else source
+
+
+def public(config: RunConfig, outputs: Path) -> RunConfig:
+    """The configuration as the page shows it: an uploaded file by its name there."""
+    path = Path(config.prompts.source)
+    if path.parent != (Path(outputs) / FOLDER).resolve():
+        return config
+    prompts = config.prompts.model_copy(update={"source": f"{FOLDER}/{path.name}"})
+    return config.model_copy(update={"prompts": prompts})
+
+
+def meant(source: Any, outputs: Path) -> Any:
+    """What comes back from the page: of an uploaded file its path, else the source as it is."""
+    path = Path(outputs) / source if isinstance(source, str) and source.startswith(f"{FOLDER}/") else None
+    return str(path.resolve()) if path and _KEPT.fullmatch(path.name) and path in _kept_paths(outputs) else source
 
 
 def problem_of(error: PlaygroundError) -> str:

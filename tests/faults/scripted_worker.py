@@ -4,7 +4,7 @@ The configuration's name says what it does, once it has told so in its phase:
 
     listening               comes by its heartbeat every 10 ms
     deaf, deaf-loading      is away in a call that no signal reaches, in training or while it loads
-    saving                  writes a slow checkpoint when asked to stop (SAVING_SECONDS, then SYNCING_SECONDS)
+    saving                  writes a slow checkpoint when asked to stop (PLAYGROUND_TEST_SAVING_SECONDS, _SYNCING_)
     family, deaf-family     the first two, with children that are hard to end
     loud, quiet             counts for a while, with or without 50 MB of output
     full                    writes until the disk is full
@@ -94,12 +94,13 @@ def save_slowly(run: RunDirectory) -> None:
     work, whole = run.checkpoints_path / f".tmp-update-000001-{os.getpid()}", run.checkpoints_path / "update-000001"
     work.mkdir(parents=True)
     begun = time.monotonic()
-    while time.monotonic() < begun + float(os.environ.get("SAVING_SECONDS", SAVING_SECONDS)):
+    while time.monotonic() < begun + float(os.environ.get("PLAYGROUND_TEST_SAVING_SECONDS", SAVING_SECONDS)):
         with open(work / "model.safetensors", "ab") as file:
             file.write(b"x" * 1000)
         time.sleep(0.1)
     (work / TRAINER).write_text("{}")
-    time.sleep(float(os.environ.get("SYNCING_SECONDS", 0)))  # as fsync and checksums take it: nothing grows
+    # as fsync and checksums take it: nothing grows
+    time.sleep(float(os.environ.get("PLAYGROUND_TEST_SYNCING_SECONDS", 0)))
     (work / "MANIFEST.json").write_text("{}")
     work.rename(whole)
 

@@ -69,7 +69,7 @@ def test_a_stop_ends_the_process_in_time_also_one_that_does_not_listen(outputs, 
 
 @pytest.mark.slow
 def test_a_checkpoint_that_still_grows_is_waited_for(outputs, monkeypatch):
-    monkeypatch.setenv("SAVING_SECONDS", "11")
+    monkeypatch.setenv("PLAYGROUND_TEST_SAVING_SECONDS", "11")
     run, worker = started(outputs, "saving")
     run.request_stop()
     wait_until(lambda: gone(worker), 60)
@@ -79,8 +79,8 @@ def test_a_checkpoint_that_still_grows_is_waited_for(outputs, monkeypatch):
 
 @pytest.mark.slow
 def test_a_checkpoint_that_is_brought_to_the_disk_is_waited_for(outputs, monkeypatch):
-    monkeypatch.setenv("SAVING_SECONDS", "1")
-    monkeypatch.setenv("SYNCING_SECONDS", str(watch.GRACE_SECONDS + watch.CHECKPOINT_PAUSE_SECONDS + 3))
+    monkeypatch.setenv("PLAYGROUND_TEST_SAVING_SECONDS", "1")
+    monkeypatch.setenv("PLAYGROUND_TEST_SYNCING_SECONDS", str(watch.GRACE_SECONDS + watch.CHECKPOINT_PAUSE_SECONDS + 3))
     run, worker = started(outputs, "saving")
     run.request_stop()
     wait_until(lambda: gone(worker), 60)

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 LEDGER = "ledger.txt"
-SECONDS_VARIABLE = "WITNESS_SECONDS"
+SECONDS_VARIABLE = "PLAYGROUND_TEST_WITNESS_SECONDS"
 
 
 def main() -> None:

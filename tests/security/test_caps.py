@@ -232,7 +232,9 @@ def test_an_upload_beyond_the_cap_is_refused_by_the_gate_and_by_the_handler(spac
         kept = pages.call(visitor, space.index_of("take"), [file])["output"]["data"][0]["value"]
         run, problems = pages.start(space, visitor, prompts__source=kept)
         assert run is not None, problems
-        assert flatten(RunDirectory(space.outputs / run).config())["prompts.source"] == kept
+        assert flatten(RunDirectory(space.outputs / run).config())["prompts.source"] == str(
+            (space.outputs / kept).resolve()
+        )
         stop(space, visitor, run)
     figure("uploads beyond the caps refused", 3, 3)
 
@@ -293,3 +295,28 @@ def test_the_form_is_asked_for_so_often_and_another_visitor_s_still_answers(spac
         assert pages.ask(other, number, name, question).json() == ""
         clock[0] += 60.1
         assert pages.ask(visitor, number, name, question).json() == ""
+
+
+def test_where_an_uploaded_file_lies_is_told_to_nobody(space, tmp_path):
+    """The page calls it uploads/NAME: in the form, in YAML, in exports; and understands that name again."""
+    sent = tmp_path / "mine.txt"
+    sent.write_text("The film was\nThe book was\nThe song was\nThe play was\n")
+    told = []
+    with space.visitor(f"{PUBLIC}120") as visitor, space.visitor(f"{PUBLIC}121") as other:
+        (path,) = visitor.post("gradio_api/upload", files={"files": (sent.name, sent.read_bytes())}).json()
+        file = {"path": path, "orig_name": sent.name, "meta": {"_type": "gradio.FileData"}}
+        taken = pages.call(visitor, space.index_of("take"), [file])
+        source = taken["output"]["data"][0]["value"]
+        assert source.startswith("uploads/") and source.endswith("-mine.txt")
+        fields = {"prompts__source": source, "evaluation__num_prompts": 2, "ppo__num_updates": 500}
+        checked = pages.call(visitor, space.index_of("check"), pages.form_values(**fields)[1:])
+        run, problems = pages.start(space, visitor, **fields)
+        assert problems == [] and run is not None
+        found = RunDirectory(space.outputs / run)
+        assert found.config().prompts.source == str((space.outputs / source).resolve())  # the worker has its place
+        told += [taken["text"], checked["text"], pages.call(other, space.index_of("choose"), [f"run:{run}"])["text"]]
+        for kind in ("poll", "compare", "outcome", "export/yaml", "export/trl", "metrics.csv", "samples.csv"):
+            told.append(other.get(f"live/{run}/{kind}").text)
+        told += [other.get(f"live/{address}").text for address in ("_runs", "_home", f"_overlay?runs={run},done")]
+        assert f"source: {source}" in told[6] and stop(space, visitor, run) == ""
+    assert not [text for text in told if str(space.outputs) in text or str(space.outputs.resolve()) in text]

@@ -170,19 +170,21 @@ def test_strange_text_is_read(told: dict[str, Any]) -> None:
 
 
 def test_tables_for_spreadsheets_hold_no_formula_and_all_numbers() -> None:
-    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", '=HYPERLINK("x")', "\n=1", "\uff1d1", "a=1"]
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", '=HYPERLINK("x")', "\n=1", "\uff1d1", "a=1",
+             *(f"{unseen}=1" for unseen in "\0\x01\x7f\x85\u200b\u200e\u202e\u2060\ufeff\u3000\u00a0\u2028"),
+             "\u200b \ufeff\t@SUM(A1)", "\u200b"]  # fmt: skip
     samples = [sample(number, "after", -1.5, completion=text, kl=-0.25) for number, text in enumerate(texts)]
     rows = list(csv.DictReader(io.StringIO(exported.samples_csv(samples), newline="")))
     for row, text in zip(rows, texts, strict=True):
         written = row["completion"]
         assert text in written and (written == text) == (text == "a=1")
-        assert not written.strip().startswith(("=", "+", "-", "@"))
+        assert written[:1] == ("a" if text == "a=1" else "'")
         assert (float(row["score"]), float(row["kl"])) == (-1.5, -0.25)
-    metrics = [update_metrics(1, terms={"=evil()": 1.0, "-x": 2.0}, score_mean=-3.0)]
-    events = [Event(seq=0, time=0.0, kind="edit", update=0, message="=cmd|' /C calc'!A0", data={})]
+    metrics = [update_metrics(1, terms={"=evil()": 1.0, "\ufeff-=x": 2.0}, score_mean=-3.0)]
+    events = [Event(seq=0, time=0.0, kind="edit", update=0, message="\u200b=cmd|' /C calc'!A0", data={})]
     config = catalog.preset(catalog.DEFAULT_PRESET)
     head, row = list(csv.reader(io.StringIO(exported.metrics_csv(config, metrics, events))))
-    assert not [cell for cell in head if cell.startswith(("=", "+", "-", "@"))]
+    assert not [cell for cell in head if not cell[0].isalpha()] and row[-1].startswith("cmd")
     assert "-3.0" in row and not [cell for cell in row if cell.startswith(("=", "+", "@"))]
 
 

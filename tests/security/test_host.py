@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from playground.errors import InvalidConfig
+from playground.errors import InvalidConfig, NotAllowed
 from playground.ui import access, identity, sharing
 from playground.ui.access import Access, Action, Role
 from tests.security import pages
@@ -128,6 +128,33 @@ def test_the_last_public_address_of_a_chain_counts_and_only_behind_a_proxy():
     assert identity.address_of(_connection({}, "10.0.0.9", {"X-Forwarded-For": "x"}), proxied=True) == "10.0.0.9"
 
 
+@pytest.mark.parametrize(
+    ("told", "counted"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2::/64"), ("2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"), ("::ffff:93.184.216.34", "93.184.216.34"), ("::1", "::/64"),
+        ("fe80::1%eth0", "fe80::/64"), ("10.0.0.9", "10.0.0.9"), ("testclient", "testclient"), ("", ""),
+    ],
+)  # fmt: skip
+def test_an_ipv6_subscriber_is_one_whatever_address_they_take(told, counted):
+    assert identity.address_of(_connection({}, told), proxied=False) == counted
+
+
+def test_a_subscriber_has_the_quotas_of_one_behind_a_proxy_too():
+    """Sixty starts a minute: the next one is refused from any address of the same /64, and none of another."""
+    access = Access("space")
+    one, other = (
+        [_connection({}, "10.0.0.9", {"X-Forwarded-For": f"2606:2800:220:{net}::{number:x}"}) for number in range(70)]
+        for net in (1, 2)
+    )
+    access.proxied = True
+    for connection in one[:60]:
+        access.demand(connection, Action.START)
+    with pytest.raises(NotAllowed):
+        access.demand(one[60], Action.START)
+    access.demand(other[0], Action.START)
+
+
 def test_cookies_cross_sites_only_where_the_page_is_shown_inside_another():
     plain, safe = _connection({}, "1.1.1.1"), _connection({}, "1.1.1.1", {"X-Forwarded-Proto": "https"})
     assert "SameSite=Lax" in Access("space").new_visitor_cookie(plain)
@@ -168,7 +195,7 @@ def test_the_token_turns_up_nowhere(tmp_path, figure):
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.ui.fake_server", "--port", str(port), "--outputs", str(outputs), "--mode",
              "space"], cwd=PROJECT, stdout=file, stderr=subprocess.STDOUT,
-            env={**os.environ, identity.TOKEN_VARIABLE: token, "FAKE_SECONDS_PER_UPDATE": "0.2"},
+            env={**os.environ, identity.TOKEN_VARIABLE: token, "PLAYGROUND_TEST_SECONDS_PER_UPDATE": "0.2"},
         )  # fmt: skip
     url = f"http://127.0.0.1:{port}/"
     try:

@@ -30,7 +30,8 @@ SECRETS = {
     "AWS_SECRET_ACCESS_KEY": f"{CANARY}/aws+secret", "AWS_SESSION_TOKEN": f"{CANARY}awssession",
     "OPENAI_API_KEY": f"sk-{CANARY}0123456789", "GITHUB_TOKEN": f"ghp_{CANARY}0123456789",
     "DATABASE_PASSWORD": f"{CANARY}password", "MY_PRIVATE_KEY": f"{CANARY}private",
-    "SLACK_TOKEN": f"xoxb-{CANARY}123456",
+    "SLACK_TOKEN": f"xoxb-{CANARY}123456", "PGPASSWORD": f"{CANARY}postgres", "DB_PASS": f"{CANARY}database",
+    "OPENAI_KEY": f"{CANARY}openai", "DATABASE_URL": f"postgres://{CANARY}@host/x", "SENTRY_DSN": f"https://{CANARY}@s/1",
 }  # fmt: skip
 TELLING = [
     f"https://user:{CANARY}@huggingface.co/a/b", f"http://token:{CANARY}@127.0.0.1:8080/",
@@ -71,13 +72,17 @@ def test_the_secrets_of_the_environment_and_of_the_hub_s_login_are_hidden_howeve
 
 
 def test_a_process_gets_no_secret_but_the_hub_s_where_it_downloads() -> None:
-    around = {**SECRETS, "PATH": "/bin", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "HF_HOME": "/x"}
-    plain = redaction.without_secrets(around)
-    assert CANARY not in repr(plain) and plain["HF_HUB_DISABLE_IMPLICIT_TOKEN"] == "1"
-    assert {"PATH", "TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE", "HF_HOME"} <= plain.keys()
-    hub = redaction.without_secrets(around, hub=True)
-    assert {name for name in hub if CANARY in hub[name]} == {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}
-    assert "HF_HUB_DISABLE_IMPLICIT_TOKEN" not in hub
+    useful = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
+              "OMP_NUM_THREADS", "PYTORCH_CUDA_ALLOC_CONF", "TORCH_HOME", "TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE",
+              "HF_HOME", "XDG_CACHE_HOME", "PLAYGROUND_MODE")  # fmt: skip
+    foreign = {name: f"{CANARY}" for name in ("SSH_AUTH_SOCK", "KUBECONFIG", "MY_APP_LOGIN", "SUDO_USER", "GPG_TTY")}
+    ways_out = {"https_proxy": f"http://user:{CANARY}@proxy", "SSL_CERT_FILE": "/ca.pem"}
+    around = {**SECRETS, **foreign, **ways_out, **dict.fromkeys(useful, "x")}
+    plain = redaction.needed_variables(around)
+    assert plain == {**dict.fromkeys(useful, "x"), "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}
+    hub = redaction.needed_variables(around, hub=True)
+    assert {name for name in hub if CANARY in hub[name]} == {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "https_proxy"}
+    assert "HF_HUB_DISABLE_IMPLICIT_TOKEN" not in hub and hub["SSL_CERT_FILE"] == "/ca.pem"
 
 
 @pytest.mark.parametrize(

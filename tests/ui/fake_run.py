@@ -28,8 +28,8 @@ from playground.runs.records import RESUMED, Sample, State, Status, UpdateMetric
 from playground.runs.steering import Steering
 from playground.runs.writer import RunWriter
 
-SECONDS_VARIABLE = "FAKE_SECONDS_PER_UPDATE"
-FAIL_VARIABLE = "FAKE_FAIL_AT_UPDATE"
+SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"
+FAIL_VARIABLE = "PLAYGROUND_TEST_FAIL_AT_UPDATE"
 RAW_SD = 1.9
 
 

@@ -70,7 +70,7 @@ def test_an_upload_that_cannot_be_used_is_not_kept_and_the_form_stays(tmp_path, 
 
 def test_an_upload_fills_source_and_column(tmp_path):
     source, column, note = prompts_part.taken(str(write(tmp_path, "a.csv", "x,text\n1,ab\n")), tmp_path)
-    assert Path(source.value).is_file() and ("a.csv", source.value) in source.choices
+    assert (tmp_path / source.value).is_file() and ("a.csv", source.value) in source.choices
     assert column.value == "text" and [choice[1] for choice in column.choices] == ["x", "text"]
     _, column, note = prompts_part.taken(str(write(tmp_path, "b.csv", "x,y\n1,ab\n")), tmp_path)
     assert column.value == "" and "Choose the column" in note["sentence"]

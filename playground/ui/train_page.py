@@ -35,7 +35,7 @@ from playground.ui import (
     taking_out,
     uploads,
 )  # fmt: skip
-from playground.ui.access import Access, Action, Caller
+from playground.ui.access import Access, Action, Caller, Role
 
 SOURCE = "prompts.source"
 
@@ -115,13 +115,14 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         asked = _as_dict(viewed).get("request")
         return list(started(asked, chosen, old_notes, values, outputs, standby, access, caller))
 
-    def choose(chosen: Any) -> list[Any]:
-        return filled_from(chosen, outputs, capped).flat()
+    def choose(chosen: Any, *, caller: Caller) -> list[Any]:
+        return filled_from(chosen, outputs, capped, caller.role is Role.HOST).flat()
 
     def choose_at_load(caller: Caller) -> list[Any]:
         if caller.may(Action.START):
             get_ready()
-        found = filled_from(caller.query.get("preset") or catalog.DEFAULT_PRESET, outputs, capped).flat()
+        chosen = caller.query.get("preset") or catalog.DEFAULT_PRESET
+        found = filled_from(chosen, outputs, capped, caller.role is Role.HOST).flat()
         place = filled.index(fields["model.source"])
         found[place] = needs_part.model_update(found[place], outputs, capped)  # a run may have used another model
         if not caller.may(Action.START):
@@ -157,8 +158,12 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     return Train(filled, outputs, fields, recheck)
 
 
-def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
-    """The form filled from a preset (or from a run, as "run:<id>"); what is unknown is said and changes nothing."""
+def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], whole: bool = True) -> Filled:
+    """The form filled from a preset (or from a run, as "run:<id>"); what is unknown is said and changes nothing.
+
+    Args:
+        whole: with paths of this machine, for who may know them.
+    """
     try:
         base = base_of(chosen, outputs)
     except PlaygroundError as error:
@@ -167,7 +172,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"]) ->
                  "differences": [], "marks": {}, "about": {}}  # fmt: skip
         return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(1), gr.skip())
     label = starting.button(base, outputs)
-    base = uploads.public(base, outputs)
+    base = uploads.public(base, outputs) if whole else checks.without_folders(base)
     values = form.values_of(base)
     return Filled(
         gr.Dropdown(choices=controls.preset_choices(capped, chosen), value=chosen),

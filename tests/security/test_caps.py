@@ -16,10 +16,11 @@ from playground import limits
 from playground.config import flatten
 from playground.runs import launcher, queue, requests
 from playground.runs.directory import RunDirectory
-from playground.ui import compare_page, form, identity
+from playground.ui import compare_page, form, identity, train_page
 from tests.security import pages
 from tests.support import at_once, small_config, wait_until
 from tests.test_limits import CAPS
+from tests.ui import fake_run
 
 PUBLIC = "93.184.216."  # addresses that a proxy could tell
 
@@ -320,3 +321,17 @@ def test_where_an_uploaded_file_lies_is_told_to_nobody(space, tmp_path):
         told += [other.get(f"live/{address}").text for address in ("_runs", "_home", f"_overlay?runs={run},done")]
         assert f"source: {source}" in told[6] and stop(space, visitor, run) == ""
     assert not [text for text in told if str(space.outputs) in text or str(space.outputs.resolve()) in text]
+
+
+def test_where_the_host_s_models_lie_is_told_to_no_watcher(classroom):
+    folder = "/home/teacher/models/mine"
+    run = fake_run.write_run(classroom.outputs, "own-model", small_config(model={"source": folder}))
+    with classroom.client() as watcher, classroom.host() as host:
+        exports = [client.get(f"live/{run.id}/export/yaml").text for client in (watcher, host)]
+        told = [
+            watcher.get(f"live/{address}").text
+            for address in (f"{run.id}/poll", "_runs", f"_overlay?runs={run.id},done")
+        ]
+    told.append(repr(train_page.filled_from(f"run:{run.id}", classroom.outputs, whole=False)))
+    assert "source: mine" in exports[0] and f"source: {folder}" in exports[1]
+    assert not [text for text in (exports[0], *told) if "/home/teacher" in text]

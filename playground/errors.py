@@ -67,6 +67,10 @@ class RunNotResumable(PlaygroundError):
     """A run that cannot be taken up again."""
 
 
+class RunMoved(PlaygroundError):
+    """The folder of a run was renamed, moved or deleted while its worker was at work in it."""
+
+
 class WorkerNotStarted(PlaygroundError):
     """The system gave no process for a run's worker; the run has ended with that."""
 

@@ -45,6 +45,10 @@ ENDS: dict[str, End] = {
     "server_lost": End(
         "The server ended, and the run with it", "Resume it, or start the server with the policy `survive`."
     ),
+    "moved": End(
+        "Its folder was moved while it trained",
+        "Resume it where it is now: what it did up to its last checkpoint is kept. Rename a run after it has ended.",
+    ),
     "damaged": End("The record of this run is damaged", "Resume it, or start again from its settings."),
     "bug": End("Something unexpected went wrong", "Read the end of the log; then resume, or start again."),
 }

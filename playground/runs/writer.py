@@ -80,6 +80,7 @@ class RunWriter:
     def finish(self, state: State, reason: str = "", message: str = "") -> None:
         """Enter a terminal state, also on a full disk. Raises: OSError, if even the reserve did not help."""
         with self._alone():
+            self._follow()
             with contextlib.suppress(OSError):
                 self.run.reserve_path.unlink(missing_ok=True)
             try:
@@ -120,6 +121,18 @@ class RunWriter:
         )  # fmt: skip
         self._seq += 1
         _append(self.run.events_path, event)
+
+    def _follow(self) -> None:
+        """Where the run's folder was renamed or moved, its end is written there. Linux knows its place by the lock file
+        that this process holds open."""
+        if self.run.path.is_dir():
+            return
+        with contextlib.suppress(OSError):
+            for descriptor in Path("/proc/self/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    lock = Path(os.readlink(descriptor))
+                    if lock.name == self.run.lock_path.name and lock.is_file():
+                        self.run = RunDirectory(lock.parent)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:

@@ -17,11 +17,17 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from playground.errors import ModelNotFound, NoRoom, PlaygroundError, RewardModelUnusable, TrainingDiverged
+from playground.errors import (
+    ModelNotFound,
+    NoRoom,
+    PlaygroundError,
+    RewardModelUnusable,
+    RunMoved,
+    TrainingDiverged,
+)  # fmt: skip
 from playground.runs import logs, processes
-from playground.runs.evidence import DISK_WORDS
+from playground.runs.evidence import DISK_WORDS, state_after
 from playground.runs.identity import identity
-from playground.runs.records import State
 from playground.runs.writer import RunWriter
 
 LEAVE_SECONDS = 10  # the longest that the end of the process may take once the run has ended
@@ -31,8 +37,8 @@ MEMORY_WORDS = ("allocate memory", "not enough memory", "std::bad_alloc", "(os e
 GPU_WORDS = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "backend out of memory")
 LOADERS = ("playground.training.loading", "playground.training.rewards.loading")
 STOPPED = "Stopped after update {}."
+MOVED = "Its folder was renamed or moved after update {}, so the worker could not go on in it."
 MEMORY_ADVICE = "Use smaller batches or a smaller model."
-STATES: dict[str, State] = {"stopped": "stopped", "time_limit": "stopped", "server_lost": "interrupted"}
 
 
 class StopRequested(Exception):
@@ -66,7 +72,7 @@ def reported(
         writer.finish("finished", message=writer.status.message)
     except StopRequested as stop:
         sentence = (stop.sentence or stopped).format(writer.status.update)
-        writer.finish(STATES[stop.reason], stop.reason, sentence)
+        writer.finish(state_after(stop.reason), stop.reason, sentence)
     except KeyboardInterrupt:
         writer.finish("stopped", "stopped", stopped.format(writer.status.update))
     except TrainingDiverged as error:
@@ -74,12 +80,14 @@ def reported(
     except BaseException as error:  # also the panics of libraries written in Rust, and a library that calls exit
         if isinstance(error, GeneratorExit):
             raise
+        if not writer.run.path.is_dir():  # whatever else went wrong, went wrong for that
+            error = RunMoved(MOVED.format(writer.status.update))
         reason, message = diagnosis(error, memory_advice)
         if reason == "disk_full":
             message += clear_half_written(writer)
         with contextlib.suppress(OSError, MemoryError):
             traceback.print_exc()
-        writer.finish("failed", reason, message)
+        writer.finish(state_after(reason), reason, message)
 
 
 def diagnosis(error: BaseException, memory_advice: Callable[[], str]) -> tuple[str, str]:
@@ -94,6 +102,8 @@ def diagnosis(error: BaseException, memory_advice: Callable[[], str]) -> tuple[s
         return "disk_full", "The disk is full: there was no room for what the run had to write."
     if isinstance(error, NoRoom):
         return "disk_full", str(error)
+    if isinstance(error, RunMoved):
+        return "moved", str(error)
     if isinstance(error, (ModelNotFound, RewardModelUnusable)):
         return "model", str(error)
     if isinstance(error, PlaygroundError):

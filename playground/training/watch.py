@@ -21,12 +21,14 @@ from typing import Any, NoReturn
 
 import psutil
 
+from playground.errors import RunMoved
 from playground.runs import lifeline, logs, processes, vitals
 from playground.runs.checkpoints import TRAINER
+from playground.runs.evidence import state_after
 from playground.runs.identity import identity
 from playground.runs.vitals import Vitals
 from playground.runs.writer import RunWriter
-from playground.training.ending import STATES, STOPPED, StopRequested
+from playground.training.ending import MOVED, STOPPED, StopRequested
 
 LOOK_SECONDS = 0.2
 BUSY_LOOK_SECONDS = 0.02  # while the log grows fast
@@ -54,6 +56,7 @@ class Watch:
         self._sentences = {
             "stopped": stopped,
             "server_lost": f"The server ended, and the run with it, as its policy wants. {stopped}",
+            "moved": MOVED,
             "time_limit": f"Its time limit of {max_minutes or 0:g} {unit} (max_minutes) was reached after update {{}}.",
         }
         self._deadline = float("inf") if max_minutes is None else vitals.now() + 60 * max_minutes
@@ -101,11 +104,13 @@ class Watch:
             os.close(descriptor)
 
     def between(self) -> None:
-        """The main thread's heartbeat. Raises: StopRequested, if the run is to end."""
+        """The main thread's heartbeat. Raises: StopRequested, if the run is to end; RunMoved."""
         now = vitals.now()
         self._gap = max(self._gap, now - max(self._beat, self._thawed))
         self._beat = now
         self._look_for_an_end(now)
+        if self._ending == "moved":
+            raise RunMoved(self._sentences["moved"].format(self._writer.status.update))
         if self._ending:
             raise StopRequested(self._ending, self._sentences[self._ending])
 
@@ -151,6 +156,8 @@ class Watch:
     def _see_to_the_end(self, now: float) -> None:
         """Give the main thread its time to end the run; when that is over, end it from here."""
         self._look_for_an_end(now)
+        if not self._ending and not self._run.path.is_dir():
+            self._ending = "moved"
         if not self._ending or self._writer.status.ended:
             return
         self._asked_at = self._asked_at or now
@@ -166,7 +173,7 @@ class Watch:
             faulthandler.dump_traceback(file=2, all_threads=True)
         with contextlib.suppress(OSError):
             self._writer.finish(
-                STATES[self._ending],
+                state_after(self._ending),
                 self._ending,
                 f"{sentence} It was {phase} and did not answer, so it was ended there.",
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from playground.runs import launcher, processes, vitals
 from playground.runs.directory import RunDirectory
+from playground.runs.reconciler import Reconciler
 from playground.training import watch
 from tests.support import has_ended, small_config, wait_until
 
@@ -185,3 +187,24 @@ def test_twenty_seconds_of_standing_still_end_nothing(outputs, figure):
     run.request_stop()
     wait_until(lambda: gone(worker), ALLOWED_SECONDS)
     figure("a worker stopped for 20 s is shown as stalled, then as running", 1, int(stalled > 0 and alive))
+
+
+@pytest.mark.parametrize("name", ["listening", pytest.param("deaf", marks=pytest.mark.slow)])
+def test_a_run_that_is_renamed_while_it_trains_ends_where_it_is_and_says_why(outputs, name):
+    run, worker = started(outputs, name)
+    run.path.rename(outputs / "renamed")
+    wait_until(lambda: gone(worker), ALLOWED_SECONDS)
+    moved = RunDirectory.open(outputs / "renamed")
+    status = moved.status_on_disk()
+    assert (status.state, status.reason, status.update) == ("interrupted", "moved", 1) and status.resumable
+    assert status.message.startswith("Its folder was renamed or moved after update 1, so ")
+    assert moved.events()[-1].data["reason"] == "moved" and not (moved.path / ".reserve").exists()
+    assert not run.path.exists(), "nothing is made anew under the old name"
+    assert Reconciler(outputs).end_the_dead() == [] and moved.status_on_disk() == status
+
+
+def test_the_worker_of_a_run_that_is_deleted_from_the_disk_leaves_and_writes_nothing(outputs):
+    run, worker = started(outputs, "listening")
+    shutil.rmtree(run.path)
+    wait_until(lambda: gone(worker), ALLOWED_SECONDS)
+    assert [path.name for path in outputs.iterdir() if not path.name.startswith(".")] == []

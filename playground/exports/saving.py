@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound
+from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, in_words
 from playground.exports import card
 from playground.exports.report import Report
 from playground.runs import checkpoints
@@ -112,7 +112,7 @@ def save(
             shutil.rmtree(target, ignore_errors=True)
         os.replace(work, target)
     except OSError as error:
-        raise OutputsNotWritable(f"Cannot write to {target}: {error.strerror}.") from None
+        raise OutputsNotWritable(in_words(error)) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())

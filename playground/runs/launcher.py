@@ -26,6 +26,12 @@ from playground.runs.requests import Request
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
 LOCK_PATIENCE_SECONDS = 1.0
+START_LOCK = ".start.lock"  # in the outputs folder
+START_PATIENCE_SECONDS = 15.0
+START_BUSY = (
+    f"Another program holds the lock for starting runs ({START_LOCK} in the outputs folder) and does not let go of it. "
+    "End that program, for example another server that hangs, then try again."
+)
 LEAVING_SECONDS = 15.0  # a worker that has written its end is gone by then (`training.ending.leave`)
 WORKER_MODULE = "playground.training.worker"
 PROJECT = Path(__file__).resolve().parents[2]
@@ -294,21 +300,26 @@ def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subproce
 
 
 def take(lock: IO[bytes]) -> None:
-    """Take a run's lock; somebody who just looks whether the run lives may hold it for a moment."""
-    deadline = time.monotonic() + LOCK_PATIENCE_SECONDS
+    """Take a run's lock; somebody who just looks whether the run lives may hold it for a moment. Raises: RunBusy."""
+    _take(lock, LOCK_PATIENCE_SECONDS, "The run's lock is held by another process. Start again.")
+
+
+@contextlib.contextmanager
+def one_at_a_time(outputs: Path) -> Iterator[None]:
+    """Hold the outputs folder's lock for starting, which others hold for a moment. Raises: RunBusy, if somebody does
+    not let go of it; OSError."""
+    with open(outputs / START_LOCK, "wb", opener=private) as file:
+        _take(file, START_PATIENCE_SECONDS, START_BUSY)
+        yield
+
+
+def _take(lock: IO[bytes], patience_seconds: float, sentence: str) -> None:
+    deadline = time.monotonic() + patience_seconds
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise RunBusy("The run's lock is held by another process. Start again.") from None
+                raise RunBusy(sentence) from None
             time.sleep(0.005)
-
-
-@contextlib.contextmanager
-def one_at_a_time(outputs: Path) -> Iterator[None]:
-    """Hold the outputs folder's lock for starting."""
-    with open(outputs / ".start.lock", "wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

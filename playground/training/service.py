@@ -9,7 +9,9 @@ The client is `playground.runs.model_service`.
 from __future__ import annotations
 
 import argparse
+import errno
 import json
+import os
 import queue
 import sys
 import threading
@@ -21,10 +23,11 @@ from typing import IO, Any, NamedTuple
 from playground import catalog
 from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
 from playground.config_io import from_dict
-from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound
+from playground.errors import PlaygroundError, PromptsUnusable, RunNotFound, in_words
 from playground.redaction import redact
 from playground.runs import checkpoints
 from playground.runs.directory import RunDirectory
+from playground.runs.evidence import DISK_WORDS
 from playground.sources.weight_files import read_json
 from playground.training import evaluation, guard, loading, saving, workbench
 from playground.training.chat import PromptForm
@@ -214,12 +217,18 @@ def main(arguments: list[str] | None = None) -> int:
             for answer in QUESTIONS[question["kind"]](service, question):
                 _write(out, {"id": question["id"], "event": "answer", "answer": answer})
             _write(out, {"id": question["id"], "event": "done"})
-        except PlaygroundError as error:
-            _write(out, {"id": question["id"], "event": "error", "message": redact(str(error))})
         except Exception as error:
-            traceback.print_exc()
-            message = redact(f"The model could not answer: {type(error).__name__}: {error}")
-            _write(out, {"id": question["id"], "event": "error", "message": message})
+            if not isinstance(error, PlaygroundError):
+                traceback.print_exc()
+            _write(out, {"id": question["id"], "event": "error", "message": redact(_in_words(error))})
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, (PlaygroundError, OSError)):
+        return in_words(error)
+    if any(words in str(error) for words in DISK_WORDS):  # of a library in another language
+        return in_words(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    return f"The model could not answer: {type(error).__name__}: {error}"
 
 
 def _read_lines(stream: IO[str], lines: queue.Queue[str]) -> None:

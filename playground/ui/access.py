@@ -19,6 +19,7 @@ import functools
 import hashlib
 import hmac
 import inspect
+import logging
 import secrets
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -31,7 +32,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from playground import limits
 from playground.config import RUN_ID
-from playground.errors import NotAllowed
+from playground.errors import NotAllowed, PlaygroundError, in_words
 from playground.limits import LIMITS, Limits
 from playground.runs import requests
 from playground.runs.directory import RunDirectory
@@ -41,7 +42,9 @@ from playground.ui.identity import HOST_COOKIE, VISITOR_COOKIE, Rate, Visitor
 WRONG_TOKENS = (10, 60.0)  # so many from one address within so many seconds, then it has to wait
 QUESTIONS = (60, 60.0)  # starts, uploads and questions to models from one address
 FORM_QUESTIONS = (600, 60.0)  # what the form asks while it is filled in; a class may be behind one address
+FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
 Handler = Callable[[Request], Awaitable[Response]]
+_log = logging.getLogger(__name__)
 
 
 class Action(enum.StrEnum):
@@ -188,10 +191,11 @@ class Access:
         run_of: Callable[[Any], Any] | None = None,
     ) -> Any:
         """A handler for Gradio that asks `demand` first. It gets the request from Gradio; the handler does not see it.
+        One that fails is answered for: Gradio would say nothing but that there was an error.
 
         Args:
             handler: if it has a parameter `caller`, it gets who asks.
-            refused: what to answer instead, made from the sentence; by default Gradio shows it as an error.
+            refused: what to answer instead, made from a sentence; by default Gradio shows it as an error.
             run_of: the id of the run in the handler's first argument; by default the argument, or its entry `run`.
         """
         wants_caller = "caller" in inspect.signature(handler).parameters
@@ -206,25 +210,39 @@ class Access:
             options = {"caller": caller} if wants_caller else {}
             return "", functools.partial(handler, *rest, **options)
 
-        def refusal(sentence: str) -> Any:
+        def refusal(sentence: str, title: str = "Not here") -> Any:
             if refused is None:
-                raise gr.Error(sentence, print_exception=False, title="Not here")
+                raise gr.Error(sentence, print_exception=False, title=title)
             return refused(sentence)
+
+        def failure(error: Exception) -> Any:
+            if isinstance(error, gr.Error):
+                raise error
+            if isinstance(error, (PlaygroundError, OSError)):
+                return refusal(in_words(error), "This did not succeed")
+            _log.exception("The handler %s failed", handler.__name__)
+            return refusal(FAILED, "This did not succeed")
 
         def function(*arguments: Any) -> Any:
             sentence, act = called(arguments)
-            return refusal(sentence) if sentence else act()
+            try:
+                return refusal(sentence) if sentence else act()
+            except Exception as error:
+                return failure(error)
 
         def generator(*arguments: Any) -> Iterator[Any]:
             sentence, act = called(arguments)
-            if sentence:
-                yield refusal(sentence)
-            else:
-                yield from act()
+            try:
+                yield from [refusal(sentence)] if sentence else act()
+            except Exception as error:
+                yield failure(error)
 
         async def coroutine(*arguments: Any) -> Any:
             sentence, act = called(arguments)
-            return refusal(sentence) if sentence else await act()
+            try:
+                return refusal(sentence) if sentence else await act()
+            except Exception as error:
+                return failure(error)
 
         if inspect.isgeneratorfunction(handler):
             return _dressed(generator, handler, action)

@@ -30,9 +30,9 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from playground.errors import NotAllowed
+from playground.errors import NotAllowed, in_words
 from playground.ui import identity, sessions
-from playground.ui.access import Access, Action, Role
+from playground.ui.access import FAILED, Access, Action, Role
 from playground.ui.incoming import FULL, Incoming
 
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
@@ -52,7 +52,6 @@ BUSY = "Too many requests of your address are open here. Close some pages, or wa
 # Of a body that nobody has read when the answer goes. A connection that is closed with some of it unread is reset: the
 # answer is lost, or the client's next request on the connection that it believes open.
 DRAINED_BYTES = 256_000
-FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
 UNUSED = re.compile(
     r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev"
     r"|upload_progress)"  # Gradio never forgets an upload's name
@@ -163,7 +162,8 @@ class Gate:
                         raise
                     _log.exception("%s %r failed", scope["method"], path)
                     await body.drain()
-                    await _answer(500, FAILED)(scope, receive, send_dressed)
+                    sentence = in_words(error) if isinstance(error, OSError) else FAILED  # of a full disk, its remedy
+                    await _answer(500, sentence)(scope, receive, send_dressed)
             finally:
                 if self.incoming and coming:
                     self.incoming.arrived(coming)

@@ -13,7 +13,7 @@ import gradio as gr
 
 from playground import catalog
 from playground.config.reward_training import reward_training_knobs
-from playground.errors import PlaygroundError
+from playground.errors import PlaygroundError, in_words
 from playground.limits import LIMITS, Limits
 from playground.runs import reward_training
 from playground.texts import preferences
@@ -120,8 +120,6 @@ def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) 
         with uploads.room_for(Path(path), capped, outputs):
             preferences.check_file(path)
             kept = uploads.put(Path(path), outputs)
-    except PlaygroundError as error:
-        return {"uploaded": None, "problem": str(error).removeprefix("pairs.source: ")}
-    except OSError as error:
-        return {"uploaded": None, "problem": f"The file could not be kept: {error.strerror}."}
+    except (PlaygroundError, OSError) as error:
+        return {"uploaded": None, "problem": in_words(error).removeprefix("pairs.source: ")}
     return {"uploaded": str(kept), "problem": ""}

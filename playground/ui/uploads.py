@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from playground import catalog, limits
 from playground.config import RunConfig
-from playground.errors import OutputsNotWritable, PlaygroundError, PromptsUnusable
+from playground.errors import OutputsNotWritable, PlaygroundError, PromptsUnusable, in_words
 from playground.limits import Limits
 from playground.runs import history
 from playground.runs.directory import make_outputs
@@ -101,24 +101,27 @@ def put(path: Path, outputs: Path) -> Path:
     """Copy a file that has been looked into to where uploads are kept; whole, and under a name of our own.
 
     Raises:
-        OutputsNotWritable: also if the folder is a link that leads elsewhere.
+        OutputsNotWritable: a full disk; also if the folder is a link that leads elsewhere.
     """
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_CHARACTERS]
     folder = make_outputs(outputs) / FOLDER
     if folder.is_symlink():
         raise OutputsNotWritable(f"{folder} is a link, which is not followed: put a folder in its place.")
-    folder.mkdir(exist_ok=True)
-    kept = folder.resolve() / f"{digest}-{safe_name(path.name)}"
-    if kept.is_symlink() or not kept.exists():
-        partial = kept.with_name(f".{kept.name}.{os.getpid()}")
-        try:
-            shutil.copyfile(path, partial)
-            os.replace(partial, kept)
-        finally:
-            partial.unlink(missing_ok=True)
-    else:
-        os.utime(kept)  # asked for again, it is among the last to go
+    try:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_CHARACTERS]
+        folder.mkdir(exist_ok=True)
+        kept = folder.resolve() / f"{digest}-{safe_name(path.name)}"
+        if kept.is_symlink() or not kept.exists():
+            partial = kept.with_name(f".{kept.name}.{os.getpid()}")
+            try:
+                shutil.copyfile(path, partial)
+                os.replace(partial, kept)
+            finally:
+                partial.unlink(missing_ok=True)
+        else:
+            os.utime(kept)  # asked for again, it is among the last to go
+    except OSError as error:
+        raise OutputsNotWritable(in_words(error)) from None
     return kept
 
 

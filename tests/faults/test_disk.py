@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
+import json
 import os
 import resource
 import shutil
@@ -11,6 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import gradio as gr
 import pytest
 
 from playground import config_io
@@ -19,8 +22,11 @@ from playground.estimates import disk
 from playground.runs import control, launcher, processes
 from playground.runs.directory import RunDirectory, write_atomically
 from playground.runs.writer import RunWriter
+from playground.ui import access
 from tests.faults.workers import TINY, tiny
-from tests.support import PROJECT, small_config, update_metrics, wait_until
+from tests.security import pages
+from tests.support import PROJECT, run_async, small_config, update_metrics, wait_until
+from tests.ui.conftest import recorded  # noqa: F401
 
 SMALL_DISK = 20_000_000
 
@@ -179,3 +185,68 @@ def test_the_first_end_stands(tmp_path):
     writer.set_status(state="running")
     assert run.status().state == "stopped"
     assert [event.data["state"] for event in run.events()] == ["stopped"]
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device", "/somewhere/secret/file")
+
+
+PAIR = b'{"prompt": "Which?", "chosen": "This.", "rejected": "That."}\n'
+
+
+def full(*_: object, **__: object) -> None:
+    raise FULL
+
+
+def test_an_upload_on_a_full_disk_is_told_with_its_remedy(tmp_path, recorded, monkeypatch):  # noqa: F811
+    with pages.served("local", tmp_path / "outputs", recorded) as page, page.client() as client:
+        (path,) = client.post("gradio_api/upload", files={"files": ("a.jsonl", PAIR)}).json()
+        monkeypatch.setattr(shutil, "copyfile", full)
+        file = {"path": path, "orig_name": "a.jsonl", "meta": {"_type": "gradio.FileData"}}
+        prompts = pages.call(client, page.index_of("take", 0), [file])["text"]
+        pairs = pages.call(client, page.index_of("take", 1), [file])["text"]
+    for told in (prompts, pairs):
+        assert "Free some space on the disk" in told and "secret" not in told and "Errno" not in told
+
+
+def test_every_handler_that_fails_for_the_disk_says_so_and_one_that_fails_otherwise_says_where_to_look(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Gradio alone answers {"error": null}."""
+
+    def stream() -> Iterator[int]:
+        yield 1
+        raise FULL
+
+    async def coroutine() -> None:
+        raise FULL
+
+    rules, told = access.Access(), {"refused": lambda sentence: {"error": sentence}}
+    sentences = [rules.guard(access.Action.WATCH, full, **told)()["error"],
+                 list(rules.guard(access.Action.WATCH, stream, **told)())[-1]["error"],
+                 run_async(rules.guard(access.Action.WATCH, coroutine, **told)())["error"]]  # fmt: skip
+    assert len(set(sentences)) == 1 and "Free some space on the disk" in sentences[0] and "secret" not in sentences[0]
+    with pytest.raises(gr.Error, match="Free some space"):
+        rules.guard(access.Action.WATCH, full)()
+    assert not caplog.records
+    assert rules.guard(access.Action.WATCH, lambda: 1 / 0, **told)()["error"] == access.FAILED
+    assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("error", [FULL, RuntimeError("I/O error: No space left on device (os error 28)")])
+def test_a_model_that_cannot_be_saved_for_want_of_room_is_told_in_words(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from playground.training import service
+
+    def saving(*_: object) -> Iterator[dict[str, object]]:
+        raise error
+        yield {}
+
+    monkeypatch.setitem(service.QUESTIONS, "save", saving)
+    monkeypatch.setattr(service.guard, "watch_answers", lambda: None)
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"id": 1, "kind": "save"}\n'))
+    monkeypatch.setattr("sys.stdout", answers := io.StringIO())
+    service.main(["--idle-seconds", "60"])
+    (told,) = map(json.loads, answers.getvalue().splitlines())
+    assert told["event"] == "error" and "Free some space on the disk" in told["message"]
+    assert "Errno" not in told["message"] and "secret" not in told["message"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import subprocess
 import sys
@@ -12,9 +13,10 @@ from typing import IO
 
 import pytest
 
-from playground.errors import OutputsNotWritable, RunExists
-from playground.runs import launcher, queue
+from playground.errors import OutputsNotWritable, RunBusy, RunExists
+from playground.runs import history, launcher, queue
 from playground.runs.directory import RunDirectory
+from playground.runs.reconciler import Reconciler
 from tests.support import PROJECT, at_once, small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
@@ -134,3 +136,18 @@ def test_a_worker_started_by_hand_takes_the_lock_or_learns_that_it_is_taken(
     lock.close()
     assert not run.is_alive()
     assert launcher.adopt_lock() is None  # nothing was handed down to this process
+
+
+def test_a_start_lock_that_somebody_keeps_is_told_and_does_not_hang(
+    outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs.mkdir()
+    monkeypatch.setattr(launcher, "START_PATIENCE_SECONDS", 0.2)
+    with open(outputs / launcher.START_LOCK, "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(RunBusy, match="lock for starting runs"):
+            launcher.start(small_config(), outputs)
+        Reconciler(outputs).look()
+        assert history.list_runs(outputs) == []
+    run, _ = launcher.start(small_config(), outputs)
+    wait_until(lambda: run.status().ended)

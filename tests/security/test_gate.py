@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
 import socket
 import subprocess
@@ -16,7 +17,7 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
 from playground.limits import LIMITS
-from playground.ui import gate, identity
+from playground.ui import access, gate, identity
 from playground.ui.access import Access
 from playground.ui.gate import Gate, host_name, own_names
 from playground.ui.incoming import Incoming
@@ -378,11 +379,20 @@ def test_what_nobody_read_is_taken_in_before_the_answer_goes(app):
 
 def test_a_handler_that_fails_is_answered_for_and_told_of(caplog):
     answer = asked(content=b"body", app=failing)
-    assert answer.status_code == 500 and answer.json()["error"] == gate.FAILED
+    assert answer.status_code == 500 and answer.json()["error"] == access.FAILED
     assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["connection"] == "close"
     assert "POST '/change' failed" in caplog.text and "what only Gradio's own code knows" in caplog.text
     caplog.clear()
     assert exchange(left, [b"some"]) == ["in", "in"] and not caplog.records  # nobody is there, and nothing is wrong
+
+
+def test_a_full_disk_under_gradio_s_own_handler_is_told_with_its_remedy():
+    async def full(scope, receive, send):
+        raise OSError(errno.ENOSPC, "No space left on device", "/tmp/playground-uploads-x/y")
+
+    answer = asked(path="/gradio_api/upload", content=b"body", app=full)
+    assert answer.status_code == 500 and "Free some space" in answer.json()["error"]
+    assert "/tmp" not in answer.text
 
 
 def test_websockets_are_not_taken():

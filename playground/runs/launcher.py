@@ -21,7 +21,8 @@ from playground import checks, redaction
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
 from playground.runs import checkpoints, children, last_words, lifeline, queue, requests, used_models
-from playground.runs.directory import RunDirectory, folders, is_locked, make_outputs, private
+from playground.runs.directory import RunDirectory, folders, is_locked, make_outputs, private, write_atomically
+from playground.runs.identity import identity
 from playground.runs.requests import Request
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
@@ -219,6 +220,15 @@ def spawn_worker(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> sub
     return process
 
 
+def name_worker(run: RunDirectory, pid: int) -> None:
+    """Write down which process a run is given to, until it says so itself: one that never does could not be ended."""
+    status, worker = run.status_on_disk(), identity(pid)
+    if worker is not None and status.state == "queued":
+        named = {"pid": pid, "pid_started_at": worker.started_at, "pid_ticks": worker.ticks, "boot_id": worker.boot_id}
+        changed = status.model_copy(update={**named, "updated_at": time.time()})
+        write_atomically(run.status_path, changed.model_dump_json())
+
+
 def living_runs(outputs: Path) -> list[RunDirectory]:
     """The runs of this outputs folder whose workers are alive; at most one on each device."""
     return [RunDirectory(path) for path in folders(outputs) if is_locked(f"{path}/worker.lock")]
@@ -282,7 +292,7 @@ def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subproce
     """A new process that runs `module` (by default the worker of PPO runs) on a run's folder and holds its lock."""
     handed = lifeline.for_worker()
     with open(run.log_path, "ab", opener=private) as log:  # the log of an earlier attempt is kept
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", module or WORKER_MODULE, str(run.path.resolve())],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -297,6 +307,8 @@ def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subproce
                 **handed.environment,
             },
         )
+    name_worker(run, process.pid)
+    return process
 
 
 def take(lock: IO[bytes]) -> None:

@@ -27,6 +27,8 @@ KILL_SECONDS = 5.0  # for the kernel to bury what was killed
 POLL_SECONDS = 0.05
 LEAST_SILENCE_SECONDS = 15.0  # before a run is called stalled
 LOADING_SILENCE_SECONDS = 180.0
+FIRST_WORD_SECONDS = 30.0  # for a worker that was given its run, before it is called stalled
+STANDBY_VARIABLE = "PLAYGROUND_CHANNEL_FD"  # in the environment of a worker that waits for its run (runs.standby)
 GAPS_OF_PATIENCE = 4  # times the longest silence that this run has shown while all was well
 
 
@@ -56,9 +58,10 @@ def worker_of(run: RunDirectory) -> Identity | None:
     if status.pid < 2 or status.pid == os.getpid():
         return None
     found = identity(status.pid)
-    if found is None or not found.is_same(recorded_identity(status)) or not _has_open(found.pid, run.lock_path):
+    if found is None or not found.is_same(recorded_identity(status)):
         return None
-    return found
+    handed_over = status.state == "queued" and _has_waited(found.pid)  # and has not taken the lock that it was sent
+    return found if handed_over or _has_open(found.pid, run.lock_path) else None
 
 
 def recorded_identity(status: Status) -> Identity:
@@ -107,15 +110,22 @@ def end_family(of: Identity) -> list[int]:
 
 
 def silent_seconds(run: RunDirectory) -> float:
-    """How long the living worker has not come by its heartbeat; 0 for one that is not alive or has none."""
-    found = vitals.read(run)
-    if found is None or found.boot_id != boot_id() or found.pid != run.status_on_disk().pid or not run.is_alive():
+    """How long the living worker has not come by its heartbeat, or has not said its first word; 0 for one that is not
+    alive or has none."""
+    status, found = run.status_on_disk(), vitals.read(run)
+    if not run.is_alive():
+        return 0.0
+    if status.state == "queued" and status.pid:
+        return max(0.0, time.time() - status.updated_at)
+    if found is None or found.boot_id != boot_id() or found.pid != status.pid:
         return 0.0
     return max(0.0, vitals.now() - found.beat)
 
 
 def patience_seconds(run: RunDirectory) -> float:
     """The silence that is still nothing unusual for this run: it follows the longest that it has shown."""
+    if run.status_on_disk().state == "queued":
+        return FIRST_WORD_SECONDS
     found = vitals.read(run)
     if found is None or found.patient:
         return LOADING_SILENCE_SECONDS
@@ -141,6 +151,14 @@ def _has_open(pid: int, path: Path) -> bool:
             if os.path.samestat(descriptor.stat(), wanted):
                 return True
     return False
+
+
+def _has_waited(pid: int) -> bool:
+    """Whether a process was started to wait for a run."""
+    try:
+        return STANDBY_VARIABLE in psutil.Process(pid).environ()
+    except (psutil.Error, OSError):
+        return False
 
 
 def _family(worker: Identity) -> list[Identity]:

@@ -15,11 +15,14 @@ import sys
 import threading
 from typing import IO
 
+import psutil
+
 from playground.runs import launcher, lifeline
 from playground.runs.directory import RunDirectory, private
+from playground.runs.processes import STANDBY_VARIABLE
 
 STANDBY_MODULE = "playground.training.standby"
-CHANNEL_FD_VARIABLE = "PLAYGROUND_CHANNEL_FD"
+STOPPED = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
 
 
 class StandbyWorker:
@@ -57,7 +60,7 @@ class StandbyWorker:
                     cwd=launcher.PROJECT,
                     env={
                         **launcher.torch_environment(),
-                        CHANNEL_FD_VARIABLE: str(theirs.fileno()),
+                        STANDBY_VARIABLE: str(theirs.fileno()),
                         **handed.environment,
                     },
                 )
@@ -69,16 +72,14 @@ class StandbyWorker:
         A process that is still importing finds the run when it is done; until then the lock lives in the channel.
         """
         with self._lock:
+            if launcher.asks_hub(run) or self._is_stopped():
+                self._drop()  # it was started without the hub's token; or would never take the run
             process, channel = self._process, self._channel
             self._process = self._channel = None
-        if process is not None and channel is not None and launcher.asks_hub(run):
-            channel.close()  # it was started without the hub's token
-            process.kill()
-            process.wait()
-            process = None
         if process is not None and channel is not None:
             with channel, open(run.log_path, "ab", opener=private) as log, contextlib.suppress(OSError):
                 if process.poll() is None:
+                    launcher.name_worker(run, process.pid)
                     message = os.fsencode(run.path.resolve())
                     socket.send_fds(channel, [message], [lock.fileno(), log.fileno()])
                     return process
@@ -89,6 +90,12 @@ class StandbyWorker:
         with self._lock:
             self._closed = True
             self._drop()
+
+    def _is_stopped(self) -> bool:
+        """Whether somebody has stopped the waiting process (SIGSTOP, a debugger)."""
+        with contextlib.suppress(psutil.Error):
+            return self.pid is not None and psutil.Process(self.pid).status() in STOPPED
+        return False
 
     def _drop(self) -> None:
         process, channel = self._process, self._channel

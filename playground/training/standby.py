@@ -18,7 +18,7 @@ from playground import catalog
 from playground.errors import PlaygroundError
 from playground.runs.directory import RunDirectory
 from playground.runs.launcher import LOCK_FD_VARIABLE
-from playground.runs.standby import CHANNEL_FD_VARIABLE
+from playground.runs.processes import STANDBY_VARIABLE
 from playground.runs.writer import RunWriter
 from playground.training import process, worker
 
@@ -30,7 +30,7 @@ STOPPED = "Stopped while its worker was starting."
 
 def main() -> int:
     """Warm up, wait for a run, be its worker. Exit code: the worker's; 0 if no run came."""
-    with socket.socket(fileno=int(os.environ.pop(CHANNEL_FD_VARIABLE))) as channel:
+    with socket.socket(fileno=int(os.environ.pop(STANDBY_VARIABLE))) as channel:
         channel.set_inheritable(False)
         errand = _Errand(channel)
         waiting = threading.Thread(target=errand.wait, daemon=True)

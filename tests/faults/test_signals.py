@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -37,7 +38,8 @@ def innocent() -> Iterator[subprocess.Popen[bytes]]:
 def stale(outputs: Path, **names: object) -> RunDirectory:
     """A run that says it is running in some process."""
     run = RunDirectory.create(outputs, small_config("stale"), f"stale-{len(list(outputs.glob('*')))}")
-    write_atomically(run.status_path, Status(**{"state": "running", "phase": "training", **names}).model_dump_json())
+    told = {**Status(state="running", phase="training").model_dump(), **names}
+    write_atomically(run.status_path, json.dumps(told))
     return run
 
 
@@ -62,6 +64,7 @@ def test_stale_state_files_cost_nobody_a_signal(outputs, innocent, monkeypatch, 
         fields(them, pid_ticks=0, pid_started_at=them.started_at - 60),
         fields(them, boot_id="yesterday"),
         fields(them),  # written by somebody else, in every detail: it has nothing to do with this run's lock
+        fields(them, state="queued"),  # the same, as a launcher would name a worker that waited for its run
         fields(them),  # and nobody holds the lock
     ]
     spy, silent = Spy(monkeypatch), 0

@@ -1,6 +1,7 @@
 """The worker that waits for its run: as good as a new one, and never in the way."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground.runs import launcher
+from playground.runs import launcher, processes, queue
+from playground.runs.reconciler import Reconciler
 from playground.runs.standby import StandbyWorker
+from playground.ui import standing
 from tests.support import PROJECT, has_ended, wait_until
 from tests.training.test_worker import DEADLINE_SECONDS, config
 
@@ -53,6 +56,41 @@ def test_without_a_waiting_process_a_new_one_is_started(when, standby, outputs, 
         wait_until(lambda: standby.pid is None)
     run, process = launcher.start(config(name="finish"), outputs, "one", spawn=standby.worker_for)
     assert process.wait(20) == 0 and run.status().state == "finished"
+
+
+def test_a_waiting_process_that_somebody_has_stopped_is_not_given_the_run(standby, outputs, fake_worker):
+    standby.prepare()
+    waiting = standby.pid
+    os.kill(waiting, signal.SIGSTOP)
+    wait_until(lambda: psutil.Process(waiting).status() == psutil.STATUS_STOPPED)
+    run, process = launcher.start(config(name="finish"), outputs, "one", spawn=standby.worker_for)
+    assert process.pid != waiting and process.wait(20) == 0 and run.status().state == "finished"
+    assert has_ended(waiting)
+
+
+def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ended(standby, outputs, monkeypatch):
+    """Stopped in the moment of the hand-over: the run's lock lies in its channel, and it has told nothing."""
+    monkeypatch.setattr("playground.runs.standby.STANDBY_MODULE", "tests.faults.cold_standby")
+    monkeypatch.setattr(processes, "FIRST_WORD_SECONDS", 0.2)
+    monkeypatch.setattr(StandbyWorker, "_is_stopped", lambda self: False)
+    standby.prepare()
+    waiting = standby.pid
+    os.kill(waiting, signal.SIGSTOP)
+    run, process = launcher.start(config(), outputs, "one", spawn=standby.worker_for)
+    following, _ = launcher.start(config(name="finish"), outputs, "two")
+    status = run.status()
+    assert (status.state, status.pid) == ("queued", waiting) and run.is_alive() and queue.waiting(outputs) == ["two"]
+    wait_until(lambda: processes.stalled(run) > 0.2)
+    assert standing.of(run, run.status()).silent is not None
+    launcher.stop(run)
+    assert run.status().state == "stopping"
+    told = processes.end(run, grace_seconds=0.1)
+    assert not told.alive and told.signals == ("SIGTERM", "SIGKILL") and process.wait(20) == -9
+    Reconciler(outputs).look()
+    assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "stalled")
+    wait_until(lambda: following.is_alive() or following.status().ended)
+    launcher.stop(following)
+    wait_until(lambda: following.status().ended)
 
 
 def test_it_says_in_the_log_of_the_run_what_the_worker_prints(standby, outputs):

@@ -19,12 +19,14 @@ from typing import Any, NamedTuple
 from playground import plain_files
 from playground.config import RunConfig
 from playground.errors import ModelNotFound, RunNotResumable
+from playground.runs import requests
 from playground.runs.directory import RunDirectory
 
 MANIFEST = "MANIFEST.json"
 TRAINER = "trainer.json"
 OPTIMIZER = "optimizer.safetensors"  # without it the weights can be used, and training cannot go on from them
 BEST_BY = "penalised_reward"
+RUN_KEY, OBJECTIVE = "run_key", "objective_sha256"  # in trainer.json: whose it is, and what its numbers mean
 LEFTOVERS = (".tmp-*", ".old-*", ".broken-*")
 MAX_MANIFEST_BYTES = 1_000_000
 NAME = re.compile(
@@ -49,17 +51,47 @@ class Search(NamedTuple):
 
 
 def search(run: RunDirectory) -> Search:
-    """Look at the checkpoints of a run, the newest first, until one is intact and can be gone on from."""
+    """Look at the checkpoints of a run, the newest first, until one is intact and can be gone on from.
+
+    Raises:
+        InvalidConfig: a damaged configuration.
+    """
     problems: list[str] = []
     passed_over: list[Path] = []
+    config = run.config()
     for folder in sorted(_candidates(run.checkpoints_path), key=update_of, reverse=True):
         problem = problem_of(folder)
-        if not problem and (folder / OPTIMIZER).is_file():
+        if not problem and not (folder / OPTIMIZER).is_file():
+            problem = "it holds weights, but not the state of the optimizer"
+        if not problem and is_foreign(folder, run):
+            problem = _problem_of_foreign(folder, config)
+        if not problem:
             return Search(Found(folder, update_of(folder)), problems, passed_over)
-        problem = problem or "it holds weights, but not the state of the optimizer"
         problems.append(f"The checkpoint {folder.name} cannot be used: {problem}.")
         passed_over.append(folder)
     return Search(None, problems, passed_over)
+
+
+def is_foreign(folder: Path, run: RunDirectory) -> bool:
+    """True for a checkpoint that another run has written, as far as both say whose they are."""
+    theirs, own = facts_of(folder).get(RUN_KEY), requests.of(run).key
+    return bool(theirs and own and theirs != own)
+
+
+def digest_of_objective(config: RunConfig) -> str:
+    """Of the settings that say what the weights and the scale of the score of a checkpoint mean. Defaults are left out,
+    so that a setting that a later version brings changes nothing."""
+    rewards = [part for spec in config.rewards for part in (spec.kind, spec.model_dump_json(exclude_defaults=True))]
+    models = [part.model_dump_json(exclude_defaults=True) for part in (config.model, config.reference)]
+    return hashlib.sha256("\n".join([*models, *rewards, config.score.normalise]).encode()).hexdigest()
+
+
+def _problem_of_foreign(folder: Path, config: RunConfig) -> str:
+    if facts_of(folder).get(OBJECTIVE) != digest_of_objective(config):
+        return "it comes from another run, with another model or other rewards"
+    if update_of(folder) >= config.ppo.num_updates:
+        return f"it comes from another run and leaves nothing to do (this run has {config.ppo.num_updates} updates)"
+    return ""
 
 
 def can_go_on(folder: Path) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import secrets
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -36,8 +37,10 @@ class Request(NamedTuple):
 
 
 class Asked(Record):
-    """request.json: the digest of the id, who asked, when, and the device that the run computes on."""
+    """request.json: the digest of the id, who asked, when, the device that the run computes on, and a random word that
+    its checkpoints carry: by it they are known as its own, also in a copy of its folder."""
 
+    key: str = ""
     id: str = ""
     visitor: str = ""
     mode: str = "local"
@@ -87,7 +90,8 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
 def record(run: RunDirectory, request: Request, slot: str) -> None:
     """Write down who asked for a run that was just reserved, and on which device it computes."""
     asked = Asked(
-        id=digest(request.id), visitor=request.visitor, mode=request.mode, created_at=time.time(), slot=slot
+        key=secrets.token_hex(8), id=digest(request.id), visitor=request.visitor, mode=request.mode,
+        created_at=time.time(), slot=slot,
     )  # fmt: skip
     _write(run, asked)
     if request.id:

@@ -58,11 +58,12 @@ def take_up(
     facts: dict[str, Any] = {}
     if found:
         writer.set_status(phase="reading the checkpoint")
+        _check_objective(found, config)
         facts = _restore(found, policy, trainer, scorer)
     scaled = bool(found) or _scale_from_events(events, scorer)
     done = trainer.updates_done
     writer.set_status(update=done)
-    for problem in seen.problems:
+    for problem in [*seen.problems, *(_what_is_missing(run, found) if found else ())]:
         writer.event("warning", problem)
     if found and facts.get("config_sha256") != digest(config):
         writer.event("warning", "config.yaml has been changed since the checkpoint was written. The new settings hold.")
@@ -78,6 +79,29 @@ def take_up(
 def digest(config: RunConfig) -> str:
     """Of the configuration as run, to tell whether a checkpoint was made with it."""
     return hashlib.sha256(config.to_yaml().encode()).hexdigest()
+
+
+def _check_objective(found: run_checkpoints.Found, config: RunConfig) -> None:
+    made_with = run_checkpoints.facts_of(found.path).get(run_checkpoints.OBJECTIVE)
+    if made_with and made_with != run_checkpoints.digest_of_objective(config):
+        raise ModelNotFound(
+            f"The checkpoint {found.path.name} does not fit the settings of this run (it was made with another model "
+            "or other rewards, so its weights or its scale of the score mean something else). Put config.yaml back as "
+            "it was, or start a new run."
+        )
+
+
+def _what_is_missing(run: RunDirectory, found: run_checkpoints.Found) -> list[str]:
+    """What the curves of a run cannot show of the way to a checkpoint, in words."""
+    sentences = []
+    if run_checkpoints.is_foreign(found.path, run):
+        sentences.append(f"The checkpoint {found.path.name} comes from another run with the same model and rewards.")
+    missing = sorted({*range(1, found.update + 1)} - {item.update for item in run.metrics()})
+    if missing:
+        which = f"update {missing[0]}" if len(missing) == 1 else f"updates {missing[0]} to {missing[-1]}"
+        some = "" if len(missing) in (1, missing[-1] - missing[0] + 1) else " (not all of them)"
+        sentences.append(f"The records of {which}{some} are not in this folder, so the curves lack them.")
+    return sentences
 
 
 def _restore(

@@ -22,7 +22,7 @@ from playground.estimates.memory import SCALE_SAMPLES, SMALL_MODEL
 from playground.rewards import rules
 from playground.rewards.mixture import Mixture, mean_known
 from playground.runs import checkpoints as run_checkpoints
-from playground.runs import control
+from playground.runs import control, requests
 from playground.runs.directory import RunDirectory
 from playground.runs.records import SCORE_SCALE, Evaluation, Stage, UpdateMetrics
 from playground.runs.steering import Steering
@@ -237,7 +237,8 @@ class Session:
         saved = checkpoints.save(
             folder, done, self.policy, self.trainer.critic, self.tokens,
             {**self.scorer.facts(), **self._worth(), **facts, "attempt": self.writer.status.attempt,
-             "config_sha256": self._digest}, optimizer,
+             "config_sha256": self._digest, run_checkpoints.RUN_KEY: requests.of(self.run).key,
+             run_checkpoints.OBJECTIVE: run_checkpoints.digest_of_objective(self.config)}, optimizer,
         )  # fmt: skip
         if problem := run_checkpoints.problem_of(saved, just_read=True):
             self.writer.event("warning", f"The checkpoint {saved.name} could not be read back ({problem}).")

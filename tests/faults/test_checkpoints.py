@@ -13,12 +13,16 @@ from typing import Any
 
 import pytest
 
-from playground.runs import checkpoints
+from playground.errors import ModelNotFound
+from playground.runs import checkpoints, requests
 from playground.runs.directory import RunDirectory
+from playground.runs.requests import Request
 from playground.runs.writer import RunWriter
 from playground.training.session import Session
+from playground.ui import standing
 from tests.faults import resuming
 from tests.figures import Figure
+from tests.support import config_with
 
 DIED = 77
 CRASHED = "crash at a point of writing a checkpoint: resumed from the newest whole one"
@@ -219,3 +223,79 @@ def test_a_checkpoint_whose_successor_was_about_to_take_its_place_is_still_one(r
     resuming.attempt(run)
     assert [event.update for event in run.events() if event.kind == "resumed"] == [4]
     assert [path.name for path in run.checkpoints_path.glob(".*")] == []
+
+
+@pytest.fixture(scope="module")
+def other(halfway: RunDirectory, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., RunDirectory]:
+    """Makes a run that is asked for as runs are, and broken off after its checkpoint of update 4."""
+
+    def made(name: str, **changes: Any) -> RunDirectory:
+        base = halfway.config().model_dump(mode="json")
+        run = RunDirectory.create(tmp_path_factory.mktemp(name), config_with(base, changes), name)
+        requests.record(run, Request(), "cpu")
+        resuming.broken_off(run, 4)
+        return run
+
+    return made
+
+
+def resumed(run: RunDirectory) -> tuple[Session, list[str]]:
+    """The next attempt, and what it warns of."""
+    before = len(run.all_events())
+    resuming.queue_again(run)
+    session = resuming.attempt(run)
+    return session, [event.message for event in run.all_events()[before:] if event.kind == "warning"]
+
+
+def swapped(run: RunDirectory, source: RunDirectory) -> None:
+    """Another run's checkpoints in the place of a run's own."""
+    shutil.rmtree(run.checkpoints_path)
+    shutil.copytree(source.checkpoints_path, run.checkpoints_path)
+
+
+def test_a_checkpoint_of_a_run_with_other_rewards_is_not_gone_on_from_as_ones_own(other: Any) -> None:
+    mine, theirs = other("mine"), other("theirs", rewards=[{"kind": "length", "target": 5.0}])
+    swapped(mine, theirs)
+    seen = checkpoints.search(mine)
+    assert seen.found is None and "another run, with another model or other rewards" in seen.problems[0]
+    assert standing.resume_offer(mine)["from"] == 0 and standing.resume_offer(mine)["skipped"] == seen.problems
+    session, warnings = resumed(mine)
+    assert mine.status().state == "finished" and warnings[: len(seen.problems)] == seen.problems
+    assert [item.update for item in mine.metrics()] == [1, 2, 3, 4, 5, 6] and session.trainer.updates_done == 6
+
+
+def test_one_of_a_run_with_the_same_rewards_is_and_what_is_missing_is_said(other: Any, tmp_path: Path) -> None:
+    mine, theirs = other("mine"), other("theirs", seed=7)
+    swapped(mine, theirs)
+    for path in (mine.metrics_path, mine.samples_path):
+        path.unlink()
+    assert checkpoints.search(mine).found is not None
+    _, warnings = resumed(mine)
+    assert "The checkpoint update-000004 comes from another run with the same model and rewards." in warnings
+    assert "The records of updates 1 to 4 are not in this folder, so the curves lack them." in warnings
+    assert [item.update for item in mine.metrics()] == [5, 6]
+
+
+def test_one_of_a_longer_run_does_not_finish_a_run_that_has_not_trained(other: Any) -> None:
+    mine, theirs = other("mine"), other("theirs")
+    swapped(mine, theirs)
+    mine.publish(config_with(mine.config().model_dump(mode="json"), {"ppo__num_updates": 4}))
+    assert "leaves nothing to do (this run has 4 updates)" in checkpoints.search(mine).problems[0]
+
+
+def test_a_copy_of_a_whole_folder_goes_on_as_the_run_itself(other: Any, tmp_path: Path) -> None:
+    shutil.copytree(other("mine").path, tmp_path / "copy")
+    copy = RunDirectory(tmp_path / "copy")
+    assert checkpoints.search(copy).problems == []
+    _, warnings = resumed(copy)
+    assert warnings == [] and [item.update for item in copy.metrics()] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("changes", [{"rewards": [{"kind": "length", "target": 3.0}]}, {"score__normalise": "none"}])
+def test_rewards_that_were_changed_in_config_yaml_end_the_run_with_a_sentence(other: Any, changes: Any) -> None:
+    run = other("mine")
+    there = [path.name for path in run.checkpoints()]
+    run.publish(config_with(run.config().model_dump(mode="json"), changes))
+    with pytest.raises(ModelNotFound, match="made with another model or other rewards"):
+        resumed(run)
+    assert [path.name for path in run.checkpoints()] == there  # they stay as they are

@@ -279,7 +279,7 @@ def test_what_is_kept_of_a_request_is_no_secret_and_no_path(outputs: Path) -> No
     request_id, visitor = "../../etc/passwd\x00\ud800", "somebody \ud800\n"
     run = launcher.start(small_config(), outputs, request=Request(request_id, visitor, "space")).run
     kept = json.loads(run.request_path.read_text())
-    assert set(kept) == {"id", "visitor", "mode", "created_at", "slot"} and len(kept["id"]) == 64
+    assert set(kept) == {"key", "id", "visitor", "mode", "created_at", "slot"} and len(kept["id"]) == 64
     assert (kept["visitor"], kept["mode"], kept["slot"]) == (visitor, "space", queue.slot_of(small_config()))
     (entry,) = (outputs / requests.INDEX).iterdir()
     assert entry.name == kept["id"] and entry.read_text() == run.id

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from playground.errors import RunNotFound
 from playground.runs import history
@@ -26,8 +27,11 @@ TICK_SECONDS = 0.4
 ENDED_TICK_SECONDS = 2.0
 LINGER_SECONDS = 10.0
 HEARTBEAT_SECONDS = 15.0
+SNAPSHOT_SECONDS = 1.0  # how old what it says of the time may be
+SEQ = re.compile(r"[0-9]{1,15}")
 KEPT_DELTAS = 300
 
+T = TypeVar("T")
 RECORDED = Path(__file__).parent / "recorded" / "kinder-reviews"
 
 
@@ -51,22 +55,43 @@ class Channel:
         self.changed = asyncio.Condition()
         self.gone = False
         self.closing = False
+        self._reading = asyncio.Lock()  # of what `feed` knows, which is not whole while it reads
         self._snapshot: Delta | None = None
+        self._snapshot_at = 0.0
 
     def cursor(self, seq: int) -> str:
         """What a client hands back to go on from here."""
         return f"{self.generation}-{seq}"
 
-    def snapshot(self) -> Delta:
-        """Encoded once for each state of the run, however many ask."""
-        if self._snapshot is None or self._snapshot.seq != self.seq:
-            self._snapshot = Delta(self.seq, wire.encode(self.feed.snapshot()))
-        return self._snapshot
+    async def read(self, look: Callable[[RunFeed], T]) -> T:
+        """What `look` finds in the feed, in a thread, while nothing is read into it."""
+        async with self._reading:
+            return await asyncio.to_thread(look, self.feed)
+
+    async def snapshot(self) -> Delta:
+        """Encoded once for each state of the run, and once more after a while, however many ask: it says how long the
+        run has taken."""
+        async with self._reading:
+            old = not self.feed.ended and time.monotonic() - self._snapshot_at > SNAPSHOT_SECONDS
+            if self._snapshot is None or self._snapshot.seq != self.seq or old:
+                body = await asyncio.to_thread(lambda: wire.encode(self.feed.snapshot()))
+                self._snapshot, self._snapshot_at = Delta(self.seq, body), time.monotonic()
+            return self._snapshot
+
+    async def catch_up(self, cursor: str) -> tuple[Delta | None, list[Delta]]:
+        """For somebody who comes (back): the deltas after the cursor and the status as it is now, or a snapshot."""
+        missed = self.since(cursor)
+        if missed is None:
+            return await self.snapshot(), []
+        if not self.feed.ended:
+            now = await self.read(lambda feed: wire.encode({"status": feed.status_now()}))
+            missed.append(Delta(missed[-1].seq if missed else _seq_of(cursor), now))
+        return None, missed
 
     def since(self, cursor: str) -> list[Delta] | None:
         """The deltas after a cursor; None if it is from another life or too old, so that a snapshot is due."""
         generation, _, number = cursor.partition("-")
-        if generation != self.generation or not number.isdigit():
+        if generation != self.generation or not SEQ.fullmatch(number):
             return None
         seq = int(number)
         oldest = self.deltas[0].seq if self.deltas else self.seq + 1
@@ -78,19 +103,26 @@ class Channel:
             await asyncio.sleep(ENDED_TICK_SECONDS if self.feed.ended else TICK_SECONDS)
             if not self.feed.run.config_path.exists():
                 self.gone = True
-            rewritten = self.feed.rewritten
-            delta = None if self.gone else await asyncio.to_thread(self.feed.poll)
-            async with self.changed:
-                if delta:
-                    self.seq += 1
-                    if self.feed.rewritten == rewritten:
-                        self.deltas.append(Delta(self.seq, wire.encode(delta)))
-                    else:
-                        self.deltas.clear()  # no delta leads there: every viewer gets a snapshot
-                if delta or self.gone:
+            changed = not self.gone and await self._read_on()
+            if changed or self.gone:
+                async with self.changed:
                     self.changed.notify_all()
             if self.gone:
                 return
+
+    async def _read_on(self) -> bool:
+        """Read what is new in the run; False if nothing is."""
+        async with self._reading:
+            rewritten = self.feed.rewritten
+            delta = await asyncio.to_thread(self.feed.poll)
+            if delta is None:
+                return False
+            self.seq += 1
+            if self.feed.rewritten == rewritten:
+                self.deltas.append(Delta(self.seq, wire.encode(delta)))
+            else:
+                self.deltas.clear()  # no delta leads there: every viewer gets a snapshot
+            return True
 
 
 class Hub:
@@ -100,8 +132,8 @@ class Hub:
         self.outputs = Path(outputs)
         self.recorded = recorded
         self._channels: dict[str, Channel] = {}
+        self._opening: dict[str, asyncio.Task[Channel]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._opening = asyncio.Lock()
 
     def find(self, run_id: str) -> RunDirectory:
         """The folder of a run id, the recorded run included.
@@ -124,31 +156,34 @@ class Hub:
         Raises:
             RunNotFound, InvalidConfig (a damaged configuration).
         """
-        async with self._opening:
-            channel = self._channels.get(run_id)
-            if channel is None or channel.gone:
-                run = self.find(run_id)
-                feed = await asyncio.to_thread(_read_all, run, run_id == RECORDED_ID)
-                channel = self._channels[run_id] = Channel(feed)
-                task = asyncio.create_task(self._run(run_id, channel))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-            channel.last_seen = time.monotonic()
-            return channel
+        channel = self._channels.get(run_id)
+        if channel is None or channel.gone:
+            opening = self._opening.get(run_id)
+            if opening is None:  # who asks meanwhile waits for the same; who asks for another run does not
+                opening = self._opening[run_id] = asyncio.create_task(self._open(run_id))
+                opening.add_done_callback(lambda _: self._opening.pop(run_id, None))
+            channel = await asyncio.shield(opening)
+        channel.last_seen = time.monotonic()
+        return channel
+
+    async def _open(self, run_id: str) -> Channel:
+        run = self.find(run_id)
+        channel = Channel(await asyncio.to_thread(_read_all, run, run_id == RECORDED_ID))
+        self._channels[run_id] = channel
+        task = asyncio.create_task(self._run(run_id, channel))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return channel
 
     async def stream(self, run_id: str, cursor: str = "") -> AsyncIterator[bytes]:
         """Server-sent events of one viewer: a snapshot (or what was missed since `cursor`), then deltas, for ever."""
         channel = await self.channel(run_id)
         channel.viewers += 1
         try:
-            missed = channel.since(cursor)
-            if missed is None:
-                first = channel.snapshot()
-                missed = []
-                seq = first.seq
+            first, missed = await channel.catch_up(cursor)
+            seq = first.seq if first else _seq_of(cursor)
+            if first:
                 yield _event_bytes("snapshot", channel.cursor(seq), first.body)
-            else:
-                seq = int(cursor.partition("-")[2])
             while True:
                 for item in missed:
                     seq = item.seq
@@ -162,7 +197,7 @@ class Hub:
                     return
                 later = channel.since(channel.cursor(seq))
                 if later is None:  # this viewer was too slow for the kept deltas
-                    first = channel.snapshot()
+                    first = await channel.snapshot()
                     seq, later = first.seq, []
                     yield _event_bytes("snapshot", channel.cursor(seq), first.body)
                 missed = later
@@ -181,7 +216,7 @@ class Hub:
             async with channel.changed:
                 channel.closing = True
                 channel.changed.notify_all()
-        for task in list(self._tasks):
+        for task in [*self._tasks, *self._opening.values()]:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
@@ -209,6 +244,11 @@ async def _wait(channel: Channel, seq: int) -> bool:
             return True
     except TimeoutError:
         return False
+
+
+def _seq_of(cursor: str) -> int:
+    """The number in a cursor that `since` has taken."""
+    return int(cursor.partition("-")[2])
 
 
 def _read_all(run: RunDirectory, recorded: bool) -> RunFeed:

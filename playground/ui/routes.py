@@ -125,13 +125,12 @@ class Views:
         found = []
         for run_id in wanted[: wire.MAX_OVERLAY_RUNS]:
             try:
-                feed = (await self.hub.channel(run_id)).feed
+                channel = await self.hub.channel(run_id)
             except PlaygroundError as error:
                 problems.append(str(error))
                 continue
-            edits = wire.edits_in_words(feed.events)
-            found.append(wire.Overlaid(run_id, feed.config, feed.status, feed.columns, edits))
-        return _json(wire.encode(wire.overlay(found, problems)))
+            found.append(await channel.read(functools.partial(_overlaid, run_id)))
+        return _json(await self._read(lambda: wire.encode(wire.overlay(found, problems))))
 
     async def reward_models(self, request: Request) -> Response:
         """The reward models that were trained here, and which one is in training."""
@@ -155,28 +154,29 @@ class Views:
     async def poll(self, request: Request) -> Response:
         """The same for clients that cannot keep a stream open: what is new since a cursor, or a snapshot."""
         channel = await self.hub.channel(request.path_params["run_id"])
-        missed = channel.since(request.query_params.get("since", ""))
-        if missed is None:
-            first = channel.snapshot()
+        first, missed = await channel.catch_up(request.query_params.get("since", ""))
+        if first:
             body = b'{"cursor":"%s","snapshot":%s}' % (channel.cursor(first.seq).encode(), first.body)
         else:
             joined = b",".join(item.body for item in missed)
-            body = b'{"cursor":"%s","deltas":[%s]}' % (channel.cursor(channel.seq).encode(), joined)
+            seq = missed[-1].seq if missed else channel.seq
+            body = b'{"cursor":"%s","deltas":[%s]}' % (channel.cursor(seq).encode(), joined)
         return _json(body)
 
     async def moment(self, request: Request) -> Response:
         """The fixed prompts as answered at one update."""
         channel = await self.hub.channel(request.path_params["run_id"])
-        found = channel.feed.moment(request.path_params["update"])
+        update = request.path_params["update"]
+        found = await channel.read(lambda feed: feed.moment(update))
         if found is None:
-            raise RunNotFound(f"The fixed prompts were not answered at update {request.path_params['update']}.")
+            raise RunNotFound(f"The fixed prompts were not answered at update {update}.")
         return _json(wire.encode(found))
 
     async def compare(self, request: Request) -> Response:
         """Before and after of one run at one moment, all pairs."""
         run_id = request.path_params["run_id"]
         wanted = request.query_params.get("update", "")
-        update = int(wanted) if wanted.isdigit() and len(wanted) < 9 else None
+        update = int(wanted) if wanted.isdecimal() and len(wanted) < 9 else None
         return _json(await self._read(self._compare_data, run_id, update))
 
     async def metrics_csv(self, request: Request) -> Response:
@@ -284,6 +284,11 @@ class Views:
                 **wire.comparison(run.samples(), feed.unit, update),
             }
         )
+
+
+def _overlaid(run_id: str, feed: RunFeed) -> wire.Overlaid:
+    columns = {name: list(feed.columns[name]) for name in wire.OVERLAY_COLUMNS}
+    return wire.Overlaid(run_id, feed.config, dict(feed.status), columns, wire.edits_in_words(feed.events))
 
 
 def _export(run: RunDirectory, kind: str, name: str, whole: bool) -> str:

@@ -121,10 +121,7 @@ class RunFeed:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
         grouped = wire.moments(self.samples)
         wanted = list(grouped) if self.recorded else sorted({*list(grouped)[:1], *list(grouped)[-1:]})
-        status = self.status
-        if not status.get("ended"):
-            now = self.run.status()
-            status = wire.status_data(now, self.columns, waited=self.waited, standing=standing.of(self.run, now))
+        status = self.status_now()
         return {
             "run": wire.run_summary(
                 RECORDED_ID if self.recorded else self.run.id,
@@ -143,6 +140,13 @@ class RunFeed:
             "updates": list(grouped),
             "moments": [wire.moment(grouped[update]) for update in wanted],
         }
+
+    def status_now(self) -> dict[str, Any]:
+        """Where the run is now: what was read last says how long it had taken then."""
+        if self.status.get("ended"):
+            return self.status
+        now = self.run.status()
+        return wire.status_data(now, self.columns, waited=self.waited, standing=standing.of(self.run, now))
 
     def moment(self, update: int) -> dict[str, Any] | None:
         """One evaluation by its update."""

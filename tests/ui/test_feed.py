@@ -3,6 +3,8 @@
 import asyncio
 import concurrent.futures
 import json
+import threading
+import time
 
 import pytest
 
@@ -10,7 +12,7 @@ from playground import catalog
 from playground.errors import RunNotFound
 from playground.runs.directory import RunDirectory
 from playground.runs.writer import RunWriter
-from playground.ui import feed, run_feed
+from playground.ui import feed, run_feed, wire
 from tests.ui import fake_run
 
 
@@ -113,21 +115,132 @@ def test_a_run_that_is_taken_up_again_shows_nothing_of_what_it_makes_again(start
     assert [(item.attempt, item.update) for item in run.metrics()] == [(1, 1), (1, 2), (2, 3)]
 
 
-def test_many_viewers_share_one_tailer_and_its_bytes(started, tmp_path):
+def test_many_viewers_share_one_tailer_and_its_bytes(started, tmp_path, monkeypatch):
     _, writer, config = started
+    monkeypatch.setattr(feed, "SNAPSHOT_SECONDS", 60.0)
+    made = []
+    snapshot = run_feed.RunFeed.snapshot
+    monkeypatch.setattr(run_feed.RunFeed, "snapshot", lambda self: made.append(1) or snapshot(self))
 
     async def scene():
         hub = feed.Hub(tmp_path)
         streams = [hub.stream("one") for _ in range(30)]
         first = [await anext(stream) for stream in streams]
-        assert len(set(map(id, first))) <= 30 and len(set(first)) == 1
+        assert len(set(first)) == 1
         assert hub.watched == 1 and len(hub._tasks) == 1
         writer.metrics(fake_run.metrics(2, config, 4.0))
         async with asyncio.timeout(10):
             second = await asyncio.gather(*(anext(stream) for stream in streams))
-        assert len(set(second)) == 1
+        assert len(set(second)) == 1 and made == [1]
         for stream in streams:
             await stream.aclose()
+        await hub.close()
+
+    run_scene(scene)
+
+
+def test_who_comes_later_is_told_how_long_the_run_has_taken_by_then(started, tmp_path, monkeypatch):
+    """By a snapshot, and where only deltas were missed. Nothing has changed in the run meanwhile."""
+    monkeypatch.setattr(feed, "SNAPSHOT_SECONDS", 0.2)
+    clock = time.time
+    monkeypatch.setattr(wire.time, "time", lambda: clock() + ahead[0])
+    ahead = [0.0]
+
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        early, late = hub.stream("one"), hub.stream("one")
+        _, cursor, data = await next_of(early)
+        assert data["status"]["elapsed"] < 60
+        await asyncio.sleep(0.25)
+        ahead[0] = 3600.0
+        _, _, data = await next_of(late)
+        assert data["status"]["elapsed"] > 3590
+        back = hub.stream("one", cursor)
+        kind, again, data = await next_of(back)
+        assert (kind, again) == ("delta", cursor) and data["status"]["elapsed"] > 3590
+        for stream in (early, late, back):
+            await stream.aclose()
+        await hub.close()
+
+    run_scene(scene)
+
+
+class Ragged:
+    """A feed whose columns are not of one length while it reads, as all are."""
+
+    ended, rewritten = False, 0
+
+    def __init__(self):
+        self.columns = {"update": [], "score": []}
+
+    def poll(self):
+        self.columns["update"].append(len(self.columns["update"]))
+        time.sleep(0.002)
+        self.columns["score"].append(0.0)
+        return {"metrics": {}}
+
+    def snapshot(self):
+        return {name: list(values) for name, values in self.columns.items()}
+
+
+def test_a_snapshot_is_never_taken_in_the_middle_of_a_reading():
+    async def scene():
+        channel = feed.Channel(Ragged())
+
+        async def reads():
+            for _ in range(60):
+                await channel._read_on()
+
+        async def looks():
+            found = []
+            while not reading.done():
+                found.append((await channel.snapshot(), await channel.read(lambda ragged: ragged.snapshot())))
+            return found
+
+        reading = asyncio.create_task(reads())
+        found = await looks()
+        await reading
+        assert len(found) > 10
+        for shot, seen in found:
+            for columns in (json.loads(shot.body), seen):
+                assert len(columns["update"]) == len(columns["score"])
+            assert len(json.loads(shot.body)["update"]) == shot.seq  # it holds what its number says
+
+    run_scene(scene)
+
+
+def test_a_long_run_that_is_being_opened_holds_up_no_other(started, tmp_path, monkeypatch):
+    fake_run.write_run(tmp_path, "long")
+    opened = threading.Event()
+    read_all = feed._read_all
+
+    def slow(run, recorded):
+        if run.id == "long":
+            assert opened.wait(30)
+        return read_all(run, recorded)
+
+    monkeypatch.setattr(feed, "_read_all", slow)
+
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        both = [asyncio.create_task(hub.channel("long")) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        async with asyncio.timeout(10):
+            await hub.channel("one")
+        both[0].cancel()  # who asked first goes away
+        opened.set()
+        assert (await both[1]).feed.run.id == "long" and not hub._opening and hub.watched == 2
+        await hub.close()
+
+    run_scene(scene)
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "\u0663", "-1", "", "1" * 16, "1.0", " 1"])
+def test_a_cursor_that_is_no_number_gets_a_snapshot(started, tmp_path, number):
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        channel = await hub.channel("one")
+        assert channel.since(f"{channel.generation}-{number}") is None
         await hub.close()
 
     run_scene(scene)

@@ -213,3 +213,9 @@ def test_those_who_ask_for_the_header_at_the_same_moment_share_one_look(tmp_path
         return await asyncio.gather(*[views.home(request) for _ in range(MANY)])
 
     assert {answer.body for answer in run_async(crowd())} == {b"{}"} and looks == [1]
+
+
+@pytest.mark.parametrize("asked", ["\u00b2", "\u2460", "-1", "1e3", "9" * 5000, "x"])
+def test_a_moment_that_is_no_number_is_the_last_one(client, asked):
+    answer = client.get("/live/one/compare", params={"update": asked})
+    assert answer.status_code == 200 and answer.json()["update"] == answer.json()["moments"][-1]

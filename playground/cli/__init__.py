@@ -286,7 +286,7 @@ def generate(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON line per completion.")] = False,
 ) -> None:
     """Complete a prompt, before and after training side by side with the same random numbers."""
-    service = ModelService()
+    service = ModelService(outputs)
     answers: list[GeneratedSample] = []
     try:
         for sample in service.compare(_generator(source, outputs), prompt, num_samples=n, seed=seed):
@@ -312,7 +312,7 @@ def prompts(
     """Show what a run would read as its prompts: how many, how long, what is left out and why. Nothing is trained."""
     config = config_io.load(catalog.preset_path(preset), set_)
     checks.check(config, outputs)
-    service = ModelService()
+    service = ModelService(outputs)
     try:
         (preview,) = service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")})
     except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone

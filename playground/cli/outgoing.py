@@ -151,7 +151,7 @@ def _save(
     *,
     replace: bool,
 ) -> saving.Saved:
-    service = ModelService()
+    service = ModelService(run.path.parent)
     try:
         return saving.save(run, service, kind, target, checkpoint=checkpoint, precision=precision, replace=replace)
     finally:

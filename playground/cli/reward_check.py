@@ -57,7 +57,7 @@ def reward_check(
         "outputs": str(outputs.resolve()),
         "pairs": str(Path(pairs).resolve()) if pairs and os.path.exists(pairs) else pairs,
     }
-    failed, service = False, ModelService()
+    failed, service = False, ModelService(outputs)
     try:
         for answer in service.ask("reward-check", question, timeout_seconds=TIMEOUT_SECONDS):
             if "phase" in answer:

@@ -66,7 +66,7 @@ def _asked(config: RunConfig, prompt: str, completions: list[str], samples: int,
     """What the service says, its progress on stderr."""
     reference = trying.reference_of(config, samples) if samples else None
     question = trying.question(config.rewards, prompt, completions, reference, str(outputs.resolve()))
-    service, told = ModelService(), ""
+    service, told = ModelService(outputs), ""
     try:
         for answer in service.ask("rewards-score", question, trying.TIMEOUT_SECONDS):
             if "names" in answer:

@@ -1,13 +1,15 @@
 """The client of the model service: one child process that generates and scores text on demand.
 
-The service (`playground.training.service`) holds torch; this side speaks JSON lines with it and holds nothing. It is
-started at the first question, leaves by itself when idle, and is started again when it has gone.
+The service (`playground.training.answering`) holds torch; this side speaks JSON lines with it and holds nothing. It is
+started at the first question, leaves by itself when idle, and is started again when it has gone. It gives signs of life
+while it works, and is given up when there is none for `SILENCE_SECONDS`; what it prints goes into a log with the runs.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -18,11 +20,16 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from playground.errors import ServiceUnavailable
+from playground.runs.directory import private
 from playground.runs.launcher import PROJECT, torch_environment
 
 START_TIMEOUT_SECONDS = 90
 ANSWER_TIMEOUT_SECONDS = 120
-SERVICE_MODULE = "playground.training.service"
+SILENCE_SECONDS = 30.0  # it gives a sign of life every two seconds
+SERVICE_MODULE = "playground.training.answering"
+LOG = ".model-service.log"  # in the outputs folder
+MAX_LOG_BYTES = 1_000_000
+FROZEN = "The process that answers prompts stands still, so it was ended. Try again."
 
 
 class GeneratedSample(NamedTuple):
@@ -39,14 +46,19 @@ class GeneratedSample(NamedTuple):
 
 
 class ModelService:
-    """Talks to the service process. Thread-safe: one question at a time, the others wait."""
+    """Talks to the service process. Thread-safe: one question at a time, the others wait.
 
-    def __init__(self, idle_seconds: int = 300) -> None:
-        self._idle_seconds = idle_seconds
+    Args:
+        outputs: the folder in which what the process prints is kept; None keeps nothing.
+    """
+
+    def __init__(self, outputs: Path | None = None, idle_seconds: int = 300) -> None:
+        self._outputs, self._idle_seconds = outputs, idle_seconds
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._last_id = 0
+        self._heard = 0.0  # when the process last gave a sign of life
 
     def compare(
         self,
@@ -97,24 +109,25 @@ class ModelService:
             yield from self._read_answer(self._last_id, timeout_seconds or ANSWER_TIMEOUT_SECONDS)
 
     def close(self) -> None:
-        """End the service process, if it runs."""
+        """End the service process, if it runs. It holds nothing that would have to be saved."""
         process, self._process = self._process, None
-        if process and process.poll() is None:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=5)
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+        if process:
+            process.kill()
+            process.wait()
 
     def _read_answer(self, question: int, timeout_seconds: float) -> Iterator[dict[str, Any]]:
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS + timeout_seconds
+        self._heard = time.monotonic()
+        deadline = self._heard + START_TIMEOUT_SECONDS + timeout_seconds
         while True:
+            given_up = min(deadline, self._heard + SILENCE_SECONDS)
             try:
-                answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
+                answer = self._answers.get(timeout=max(0.0, given_up - time.monotonic()))
             except queue.Empty:
+                if time.monotonic() < min(deadline, self._heard + SILENCE_SECONDS):
+                    continue  # it has given a sign of life meanwhile
                 self.close()
-                raise ServiceUnavailable("The model did not answer in time. Try again with fewer samples.") from None
+                late = "The model did not answer in time. Try again with fewer samples."
+                raise ServiceUnavailable(late if given_up == deadline else FROZEN) from None
             if answer is None:
                 self._process = None
                 raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.")
@@ -133,20 +146,29 @@ class ModelService:
             return
         self._answers = queue.Queue()
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", SERVICE_MODULE, "--idle-seconds", str(self._idle_seconds)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                encoding="utf-8",
-                cwd=PROJECT,
-                env=torch_environment(),
-            )
+            with self._log() as log:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", SERVICE_MODULE, "--idle-seconds", str(self._idle_seconds)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    encoding="utf-8",
+                    cwd=PROJECT,
+                    env=torch_environment(),
+                )
         except OSError as error:
             raise ServiceUnavailable(f"Cannot start the process that answers prompts: {error.strerror}.") from None
         assert self._process.stdout is not None
-        threading.Thread(target=_pump, args=(self._process.stdout, self._answers), daemon=True).start()
+        threading.Thread(target=self._pump, args=(self._process.stdout, self._answers), daemon=True).start()
+
+    def _log(self) -> IO[bytes]:
+        """Where the process prints to: what earlier ones said stays until it is much. Raises: OSError."""
+        if self._outputs is None or not self._outputs.is_dir():
+            return open(os.devnull, "wb")
+        path = self._outputs / LOG
+        large = path.exists() and path.stat().st_size > MAX_LOG_BYTES
+        return open(path, "wb" if large else "ab", opener=private)
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process is not None and self._process.stdin is not None
@@ -157,12 +179,12 @@ class ModelService:
             self._process = None
             raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.") from None
 
-
-def _pump(stream: IO[str], answers: queue.Queue[dict[str, Any] | None]) -> None:
-    """Lines -> queue; None when the process has gone. Always draining, so the service never blocks on us."""
-    for line in stream:
-        with contextlib.suppress(ValueError):
-            answer = json.loads(line)
-            if isinstance(answer, dict):
-                answers.put(answer)
-    answers.put(None)
+    def _pump(self, stream: IO[str], answers: queue.Queue[dict[str, Any] | None]) -> None:
+        """Lines -> queue; None when the process has gone. Always draining, so the service never blocks on us."""
+        for line in stream:
+            self._heard = time.monotonic()
+            with contextlib.suppress(ValueError):
+                answer = json.loads(line)
+                if isinstance(answer, dict) and answer.get("event") != "alive":
+                    answers.put(answer)
+        answers.put(None)

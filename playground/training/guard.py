@@ -22,6 +22,7 @@ from playground.runs import watchdog
 from playground.runs.directory import RunDirectory
 
 SECONDS = 30.0
+ANSWER_SECONDS = 20.0  # in the model service: before who asks gives it up for want of a sign of life
 PROBE = "Review of the film: the 2nd half wasn't bad, " + "a" * 200  # a rule that runs away does so on a long word
 
 
@@ -75,8 +76,8 @@ def answering(question: Any) -> None:
 
 
 @contextlib.contextmanager
-def limited(what: str, folder: Path | str | None = None, seconds: float = SECONDS) -> Iterator[None]:
-    """End this process if the body takes longer.
+def limited(what: str, folder: Path | str | None = None, seconds: float | None = None) -> Iterator[None]:
+    """End this process if the body takes longer than `seconds`, by default what its kind of process has.
 
     Args:
         what: the beginning of a sentence such as "Cannot load the tokenizer in ...". folder: where the program comes
@@ -86,6 +87,7 @@ def limited(what: str, folder: Path | str | None = None, seconds: float = SECOND
     if not _watch.ending or _watch.inside or ours:
         yield
         return
+    seconds = seconds or (ANSWER_SECONDS if _watch.ending == ["answer"] else SECONDS)
     message = f"{what}: it did not come to an end within {seconds:g} seconds."
     _watch.tell({"seconds": seconds, "message": message, "question": _watch.question})
     _watch.inside = True

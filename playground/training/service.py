@@ -1,19 +1,16 @@
 """The model service: answers prompts that a person types, from the reference and from the policy, with the same luck.
 
-`python -m playground.training.service` reads one JSON question a line on stdin, of one of the kinds in QUESTIONS, and
-writes JSON lines on stdout: one for each answer as it comes (of `compare`: each completion), then `done`, or `error`
-with a sentence. It leaves when idle, or when stdin closes.
-The client is `playground.runs.model_service`.
+It reads one JSON question a line, of one of the kinds in QUESTIONS, and says JSON lines: one for each answer as it
+comes (of `compare`: each completion), then `done`, or `error` with a sentence. It leaves when idle, or when nobody asks
+any more. Its process is `answering`, the client `playground.runs.model_service`.
 """
 
 from __future__ import annotations
 
-import argparse
 import errno
 import json
 import os
 import queue
-import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -189,21 +186,11 @@ def _checked_prompt(text: str, subject: Subject, max_new_tokens: int | None) -> 
     return Prompt(text, ids)
 
 
-def _write(out: IO[str], message: dict[str, Any]) -> None:
-    out.write(json.dumps(message) + "\n")
-    out.flush()
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Answer questions until idle for too long or until stdin closes."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--idle-seconds", type=float, default=300)
-    idle_seconds = parser.parse_args(arguments).idle_seconds
-    service, out = Service(), sys.stdout
-    sys.stdout = sys.stderr  # whatever a library prints must not get between our lines
-    guard.watch_answers()
+def serve(lines: IO[str], say: Callable[..., None], idle_seconds: float) -> int:
+    """Answer the questions on `lines` until there is none for too long, or never one again; the exit code."""
+    service = Service()
     questions: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_read_lines, args=(sys.stdin, questions), daemon=True).start()
+    threading.Thread(target=_read_lines, args=(lines, questions), daemon=True).start()
     while True:
         try:
             line = questions.get(timeout=idle_seconds)
@@ -215,12 +202,12 @@ def main(arguments: list[str] | None = None) -> int:
         guard.answering(question["id"])
         try:
             for answer in QUESTIONS[question["kind"]](service, question):
-                _write(out, {"id": question["id"], "event": "answer", "answer": answer})
-            _write(out, {"id": question["id"], "event": "done"})
+                say(id=question["id"], event="answer", answer=answer)
+            say(id=question["id"], event="done")
         except Exception as error:
             if not isinstance(error, PlaygroundError):
                 traceback.print_exc()
-            _write(out, {"id": question["id"], "event": "error", "message": redact(_in_words(error))})
+            say(id=question["id"], event="error", message=redact(_in_words(error)))
 
 
 def _in_words(error: Exception) -> str:
@@ -236,7 +223,3 @@ def _read_lines(stream: IO[str], lines: queue.Queue[str]) -> None:
     for line in stream:
         lines.put(line)
     lines.put("")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -126,7 +126,7 @@ def launch(
     outputs = make_outputs(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
-    hub, service, standby = Hub(outputs, recorded), ModelService(), StandbyWorker()
+    hub, service, standby = Hub(outputs, recorded), ModelService(outputs), StandbyWorker()
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
     access = Access(mode, outputs, token, proxied)
     incoming = Incoming(access.limits.uploads_bytes)

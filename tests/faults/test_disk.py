@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
-import json
 import os
 import resource
 import shutil
@@ -234,7 +233,7 @@ def test_every_handler_that_fails_for_the_disk_says_so_and_one_that_fails_otherw
 
 @pytest.mark.parametrize("error", [FULL, RuntimeError("I/O error: No space left on device (os error 28)")])
 def test_a_model_that_cannot_be_saved_for_want_of_room_is_told_in_words(
-    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from playground.training import service
 
@@ -243,10 +242,8 @@ def test_a_model_that_cannot_be_saved_for_want_of_room_is_told_in_words(
         yield {}
 
     monkeypatch.setitem(service.QUESTIONS, "save", saving)
-    monkeypatch.setattr(service.guard, "watch_answers", lambda: None)
-    monkeypatch.setattr("sys.stdin", io.StringIO('{"id": 1, "kind": "save"}\n'))
-    monkeypatch.setattr("sys.stdout", answers := io.StringIO())
-    service.main(["--idle-seconds", "60"])
-    (told,) = map(json.loads, answers.getvalue().splitlines())
+    answers: list[dict[str, object]] = []
+    service.serve(io.StringIO('{"id": 1, "kind": "save"}\n'), lambda **message: answers.append(message), 60)
+    (told,) = answers
     assert told["event"] == "error" and "Free some space on the disk" in told["message"]
     assert "Errno" not in told["message"] and "secret" not in told["message"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +87,44 @@ def test_a_silent_service_is_given_up_and_ended(service: ModelService, monkeypat
     with pytest.raises(ServiceUnavailable, match="did not answer in time"):
         ask(service, "silent")
     assert process.poll() is not None
+
+
+def test_a_service_that_stands_still_is_given_up_after_half_a_minute_and_one_that_works_is_not(
+    service: ModelService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert model_service.SILENCE_SECONDS <= 30
+    before = pid_of(ask(service, "count"))
+    monkeypatch.setattr(model_service, "SILENCE_SECONDS", 0.5)
+    assert pid_of(ask(service, "slow")) == before  # for a second, with a sign of life now and then
+    frozen = service._process
+    assert frozen is not None
+    frozen.send_signal(signal.SIGSTOP)
+    begun = time.monotonic()
+    with pytest.raises(ServiceUnavailable, match="stands still"):
+        ask(service, "count")
+    assert frozen.poll() is not None and time.monotonic() - begun < 5
+    monkeypatch.undo()
+    monkeypatch.setattr(model_service, "SERVICE_MODULE", "tests.fake_service")
+    assert pid_of(ask(service, "count")) != before
+
+
+def test_what_the_process_prints_is_kept_with_the_runs_and_bounded(
+    service: ModelService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = ModelService(tmp_path)
+    log = tmp_path / model_service.LOG
+    for times in (1, 2):
+        ask(kept, "loud")
+        kept.close()
+        assert log.read_text().count("what a library says") == times and log.stat().st_mode & 0o077 == 0
+    monkeypatch.setattr(model_service, "MAX_LOG_BYTES", 10)
+    ask(kept, "loud")
+    kept.close()
+    assert log.read_text().count("what a library says") == 1
+    nowhere = ModelService(tmp_path / "not" / "there")
+    ask(nowhere, "loud")
+    nowhere.close()
+    assert not (tmp_path / "not").exists()
 
 
 def test_what_libraries_print_and_answers_to_others_are_passed_over(service: ModelService) -> None:

@@ -29,7 +29,7 @@ SECONDS_PER_UPDATE = "0.3"
 class CountingService(fake_server.FakeService):
     """Answers as the fake one does, and remembers that it was asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, outputs: Path | None = None) -> None:
         self.asked: list[str] = []
 
     def compare(self, *arguments: Any, **options: Any) -> Iterator[Any]:

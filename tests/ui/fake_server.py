@@ -38,6 +38,9 @@ def spawn_fake(run, lock, module="tests.ui.fake_run"):
 class FakeService:
     """Answers at once, in the shape of the real one."""
 
+    def __init__(self, outputs=None):
+        pass
+
     def compare(self, source, prompt, *, num_samples=4, seed=0, **options):
         """`num_samples` completions from each side."""
         if "unanswerable" in prompt:

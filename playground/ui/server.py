@@ -14,15 +14,11 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
-from gradio import processing_utils, route_utils
-from gradio.route_utils import GradioMultiPartParser
-from gradio.state_holder import SessionState
-from starlette.datastructures import FormData, UploadFile
 from starlette.middleware import Middleware
 
 from playground import limits, redaction
@@ -32,7 +28,7 @@ from playground.runs.directory import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.reconciler import Watch, every
 from playground.runs.standby import StandbyWorker
-from playground.ui import gate, identity, page, routes, sessions, sharing, theme
+from playground.ui import gate, identity, page, replaced, routes, sessions, sharing, theme
 from playground.ui.access import Access
 from playground.ui.feed import RECORDED, Hub
 from playground.ui.incoming import Incoming
@@ -58,6 +54,7 @@ class Running(NamedTuple):
     loop: Callable[[], asyncio.AbstractEventLoop | None]
     watch: Watch
     incoming: Incoming
+    parts: contextlib.ExitStack  # of Gradio, that were replaced for this page
     greeting: str  # for the terminal; it has the host's token in it
 
     def close(self) -> None:
@@ -72,6 +69,7 @@ class Running(NamedTuple):
         self.service.close()
         self.standby.close()
         self.incoming.close()
+        self.parts.close()
 
 
 def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str | None = None) -> None:
@@ -120,9 +118,6 @@ def launch(
     _check(port, mode)
     os.environ[limits.MODE_VARIABLE] = mode  # for workers and the model service
     token = identity.token_for(mode)
-    processing_utils.async_ssrf_protected_download = _fetch_nothing
-    SessionState._update_value_in_config = _keep_nothing  # type: ignore[assignment]
-    route_utils.GradioMultiPartParser = OneFile  # type: ignore[misc]
     outputs = make_outputs(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
@@ -131,6 +126,9 @@ def launch(
     access = Access(mode, outputs, token, proxied)
     incoming = Incoming(access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby)
+    warning = _gradio_warning(demo, mode)
+    parts = contextlib.ExitStack()
+    parts.enter_context(replaced.replaced())
     doorkeeper = Middleware(
         gate.Gate, access=access, listening=address, names=gate.more_names(os.environ), incoming=incoming
     )
@@ -163,11 +161,31 @@ def launch(
         },
     )  # fmt: skip
     access.share = sharing.addresses(address, port, mode)
-    greeting = sharing.greeting(url, access.share, mode, token, outputs)
+    greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
     chores = [every(CHORE_SECONDS, chore) for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits))]
     watch = Watch(outputs, spawn=standby.worker_for, chores=chores)  # adopts what lives, ends what died, starts others
     watch.start()
-    return Running(demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, incoming, greeting)
+    return Running(
+        demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, incoming, parts, greeting
+    )  # fmt: skip
+
+
+def _gradio_warning(demo: gr.Blocks, mode: str) -> str:
+    """What to say where this Gradio lacks something that the page's safety rests on; nothing where all is there.
+
+    Raises:
+        InvalidConfig: on a page for others, which does not start like that.
+    """
+    lacking = replaced.missing(demo)
+    if not lacking:
+        return ""
+    sentence = (
+        f"Gradio {gr.__version__} does not have {', '.join(lacking)}, which keeps strangers from filling this server. "
+        "Install the version that requirements.txt names (pip install -r requirements.txt)."
+    )
+    if mode != "local":
+        raise InvalidConfig([Problem("gradio", sentence)])
+    return f"Warning: {sentence}\n"
 
 
 def _allow_open_files() -> None:
@@ -196,42 +214,6 @@ def listening_address(host: str, mode: str) -> str:
 def mode_of(mode: str | None) -> str:
     """The mode that was asked for; without one, what the place says: public on Spaces, else one's own."""
     return mode or ("space" if os.environ.get("SPACE_ID") else "local")
-
-
-async def _fetch_nothing(url: str, cache_dir: str) -> str:
-    """In place of Gradio's: where a browser names an address instead of an uploaded file, Gradio would download it,
-    however large, before any handler is asked. This page fetches nothing for anybody."""
-    raise gr.Error("Upload the file itself; addresses are not fetched.", print_exception=False)
-
-
-def _keep_nothing(state: SessionState, key: int, value: Any) -> None:
-    """In place of Gradio's: it would keep what a browser sends, however large, in the session that the browser names,
-    before any handler is asked. Only links that hold a whole page's state read it again, and those are closed."""
-
-
-class OneFile(GradioMultiPartParser):
-    """In place of Gradio's: a request brings one file, as the page's buttons send it, and what it has written goes
-    where the request breaks off or gives the file no use. Else a thousand could be open at once, or left for good."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **{**options, "max_files": 1, "max_fields": 10})
-
-    async def parse(self) -> FormData:
-        """As Gradio's, and nothing is left of what is not the upload."""
-        try:
-            form = await super().parse()
-        except BaseException:
-            self._remove(self._files_to_close_on_error)
-            raise
-        used = {id(item.file) for item in form.getlist("files") if isinstance(item, UploadFile)}
-        self._remove(file for file in self._files_to_close_on_error if id(file) not in used)
-        return form
-
-    @staticmethod
-    def _remove(files: Iterable[Any]) -> None:
-        for file in files:
-            file.close()
-            Path(file.name).unlink(missing_ok=True)
 
 
 def _tidy(outputs: Path, capped: limits.Limits) -> None:

@@ -1,0 +1,102 @@
+"""What this page puts in the place of parts of Gradio, and takes out again when it closes.
+
+They are not offered as settings, so another version of Gradio may have others, and some of what docs/security.md
+promises rests on them: `missing` says which are not there, and a page for others does not start without them. Knows
+gradio; nothing of runs or of who may do what. `server` calls it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+from gradio import processing_utils, route_utils
+from gradio.route_utils import GradioMultiPartParser
+from gradio.state_holder import SessionState
+from starlette.datastructures import FormData, UploadFile
+
+
+async def _fetch_nothing(url: str, cache_dir: str) -> str:
+    """Where a browser names an address instead of an uploaded file, Gradio would download it, however large, before any
+    handler is asked. This page fetches nothing for anybody."""
+    raise gr.Error("Upload the file itself; addresses are not fetched.", print_exception=False)
+
+
+def _keep_nothing(state: SessionState, key: int, value: Any) -> None:
+    """Gradio would keep what a browser sends, however large, in the session that the browser names, before any handler
+    is asked. Only links that hold a whole page's state read it again, and those are closed."""
+
+
+class OneFile(GradioMultiPartParser):
+    """A request brings one file, as the page's buttons send it, and what it has written goes where the request breaks
+    off or gives the file no use. Else a thousand could be open at once, or left for good."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{**options, "max_files": 1, "max_fields": 10})
+
+    async def parse(self) -> FormData:
+        """As Gradio's, and nothing is left of what is not the upload."""
+        try:
+            form = await super().parse()
+        except BaseException:
+            self._remove(self._files_to_close_on_error)
+            raise
+        used = {id(item.file) for item in form.getlist("files") if isinstance(item, UploadFile)}
+        self._remove(file for file in self._files_to_close_on_error if id(file) not in used)
+        return form
+
+    @staticmethod
+    def _remove(files: Iterable[Any]) -> None:
+        for file in files:
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
+
+
+class Part(NamedTuple):
+    """One part of Gradio: where it hangs, and what takes its place."""
+
+    owner: Any
+    name: str
+    instead: Any
+
+
+PARTS = (
+    Part(processing_utils, "async_ssrf_protected_download", _fetch_nothing),
+    Part(SessionState, "_update_value_in_config", _keep_nothing),
+    Part(route_utils, "GradioMultiPartParser", OneFile),
+)
+QUEUE = ("pending_messages_per_session", "pending_event_ids_session", "event_ids_to_events")  # `sessions` clears them
+_lock = threading.Lock()
+_pages = 0
+_before: dict[Part, Any] = {}
+
+
+def missing(demo: gr.Blocks) -> list[str]:
+    """The names of what is not there in the Gradio that is installed."""
+    parts = [f"{part.owner.__name__}.{part.name}" for part in PARTS if not hasattr(part.owner, part.name)]
+    return [*parts, *(f"gradio.queueing.Queue.{name}" for name in QUEUE if not hasattr(demo._queue, name))]
+
+
+@contextlib.contextmanager
+def replaced() -> Iterator[None]:
+    """While a page is served. Several may be at a time, in tests; the last to close puts back what was there."""
+    global _pages
+    with _lock:
+        if not _pages:
+            _before.update({part: getattr(part.owner, part.name) for part in PARTS if hasattr(part.owner, part.name)})
+            for part in _before:
+                setattr(part.owner, part.name, part.instead)
+        _pages += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _pages -= 1
+            if not _pages:
+                for part, before in _before.items():
+                    setattr(part.owner, part.name, before)
+                _before.clear()

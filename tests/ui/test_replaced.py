@@ -1,0 +1,68 @@
+"""What is put in the place of parts of Gradio: it is what this version has, it is told where it is not, and goes."""
+
+import hashlib
+import inspect
+
+import gradio as gr
+import pytest
+
+from playground.errors import InvalidConfig
+from playground.ui import page, replaced, server
+from tests.security import pages
+
+# Of each part's source, in the version that requirements.txt names. Where one changes with another version: read what
+# it does now and who calls it, see that tests/security still holds, then write down the new one.
+SEEN = {
+    "async_ssrf_protected_download": "01dca5b9abc4",
+    "_update_value_in_config": "7e5b61f747b0",
+    "GradioMultiPartParser": "26110d85a616",
+}
+CALLERS = {  # by these names Gradio looks them up each time, so that what is put there is called
+    "async_ssrf_protected_download": (gr.blocks, "processing_utils.async_ssrf_protected_download("),
+    "_update_value_in_config": (gr.blocks, "._update_value_in_config("),
+    "GradioMultiPartParser": (gr.route_utils, "GradioMultiPartParser("),
+}
+
+
+@pytest.mark.parametrize("part", replaced.PARTS, ids=lambda part: part.name)
+def test_each_part_is_as_it_was_when_it_was_replaced(part):
+    original = getattr(part.owner, part.name)
+    assert original is not part.instead, "no page is served"
+    found = hashlib.sha256(inspect.getsource(original).encode()).hexdigest()[:12]
+    assert found == SEEN[part.name], f"{part.name} of Gradio {gr.__version__} has changed: see the comment above"
+    module, words = CALLERS[part.name]
+    assert words in inspect.getsource(module)
+    if inspect.isfunction(original):
+        assert len(inspect.signature(original).parameters) == len(inspect.signature(part.instead).parameters)
+
+
+def test_parts_are_put_back_when_the_last_page_closes():
+    before = [getattr(part.owner, part.name) for part in replaced.PARTS]
+    first, second = replaced.replaced(), replaced.replaced()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert [getattr(part.owner, part.name) for part in replaced.PARTS] == [part.instead for part in replaced.PARTS]
+    second.__exit__(None, None, None)
+    assert [getattr(part.owner, part.name) for part in replaced.PARTS] == before
+
+
+def test_a_page_holds_them_while_it_is_served(tmp_path):
+    with pages.served("local", tmp_path / "outputs", tmp_path):
+        assert all(getattr(part.owner, part.name) is part.instead for part in replaced.PARTS)
+    assert not any(getattr(part.owner, part.name) is part.instead for part in replaced.PARTS)
+
+
+@pytest.mark.parametrize("lacking", ["a part", "the queue"])
+def test_a_gradio_without_them_is_told_and_serves_nobody_else(tmp_path, monkeypatch, lacking):
+    if lacking == "a part":
+        monkeypatch.setattr(replaced, "PARTS", (*replaced.PARTS, replaced.Part(gr.utils, "of_a_later_version", None)))
+    else:
+        monkeypatch.setattr(replaced, "QUEUE", (*replaced.QUEUE, "of_a_later_version"))
+    demo = page.build(tmp_path)
+    assert "of_a_later_version" in server._gradio_warning(demo, "local")
+    for mode in ("classroom", "space"):
+        with pytest.raises(InvalidConfig, match="of_a_later_version"):
+            server._gradio_warning(demo, mode)
+    with replaced.replaced():
+        assert not hasattr(gr.utils, "of_a_later_version")

@@ -57,16 +57,24 @@ class OneFile(GradioMultiPartParser):
 
 
 class Part(NamedTuple):
-    """One part of Gradio: where it hangs, and what takes its place."""
+    """One part of Gradio: where it hangs, and what takes its place. `of_each`: each object sets it when it is made."""
 
     owner: Any
     name: str
     instead: Any
+    of_each: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether this Gradio has it."""
+        return self.name in self.owner.__init__.__code__.co_names if self.of_each else hasattr(self.owner, self.name)
 
 
 PARTS = (
     Part(processing_utils, "async_ssrf_protected_download", _fetch_nothing),
     Part(SessionState, "_update_value_in_config", _keep_nothing),
+    # A copy of the whole page's settings, 320 kB for each name of a session. The same links alone read it.
+    Part(SessionState, "config_values", property(lambda state: {}, lambda state, values: None), of_each=True),
     Part(route_utils, "GradioMultiPartParser", OneFile),
 )
 QUEUE = ("pending_messages_per_session", "pending_event_ids_session", "event_ids_to_events")  # `sessions` clears them
@@ -77,7 +85,7 @@ _before: dict[Part, Any] = {}
 
 def missing(demo: gr.Blocks) -> list[str]:
     """The names of what is not there in the Gradio that is installed."""
-    parts = [f"{part.owner.__name__}.{part.name}" for part in PARTS if not hasattr(part.owner, part.name)]
+    parts = [f"{part.owner.__name__}.{part.name}" for part in PARTS if not part.is_there]
     return [*parts, *(f"gradio.queueing.Queue.{name}" for name in QUEUE if not hasattr(demo._queue, name))]
 
 
@@ -87,7 +95,7 @@ def replaced() -> Iterator[None]:
     global _pages
     with _lock:
         if not _pages:
-            _before.update({part: getattr(part.owner, part.name) for part in PARTS if hasattr(part.owner, part.name)})
+            _before.update({part: getattr(part.owner, part.name, None) for part in PARTS if part.is_there})
             for part in _before:
                 setattr(part.owner, part.name, part.instead)
         _pages += 1
@@ -98,5 +106,8 @@ def replaced() -> Iterator[None]:
             _pages -= 1
             if not _pages:
                 for part, before in _before.items():
-                    setattr(part.owner, part.name, before)
+                    if part.of_each:
+                        delattr(part.owner, part.name)
+                    else:
+                        setattr(part.owner, part.name, before)
                 _before.clear()

@@ -5,6 +5,7 @@ import inspect
 
 import gradio as gr
 import pytest
+from gradio.state_holder import SessionState
 
 from playground.errors import InvalidConfig
 from playground.ui import page, replaced, server
@@ -16,41 +17,48 @@ SEEN = {
     "async_ssrf_protected_download": "01dca5b9abc4",
     "_update_value_in_config": "7e5b61f747b0",
     "GradioMultiPartParser": "26110d85a616",
+    "config_values": "1b2ea21dc42c",
 }
 CALLERS = {  # by these names Gradio looks them up each time, so that what is put there is called
     "async_ssrf_protected_download": (gr.blocks, "processing_utils.async_ssrf_protected_download("),
     "_update_value_in_config": (gr.blocks, "._update_value_in_config("),
     "GradioMultiPartParser": (gr.route_utils, "GradioMultiPartParser("),
+    "config_values": (gr.state_holder, "self.config_values = {"),
 }
 
 
 @pytest.mark.parametrize("part", replaced.PARTS, ids=lambda part: part.name)
 def test_each_part_is_as_it_was_when_it_was_replaced(part):
-    original = getattr(part.owner, part.name)
-    assert original is not part.instead, "no page is served"
+    original = part.owner.__init__ if part.of_each else getattr(part.owner, part.name)
+    assert part.is_there and original is not part.instead, "no page is served"
     found = hashlib.sha256(inspect.getsource(original).encode()).hexdigest()[:12]
     assert found == SEEN[part.name], f"{part.name} of Gradio {gr.__version__} has changed: see the comment above"
     module, words = CALLERS[part.name]
     assert words in inspect.getsource(module)
-    if inspect.isfunction(original):
+    if inspect.isfunction(part.instead):
         assert len(inspect.signature(original).parameters) == len(inspect.signature(part.instead).parameters)
 
 
 def test_parts_are_put_back_when_the_last_page_closes():
-    before = [getattr(part.owner, part.name) for part in replaced.PARTS]
+    def now():
+        return [vars(part.owner).get(part.name) for part in replaced.PARTS]
+
+    before = now()
     first, second = replaced.replaced(), replaced.replaced()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert [getattr(part.owner, part.name) for part in replaced.PARTS] == [part.instead for part in replaced.PARTS]
+    assert now() == [part.instead for part in replaced.PARTS]
     second.__exit__(None, None, None)
-    assert [getattr(part.owner, part.name) for part in replaced.PARTS] == before
+    assert now() == before
 
 
 def test_a_page_holds_them_while_it_is_served(tmp_path):
-    with pages.served("local", tmp_path / "outputs", tmp_path):
+    with pages.served("local", tmp_path / "outputs", tmp_path) as page:
         assert all(getattr(part.owner, part.name) is part.instead for part in replaced.PARTS)
-    assert not any(getattr(part.owner, part.name) is part.instead for part in replaced.PARTS)
+        assert SessionState(page.running.demo).config_values == {}
+    assert not any(vars(part.owner).get(part.name) is part.instead for part in replaced.PARTS)
+    assert SessionState(page.running.demo).config_values
 
 
 @pytest.mark.parametrize("lacking", ["a part", "the queue"])

@@ -8,7 +8,7 @@ from tests.ui.conftest import WAIT_MS
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import visit
+from tests.ui.test_browser import start, visit, wait_for_update
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -53,3 +53,17 @@ def test_one_can_ask_as_soon_as_a_run_is_there_and_only_the_run_that_is_shown(si
     with page.expect_request("**/queue/join*") as asked:
         ask.click()
     assert asked.value.post_data_json["data"][:2] == ["then-asked", "The film was"]
+
+
+def test_a_question_that_never_reaches_the_server_is_told_and_can_be_asked_again(site, make_page):
+    page = visit(make_page(forgive=["ERR_FAILED"]), site)
+    start(page)
+    wait_for_update(page, 1)
+    page.route("**/component_server/**", lambda route: route.abort())
+    stop = page.get_by_role("button", name="Stop", exact=True)
+    stop.click()
+    expect(page.locator(".status .line")).to_contain_text("nothing was asked of the run. Try again in a moment.")
+    expect(stop).to_be_enabled()
+    page.unroute_all()
+    stop.click()
+    expect(page.locator(".state strong")).to_have_text("stopped")

@@ -81,6 +81,16 @@ export async function getJson(path, signal = null) {
   return data;
 }
 
+/** The functions of the server that a part may call, but one that gets no answer fails: Gradio's own come back with nothing
+    then, as if all were well. */
+export function answering(server) {
+  return Object.fromEntries(Object.entries(server ?? {}).map(([name, call]) => [name, async (...given) => {
+    const answer = await call(...given);
+    if (answer === undefined) throw new Error("The page cannot reach the playground. Is it still running?");
+    return answer;
+  }]));
+}
+
 /** Value of a CSS custom property where the element stands (Gradio scopes its themes). */
 export function cssValue(name, node = document.body) {
   return getComputedStyle(node).getPropertyValue(name).trim();

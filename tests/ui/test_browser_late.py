@@ -2,13 +2,14 @@
 
 import pytest
 
+from playground import catalog
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import start, visit, wait_for_update
+from tests.ui.test_browser import change, start, updates_done, visit, wait_for_update
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -27,10 +28,10 @@ class Held:
         else:
             self.asked.append(route)
 
-    def let_go(self):
-        """Let through what was asked, and whatever will be."""
+    def let_go(self, first=0):
+        """Let through what was asked, from number `first` on, and whatever will be."""
         self.open = True
-        for route in self.asked:
+        for route in self.asked[first:]:
             route.continue_()
 
 
@@ -55,6 +56,91 @@ def test_one_can_ask_as_soon_as_a_run_is_there_and_only_the_run_that_is_shown(si
     assert asked.value.post_data_json["data"][:2] == ["then-asked", "The film was"]
 
 
+NOTE_TEXTS = """button => {
+    window.texts = [];
+    const isOff = () => button.matches(":disabled, [aria-disabled=true]");
+    new MutationObserver(() => window.texts.push(isOff() ? button.textContent : "can be pressed"))
+        .observe(button, { attributes: true, childList: true, subtree: true, characterData: true });
+}"""
+ASK_NOW = "document.dispatchEvent(new Event('visibilitychange'))"  # what the page asks by itself every few seconds
+
+
+def test_a_reward_training_is_started_once_however_late_the_answer_is(site, make_page):
+    page = make_page()
+    page.goto(site.url + "?tab=rewards")
+    expect(page.locator(".reward-report")).to_contain_text("No reward model was trained here yet")
+    button = page.locator(".reward-form button[type=submit]")
+    page.locator("#reward-name").fill("wait")
+    starts = Held(page, "**/component_server/**")
+    button.click()
+    expect(button).to_have_text("Starting\u2026")
+    button.evaluate(NOTE_TEXTS)
+    with page.expect_response("**/live/_rewards"):
+        page.evaluate(ASK_NOW)  # the server knows of no training yet
+    polls = Held(page, "**/live/_rewards")
+    page.evaluate(ASK_NOW)
+    page.locator("#reward-name").press("Enter")
+    button.click(force=True)
+    with page.expect_request("**/live/_rewards"):
+        starts.let_go()
+    polls.asked[0].fulfill(json={"living": None, "run": None, "models": []})  # asked before the start, answered later
+    polls.let_go(first=1)
+    expect(button).to_have_text("wait is in training")
+    expect(button).to_be_disabled()
+    assert set(page.evaluate("window.texts")) <= {"Starting\u2026", "wait is in training"}
+    assert len(starts.asked) == 1
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".reward-report")).to_contain_text("nothing was saved")
+    expect(button).to_have_text("Train")
+    expect(button).to_be_enabled()
+
+
+def test_changes_of_a_living_run_are_sent_once_however_late_the_answer_is(site, make_page):
+    page = visit(make_page(), site)
+    start(page)
+    wait_for_update(page, 2)
+    page.locator(".live-settings summary").click()
+    change(page, "kl.coef", "0.6")
+    apply = page.locator(".live-foot button")
+    asked = Held(page, "**/component_server/**")
+    apply.focus()
+    page.keyboard.press("Enter")
+    expect(apply).to_be_disabled()
+    wait_for_update(page, updates_done(page) + 2)  # what comes from the run meanwhile
+    expect(apply).to_be_disabled()
+    page.keyboard.press("Enter")
+    asked.let_go()
+    expect(page.locator(".live-note")).to_contain_text("Applied: ")
+    expect(apply).to_be_disabled()  # until something is changed again
+    expect(apply).to_be_focused()
+    assert len(asked.asked) == 1
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.locator(".state strong")).to_have_text("stopped")
+
+
+def test_a_run_in_the_list_is_resumed_once_however_late_the_answer_is(site, make_page):
+    config = catalog.preset("kinder-reviews").model_copy(update={"seed": 81})
+    run = fake_run.write_ended(site.outputs, "resumed-late", "killed", "interrupted", at=27, config=config)
+    page = visit(make_page(forgive=["ERR_FAILED"]), site, "?tab=runs")
+    row = page.locator("table.runs tr", has_text="seed 81")
+    resume = row.locator("[data-key^=resume]")
+    asked = Held(page, "**/component_server/**")
+    resume.focus()
+    page.keyboard.press("Enter")
+    expect(resume).to_have_text("Resuming\u2026")
+    fake_run.write_status(run, run.status().model_copy(update={"message": "Told differently."}))
+    page.evaluate(ASK_NOW)
+    expect(row.locator(".state")).to_have_attribute("title", "Told differently.")
+    expect(resume).to_have_text("Resuming\u2026")
+    page.keyboard.press("Enter")
+    asked.asked[0].abort()
+    expect(page.locator(".runs-panel .problem")).to_contain_text("nothing was done")
+    expect(resume).to_have_text("Resume")
+    expect(resume).to_be_enabled()
+    expect(resume).to_be_focused()
+    assert len(asked.asked) == 1
+
+
 def test_a_question_that_never_reaches_the_server_is_told_and_can_be_asked_again(site, make_page):
     page = visit(make_page(forgive=["ERR_FAILED"]), site)
     start(page)
@@ -67,3 +153,24 @@ def test_a_question_that_never_reaches_the_server_is_told_and_can_be_asked_again
     page.unroute_all()
     stop.click()
     expect(page.locator(".state strong")).to_have_text("stopped")
+
+
+def test_what_came_of_a_press_is_not_wiped_away_by_the_next_look(site, make_page):
+    page = make_page(forgive=["ERR_FAILED"])
+    page.goto(site.url + "?tab=rewards")
+    page.locator("#reward-name").fill("wait")
+    page.get_by_role("button", name="Train", exact=True).click()
+    stop = page.locator(".reward-report").get_by_role("button", name="Stop")
+    expect(stop).to_be_visible()
+    page.route("**/component_server/**", lambda route: route.abort())
+    stop.click()
+    told = page.locator(".reward-view .problem").first
+    expect(told).to_contain_text("cannot reach the playground")
+    for _ in range(2):
+        with page.expect_response("**/live/_rewards/wait"):
+            page.evaluate(ASK_NOW)
+    expect(told).to_contain_text("cannot reach the playground")
+    page.unroute_all()
+    stop.click()
+    expect(page.locator(".reward-report")).to_contain_text("nothing was saved")
+    expect(told).to_be_empty()

@@ -1,7 +1,7 @@
 // "Train a reward model": what to learn from and with, start and stop, the curve while it learns, and what it is worth in
 // the end. All that is shown comes from the disk (`live/_rewards`), so a reload or another tab shows the same.
 
-import { el, getJson, setText, withCode } from "./dom.js";
+import { el, getJson, setAttribute, setText, withCode } from "./dom.js";
 import { duration, number, percent, signed, stateOf, when } from "./format.js";
 import { knobControl } from "./knob.js";
 import { go, onPlace, place } from "./nav.js";
@@ -25,6 +25,8 @@ export function mount(element, props, { watch, server }) {
   let chosen = null; // the reward model in view; null: the one in training, or the newest
   let overview = { living: null, run: null, models: [] };
   let timer = 0;
+  let lost = false; // the complaint is that nothing could be fetched
+  let asked = 0; // counts questions, so that a late answer does not undo what a later one said
 
   /** Gradio's upload button, once it is there, among our own fields. */
   function placeUpload() {
@@ -35,17 +37,27 @@ export function mount(element, props, { watch, server }) {
 
   async function refresh() {
     clearTimeout(timer);
+    asked += 1;
+    const mine = asked;
     if (place().page === "rewards" && !document.hidden) {
       try {
-        overview = await getJson("live/_rewards");
+        const found = await getJson("live/_rewards");
+        if (mine !== asked) return;
+        overview = found;
         const names = overview.models.map((item) => item.name);
         if (!names.includes(chosen)) chosen = null;
         const shown = chosen ?? overview.living ?? names[0] ?? null;
         form.know(overview, names);
         showList(shown);
-        report.show(shown ? await getJson(`live/_rewards/${encodeURIComponent(shown)}`) : null);
+        const detail = shown ? await getJson(`live/_rewards/${encodeURIComponent(shown)}`) : null;
+        if (mine !== asked) return;
+        report.show(detail);
+        if (lost) report.complain(""); // what came of a press on a button stays
+        lost = false;
       } catch (error) {
+        if (mine !== asked) return;
         report.complain(error.message);
+        lost = true;
       }
     }
     timer = setTimeout(refresh, overview.living ? BUSY_MS : IDLE_MS);
@@ -67,15 +79,16 @@ export function mount(element, props, { watch, server }) {
   }
 
   async function start(values, replace = false) {
-    form.tell([], true);
+    form.tell([]);
+    form.setStarting(true, null);
     const answer = await ask(() => server.start_training({ values, replace }));
     if (answer.exists && !replace && (await confirmed(`Replace ${values.name}?`, "There is a reward model of that name. The new one takes its place; the present one is kept, and its name gets -before at the end.", "Replace it"))) {
       return start(values, true);
     }
-    form.tell(answer.exists ? [] : answer.problems ?? [{ field: "", message: answer.error }], false);
+    form.tell(answer.exists ? [] : answer.problems ?? [{ field: "", message: answer.error }]);
+    form.setStarting(false, answer.name ?? null);
     if (answer.name) {
       chosen = answer.name;
-      form.started();
       await refresh();
     }
     return undefined;
@@ -83,14 +96,14 @@ export function mount(element, props, { watch, server }) {
 
   async function stop(name) {
     const answer = await ask(() => server.stop_training(name));
-    if (answer.error) report.complain(answer.error);
+    report.complain(answer.error ?? "");
     await refresh();
   }
 
   async function remove(name) {
     if (!(await confirmed(`Delete ${name}?`, "The reward model and the record of its training are deleted for good. Runs that were trained against it keep their figures.", "Delete"))) return;
     const answer = await ask(() => server.delete_reward_model(name));
-    if (answer.error) report.complain(answer.error);
+    report.complain(answer.error ?? "");
     chosen = null;
     await refresh();
   }
@@ -115,6 +128,8 @@ class Form {
     this.knobs = [];
     this.names = [];
     this.touched = false; // the name was typed by a person
+    this.starting = false; // a start was asked for and has not been answered
+    this.living = null; // the name of the one in training
     const option = (value, label) => el("option", { value }, label);
     this.pairs = el("select", { id: "reward-pairs", onchange: () => this.changed() },
       form.annotators.map((item) => option(item.name, `${item.label} (pocket world)`)), option(OTHER, "A file or a dataset"));
@@ -135,7 +150,7 @@ class Form {
     this.beside = el("p", { class: "help" });
     this.root = el("form", { class: "reward-form", onsubmit: (event) => {
       event.preventDefault();
-      start(this.values());
+      if (!this.starting && !this.living) start(this.values());
     } },
       row("Preference pairs", this.pairs, this.pairsHelp), this.sourceRow,
       row("Base model", this.base, el("p", { class: "help" }, "Becomes the reward model: its language head is replaced by one number."), this.baseSource),
@@ -187,8 +202,8 @@ class Form {
     const changed = JSON.stringify(names) !== JSON.stringify(this.names);
     this.names = names;
     if (changed && document.activeElement !== this.name) this.propose();
-    this.button.disabled = Boolean(overview.living);
-    setText(this.button, overview.living ? `${overview.living} is in training` : "Train");
+    this.living = overview.living;
+    this.showButton();
     setText(this.beside, overview.run && !overview.living ? "A PPO run is on. Both work beside each other, each more slowly." : "");
   }
 
@@ -204,24 +219,30 @@ class Form {
     return values;
   }
 
-  tell(problems, busy) {
-    this.button.disabled = busy;
-    if (busy) setText(this.button, "Starting\u2026");
-    else setText(this.button, "Train");
+  /** A start was asked for, or answered: then with the name of what is in training now. */
+  setStarting(starting, living) {
+    this.starting = starting;
+    this.living = living;
+    if (living) this.touched = false; // a name for the next one is proposed
+    this.showButton();
+  }
+
+  showButton() {
+    setText(this.button, this.starting ? "Starting\u2026" : this.living ? `${this.living} is in training` : "Train");
+    setAttribute(this.button, "aria-disabled", String(this.starting || Boolean(this.living))); // not `disabled`, which would take the focus away
+  }
+
+  tell(problems) {
     const labels = Object.fromEntries(this.knobs.map(({ knob }) => [knob.field, knob.label]));
     Object.assign(labels, { "pairs.source": "Preference pairs", base: "Base model", name: "Name", template: "Template" });
     this.problems.replaceChildren(...problems.map(({ field, message }) =>
       el("li", { class: "problem" }, field ? el("strong", {}, `${labels[field] ?? field}: `) : null, message)));
   }
 
-  started() {
-    this.touched = false;
-  }
-
   uploaded(value) {
-    if (value?.problem) this.tell([{ field: "pairs.source", message: value.problem }], false);
+    if (value?.problem) this.tell([{ field: "pairs.source", message: value.problem }]);
     if (value?.uploaded) {
-      this.tell([], false);
+      this.tell([]);
       this.source.value = value.uploaded;
       this.changed();
     }
@@ -247,7 +268,6 @@ class Report {
   }
 
   show(data) {
-    this.complain("");
     const text = JSON.stringify(data);
     if (text === this.shown) return;
     this.shown = text;

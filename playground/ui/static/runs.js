@@ -1,7 +1,7 @@
 // The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
 // four runs to overlay their curves.
 
-import { el, getJson, setText, shape, svg, url } from "./dom.js";
+import { el, getJson, setAttribute, setText, shape, svg, url } from "./dom.js";
 import { duration, rounded, signed, stateOf, when } from "./format.js";
 import { refreshHome } from "./home.js";
 import { go, onPlace } from "./nav.js";
@@ -28,17 +28,21 @@ export function mount(element, props, { trigger, server }) {
     el("span", { class: "grow" }), hint, overlayButton);
   const overlay = new Overlay(element);
   element.append(el("section", { class: "panel runs-panel" }, bar, note, table, empty));
+  const busy = new Map(); // what a button says while its question is under way, by the button's key
   let shown = "";
   let timer = 0;
+  let lost = false; // the note says that the list could not be fetched
 
   async function refresh() {
     clearTimeout(timer);
     let runs = null;
     try {
       runs = await getJson("live/_runs");
-      setText(note, "");
+      if (lost) setText(note, ""); // what came of a press on a button stays
+      lost = false;
     } catch (error) {
       setText(note, error.message);
+      lost = true;
     }
     const text = JSON.stringify(runs);
     if (runs && text !== shown) {
@@ -66,7 +70,10 @@ export function mount(element, props, { trigger, server }) {
       go({ page: "train", run: run.id });
       open(run.id);
     };
-    const action = (name, key, run_, kind = "") => el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`, onclick: run_ }, name);
+    const action = (name, key, run_, kind = "") => {
+      const word = busy.get(`${key} ${run.id}`);
+      return el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`, "aria-disabled": word ? "true" : null, onclick: run_ }, word ?? name);
+    };
     const tick = el("input", { type: "checkbox", value: run.id, checked: chosen.has(run.id), "data-key": `tick ${run.id}`,
       "aria-label": `Overlay ${run.title}, ${when(run.started_at)}`, onchange: () => {
         if (tick.checked) chosen.add(run.id);
@@ -76,8 +83,8 @@ export function mount(element, props, { trigger, server }) {
     const actions = [
       action("Open", "show", show),
       run.score_last === null ? null : action("Compare", "compare", () => go({ page: "compare", run: run.id })),
-      run.resumable ? action("Resume", "resume", (event) => act(event.currentTarget, "Resuming\u2026", () => server.resume_run(run.id), () => show())) : null,
-      run.place ? action("Take out", "out", (event) => act(event.currentTarget, "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
+      run.resumable ? action("Resume", "resume", (event) => act(event.currentTarget, "Resume", "Resuming\u2026", () => server.resume_run(run.id), () => show())) : null,
+      run.place ? action("Take out", "out", (event) => act(event.currentTarget, "Take out", "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
       action("Use settings", "settings", () => useSettings(run.id)),
       download("YAML", "yaml", "Settings for `python -m playground train`", run),
       download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
@@ -118,20 +125,26 @@ export function mount(element, props, { trigger, server }) {
   }
   document.addEventListener("playground-use-settings", (event) => useSettings(event.detail));
 
-  /** Ask the server for something that takes a moment; a second press on the same button meanwhile does nothing. */
-  async function act(button, busyWord, ask, then) {
-    if (button.getAttribute("aria-disabled") === "true") return;
-    const name = button.textContent;
-    button.setAttribute("aria-disabled", "true");
-    setText(button, busyWord);
+  /** Ask the server for something that takes a moment; a second press on the same button meanwhile does nothing, also
+      when its row has been drawn anew. */
+  async function act({ dataset: { key } }, name, busyWord, ask, then) {
+    if (busy.has(key)) return;
+    const tell = (word) => {
+      const button = body.querySelector(`[data-key="${CSS.escape(key)}"]`);
+      if (!button) return;
+      setText(button, word);
+      setAttribute(button, "aria-disabled", String(busy.has(key)));
+    };
+    busy.set(key, busyWord);
+    tell(busyWord);
     let answer;
     try {
       answer = await ask();
     } catch {
       answer = { error: "The page cannot reach the playground; nothing was done. Try again in a moment." };
     }
-    button.removeAttribute("aria-disabled");
-    setText(button, name);
+    busy.delete(key);
+    tell(name);
     if (!answer?.error) await then();
     setText(note, answer?.error ?? "");
     refreshHome();

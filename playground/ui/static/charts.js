@@ -7,7 +7,7 @@ import { CHARTS, X_MODES } from "./chart_specs.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./chart_export.js";
-import { el, setText, url } from "./dom.js";
+import { el, setHidden, setText, url } from "./dom.js";
 import { number } from "./format.js";
 import { live, onChange } from "./store.js";
 
@@ -110,7 +110,7 @@ export class Charts {
     this.addText();
     for (const chart of this.charts) chart.update(live.metrics, column, this.weight, live.run);
     for (const chart of this.lines) chart.follow(live, column, this.weight);
-    this.reset.hidden = !this.zoom;
+    setHidden(this.reset, !this.zoom, this.tableButton);
     if (live.runId) this.csv.href = url(`live/${encodeURIComponent(live.runId)}/metrics.csv`);
     if (!this.table.hidden) this.fillTable();
     this.setHover(this.hover);

@@ -2,7 +2,7 @@
 //
 // A field shows what a person typed until it is applied; else what is in use, also when somebody else has changed it.
 
-import { el, setAttribute, setText } from "./dom.js";
+import { el, runTitle, setAttribute, setHidden, setText } from "./dom.js";
 import { knobControl, write } from "./knob.js";
 import { live, onChange } from "./store.js";
 
@@ -83,7 +83,7 @@ export class LiveSettings {
 
   refresh() {
     const ready = live.run && live.status && !live.status.ended && !["queued", "stopping"].includes(live.status.state) && live.run.can_steer && Object.keys(live.settings).length > 0;
-    this.root.hidden = !ready;
+    setHidden(this.root, !ready, runTitle());
     if (!ready) return;
     for (const item of this.fields.values()) this.show(item);
     const drafts = this.drafts().length;

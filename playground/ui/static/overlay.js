@@ -5,7 +5,7 @@ import { curveControls } from "./chart_controls.js";
 import { X_MODES, CHARTS } from "./chart_specs.js";
 import { fullRange } from "./chart_data.js";
 import { bokehReady } from "./charts.js";
-import { el, getJson, setText, shape, svg, withCode } from "./dom.js";
+import { el, getJson, setHidden, setText, shape, showParts, svg, withCode } from "./dom.js";
 import { stateOf } from "./format.js";
 import { go, onPlace, place } from "./nav.js";
 import { COLOURS, DASHES, LETTERS, OverlayChart } from "./overlay_chart.js";
@@ -53,10 +53,10 @@ export class Overlay {
     this.grid = el("div", { class: "charts-large" });
     this.settings = el("div", { class: "overlay-settings" });
     this.engines = el("div", { class: "overlay-engines", hidden: true });
+    this.close = el("button", { type: "button", class: "quiet-button", onclick: () => go({ page: "runs", overlay: [] }) }, "Close");
     this.root = el("section", { class: "panel overlay", "aria-label": "Overlaid curves", hidden: true },
       el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), this.where, el("span", { class: "grow" }), this.reset,
-        smoothing, over,
-        el("button", { type: "button", class: "quiet-button", onclick: () => go({ page: "runs", overlay: [] }) }, "Close")),
+        smoothing, over, this.close),
       this.problem, this.legend, this.grid, this.note, this.settings, this.engines);
   }
 
@@ -142,7 +142,7 @@ export class Overlay {
     const whole = runs.map((run) => fullRange(run.metrics[x] ?? [], this.mode, run.ended ? run.update : run.num_updates));
     [this.range.start, this.range.end] = this.zoom ?? [0, Math.max(...whole.map(([, end]) => end))];
     for (const chart of this.charts) chart.update(runs, x, this.weight);
-    this.reset.hidden = !this.zoom;
+    setHidden(this.reset, !this.zoom, this.close);
     this.setHover(this.hover);
     requestAnimationFrame(() => this.placeEnds());
   }
@@ -165,9 +165,9 @@ export class Overlay {
   }
 
   showLegend(runs) {
-    this.legend.replaceChildren(...runs.map((run, index) => {
+    showParts(this.legend, runs.map((run, index) => {
       const { icon, word, tone } = stateOf(run.state);
-      return el("li", {}, sample(index),
+      return el("li", { "data-key": run.id }, sample(index),
         el("span", { class: "letter" }, LETTERS[index]),
         el("a", { href: `?run=${encodeURIComponent(run.id)}`, class: "run-name", title: run.id, onclick: (event) => {
           event.preventDefault();
@@ -187,12 +187,12 @@ export class Overlay {
       this.settings.replaceChildren(el("p", { class: "muted" }, "They have the same settings and seed."));
       return;
     }
-    this.settings.replaceChildren(
+    showParts(this.settings, [
       el("h3", {}, "Settings in which they differ"),
       el("div", { class: "numbers", tabindex: "0", role: "region", "aria-label": "Settings in which they differ" }, el("table", {},
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Setting"), runs.map((run, index) => el("th", { scope: "col", title: run.title }, LETTERS[index])))),
         el("tbody", {}, settings.map(({ label, unit, values }) => el("tr", {},
-          el("th", { scope: "row", title: unit || null }, label), values.map((value) => el("td", {}, value))))))));
+          el("th", { scope: "row", title: unit || null }, label), values.map((value) => el("td", {}, value)))))))]);
   }
 
   showEngines() {

@@ -1,7 +1,7 @@
 // "Train a reward model": what to learn from and with, start and stop, the curve while it learns, and what it is worth in
 // the end. All that is shown comes from the disk (`live/_rewards`), so a reload or another tab shows the same.
 
-import { el, getJson, setAttribute, setText, withCode } from "./dom.js";
+import { el, getJson, setAttribute, setText, showParts, withCode } from "./dom.js";
 import { duration, number, percent, signed, stateOf, when } from "./format.js";
 import { knobControl } from "./knob.js";
 import { go, onPlace, place } from "./nav.js";
@@ -68,9 +68,9 @@ export function mount(element, props, { watch, server }) {
     const text = JSON.stringify([overview.models, shown]);
     if (list.dataset.shown === text) return;
     list.dataset.shown = text;
-    list.replaceChildren(...overview.models.map((item) => {
+    showParts(list, overview.models.map((item) => {
       const { icon, word } = stateOf(item.state);
-      return el("li", {}, el("button", { type: "button", class: "quiet-button", "aria-pressed": String(item.name === shown), "data-name": item.name,
+      return el("li", { "data-key": item.name }, el("button", { type: "button", class: "quiet-button", "aria-pressed": String(item.name === shown), "data-name": item.name,
         title: `${word}, ${when(item.started_at)}`, onclick: () => {
           chosen = item.name;
           refresh();
@@ -272,12 +272,10 @@ class Report {
     if (text === this.shown) return;
     this.shown = text;
     if (!data) {
-      this.body.replaceChildren(el("p", { class: "empty" }, "No reward model was trained here yet. With the settings at the left one takes about half a minute: its curve appears here, and then how far it can be trusted."));
+      showParts(this.body, [el("p", { class: "empty" }, "No reward model was trained here yet. With the settings at the left one takes about half a minute: its curve appears here, and then how far it can be trusted.")]);
       return;
     }
-    const opened = new Set([...this.body.querySelectorAll("details[open] > summary")].map((node) => node.textContent));
-    this.body.replaceChildren(...this.parts(data));
-    for (const summary of this.body.querySelectorAll("details > summary")) summary.parentNode.open = opened.has(summary.textContent);
+    showParts(this.body, this.parts(data));
   }
 
   parts(data) {
@@ -286,14 +284,18 @@ class Report {
     const share = data.num_steps ? data.step / data.num_steps : 0;
     const fill = el("div", { class: "fill", "data-tone": tone });
     fill.style.transform = `scaleX(${share})`;
+    const button = (what, kind, act, off = false) => el("button", { type: "button", class: kind, "data-key": `${what} ${data.name}`, "aria-disabled": off ? "true" : null,
+      onclick: (event) => {
+        if (event.currentTarget.getAttribute("aria-disabled") !== "true") act();
+      } }, what);
     const buttons = el("div", { class: "buttons" },
-      running ? el("button", { type: "button", class: "button", disabled: data.state === "stopping", onclick: () => this.actions.stop(data.name) }, "Stop") : null,
-      data.card ? el("button", { type: "button", class: "button strong", onclick: () => use(data.name) }, "Use it as reward") : null,
-      running ? null : el("button", { type: "button", class: "quiet-button delete", onclick: () => this.actions.remove(data.name) }, "Delete"));
+      running ? button("Stop", "button", () => this.actions.stop(data.name), data.state === "stopping") : null,
+      data.card ? button("Use it as reward", "button strong", () => use(data.name)) : null,
+      running ? null : button("Delete", "quiet-button delete", () => this.actions.remove(data.name)));
     const where = running ? `${data.phase}${data.num_steps ? `, step ${data.step} of ${data.num_steps}` : ""}` : `after ${duration(data.seconds)}`;
     return [
       el("div", { class: "status-head" }, el("div", { class: "status-names" }, el("h3", {}, data.name),
-        el("span", { class: "state", "data-tone": tone, role: "status" }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, word), el("span", { class: "where" }, ` ${where}`))), buttons),
+        el("span", { class: "state", "data-tone": tone }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", { role: "status" }, word), el("span", { class: "where" }, ` ${where}`))), buttons),
       el("p", { class: "muted small-text" }, `${data.pairs}, base ${data.base}; ${data.settings}`),
       data.ended ? null : el("div", { class: "progress", role: "progressbar", "aria-label": "Steps done", "aria-valuemin": 0, "aria-valuemax": data.num_steps, "aria-valuenow": data.step }, fill),
       data.message && !data.card ? el("p", { class: data.state === "failed" || data.state === "interrupted" ? "problem" : "muted" }, data.message) : null,

@@ -1,7 +1,7 @@
 // The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
 // four runs to overlay their curves.
 
-import { el, getJson, setAttribute, setText, shape, svg, url } from "./dom.js";
+import { el, getJson, setAttribute, setText, shape, showParts, svg, url } from "./dom.js";
 import { duration, rounded, signed, stateOf, when } from "./format.js";
 import { refreshHome } from "./home.js";
 import { go, onPlace } from "./nav.js";
@@ -47,9 +47,7 @@ export function mount(element, props, { trigger, server }) {
     const text = JSON.stringify(runs);
     if (runs && text !== shown) {
       shown = text;
-      const focus = document.activeElement?.dataset?.key;
-      body.replaceChildren(...runs.map(row));
-      if (focus) body.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+      showParts(body, runs.map(row));
       for (const id of chosen) if (!runs.some((run) => run.id === id)) chosen.delete(id);
       showChoice();
       table.hidden = !runs.length;
@@ -90,7 +88,7 @@ export function mount(element, props, { trigger, server }) {
       download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
       ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null,
     ];
-    return el("tr", {},
+    return el("tr", { "data-key": `run ${run.id}` },
       el("td", { class: "tick" }, el("label", {}, tick)),
       el("td", { "data-label": "When", class: "nowrap" }, when(run.started_at)),
       el("td", { "data-label": "Experiment" }, el("a", { href: `?run=${encodeURIComponent(run.id)}`, class: "run-name", "data-key": `open ${run.id}`, onclick: show }, run.title),

@@ -1,10 +1,10 @@
 // Curves of two to four runs in one set of charts, on the Runs page: which run is which line, where they stand at the
 // cursor, the settings in which they differ, and what differs between two engines. The address names the runs.
 
+import { bokehReady } from "./bokeh.js";
 import { curveControls } from "./chart_controls.js";
 import { X_MODES, CHARTS } from "./chart_specs.js";
 import { fullRange } from "./chart_data.js";
-import { bokehReady } from "./charts.js";
 import { el, getJson, setHidden, setText, shape, showParts, svg, withCode } from "./dom.js";
 import { stateOf } from "./format.js";
 import { go, onPlace, place } from "./nav.js";
@@ -50,6 +50,7 @@ export class Overlay {
     this.legend = el("ul", { class: "legend", "aria-label": "Which line is which run" });
     this.problem = el("p", { class: "problem", role: "status" });
     this.note = el("p", { class: "muted small-text" });
+    this.undrawn = el("p", { class: "undrawn-note", role: "status" });
     this.grid = el("div", { class: "charts-large" });
     this.settings = el("div", { class: "overlay-settings" });
     this.engines = el("div", { class: "overlay-engines", hidden: true });
@@ -57,7 +58,7 @@ export class Overlay {
     this.root = el("section", { class: "panel overlay", "aria-label": "Overlaid curves", hidden: true },
       el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), this.where, el("span", { class: "grow" }), this.reset,
         smoothing, over, this.close),
-      this.problem, this.legend, this.grid, this.note, this.settings, this.engines);
+      this.problem, this.legend, this.undrawn, this.grid, this.note, this.settings, this.engines);
   }
 
   want(ids) {
@@ -92,7 +93,7 @@ export class Overlay {
       if (text !== this.shown) {
         this.shown = text;
         this.data = data;
-        await this.show();
+        this.show();
       }
     } catch (error) {
       setText(this.problem, error.message);
@@ -101,7 +102,7 @@ export class Overlay {
     if (again) this.timer = setTimeout(() => this.refresh(), EVERY_MS);
   }
 
-  async show() {
+  show() {
     const { runs, problems } = this.data;
     const few = runs.length < 2 && !problems.length ? ["Tick a second run below to see two sets of curves."] : [];
     setText(this.problem, [...problems, ...few].join(" "));
@@ -111,14 +112,14 @@ export class Overlay {
     setText(this.note, units.size > 1 ? "Their scores are in different units (standard deviations and raw points), so their heights cannot be compared." : "");
     this.showSettings();
     this.showEngines();
-    if (!runs.length) return;
-    await this.prepare();
+    if (runs.length) this.prepare();
     this.draw();
   }
 
-  async prepare() {
+  /** Make the charts, once; they draw what there is when they are there. */
+  prepare() {
     this.preparing ??= (async () => {
-      await bokehReady();
+      if (!(await bokehReady(this.undrawn, "The curves", "The numbers of each run are on its own page, under Table and CSV."))) return;
       this.range = { start: 0, end: 1 };
       const shared = {
         range: this.range,
@@ -131,8 +132,8 @@ export class Overlay {
       for (const chart of charts) await chart.draw();
       this.charts = charts;
       new ResizeObserver(() => this.placeEnds()).observe(this.grid);
+      this.draw();
     })();
-    await this.preparing;
   }
 
   draw() {

@@ -20,7 +20,11 @@ export function mount(element, props, { watch, server }) {
     el("h2", {}, "Train a reward model"),
     el("p", { class: "muted small-text" }, "From pairs of answers of which somebody preferred one, a model learns to give one number to any answer. PPO can then train against it."),
     el("div", { class: "reward-training-columns" }, form.root, el("div", { class: "reward-view" }, known, report.root))));
-  placeUpload();
+  if (!placeUpload()) {
+    new MutationObserver((_, observer) => {
+      if (placeUpload()) observer.disconnect();
+    }).observe(document.body, { childList: true, subtree: true });
+  }
 
   let chosen = null; // the reward model in view; null: the one in training, or the newest
   let overview = { living: null, run: null, models: [] };
@@ -28,11 +32,11 @@ export function mount(element, props, { watch, server }) {
   let lost = false; // the complaint is that nothing could be fetched
   let asked = 0; // counts questions, so that a late answer does not undo what a later one said
 
-  /** Gradio's upload button, once it is there, among our own fields. */
+  /** Gradio's upload button among our own fields: whether it is there. */
   function placeUpload() {
     const button = document.getElementById("upload-pairs");
     if (button) form.uploadPlace.append(button);
-    else requestAnimationFrame(placeUpload);
+    return Boolean(button);
   }
 
   async function refresh() {

@@ -55,6 +55,7 @@ export function mount(element, props, { trigger, server }) {
       empty.hidden = runs.length > 0;
       setText(empty, "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here.");
     }
+    clearTimeout(timer); // another look may have been asked for meanwhile
     if (document.body.dataset.page === "runs" && !document.hidden) timer = setTimeout(refresh, EVERY_MS);
   }
 

@@ -1,5 +1,7 @@
 """The page in a real browser while answers come late or not at all: what cannot work yet is not offered."""
 
+import re
+
 import pytest
 
 from playground import catalog
@@ -174,3 +176,30 @@ def test_what_came_of_a_press_is_not_wiped_away_by_the_next_look(site, make_page
     stop.click()
     expect(page.locator(".reward-report")).to_contain_text("nothing was saved")
     expect(told).to_be_empty()
+
+
+SHORTER_PATIENCE = """const wait = AbortSignal.timeout;
+AbortSignal.timeout = (milliseconds) => wait.call(AbortSignal, milliseconds / 5);"""
+
+
+def test_lists_that_get_no_answer_are_asked_for_again(site, make_page):
+    for name in ("unheard-a", "unheard-b"):
+        fake_run.write_run(site.outputs, name)
+    asked = []
+
+    def never_answer_the_first(route):
+        known = route.request.url in asked
+        asked.append(route.request.url)
+        if known:
+            route.continue_()
+
+    page = make_page()
+    page.add_init_script(SHORTER_PATIENCE)
+    page.route(re.compile("/live/_(runs|rewards|overlay)"), never_answer_the_first)
+    page.goto(site.url + "?tab=runs&overlay=unheard-a,unheard-b")
+    expect(page.locator("[data-key='show unheard-a']")).to_be_visible()
+    expect(page.locator(".legend li")).to_have_count(2)
+    for told in page.locator("#page-runs .problem").all():
+        expect(told).to_be_empty()
+    page.get_by_role("link", name="Rewards").click()
+    expect(page.locator(".reward-report")).not_to_be_empty()

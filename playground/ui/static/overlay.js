@@ -5,7 +5,7 @@ import { bokehReady } from "./bokeh.js";
 import { curveControls } from "./chart_controls.js";
 import { X_MODES, CHARTS } from "./chart_specs.js";
 import { fullRange } from "./chart_data.js";
-import { el, getJson, setHidden, setText, shape, showParts, svg, withCode } from "./dom.js";
+import { ANSWER_MS, el, getJson, setHidden, setText, shape, showParts, svg, withCode } from "./dom.js";
 import { stateOf } from "./format.js";
 import { go, onPlace, place } from "./nav.js";
 import { COLOURS, DASHES, LETTERS, OverlayChart } from "./overlay_chart.js";
@@ -86,7 +86,7 @@ export class Overlay {
     if (!ids.length || document.hidden || place().page !== "runs") return;
     let again = true;
     try {
-      const data = await getJson(`live/_overlay?runs=${ids.map(encodeURIComponent).join(",")}`);
+      const data = await getJson(`live/_overlay?runs=${ids.map(encodeURIComponent).join(",")}`, AbortSignal.timeout(ANSWER_MS));
       if (ids !== this.wanted) return;
       again = data.runs.some((run) => !run.ended);
       const text = JSON.stringify(data);
@@ -96,7 +96,9 @@ export class Overlay {
         this.show();
       }
     } catch (error) {
+      if (ids !== this.wanted) return;
       setText(this.problem, error.message);
+      this.shown = ""; // the next answer takes the sentence away
     }
     clearTimeout(this.timer);
     if (again) this.timer = setTimeout(() => this.refresh(), EVERY_MS);

@@ -1,7 +1,7 @@
 // "Train a reward model": what to learn from and with, start and stop, the curve while it learns, and what it is worth in
 // the end. All that is shown comes from the disk (`live/_rewards`), so a reload or another tab shows the same.
 
-import { el, getJson, setAttribute, setText, showParts, withCode } from "./dom.js";
+import { ANSWER_MS, el, getJson, setAttribute, setText, showParts, withCode } from "./dom.js";
 import { duration, number, percent, signed, stateOf, when } from "./format.js";
 import { knobControl } from "./knob.js";
 import { go, onPlace, place } from "./nav.js";
@@ -45,7 +45,7 @@ export function mount(element, props, { watch, server }) {
     const mine = asked;
     if (place().page === "rewards" && !document.hidden) {
       try {
-        const found = await getJson("live/_rewards");
+        const found = await getJson("live/_rewards", AbortSignal.timeout(ANSWER_MS));
         if (mine !== asked) return;
         overview = found;
         const names = overview.models.map((item) => item.name);
@@ -53,7 +53,7 @@ export function mount(element, props, { watch, server }) {
         const shown = chosen ?? overview.living ?? names[0] ?? null;
         form.know(overview, names);
         showList(shown);
-        const detail = shown ? await getJson(`live/_rewards/${encodeURIComponent(shown)}`) : null;
+        const detail = shown ? await getJson(`live/_rewards/${encodeURIComponent(shown)}`, AbortSignal.timeout(ANSWER_MS)) : null;
         if (mine !== asked) return;
         report.show(detail);
         if (lost) report.complain(""); // what came of a press on a button stays

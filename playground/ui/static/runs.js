@@ -1,7 +1,7 @@
 // The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
 // four runs to overlay their curves.
 
-import { el, getJson, setAttribute, setText, shape, showParts, svg, url } from "./dom.js";
+import { ANSWER_MS, el, getJson, setAttribute, setText, shape, showParts, svg, url } from "./dom.js";
 import { duration, rounded, signed, stateOf, when } from "./format.js";
 import { refreshHome } from "./home.js";
 import { go, onPlace } from "./nav.js";
@@ -37,7 +37,7 @@ export function mount(element, props, { trigger, server }) {
     clearTimeout(timer);
     let runs = null;
     try {
-      runs = await getJson("live/_runs");
+      runs = await getJson("live/_runs", AbortSignal.timeout(ANSWER_MS));
       if (lost) setText(note, ""); // what came of a press on a button stays
       lost = false;
     } catch (error) {

@@ -1,7 +1,7 @@
 """A reward worker by script: `python -m tests.fake_reward_worker FOLDER`, started by the real launcher.
 
-The name of the reward model says what it does: finish, fail, crash, wait (until it is asked to stop), or anything else:
-finish too. None lives longer than a minute.
+The name of the reward model says what it does: finish, fail, crash, wait (until it is asked to stop), learn (a step
+every tenth of a second until then), or anything else: finish too. None lives longer than a minute.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ def main() -> None:
     if name == "fail":
         writer.finish("failed", "invalid", "base: cannot make a reward model of it.")
         return
-    if name == "wait":
-        writer.metrics(step(1))
-        writer.set_status(update=1)
+    if name in ("wait", "learn"):
+        number = 0
         deadline = time.monotonic() + LIFETIME_SECONDS
         while not training.stop_requested and time.monotonic() < deadline:
-            time.sleep(0.01)
-        writer.finish("stopped", "stopped", "Stopped at step 1; nothing was saved.")
+            if number == 0 or name == "learn":
+                number += 1
+                writer.metrics(step(number))
+                writer.set_status(update=number, num_updates=10 * LIFETIME_SECONDS)
+            time.sleep(0.1 if name == "learn" else 0.01)
+        writer.finish("stopped", "stopped", f"Stopped at step {number}; nothing was saved.")
         return
     write_finished(training, training.config(), writer)
 

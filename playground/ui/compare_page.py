@@ -23,6 +23,8 @@ from playground.ui.access import Access, Action
 MAX_PROMPT_CHARACTERS = 2000
 MAX_SAMPLES = 8
 MAX_SEED = 2**31 - 1
+# The run to ask is known when the browser has it on the page: a click before that would be a click for nothing.
+OFFER = "(run) => ({ __type__: 'update', interactive: Boolean(run) })"
 
 
 def build(outputs: Path, service: ModelService, access: Access) -> None:
@@ -49,12 +51,15 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
                 1, access.limits.samples or MAX_SAMPLES, 3, step=1, label="Samples each", scale=2, min_width=140
             )
             seed = gr.Number(0, label="Seed", precision=0, scale=1, min_width=90)
-            ask = gr.Button("Ask both", variant="primary", scale=0, min_width=120, elem_id="ask-button")
+            ask = gr.Button(
+                "Ask both", variant="primary", scale=0, min_width=120, elem_id="ask-button", interactive=False
+            )
         answers = components.widget("answers", {"state": "empty"}, elem_id="answers")
 
     def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float) -> Iterator[dict[str, Any]]:
         yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits)
 
+    view.input(None, view, ask, js=OFFER, show_progress="hidden", queue=False, api_visibility="private")
     gr.on(
         [ask.click, prompt.submit],
         access.guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence, "samples": []}),
@@ -102,7 +107,7 @@ def answered(
 def _problem(run_id: Any, text: str, seed: float) -> str:
     """What is missing, in one sentence; empty when the question can be asked."""
     if not run_id:
-        return "Choose a run above first; then its model can answer."
+        return "No run is shown above yet. As soon as one is, its model can answer."
     if str(run_id).startswith("_"):
         return "The recorded run ships without its weights. Train a run of your own and ask that one."
     if not str(text or "").strip():

@@ -42,10 +42,12 @@ def build(
 
 
 def head() -> str:
-    """What goes into <head>: our style sheets, and BokehJS ahead of time. Relative, so that a sub-path works."""
+    """What goes into <head>: our style sheets, and BokehJS ahead of time, for static/bokeh.js. Relative, so that a
+    sub-path works."""
     version = routes.bokeh_version()
     sheets = "".join(f'<link rel="stylesheet" href="playground/static/{name}.css">' for name in SHEETS)
     scripts = "".join(
-        f'<script defer src="playground/bokeh/{version}/{name}.min.js"></script>' for name in ("bokeh", "bokeh-api")
+        f'<link rel="preload" as="script" data-bokeh href="playground/bokeh/{version}/{name}.min.js">'
+        for name in ("bokeh", "bokeh-api")
     )
     return f'<meta name="viewport" content="width=device-width, initial-scale=1">{sheets}{scripts}'

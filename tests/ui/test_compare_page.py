@@ -42,7 +42,7 @@ def test_a_failure_keeps_what_came_and_says_why(outputs):
     ("run_id", "prompt", "seed", "says"),
     [
         ("mine", "   ", 0, "Type a prompt"),
-        ("", "hello", 0, "Choose a run"),
+        ("", "hello", 0, "No run is shown"),
         ("_recorded", "hello", 0, "Train a run of your own"),
         ("mine", "x" * 3000, 0, "shorten it"),
         ("mine", "hello", -1, "seed"),

@@ -113,6 +113,24 @@ def test_the_address_keeps_what_is_overlaid_only_on_the_runs_page(call):
     assert call("nav", "(m.go({page: 'train'}), [location.search, m.place().overlay])") == ["", []]
 
 
+def test_parts_that_stay_are_the_same_elements_and_what_changed_is_renewed(call):
+    shown = call(
+        "dom",
+        """(() => {
+          const item = (key, text, kind) =>
+            m.el("li", { "data-key": key, class: kind ?? null }, m.el("button", {}, "b"), " ", text);
+          const box = m.el("ul", {}, item("one", "1", "x"), item("two", "2"), item("three", "3"));
+          const [one, two] = box.children;
+          const button = one.firstChild;
+          m.showParts(box, [item("new", "0"), item("one", "<b>"), item("three", "3")]);
+          return [box.children[1] === one, one.firstChild === button, one.className, two.isConnected, box.innerHTML];
+        })()""",
+    )
+    items = {"new": "0", "one": "&lt;b&gt;", "three": "3"}
+    markup = "".join(f'<li data-key="{key}"><button>b</button> {text}</li>' for key, text in items.items())
+    assert shown == [True, True, "", False, markup]
+
+
 FOUND = {
     "names": ["length", "sentiment", "truth"],
     "labels": ["Length", "Sentiment", "Truth"],

@@ -43,6 +43,7 @@ def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site,
     assert not [url for url in asked if "/gradio_api/" in url]  # nobody was asked
 
     page.get_by_role("button", name="Compare from here").click()
+    expect(page.get_by_role("button", name="Show 20 each")).to_be_focused()  # its neighbour, as it goes
     expect(page.locator(".bench-moved")).to_contain_text("Change a weight")
     page.locator("#bench-rewards").get_by_role("button", name="+ Add a reward").click()
     expect(page.locator(".bench-missing")).to_contain_text("Not measured yet: length")

@@ -290,6 +290,7 @@ export class Chart {
   toggle() {
     const on = this.card.classList.toggle("enlarged");
     this.expand.setAttribute("aria-expanded", String(on));
+    if (!this.figure) return; // not drawn yet
     this.figure.height = on ? LARGE_HEIGHT + 32 : SMALL_HEIGHT;
     this.ticks(on);
   }

@@ -1,5 +1,7 @@
-// The charts of a run: three large ones, small multiples, one shared x range, crosshair, smoothing, table, export.
+// The charts of a run: three large ones, small multiples, one shared x range, crosshair, smoothing, table, export. Without
+// BokehJS they are not drawn, and all their numbers are there.
 
+import { bokehReady } from "./bokeh.js";
 import { Chart } from "./chart.js";
 import { changesBefore, fullRange, marksOf, nearest, whenChanged } from "./chart_data.js";
 import { curveControls } from "./chart_controls.js";
@@ -7,7 +9,7 @@ import { CHARTS, X_MODES } from "./chart_specs.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./chart_export.js";
-import { el, setText, url } from "./dom.js";
+import { el, setHidden, setText, url } from "./dom.js";
 import { number } from "./format.js";
 import { live, onChange } from "./store.js";
 
@@ -28,8 +30,11 @@ export class Charts {
     this.table = el("div", { class: "numbers", hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
     this.body = el("div", { class: "charts-body" }, this.large, this.more, this.small);
     this.changes = el("div", { class: "edits", hidden: true });
-    element.append(el("div", { class: "charts" }, this.bar, this.body, this.table, this.changes));
+    this.note = el("p", { class: "undrawn-note", role: "status" });
+    this.root = el("div", { class: "charts" }, this.bar, this.note, this.body, this.table, this.changes);
+    element.append(this.root);
     this.begin();
+    this.draw();
   }
 
   toolbar() {
@@ -51,16 +56,15 @@ export class Charts {
     this.tableButton = el("button", { type: "button", class: "quiet-button", "aria-pressed": "false",
       onclick: () => this.toggleTable() }, "Table");
     this.csv = el("a", { class: "quiet-button", download: "", title: "All numbers, for a spreadsheet" }, "CSV");
+    this.png = el("button", { type: "button", class: "quiet-button", disabled: true, title: "The curves as a picture",
+      onclick: () => savePng(this.all().filter((chart) => chart.view && !chart.card.hidden), this.marks) }, "PNG");
     this.bar = el("div", { class: "chart-bar" },
       el("h2", {}, "Curves"), this.where, el("span", { class: "grow" }), this.reset,
       smoothing, over,
-      this.tableButton,
-      el("button", { type: "button", class: "quiet-button", title: "The curves as a picture", onclick: () => savePng([...this.charts, ...this.lines].filter((chart) => chart.view && !chart.card.hidden), this.marks) }, "PNG"),
-      this.csv);
+      this.tableButton, this.png, this.csv);
   }
 
-  async begin() {
-    await bokehReady();
+  begin() {
     this.range = { start: 0, end: 1 };
     const shared = {
       range: this.range,
@@ -72,7 +76,6 @@ export class Charts {
     for (const chart of this.charts) (chart.spec.large ? this.large : this.small).append(chart.card);
     this.lines = LINE_CHARTS.map((spec) => new LinesChart(spec, shared));
     this.more.append(...this.lines.map((chart) => chart.card));
-    for (const chart of this.charts) await chart.draw();
     onChange((what) => {
       if (what.snapshot) {
         this.zoom = null;
@@ -86,6 +89,19 @@ export class Charts {
     });
     new ResizeObserver(() => this.placeFlags()).observe(this.large);
     this.listChanges();
+    this.refresh();
+  }
+
+  async draw() {
+    if (!(await bokehReady(this.note, "The curves", "The newest numbers are below, all of them under Table and CSV."))) {
+      this.root.classList.add("undrawn");
+      return;
+    }
+    for (const chart of this.charts) {
+      chart.card.hidden = false; // in a hidden card a figure would have no width
+      await chart.draw();
+    }
+    this.png.disabled = false;
     this.refresh();
   }
 
@@ -104,13 +120,12 @@ export class Charts {
   }
 
   refresh() {
-    if (!this.charts) return;
     const column = X_MODES[this.mode].column;
     [this.range.start, this.range.end] = this.zoom ?? fullRange(live.metrics[column] ?? [], this.mode, live.status?.num_updates ?? 0);
     this.addText();
     for (const chart of this.charts) chart.update(live.metrics, column, this.weight, live.run);
     for (const chart of this.lines) chart.follow(live, column, this.weight);
-    this.reset.hidden = !this.zoom;
+    setHidden(this.reset, !this.zoom, this.tableButton);
     if (live.runId) this.csv.href = url(`live/${encodeURIComponent(live.runId)}/metrics.csv`);
     if (!this.table.hidden) this.fillTable();
     this.setHover(this.hover);
@@ -127,7 +142,6 @@ export class Charts {
   }
 
   placeFlags() {
-    if (!this.charts) return;
     const events = live.events.filter((event) => FLAGGED.has(event.kind) && event.update > 0).slice(-60);
     const updates = live.metrics.update;
     const values = live.metrics[X_MODES[this.mode].column] ?? [];
@@ -180,9 +194,4 @@ export class Charts {
       el("tbody", {}, rows.map((index) => el("tr", {}, cell("update", index),
         changes ? el("td", { class: "words" }, changes[index].join(", ")) : null, names.slice(1).map((name) => cell(name, index)))))));
   }
-}
-
-/** BokehJS is loaded from the installed package by two deferred scripts in <head>. */
-export async function bokehReady() {
-  while (!window.Bokeh?.Plotting) await new Promise((resolve) => setTimeout(resolve, 20));
 }

@@ -18,12 +18,14 @@ const SORTS = {
 
 export function mount(element, props, { trigger }) {
   new Compare(element, (run) => {
+    if (props.value === run) return;
     props.value = run;
     trigger("input");
   });
 }
 
 class Compare {
+  /** `setRun(run)` hears which run is shown, and "" while none is: only a run that is shown can be asked. */
   constructor(element, setRun) {
     this.setRun = setRun;
     this.run = null;
@@ -101,9 +103,10 @@ class Compare {
       this.update = null;
       this.data = null;
       this.limit = FIRST_ROWS;
-      this.setRun(run);
+      this.setRun("");
     }
     await this.load();
+    if (run === this.run) this.setRun(run);
   }
 
   atEnd() {

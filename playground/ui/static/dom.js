@@ -47,8 +47,65 @@ export function showButtons(box, wanted) {
   const focused = old.indexOf(document.activeElement);
   box.replaceChildren(...nodes);
   if (focused < 0) return;
-  const next = nodes.includes(old[focused]) ? old[focused] : nodes[Math.min(focused, nodes.length - 1)] ?? document.getElementById("run-title");
+  const next = nodes.includes(old[focused]) ? old[focused] : nodes[Math.min(focused, nodes.length - 1)] ?? runTitle();
   next?.focus({ preventScroll: true });
+}
+
+/**
+ * Show elements in a box, and keep those that are there already, down to each of their parts: they are told apart by their
+ * `data-key`, or else by their place, and only what looks different is changed. So nobody who is in there with the keyboard
+ * or a screen reader is thrown out by what changes beside them. What a part does when it is pressed must follow from its
+ * key. If the control with the focus goes, the next one in the box gets it, or else `heir`.
+ */
+export function showParts(box, wanted, heir = null) {
+  const focused = box.contains(document.activeElement) ? document.activeElement : null;
+  const place = focused ? controlsIn(box).indexOf(focused) : -1;
+  renewParts(box, wanted);
+  if (!focused || box.contains(document.activeElement)) return;
+  const controls = controlsIn(box);
+  (controls[Math.min(place, controls.length - 1)] ?? heir)?.focus({ preventScroll: true });
+}
+
+function controlsIn(box) {
+  return [...box.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")];
+}
+
+function renewParts(box, wanted) {
+  const old = [...box.childNodes];
+  const nodes = wanted.map((node, index) => {
+    const key = node.dataset?.key;
+    const known = key ? old.find((part) => part.dataset?.key === key) : old[index];
+    return known?.nodeName === node.nodeName && known.dataset?.key === key ? renewed(known, node) : node;
+  });
+  for (const part of old) if (!nodes.includes(part)) part.remove();
+  nodes.forEach((node, index) => {
+    if (box.childNodes[index] !== node) box.insertBefore(node, box.childNodes[index] ?? null);
+  });
+}
+
+function renewed(known, node) {
+  if (known.nodeType === Node.TEXT_NODE) {
+    setText(known, node.textContent);
+    return known;
+  }
+  for (const { name, value } of node.attributes) setAttribute(known, name, value);
+  for (const name of known.getAttributeNames()) {
+    if (!node.hasAttribute(name) && name !== "open") known.removeAttribute(name); // what a person has unfolded stays open
+  }
+  renewParts(known, [...node.childNodes]);
+  return known;
+}
+
+/** Hide a part, or show it; who is in it with the keyboard goes to `heir`. */
+export function setHidden(part, hidden, heir) {
+  const focused = hidden && part.contains(document.activeElement);
+  part.hidden = hidden;
+  if (focused) heir?.focus({ preventScroll: true });
+}
+
+/** Where the focus goes when a part of the run in view is no longer there. */
+export function runTitle() {
+  return document.getElementById("run-title");
 }
 
 function madeButton(key) {
@@ -79,6 +136,16 @@ export async function getJson(path, signal = null) {
   }
   if (!response.ok) throw new Error(data?.error ?? `The playground answered with error ${response.status}.`);
   return data;
+}
+
+/** The functions of the server that a part may call, but one that gets no answer fails: Gradio's own come back with nothing
+    then, as if all were well. */
+export function answering(server) {
+  return Object.fromEntries(Object.entries(server ?? {}).map(([name, call]) => [name, async (...given) => {
+    const answer = await call(...given);
+    if (answer === undefined) throw new Error("The page cannot reach the playground. Is it still running?");
+    return answer;
+  }]));
 }
 
 /** Value of a CSS custom property where the element stands (Gradio scopes its themes). */

@@ -1,7 +1,7 @@
 // The header: brand, navigation, machine facts, projector and light/dark switches.
 
 import { showAccess } from "./access.js";
-import { el, setText } from "./dom.js";
+import { el, setText, showParts } from "./dom.js";
 import { onHome } from "./home.js";
 import { go, onPlace } from "./nav.js";
 import { open } from "./store.js";
@@ -71,19 +71,19 @@ function showTraining(element, { training = [], waiting = [] }) {
   const key = JSON.stringify([training, waiting.length]);
   if (element.dataset.key === key) return;
   element.dataset.key = key;
-  const link = (address, act, ...content) => el("a", { href: address, onclick: (event) => {
+  const link = (address, act, ...content) => el("a", { href: address, "data-key": address, onclick: (event) => {
     if (event.metaKey || event.ctrlKey) return;
     event.preventDefault();
     act();
   } }, ...content);
-  element.replaceChildren(
+  showParts(element, [
     ...training.map(({ id, title, device }) => link(`?run=${encodeURIComponent(id)}`, () => {
       go({ page: "train", run: id });
       open(id);
     }, el("span", { class: "icon", "aria-hidden": "true" }, "\u25CF"), el("span", { class: "visually-hidden" }, "Training now: "),
       el("span", { class: "training-title", title }, device ? `${title} on ${device}` : title))),
     ...(waiting.length ? [link("?tab=runs", () => go({ page: "runs" }), el("span", { class: "icon waiting-icon", "aria-hidden": "true" }, "\u25CB"),
-      el("span", { class: "waiting-count" }, String(waiting.length)), el("span", { class: "waiting-word" }, " waiting"))] : []));
+      el("span", { class: "waiting-count" }, String(waiting.length)), el("span", { class: "waiting-word" }, " waiting"))] : [])], document.querySelector("#header [aria-current]"));
 }
 
 let announced = "";

@@ -1,6 +1,6 @@
 // Two histograms of the fixed prompts, before and after: score and length. Before slate, after indigo.
 
-import { bokehReady } from "./charts.js";
+import { bokehReady } from "./bokeh.js";
 import { cssValue, el, setText } from "./dom.js";
 import { niceStep } from "./chart_data.js";
 import { number } from "./format.js";
@@ -11,6 +11,8 @@ const BINS = 14;
 export class Histograms {
   constructor(element) {
     this.element = element;
+    this.note = el("p", { class: "undrawn-note", role: "status" });
+    element.append(this.note);
     this.plots = [
       { title: "Score", of: (side) => side.score, unit: (run) => run.unit },
       { title: "Length", of: (side) => side.tokens, unit: () => "tokens", whole: true },
@@ -36,7 +38,10 @@ export class Histograms {
   async show(data) {
     this.element.hidden = !data?.rows.length;
     if (this.element.hidden) return;
-    await bokehReady();
+    if (!(await bokehReady(this.note, "The histograms", "The scores and lengths are in the table below."))) {
+      this.element.classList.add("undrawn");
+      return;
+    }
     await this.spread.show(data);
     for (const plot of this.plots) {
       const before = known(data.rows.map((row) => plot.of(row.before)));

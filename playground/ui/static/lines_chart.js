@@ -62,6 +62,7 @@ export class LinesChart extends Chart {
     this.lines = this.spec.lines(data, xColumn, weight).slice(0, MOST_LINES);
     this.card.hidden = !this.lines.length;
     if (!this.lines.length) return;
+    setText(this.note, this.spec.note(this.run));
     const words = this.spec.words(data);
     const shown = JSON.stringify(words);
     if (this.words.dataset.shown !== shown) {
@@ -70,17 +71,15 @@ export class LinesChart extends Chart {
         turned ? el("span", { class: "icon", "aria-hidden": "true" }, "! ") : null, text)));
     }
     if (!this.view) {
-      if (this.drawing) return;
+      if (this.drawing || !window.Bokeh?.Plotting) return;
       this.drawing = true; // in a hidden card a figure would have no width
       await this.draw();
       this.drawing = false;
-      return this.follow(data, xColumn, weight);
     }
     this.fill();
   }
 
   fill() {
-    setText(this.note, this.spec.note(this.run));
     this.paint();
     this.drawn.forEach(({ source }, index) => {
       const one = this.lines[index];

@@ -2,7 +2,7 @@
 //
 // A field shows what a person typed until it is applied; else what is in use, also when somebody else has changed it.
 
-import { el, setText } from "./dom.js";
+import { el, runTitle, setAttribute, setHidden, setText } from "./dom.js";
 import { knobControl, write } from "./knob.js";
 import { live, onChange } from "./store.js";
 
@@ -12,6 +12,7 @@ export class LiveSettings {
     this.ask = ask;
     this.runId = null;
     this.seen = 0;
+    this.sending = false; // until the answer has come
     this.fields = new Map(knobs.map((knob) => [knob.field, this.field(knob)]));
     this.apply = el("button", { type: "button", class: "button strong", onclick: () => this.send() }, "Apply");
     this.note = el("span", { class: "live-note", role: "status", "aria-live": "polite" });
@@ -82,12 +83,12 @@ export class LiveSettings {
 
   refresh() {
     const ready = live.run && live.status && !live.status.ended && !["queued", "stopping"].includes(live.status.state) && live.run.can_steer && Object.keys(live.settings).length > 0;
-    this.root.hidden = !ready;
+    setHidden(this.root, !ready, runTitle());
     if (!ready) return;
     for (const item of this.fields.values()) this.show(item);
     const drafts = this.drafts().length;
     setText(this.apply, drafts > 1 ? `Apply ${drafts} changes` : "Apply");
-    this.apply.disabled = !drafts;
+    setAttribute(this.apply, "aria-disabled", String(this.sending || !drafts)); // not `disabled`, which would take the focus away
     setText(this.count, drafts ? `${drafts} not applied yet` : "leash, learning rate and others; takes effect at the next update");
   }
 
@@ -127,15 +128,18 @@ export class LiveSettings {
   async send() {
     const run = live.runId;
     const drafts = this.drafts();
+    if (this.sending || !drafts.length) return;
     const changes = Object.fromEntries(drafts.map((item) => [item.knob.field, item.draft]));
-    this.apply.disabled = true;
+    this.sending = true;
+    this.refresh();
     let answer;
     try {
       answer = await this.ask(run, changes);
     } catch {
       answer = { error: "The page cannot reach the playground; nothing was changed.", problems: [], edits: {} };
     }
-    if (live.runId !== run) return;
+    this.sending = false;
+    if (live.runId !== run) return this.refresh();
     for (const { field, message } of answer.problems) if (this.fields.has(field)) this.fields.get(field).problem = `${this.fields.get(field).knob.label} ${message}`;
     for (const item of drafts) {
       if (!(item.knob.field in answer.edits)) continue;

@@ -1,7 +1,7 @@
 // The notice under the status line: how a run ended and what to do, that it waits, that it does not answer, that the
 // playground does not. What to say is `noticeOf`, a pure function of what is known; the class below shows it.
 
-import { el, getJson, setText, showButtons, url } from "./dom.js";
+import { el, getJson, runTitle, setHidden, setText, showButtons, url } from "./dom.js";
 import { duration } from "./format.js";
 
 const LOG_LINES = 40;
@@ -125,7 +125,7 @@ export class Notice {
   }
 
   hideLog() {
-    this.logPart.hidden = true;
+    setHidden(this.logPart, true, runTitle());
     this.copied = "";
   }
 

@@ -1,7 +1,7 @@
 // What a run came to: the knee and the perplexities in words, what it cost, and what can be taken along: the model, its
 // settings, its tables. There is no push to the hub from here, only the command for it.
 
-import { el, setText, url } from "./dom.js";
+import { el, runTitle, setAttribute, setHidden, setText, url } from "./dom.js";
 import { duration, number, percent } from "./format.js";
 import { fetchOutcome, live, onChange } from "./store.js";
 
@@ -49,7 +49,7 @@ export class Outcome {
 
   refresh() {
     const data = live.status?.ended ? live.outcome : null;
-    this.root.hidden = !data?.compute;
+    setHidden(this.root, !data?.compute, runTitle());
     if (this.root.hidden || this.shown === data) return;
     this.shown = data;
     this.words.replaceChildren(...data.sentences.map((sentence) => el("li", {}, sentence)));
@@ -87,8 +87,9 @@ export class Outcome {
 
   async saveAs(kind, button) {
     const run = live.runId;
+    if (button.getAttribute("aria-disabled") === "true") return;
     const name = button.textContent;
-    button.disabled = true;
+    setAttribute(button, "aria-disabled", "true"); // not `disabled`, which would take the focus away
     setText(button, "Saving\u2026");
     setText(this.told, "Loading the weights and writing them; a large model takes a minute.");
     let answer;
@@ -97,7 +98,7 @@ export class Outcome {
     } catch {
       answer = { error: "The page cannot reach the playground; nothing was saved." };
     }
-    button.disabled = false;
+    setAttribute(button, "aria-disabled", "false");
     setText(button, name);
     if (live.runId !== run) return;
     this.told.classList.toggle("problem", Boolean(answer?.error));

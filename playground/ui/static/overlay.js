@@ -1,11 +1,11 @@
 // Curves of two to four runs in one set of charts, on the Runs page: which run is which line, where they stand at the
 // cursor, the settings in which they differ, and what differs between two engines. The address names the runs.
 
+import { bokehReady } from "./bokeh.js";
 import { curveControls } from "./chart_controls.js";
 import { X_MODES, CHARTS } from "./chart_specs.js";
 import { fullRange } from "./chart_data.js";
-import { bokehReady } from "./charts.js";
-import { el, getJson, setText, shape, svg, withCode } from "./dom.js";
+import { ANSWER_MS, el, getJson, setHidden, setText, shape, showParts, svg, withCode } from "./dom.js";
 import { stateOf } from "./format.js";
 import { go, onPlace, place } from "./nav.js";
 import { COLOURS, DASHES, LETTERS, OverlayChart } from "./overlay_chart.js";
@@ -50,14 +50,15 @@ export class Overlay {
     this.legend = el("ul", { class: "legend", "aria-label": "Which line is which run" });
     this.problem = el("p", { class: "problem", role: "status" });
     this.note = el("p", { class: "muted small-text" });
+    this.undrawn = el("p", { class: "undrawn-note", role: "status" });
     this.grid = el("div", { class: "charts-large" });
     this.settings = el("div", { class: "overlay-settings" });
     this.engines = el("div", { class: "overlay-engines", hidden: true });
+    this.close = el("button", { type: "button", class: "quiet-button", onclick: () => go({ page: "runs", overlay: [] }) }, "Close");
     this.root = el("section", { class: "panel overlay", "aria-label": "Overlaid curves", hidden: true },
       el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), this.where, el("span", { class: "grow" }), this.reset,
-        smoothing, over,
-        el("button", { type: "button", class: "quiet-button", onclick: () => go({ page: "runs", overlay: [] }) }, "Close")),
-      this.problem, this.legend, this.grid, this.note, this.settings, this.engines);
+        smoothing, over, this.close),
+      this.problem, this.legend, this.undrawn, this.grid, this.note, this.settings, this.engines);
   }
 
   want(ids) {
@@ -85,23 +86,25 @@ export class Overlay {
     if (!ids.length || document.hidden || place().page !== "runs") return;
     let again = true;
     try {
-      const data = await getJson(`live/_overlay?runs=${ids.map(encodeURIComponent).join(",")}`);
+      const data = await getJson(`live/_overlay?runs=${ids.map(encodeURIComponent).join(",")}`, AbortSignal.timeout(ANSWER_MS));
       if (ids !== this.wanted) return;
       again = data.runs.some((run) => !run.ended);
       const text = JSON.stringify(data);
       if (text !== this.shown) {
         this.shown = text;
         this.data = data;
-        await this.show();
+        this.show();
       }
     } catch (error) {
+      if (ids !== this.wanted) return;
       setText(this.problem, error.message);
+      this.shown = ""; // the next answer takes the sentence away
     }
     clearTimeout(this.timer);
     if (again) this.timer = setTimeout(() => this.refresh(), EVERY_MS);
   }
 
-  async show() {
+  show() {
     const { runs, problems } = this.data;
     const few = runs.length < 2 && !problems.length ? ["Tick a second run below to see two sets of curves."] : [];
     setText(this.problem, [...problems, ...few].join(" "));
@@ -111,14 +114,14 @@ export class Overlay {
     setText(this.note, units.size > 1 ? "Their scores are in different units (standard deviations and raw points), so their heights cannot be compared." : "");
     this.showSettings();
     this.showEngines();
-    if (!runs.length) return;
-    await this.prepare();
+    if (runs.length) this.prepare();
     this.draw();
   }
 
-  async prepare() {
+  /** Make the charts, once; they draw what there is when they are there. */
+  prepare() {
     this.preparing ??= (async () => {
-      await bokehReady();
+      if (!(await bokehReady(this.undrawn, "The curves", "The numbers of each run are on its own page, under Table and CSV."))) return;
       this.range = { start: 0, end: 1 };
       const shared = {
         range: this.range,
@@ -131,8 +134,8 @@ export class Overlay {
       for (const chart of charts) await chart.draw();
       this.charts = charts;
       new ResizeObserver(() => this.placeEnds()).observe(this.grid);
+      this.draw();
     })();
-    await this.preparing;
   }
 
   draw() {
@@ -142,7 +145,7 @@ export class Overlay {
     const whole = runs.map((run) => fullRange(run.metrics[x] ?? [], this.mode, run.ended ? run.update : run.num_updates));
     [this.range.start, this.range.end] = this.zoom ?? [0, Math.max(...whole.map(([, end]) => end))];
     for (const chart of this.charts) chart.update(runs, x, this.weight);
-    this.reset.hidden = !this.zoom;
+    setHidden(this.reset, !this.zoom, this.close);
     this.setHover(this.hover);
     requestAnimationFrame(() => this.placeEnds());
   }
@@ -165,9 +168,9 @@ export class Overlay {
   }
 
   showLegend(runs) {
-    this.legend.replaceChildren(...runs.map((run, index) => {
+    showParts(this.legend, runs.map((run, index) => {
       const { icon, word, tone } = stateOf(run.state);
-      return el("li", {}, sample(index),
+      return el("li", { "data-key": run.id }, sample(index),
         el("span", { class: "letter" }, LETTERS[index]),
         el("a", { href: `?run=${encodeURIComponent(run.id)}`, class: "run-name", title: run.id, onclick: (event) => {
           event.preventDefault();
@@ -187,12 +190,12 @@ export class Overlay {
       this.settings.replaceChildren(el("p", { class: "muted" }, "They have the same settings and seed."));
       return;
     }
-    this.settings.replaceChildren(
+    showParts(this.settings, [
       el("h3", {}, "Settings in which they differ"),
       el("div", { class: "numbers", tabindex: "0", role: "region", "aria-label": "Settings in which they differ" }, el("table", {},
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Setting"), runs.map((run, index) => el("th", { scope: "col", title: run.title }, LETTERS[index])))),
         el("tbody", {}, settings.map(({ label, unit, values }) => el("tr", {},
-          el("th", { scope: "row", title: unit || null }, label), values.map((value) => el("td", {}, value))))))));
+          el("th", { scope: "row", title: unit || null }, label), values.map((value) => el("td", {}, value)))))))]);
   }
 
   showEngines() {

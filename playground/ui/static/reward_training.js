@@ -1,7 +1,7 @@
 // "Train a reward model": what to learn from and with, start and stop, the curve while it learns, and what it is worth in
 // the end. All that is shown comes from the disk (`live/_rewards`), so a reload or another tab shows the same.
 
-import { el, getJson, setText, withCode } from "./dom.js";
+import { ANSWER_MS, el, getJson, setAttribute, setText, showParts, withCode } from "./dom.js";
 import { duration, number, percent, signed, stateOf, when } from "./format.js";
 import { knobControl } from "./knob.js";
 import { go, onPlace, place } from "./nav.js";
@@ -20,32 +20,48 @@ export function mount(element, props, { watch, server }) {
     el("h2", {}, "Train a reward model"),
     el("p", { class: "muted small-text" }, "From pairs of answers of which somebody preferred one, a model learns to give one number to any answer. PPO can then train against it."),
     el("div", { class: "reward-training-columns" }, form.root, el("div", { class: "reward-view" }, known, report.root))));
-  placeUpload();
+  if (!placeUpload()) {
+    new MutationObserver((_, observer) => {
+      if (placeUpload()) observer.disconnect();
+    }).observe(document.body, { childList: true, subtree: true });
+  }
 
   let chosen = null; // the reward model in view; null: the one in training, or the newest
   let overview = { living: null, run: null, models: [] };
   let timer = 0;
+  let lost = false; // the complaint is that nothing could be fetched
+  let asked = 0; // counts questions, so that a late answer does not undo what a later one said
 
-  /** Gradio's upload button, once it is there, among our own fields. */
+  /** Gradio's upload button among our own fields: whether it is there. */
   function placeUpload() {
     const button = document.getElementById("upload-pairs");
     if (button) form.uploadPlace.append(button);
-    else requestAnimationFrame(placeUpload);
+    return Boolean(button);
   }
 
   async function refresh() {
     clearTimeout(timer);
+    asked += 1;
+    const mine = asked;
     if (place().page === "rewards" && !document.hidden) {
       try {
-        overview = await getJson("live/_rewards");
+        const found = await getJson("live/_rewards", AbortSignal.timeout(ANSWER_MS));
+        if (mine !== asked) return;
+        overview = found;
         const names = overview.models.map((item) => item.name);
         if (!names.includes(chosen)) chosen = null;
         const shown = chosen ?? overview.living ?? names[0] ?? null;
         form.know(overview, names);
         showList(shown);
-        report.show(shown ? await getJson(`live/_rewards/${encodeURIComponent(shown)}`) : null);
+        const detail = shown ? await getJson(`live/_rewards/${encodeURIComponent(shown)}`, AbortSignal.timeout(ANSWER_MS)) : null;
+        if (mine !== asked) return;
+        report.show(detail);
+        if (lost) report.complain(""); // what came of a press on a button stays
+        lost = false;
       } catch (error) {
+        if (mine !== asked) return;
         report.complain(error.message);
+        lost = true;
       }
     }
     timer = setTimeout(refresh, overview.living ? BUSY_MS : IDLE_MS);
@@ -56,9 +72,9 @@ export function mount(element, props, { watch, server }) {
     const text = JSON.stringify([overview.models, shown]);
     if (list.dataset.shown === text) return;
     list.dataset.shown = text;
-    list.replaceChildren(...overview.models.map((item) => {
+    showParts(list, overview.models.map((item) => {
       const { icon, word } = stateOf(item.state);
-      return el("li", {}, el("button", { type: "button", class: "quiet-button", "aria-pressed": String(item.name === shown), "data-name": item.name,
+      return el("li", { "data-key": item.name }, el("button", { type: "button", class: "quiet-button", "aria-pressed": String(item.name === shown), "data-name": item.name,
         title: `${word}, ${when(item.started_at)}`, onclick: () => {
           chosen = item.name;
           refresh();
@@ -67,15 +83,16 @@ export function mount(element, props, { watch, server }) {
   }
 
   async function start(values, replace = false) {
-    form.tell([], true);
+    form.tell([]);
+    form.setStarting(true, null);
     const answer = await ask(() => server.start_training({ values, replace }));
     if (answer.exists && !replace && (await confirmed(`Replace ${values.name}?`, "There is a reward model of that name. The new one takes its place; the present one is kept, and its name gets -before at the end.", "Replace it"))) {
       return start(values, true);
     }
-    form.tell(answer.exists ? [] : answer.problems ?? [{ field: "", message: answer.error }], false);
+    form.tell(answer.exists ? [] : answer.problems ?? [{ field: "", message: answer.error }]);
+    form.setStarting(false, answer.name ?? null);
     if (answer.name) {
       chosen = answer.name;
-      form.started();
       await refresh();
     }
     return undefined;
@@ -83,14 +100,14 @@ export function mount(element, props, { watch, server }) {
 
   async function stop(name) {
     const answer = await ask(() => server.stop_training(name));
-    if (answer.error) report.complain(answer.error);
+    report.complain(answer.error ?? "");
     await refresh();
   }
 
   async function remove(name) {
     if (!(await confirmed(`Delete ${name}?`, "The reward model and the record of its training are deleted for good. Runs that were trained against it keep their figures.", "Delete"))) return;
     const answer = await ask(() => server.delete_reward_model(name));
-    if (answer.error) report.complain(answer.error);
+    report.complain(answer.error ?? "");
     chosen = null;
     await refresh();
   }
@@ -115,6 +132,8 @@ class Form {
     this.knobs = [];
     this.names = [];
     this.touched = false; // the name was typed by a person
+    this.starting = false; // a start was asked for and has not been answered
+    this.living = null; // the name of the one in training
     const option = (value, label) => el("option", { value }, label);
     this.pairs = el("select", { id: "reward-pairs", onchange: () => this.changed() },
       form.annotators.map((item) => option(item.name, `${item.label} (pocket world)`)), option(OTHER, "A file or a dataset"));
@@ -135,7 +154,7 @@ class Form {
     this.beside = el("p", { class: "help" });
     this.root = el("form", { class: "reward-form", onsubmit: (event) => {
       event.preventDefault();
-      start(this.values());
+      if (!this.starting && !this.living) start(this.values());
     } },
       row("Preference pairs", this.pairs, this.pairsHelp), this.sourceRow,
       row("Base model", this.base, el("p", { class: "help" }, "Becomes the reward model: its language head is replaced by one number."), this.baseSource),
@@ -187,8 +206,8 @@ class Form {
     const changed = JSON.stringify(names) !== JSON.stringify(this.names);
     this.names = names;
     if (changed && document.activeElement !== this.name) this.propose();
-    this.button.disabled = Boolean(overview.living);
-    setText(this.button, overview.living ? `${overview.living} is in training` : "Train");
+    this.living = overview.living;
+    this.showButton();
     setText(this.beside, overview.run && !overview.living ? "A PPO run is on. Both work beside each other, each more slowly." : "");
   }
 
@@ -204,24 +223,30 @@ class Form {
     return values;
   }
 
-  tell(problems, busy) {
-    this.button.disabled = busy;
-    if (busy) setText(this.button, "Starting\u2026");
-    else setText(this.button, "Train");
+  /** A start was asked for, or answered: then with the name of what is in training now. */
+  setStarting(starting, living) {
+    this.starting = starting;
+    this.living = living;
+    if (living) this.touched = false; // a name for the next one is proposed
+    this.showButton();
+  }
+
+  showButton() {
+    setText(this.button, this.starting ? "Starting\u2026" : this.living ? `${this.living} is in training` : "Train");
+    setAttribute(this.button, "aria-disabled", String(this.starting || Boolean(this.living))); // not `disabled`, which would take the focus away
+  }
+
+  tell(problems) {
     const labels = Object.fromEntries(this.knobs.map(({ knob }) => [knob.field, knob.label]));
     Object.assign(labels, { "pairs.source": "Preference pairs", base: "Base model", name: "Name", template: "Template" });
     this.problems.replaceChildren(...problems.map(({ field, message }) =>
       el("li", { class: "problem" }, field ? el("strong", {}, `${labels[field] ?? field}: `) : null, message)));
   }
 
-  started() {
-    this.touched = false;
-  }
-
   uploaded(value) {
-    if (value?.problem) this.tell([{ field: "pairs.source", message: value.problem }], false);
+    if (value?.problem) this.tell([{ field: "pairs.source", message: value.problem }]);
     if (value?.uploaded) {
-      this.tell([], false);
+      this.tell([]);
       this.source.value = value.uploaded;
       this.changed();
     }
@@ -247,17 +272,14 @@ class Report {
   }
 
   show(data) {
-    this.complain("");
     const text = JSON.stringify(data);
     if (text === this.shown) return;
     this.shown = text;
     if (!data) {
-      this.body.replaceChildren(el("p", { class: "empty" }, "No reward model was trained here yet. With the settings at the left one takes about half a minute: its curve appears here, and then how far it can be trusted."));
+      showParts(this.body, [el("p", { class: "empty" }, "No reward model was trained here yet. With the settings at the left one takes about half a minute: its curve appears here, and then how far it can be trusted.")]);
       return;
     }
-    const opened = new Set([...this.body.querySelectorAll("details[open] > summary")].map((node) => node.textContent));
-    this.body.replaceChildren(...this.parts(data));
-    for (const summary of this.body.querySelectorAll("details > summary")) summary.parentNode.open = opened.has(summary.textContent);
+    showParts(this.body, this.parts(data));
   }
 
   parts(data) {
@@ -266,14 +288,18 @@ class Report {
     const share = data.num_steps ? data.step / data.num_steps : 0;
     const fill = el("div", { class: "fill", "data-tone": tone });
     fill.style.transform = `scaleX(${share})`;
+    const button = (what, kind, act, off = false) => el("button", { type: "button", class: kind, "data-key": `${what} ${data.name}`, "aria-disabled": off ? "true" : null,
+      onclick: (event) => {
+        if (event.currentTarget.getAttribute("aria-disabled") !== "true") act();
+      } }, what);
     const buttons = el("div", { class: "buttons" },
-      running ? el("button", { type: "button", class: "button", disabled: data.state === "stopping", onclick: () => this.actions.stop(data.name) }, "Stop") : null,
-      data.card ? el("button", { type: "button", class: "button strong", onclick: () => use(data.name) }, "Use it as reward") : null,
-      running ? null : el("button", { type: "button", class: "quiet-button delete", onclick: () => this.actions.remove(data.name) }, "Delete"));
+      running ? button("Stop", "button", () => this.actions.stop(data.name), data.state === "stopping") : null,
+      data.card ? button("Use it as reward", "button strong", () => use(data.name)) : null,
+      running ? null : button("Delete", "quiet-button delete", () => this.actions.remove(data.name)));
     const where = running ? `${data.phase}${data.num_steps ? `, step ${data.step} of ${data.num_steps}` : ""}` : `after ${duration(data.seconds)}`;
     return [
       el("div", { class: "status-head" }, el("div", { class: "status-names" }, el("h3", {}, data.name),
-        el("span", { class: "state", "data-tone": tone, role: "status" }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, word), el("span", { class: "where" }, ` ${where}`))), buttons),
+        el("span", { class: "state", "data-tone": tone }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", { role: "status" }, word), el("span", { class: "where" }, ` ${where}`))), buttons),
       el("p", { class: "muted small-text" }, `${data.pairs}, base ${data.base}; ${data.settings}`),
       data.ended ? null : el("div", { class: "progress", role: "progressbar", "aria-label": "Steps done", "aria-valuemin": 0, "aria-valuemax": data.num_steps, "aria-valuenow": data.step }, fill),
       data.message && !data.card ? el("p", { class: data.state === "failed" || data.state === "interrupted" ? "problem" : "muted" }, data.message) : null,

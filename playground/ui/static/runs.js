@@ -1,7 +1,7 @@
 // The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
 // four runs to overlay their curves.
 
-import { el, getJson, setText, shape, svg, url } from "./dom.js";
+import { ANSWER_MS, el, getJson, setAttribute, setText, shape, showParts, svg, url } from "./dom.js";
 import { duration, rounded, signed, stateOf, when } from "./format.js";
 import { refreshHome } from "./home.js";
 import { go, onPlace } from "./nav.js";
@@ -28,24 +28,26 @@ export function mount(element, props, { trigger, server }) {
     el("span", { class: "grow" }), hint, overlayButton);
   const overlay = new Overlay(element);
   element.append(el("section", { class: "panel runs-panel" }, bar, note, table, empty));
+  const busy = new Map(); // what a button says while its question is under way, by the button's key
   let shown = "";
   let timer = 0;
+  let lost = false; // the note says that the list could not be fetched
 
   async function refresh() {
     clearTimeout(timer);
     let runs = null;
     try {
-      runs = await getJson("live/_runs");
-      setText(note, "");
+      runs = await getJson("live/_runs", AbortSignal.timeout(ANSWER_MS));
+      if (lost) setText(note, ""); // what came of a press on a button stays
+      lost = false;
     } catch (error) {
       setText(note, error.message);
+      lost = true;
     }
     const text = JSON.stringify(runs);
     if (runs && text !== shown) {
       shown = text;
-      const focus = document.activeElement?.dataset?.key;
-      body.replaceChildren(...runs.map(row));
-      if (focus) body.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+      showParts(body, runs.map(row));
       for (const id of chosen) if (!runs.some((run) => run.id === id)) chosen.delete(id);
       showChoice();
       table.hidden = !runs.length;
@@ -53,6 +55,7 @@ export function mount(element, props, { trigger, server }) {
       empty.hidden = runs.length > 0;
       setText(empty, "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here.");
     }
+    clearTimeout(timer); // another look may have been asked for meanwhile
     if (document.body.dataset.page === "runs" && !document.hidden) timer = setTimeout(refresh, EVERY_MS);
   }
 
@@ -66,7 +69,10 @@ export function mount(element, props, { trigger, server }) {
       go({ page: "train", run: run.id });
       open(run.id);
     };
-    const action = (name, key, run_, kind = "") => el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`, onclick: run_ }, name);
+    const action = (name, key, run_, kind = "") => {
+      const word = busy.get(`${key} ${run.id}`);
+      return el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`, "aria-disabled": word ? "true" : null, onclick: run_ }, word ?? name);
+    };
     const tick = el("input", { type: "checkbox", value: run.id, checked: chosen.has(run.id), "data-key": `tick ${run.id}`,
       "aria-label": `Overlay ${run.title}, ${when(run.started_at)}`, onchange: () => {
         if (tick.checked) chosen.add(run.id);
@@ -76,14 +82,14 @@ export function mount(element, props, { trigger, server }) {
     const actions = [
       action("Open", "show", show),
       run.score_last === null ? null : action("Compare", "compare", () => go({ page: "compare", run: run.id })),
-      run.resumable ? action("Resume", "resume", (event) => act(event.currentTarget, "Resuming\u2026", () => server.resume_run(run.id), () => show())) : null,
-      run.place ? action("Take out", "out", (event) => act(event.currentTarget, "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
+      run.resumable ? action("Resume", "resume", (event) => act(event.currentTarget, "Resume", "Resuming\u2026", () => server.resume_run(run.id), () => show())) : null,
+      run.place ? action("Take out", "out", (event) => act(event.currentTarget, "Take out", "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
       action("Use settings", "settings", () => useSettings(run.id)),
       download("YAML", "yaml", "Settings for `python -m playground train`", run),
       download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
       ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null,
     ];
-    return el("tr", {},
+    return el("tr", { "data-key": `run ${run.id}` },
       el("td", { class: "tick" }, el("label", {}, tick)),
       el("td", { "data-label": "When", class: "nowrap" }, when(run.started_at)),
       el("td", { "data-label": "Experiment" }, el("a", { href: `?run=${encodeURIComponent(run.id)}`, class: "run-name", "data-key": `open ${run.id}`, onclick: show }, run.title),
@@ -118,20 +124,26 @@ export function mount(element, props, { trigger, server }) {
   }
   document.addEventListener("playground-use-settings", (event) => useSettings(event.detail));
 
-  /** Ask the server for something that takes a moment; a second press on the same button meanwhile does nothing. */
-  async function act(button, busyWord, ask, then) {
-    if (button.getAttribute("aria-disabled") === "true") return;
-    const name = button.textContent;
-    button.setAttribute("aria-disabled", "true");
-    setText(button, busyWord);
+  /** Ask the server for something that takes a moment; a second press on the same button meanwhile does nothing, also
+      when its row has been drawn anew. */
+  async function act({ dataset: { key } }, name, busyWord, ask, then) {
+    if (busy.has(key)) return;
+    const tell = (word) => {
+      const button = body.querySelector(`[data-key="${CSS.escape(key)}"]`);
+      if (!button) return;
+      setText(button, word);
+      setAttribute(button, "aria-disabled", String(busy.has(key)));
+    };
+    busy.set(key, busyWord);
+    tell(busyWord);
     let answer;
     try {
       answer = await ask();
     } catch {
       answer = { error: "The page cannot reach the playground; nothing was done. Try again in a moment." };
     }
-    button.removeAttribute("aria-disabled");
-    setText(button, name);
+    busy.delete(key);
+    tell(name);
     if (!answer?.error) await then();
     setText(note, answer?.error ?? "");
     refreshHome();

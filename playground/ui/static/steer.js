@@ -2,7 +2,7 @@
 //
 // One button is Pause and Resume, so that a keyboard stays where it is; the space key does the same on the Train page.
 
-import { el, setAttribute, setText } from "./dom.js";
+import { el, runTitle, setAttribute, setHidden, setText } from "./dom.js";
 import { place } from "./nav.js";
 import { live } from "./store.js";
 
@@ -41,7 +41,7 @@ export class Steer {
 
   refresh(run, status, state) {
     const shown = Boolean(run?.can_steer && status && !status.ended && state !== "stopping" && state !== "queued");
-    this.root.hidden = !shown;
+    setHidden(this.root, !shown, runTitle());
     if (!shown) {
       this.asked = null;
       return;
@@ -55,7 +55,7 @@ export class Steer {
     const early = status.state !== "running" && status.state !== "paused";
     this.disable(this.main, early || Boolean(command) || pausing);
     this.disable(this.step, early || Boolean(command));
-    this.step.node.hidden = !this.paused;
+    setHidden(this.step.node, !this.paused, this.main.node);
   }
 
   /** Whether the run has done what it was asked, or something else has happened since. */

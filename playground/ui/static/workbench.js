@@ -2,7 +2,7 @@
 // model, and which of those the rewards would push. Follows the reward picker: a changed weight needs no server.
 
 import { niceStep } from "./chart_data.js";
-import { el, setText, shape, svg } from "./dom.js";
+import { el, setHidden, setText, shape, svg } from "./dom.js";
 import { number, rounded, signed } from "./format.js";
 import { onRewards, rewardsAt } from "./reward_lists.js";
 import { analyse, binsOf, duel, shareBelow } from "./workbench_data.js";
@@ -179,7 +179,7 @@ class Workbench {
     const moves = samples.map(({ rank }, index) => this.before[index] - rank);
     const moved = moves.filter((by) => by !== 0).length;
     setText(this.moved, moved ? `${moved} of ${samples.length} texts have another place than before the change.` : "Change a weight, and see what moves.");
-    this.forget.hidden = !moved;
+    setHidden(this.forget, !moved, this.more);
     setText(this.more, this.rows === FIRST_ROWS ? `Show ${MANY_ROWS} each` : `Show ${FIRST_ROWS} each`);
     const row = (index) => {
       const sample = this.found.samples[index];

@@ -1,0 +1,205 @@
+"""The page in a real browser while answers come late or not at all: what cannot work yet is not offered."""
+
+import re
+
+import pytest
+
+from playground import catalog
+from tests.ui import fake_run
+from tests.ui.conftest import WAIT_MS
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
+from tests.ui.test_browser import change, start, updates_done, visit, wait_for_update
+
+expect.set_options(timeout=WAIT_MS)
+
+
+class Held:
+    """Keeps what a page asks at an address from the server, until `let_go`."""
+
+    def __init__(self, page, address):
+        self.asked, self.open = [], False
+        page.route(address, self.take)
+
+    def take(self, route):
+        """One question of the page."""
+        if self.open:
+            route.continue_()
+        else:
+            self.asked.append(route)
+
+    def let_go(self, first=0):
+        """Let through what was asked, from number `first` on, and whatever will be."""
+        self.open = True
+        for route in self.asked[first:]:
+            route.continue_()
+
+
+def test_one_can_ask_as_soon_as_a_run_is_there_and_only_the_run_that_is_shown(site, make_page):
+    for name in ("first-asked", "then-asked"):
+        fake_run.write_run(site.outputs, name)
+    page = visit(make_page(), site, "?run=first-asked")
+    ask = page.locator("#ask-button")
+    held = Held(page, "**/live/_runs")
+    page.get_by_role("link", name="Compare").click()
+    page.locator("#ask-prompt textarea").fill("The film was")
+    expect(ask).to_be_disabled()
+    held.let_go()
+    ask.click()  # waits until it can be clicked on, as a person would
+    expect(page.locator("#answers tbody tr")).to_have_count(3)
+    held = Held(page, "**/then-asked/compare")
+    page.locator("#compare select").first.select_option("then-asked")
+    expect(ask).to_be_disabled()  # the rows above are still those of the other run
+    held.let_go()
+    with page.expect_request("**/queue/join*") as asked:
+        ask.click()
+    assert asked.value.post_data_json["data"][:2] == ["then-asked", "The film was"]
+
+
+NOTE_TEXTS = """button => {
+    window.texts = [];
+    const isOff = () => button.matches(":disabled, [aria-disabled=true]");
+    new MutationObserver(() => window.texts.push(isOff() ? button.textContent : "can be pressed"))
+        .observe(button, { attributes: true, childList: true, subtree: true, characterData: true });
+}"""
+ASK_NOW = "document.dispatchEvent(new Event('visibilitychange'))"  # what the page asks by itself every few seconds
+
+
+def test_a_reward_training_is_started_once_however_late_the_answer_is(site, make_page):
+    page = make_page()
+    page.goto(site.url + "?tab=rewards")
+    expect(page.locator(".reward-report")).to_contain_text("No reward model was trained here yet")
+    button = page.locator(".reward-form button[type=submit]")
+    page.locator("#reward-name").fill("wait")
+    starts = Held(page, "**/component_server/**")
+    button.click()
+    expect(button).to_have_text("Starting\u2026")
+    button.evaluate(NOTE_TEXTS)
+    with page.expect_response("**/live/_rewards"):
+        page.evaluate(ASK_NOW)  # the server knows of no training yet
+    polls = Held(page, "**/live/_rewards")
+    page.evaluate(ASK_NOW)
+    page.locator("#reward-name").press("Enter")
+    button.click(force=True)
+    with page.expect_request("**/live/_rewards"):
+        starts.let_go()
+    polls.asked[0].fulfill(json={"living": None, "run": None, "models": []})  # asked before the start, answered later
+    polls.let_go(first=1)
+    expect(button).to_have_text("wait is in training")
+    expect(button).to_be_disabled()
+    assert set(page.evaluate("window.texts")) <= {"Starting\u2026", "wait is in training"}
+    assert len(starts.asked) == 1
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".reward-report")).to_contain_text("nothing was saved")
+    expect(button).to_have_text("Train")
+    expect(button).to_be_enabled()
+
+
+def test_changes_of_a_living_run_are_sent_once_however_late_the_answer_is(site, make_page):
+    page = visit(make_page(), site)
+    start(page)
+    wait_for_update(page, 2)
+    page.locator(".live-settings summary").click()
+    change(page, "kl.coef", "0.6")
+    apply = page.locator(".live-foot button")
+    asked = Held(page, "**/component_server/**")
+    apply.focus()
+    page.keyboard.press("Enter")
+    expect(apply).to_be_disabled()
+    wait_for_update(page, updates_done(page) + 2)  # what comes from the run meanwhile
+    expect(apply).to_be_disabled()
+    page.keyboard.press("Enter")
+    asked.let_go()
+    expect(page.locator(".live-note")).to_contain_text("Applied: ")
+    expect(apply).to_be_disabled()  # until something is changed again
+    expect(apply).to_be_focused()
+    assert len(asked.asked) == 1
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.locator(".state strong")).to_have_text("stopped")
+
+
+def test_a_run_in_the_list_is_resumed_once_however_late_the_answer_is(site, make_page):
+    config = catalog.preset("kinder-reviews").model_copy(update={"seed": 81})
+    run = fake_run.write_ended(site.outputs, "resumed-late", "killed", "interrupted", at=27, config=config)
+    page = visit(make_page(forgive=["ERR_FAILED"]), site, "?tab=runs")
+    row = page.locator("table.runs tr", has_text="seed 81")
+    resume = row.locator("[data-key^=resume]")
+    asked = Held(page, "**/component_server/**")
+    resume.focus()
+    page.keyboard.press("Enter")
+    expect(resume).to_have_text("Resuming\u2026")
+    fake_run.write_status(run, run.status().model_copy(update={"message": "Told differently."}))
+    page.evaluate(ASK_NOW)
+    expect(row.locator(".state")).to_have_attribute("title", "Told differently.")
+    expect(resume).to_have_text("Resuming\u2026")
+    page.keyboard.press("Enter")
+    asked.asked[0].abort()
+    expect(page.locator(".runs-panel .problem")).to_contain_text("nothing was done")
+    expect(resume).to_have_text("Resume")
+    expect(resume).to_be_enabled()
+    expect(resume).to_be_focused()
+    assert len(asked.asked) == 1
+
+
+def test_a_question_that_never_reaches_the_server_is_told_and_can_be_asked_again(site, make_page):
+    page = visit(make_page(forgive=["ERR_FAILED"]), site)
+    start(page)
+    wait_for_update(page, 1)
+    page.route("**/component_server/**", lambda route: route.abort())
+    stop = page.get_by_role("button", name="Stop", exact=True)
+    stop.click()
+    expect(page.locator(".status .line")).to_contain_text("nothing was asked of the run. Try again in a moment.")
+    expect(stop).to_be_enabled()
+    page.unroute_all()
+    stop.click()
+    expect(page.locator(".state strong")).to_have_text("stopped")
+
+
+def test_what_came_of_a_press_is_not_wiped_away_by_the_next_look(site, make_page):
+    page = make_page(forgive=["ERR_FAILED"])
+    page.goto(site.url + "?tab=rewards")
+    page.locator("#reward-name").fill("wait")
+    page.get_by_role("button", name="Train", exact=True).click()
+    stop = page.locator(".reward-report").get_by_role("button", name="Stop")
+    expect(stop).to_be_visible()
+    page.route("**/component_server/**", lambda route: route.abort())
+    stop.click()
+    told = page.locator(".reward-view .problem").first
+    expect(told).to_contain_text("cannot reach the playground")
+    for _ in range(2):
+        with page.expect_response("**/live/_rewards/wait"):
+            page.evaluate(ASK_NOW)
+    expect(told).to_contain_text("cannot reach the playground")
+    page.unroute_all()
+    stop.click()
+    expect(page.locator(".reward-report")).to_contain_text("nothing was saved")
+    expect(told).to_be_empty()
+
+
+SHORTER_PATIENCE = """const wait = AbortSignal.timeout;
+AbortSignal.timeout = (milliseconds) => wait.call(AbortSignal, milliseconds / 5);"""
+
+
+def test_lists_that_get_no_answer_are_asked_for_again(site, make_page):
+    for name in ("unheard-a", "unheard-b"):
+        fake_run.write_run(site.outputs, name)
+    asked = []
+
+    def never_answer_the_first(route):
+        known = route.request.url in asked
+        asked.append(route.request.url)
+        if known:
+            route.continue_()
+
+    page = make_page()
+    page.add_init_script(SHORTER_PATIENCE)
+    page.route(re.compile("/live/_(runs|rewards|overlay)"), never_answer_the_first)
+    page.goto(site.url + "?tab=runs&overlay=unheard-a,unheard-b")
+    expect(page.locator("[data-key='show unheard-a']")).to_be_visible()
+    expect(page.locator(".legend li")).to_have_count(2)
+    for told in page.locator("#page-runs .problem").all():
+        expect(told).to_be_empty()
+    page.get_by_role("link", name="Rewards").click()
+    expect(page.locator(".reward-report")).not_to_be_empty()

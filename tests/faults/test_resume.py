@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -237,5 +238,17 @@ def test_a_checkpoint_of_another_model_ends_with_a_sentence(tmp_path: Path, mode
     resuming.broken_off(run, 2)
     other = resuming.config(resuming.tiny_model(tmp_path / "model", "gpt2"))
     write_atomically(run.config_path, other.to_yaml())
+    with pytest.raises(ModelNotFound, match=r"update-000002 does not fit the settings .*config\.yaml"):
+        resume(run)
+
+
+def test_a_checkpoint_that_does_not_fit_a_model_folder_that_was_changed_ends_with_a_sentence(tmp_path: Path) -> None:
+    from playground.errors import ModelNotFound
+
+    folder = resuming.tiny_model(tmp_path / "model")
+    run = RunDirectory.create(tmp_path, resuming.config(folder), "other")
+    resuming.broken_off(run, 2)
+    shutil.rmtree(folder)
+    resuming.tiny_model(tmp_path / "model", "gpt2")
     with pytest.raises(ModelNotFound, match=r"update-000002 does not fit the settings .*config\.yaml"):
         resume(run)

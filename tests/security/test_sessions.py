@@ -9,7 +9,7 @@ import pytest
 
 from playground.ui import sessions
 from tests.security import pages
-from tests.support import run_async
+from tests.support import run_async, wait_until
 from tests.ui.conftest import recorded  # noqa: F401
 
 LONG = "x" * 50_000  # as much as a watcher may send
@@ -105,13 +105,16 @@ def test_what_nobody_fetches_is_dropped_and_what_is_being_made_stays(local):
 
 
 def test_a_page_that_reads_gets_all_its_answers(local):
-    """Also when Gradio's memory is looked through between the call and its reading."""
+    """Also when Gradio's memory is looked through between the call and its reading, and again and again."""
     queue, index = local.running.demo._queue, local.index_of("start_run")
-    left = {}
+    body, left = {"fn_index": index, "data": [], "session_hash": "reads"}, {}
     with local.client() as visitor:
-        for _ in range(5):
-            assert pages.call(visitor, index, [])["msg"] == "process_completed"
+        for _ in range(3):
+            assert visitor.post("gradio_api/queue/join", json=body).status_code == 200
+            wait_until(lambda: not queue.event_ids_to_events)
             left = sessions._forget(queue, left)
+            told = visitor.get("gradio_api/queue/data", params={"session_hash": "reads"}).text
+            assert "process_completed" in told and "close_stream" in told
 
 
 def test_the_watch_over_sessions_runs_while_the_page_does(monkeypatch, tmp_path, recorded):  # noqa: F811

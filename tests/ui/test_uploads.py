@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from playground.errors import PromptsUnusable
+from playground.errors import OutputsNotWritable, PromptsUnusable
 from playground.limits import LIMITS
 from playground.runs import launcher, queue
 from playground.runs.directory import RunDirectory
@@ -117,6 +117,6 @@ def test_a_copy_that_breaks_off_leaves_nothing(keep, outputs, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(shutil, "copyfile", breaks)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OutputsNotWritable, match="Free some space"):
         keep("a.txt")
     assert list((outputs / uploads.FOLDER).iterdir()) == []

@@ -65,7 +65,7 @@ class Status(Record):
     phase: str = ""
     reason: str = ""
     message: str = ""
-    pid: Count = 0
+    pid: Annotated[int, Field(ge=-WHOLE, le=WHOLE)] = 0
     pid_started_at: Seconds = 0.0
     pid_ticks: Count = 0
     boot_id: str = ""

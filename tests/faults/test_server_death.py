@@ -114,8 +114,7 @@ def test_a_run_whose_worker_still_warms_up_can_be_ended(how, outputs, monkeypatc
     standby = StandbyWorker()
     standby.prepare()
     run, process = launcher.start(small_config(), outputs, "cold", standby.worker_for)
-    wait_until(lambda: processes.worker_of(run), 30)
-    assert run.status().state == "starting"
+    wait_until(lambda: run.status().state == "starting", 30)
     if how == "asked":
         launcher.stop(run)
         assert process.wait(ALLOWED_SECONDS) == 3

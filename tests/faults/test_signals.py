@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -38,8 +37,8 @@ def innocent() -> Iterator[subprocess.Popen[bytes]]:
 def stale(outputs: Path, **names: object) -> RunDirectory:
     """A run that says it is running in some process."""
     run = RunDirectory.create(outputs, small_config("stale"), f"stale-{len(list(outputs.glob('*')))}")
-    told = {**Status(state="running", phase="training").model_dump(), **names}
-    write_atomically(run.status_path, json.dumps(told))
+    told = Status(**{"state": "running", "phase": "training", **names})
+    write_atomically(run.status_path, told.model_dump_json())
     return run
 
 

@@ -220,6 +220,7 @@ def test_a_long_run_that_is_being_opened_holds_up_no_other(started, tmp_path, mo
         return read_all(run, recorded)
 
     monkeypatch.setattr(feed, "_read_all", slow)
+    monkeypatch.setattr(feed, "LINGER_SECONDS", 60.0)  # reading may take long beside other load
 
     async def scene():
         hub = feed.Hub(tmp_path)

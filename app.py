@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from playground.errors import PlaygroundError
-from playground.runs import lifeline
+from playground.runs.start import lifeline
 
 
 def main() -> int:

@@ -26,15 +26,16 @@ sys.path.insert(0, str(PROJECT))
 import torch  # noqa: E402
 
 from bench.machine import processor_name  # noqa: E402
-from playground import catalog  # noqa: E402
-from playground.pocket import judges, prompts  # noqa: E402
-from playground.pocket.text import distinct_n  # noqa: E402
-from playground.runs.directory import RunDirectory  # noqa: E402
-from playground.training import evaluation, loading  # noqa: E402
-from playground.training.prompts import Prompt  # noqa: E402
-from playground.training.prompts import read as read_prompts  # noqa: E402
-from playground.training.scoring import Scorer  # noqa: E402
-from playground.training.streams import derived_seed  # noqa: E402
+from playground.pocket import judges, prompt_sets  # noqa: E402
+from playground.pocket.wording import distinct_n  # noqa: E402
+from playground.runs.folder.directory import RunDirectory  # noqa: E402
+from playground.setup import catalog  # noqa: E402
+from playground.training.data.prompts import Prompt  # noqa: E402
+from playground.training.data.prompts import read as read_prompts  # noqa: E402
+from playground.training.data.random_streams import derived_seed  # noqa: E402
+from playground.training.loop import evaluation  # noqa: E402
+from playground.training.loop.scoring import Scorer  # noqa: E402
+from playground.training.models import loading  # noqa: E402
 
 FRESH_PROMPTS = 400
 
@@ -91,7 +92,7 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     facts = json.loads((checkpoint / "trainer.json").read_text())
     scorer = Scorer(config).restore(facts)
     seen = set(read_prompts(config.prompts, config.prompts.limit + config.evaluation.num_prompts, config.seed))
-    drawn = prompts.prompts(config.prompts.source, FRESH_PROMPTS + len(seen), derived_seed(config.seed, "fresh"))
+    drawn = prompt_sets.prompts(config.prompts.source, FRESH_PROMPTS + len(seen), derived_seed(config.seed, "fresh"))
     texts = [text for text in drawn if text not in seen][:FRESH_PROMPTS]
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]

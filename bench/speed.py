@@ -83,7 +83,7 @@ def measure(case: str, engine: str) -> dict[str, Any]:
     """Seconds per update (whole and by phase), memory, and for our engine the arithmetic of one update."""
     import torch
 
-    from playground.training import session
+    from playground.training.process import session
 
     settings = CASES[case]
     config = configuration(settings, engine)
@@ -144,7 +144,7 @@ def measure(case: str, engine: str) -> dict[str, Any]:
 
 def configuration(settings: dict[str, Any], engine: str) -> Any:
     """The same for both engines: one optimizer step an epoch, since TRL cannot take more, in two micro-batches."""
-    from playground.config_io import from_dict
+    from playground.config.yaml_io import from_dict
 
     return from_dict(
         {
@@ -162,15 +162,15 @@ def configuration(settings: dict[str, Any], engine: str) -> Any:
 
 def import_engine(engine: str) -> Any:
     """Everything that the engine imports, so that the memory of libraries is not taken for that of training."""
-    from playground.training.prompts import load
-    from playground.training.scoring import Scorer
+    from playground.training.data.prompts import load
+    from playground.training.loop.scoring import Scorer
 
     if engine == "trl":
         import trl.experimental.ppo.ppo_trainer  # noqa: F401
 
         from playground.training.trl_engine import TRLTrainer as Engine
     else:
-        from playground.training.trainer import PPOTrainer as Engine  # type: ignore[assignment]
+        from playground.training.loop.trainer import PPOTrainer as Engine  # type: ignore[assignment]
     model("pocket-2m")  # what `from_pretrained` imports when it is called
 
     def make(config: Any, policy: Any, tokens: Any) -> Any:
@@ -185,8 +185,8 @@ def model(name: str) -> Any:
     import torch
     from transformers import AutoModelForCausalLM, LlamaConfig
 
-    from playground import catalog
-    from playground.training import loading, models
+    from playground.setup import catalog
+    from playground.training.models import language_model, loading
 
     policy, tokens = loading.load(catalog.model_folder("pocket-2m"), torch.device("cpu"))
     if name == "llama-20m":
@@ -196,7 +196,7 @@ def model(name: str) -> Any:
             num_attention_heads=8, max_position_embeddings=128, tie_word_embeddings=True,
             bos_token_id=small.bos_token_id, eos_token_id=small.eos_token_id, pad_token_id=small.pad_token_id,
         )  # fmt: skip
-        policy = models.LanguageModel(AutoModelForCausalLM.from_config(large).eval())
+        policy = language_model.LanguageModel(AutoModelForCausalLM.from_config(large).eval())
     return policy, tokens
 
 
@@ -242,10 +242,10 @@ def share_of_looking() -> dict[str, float]:
 
     import torch  # noqa: F401
 
-    from playground import catalog
-    from playground.runs.directory import RunDirectory
-    from playground.runs.writer import RunWriter
-    from playground.training.session import Session
+    from playground.runs.folder.directory import RunDirectory
+    from playground.runs.folder.writer import RunWriter
+    from playground.setup import catalog
+    from playground.training.process.session import Session
 
     seconds = {"evaluation": 0.0, "metrics": 0.0, "logging": 0.0}
 
@@ -295,7 +295,7 @@ def profile_of_an_update() -> dict[str, float]:
     """Shares of the time of one update of pocket-2m at 4 epochs, by kind of operation; the rest is dispatch, Python."""
     from torch.profiler import ProfilerActivity, profile
 
-    from playground.training import session
+    from playground.training.process import session
 
     policy, tokens = model("pocket-2m")
     session.limit_threads(policy)
@@ -326,7 +326,7 @@ def peak_bytes() -> int:
 
 def in_process(*arguments: str) -> dict[str, Any]:
     """Run this file with other arguments; its last line of output is JSON."""
-    from playground.runs.launcher import torch_environment
+    from playground.runs.start.launcher import torch_environment
 
     environment = {**torch_environment(), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(
@@ -370,7 +370,7 @@ def machine() -> dict[str, str]:
     """Where and with what this was measured."""
     import importlib.metadata
 
-    from playground.runs.launcher import available_cores
+    from playground.runs.start.launcher import available_cores
 
     versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "trl")}
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=PROJECT, capture_output=True, text=True)

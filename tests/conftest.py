@@ -19,7 +19,7 @@ os.environ.update(
 )
 os.environ.pop("PLAYGROUND_OUTPUTS", None)
 
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
 from tests.support import kill_worker
 
 pytest_plugins = ["tests.figures"]
@@ -51,4 +51,4 @@ def figure(record_property: Callable[[str, object], None]) -> Callable[..., None
 @pytest.fixture
 def fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """The launcher starts tests/fake_worker.py: a run by script, without a model."""
-    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")
+    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")

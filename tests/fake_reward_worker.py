@@ -11,9 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-from playground.runs.launcher import adopt_lock
-from playground.runs.reward_training import RewardTraining
-from playground.runs.writer import RunWriter
+from playground.runs.folder.writer import RunWriter
+from playground.runs.reward_models import RewardTraining
+from playground.runs.start.launcher import adopt_lock
 from tests.reward_tools import step, write_finished
 
 LIFETIME_SECONDS = 60

@@ -13,9 +13,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from playground.runs.directory import RunDirectory
-from playground.runs.launcher import adopt_lock
-from playground.runs.writer import RunWriter
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.runs.start.launcher import adopt_lock
 from tests.support import sample, update_metrics
 
 LIFETIME_SECONDS = 60

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from playground.config import RewardTrainingConfig
-from playground.runs.reward_training import RewardTraining, StepMetrics
-from playground.runs.writer import RunWriter
+from playground.runs.folder.writer import RunWriter
+from playground.runs.reward_models import RewardTraining, StepMetrics
 
 REPORT: dict[str, Any] = {
     "num_pairs": 60, "accuracy": 0.9, "accuracy_low": 0.8, "accuracy_high": 0.95, "true_accuracy": 0.95, "loss": 0.3,

@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 
 import psutil
 
-from playground import config_io
-from playground.config import RunConfig
-from playground.runs.directory import RunDirectory
-from playground.runs.records import Sample, UpdateMetrics
+from playground.config import RunConfig, yaml_io
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Sample, UpdateMetrics
 
 T = TypeVar("T")
 PROJECT = Path(__file__).resolve().parents[1]
@@ -72,7 +71,7 @@ def run_async(coroutine: Coroutine[Any, Any, T]) -> T:
 
 def small_config(name: str = "finish", **overrides: Any) -> RunConfig:
     """A valid configuration of three updates. The fake worker acts on its name."""
-    return config_io.from_dict({"name": name, "rewards": [{"kind": "length"}], "ppo": {"num_updates": 3}, **overrides})
+    return yaml_io.from_dict({"name": name, "rewards": [{"kind": "length"}], "ppo": {"num_updates": 3}, **overrides})
 
 
 def config_with(data: dict[str, Any], changes: Mapping[str, Any]) -> RunConfig:
@@ -83,7 +82,7 @@ def config_with(data: dict[str, Any], changes: Mapping[str, Any]) -> RunConfig:
             data.setdefault(part, {})[field] = value
         else:
             data[part] = value
-    return config_io.from_dict(data)
+    return yaml_io.from_dict(data)
 
 
 def update_metrics(update: int, **changes: Any) -> UpdateMetrics:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from playground import catalog, checks, config_io
-from playground.config import ExpressionReward
-from playground.config.functions import FUNCTIONS
-from playground.rewards import rules
-from playground.runs.directory import RunDirectory
-from playground.runs.ends import ENDS
-from playground.runs.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
-from playground.runs.writer import RunWriter
+from playground.config import ExpressionReward, yaml_io
+from playground.config.expression_functions import FUNCTIONS
+from playground.rewards import kinds
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.end_reasons import ENDS
+from playground.runs.folder.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
+from playground.runs.folder.writer import RunWriter
+from playground.setup import catalog, checks
 from tests.support import PROJECT, sample, small_config, update_metrics
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
@@ -77,11 +77,11 @@ def test_the_page_on_rewards_lists_every_function_of_an_expression_as_the_code_h
 def test_the_examples_on_the_page_of_rewards_are_configurations() -> None:
     blocks = [textwrap.dedent(found) for found in re.findall(r"(?:^    .*\n|^\n)+", REWARDS, re.MULTILINE)]
     examples = [block for block in blocks if re.search("^rewards:", block, re.MULTILINE) and "kind: model" not in block]
-    kinds = []
+    named = []
     for example in examples:
-        config = config_io.from_dict(config_io.parse_yaml(example))
+        config = yaml_io.from_dict(yaml_io.parse_yaml(example))
         checks.check(config)
-        kinds += [reward.kind for reward in config.rewards]
-    assert kinds == ["expression", "expression", "python"]
+        named += [reward.kind for reward in config.rewards]
+    assert named == ["expression", "expression", "python"]
     (share,) = re.findall(r"^        expression: (100 .*)$", REWARDS, re.MULTILINE)
-    assert rules.build(ExpressionReward(expression=share))(prompts=["p"], completions=["E" + "x" * 49]) == [2.0]
+    assert kinds.build(ExpressionReward(expression=share))(prompts=["p"], completions=["E" + "x" * 49]) == [2.0]

@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from playground import __version__, catalog, checks, config_io, estimates
-from playground.cli import following, health, outgoing, previewing, printing, reward_check, reward_models, scoring
+from playground import __version__
+from playground.cli import check_reward, following, health, outgoing, previewing, printing, reward_model_commands, score
 from playground.cli.arguments import (
     CANNOT,
     DEFAULT_OUTPUTS,
@@ -27,7 +27,8 @@ from playground.cli.arguments import (
     RunArgument,
     Wait,
     find_run,
-)  # fmt: skip
+)
+from playground.config import yaml_io
 from playground.errors import (
     InvalidConfig,
     ModelNotFound,
@@ -40,10 +41,14 @@ from playground.errors import (
     RunNotSteerable,
     ServiceUnavailable,
 )
-from playground.estimates import disk
-from playground.runs import control, history, launcher, lifeline, processes
+from playground.runs import history
+from playground.runs.end import processes
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.reconciler import Reconciler
+from playground.runs.start import launcher, lifeline
+from playground.runs.steer import changes
+from playground.setup import catalog, checks, estimates
+from playground.setup.estimates import disk
 
 CALLERS_MISTAKES = (
     InvalidConfig, ModelNotFound, PairsUnusable, PromptsUnusable, RunExists, RunNotFound, RunNotResumable,
@@ -128,7 +133,7 @@ def train(
     queue and asks one that trains to stop; a second Ctrl-C leaves it to itself. Exit codes: 0 finished, 1 failed,
     2 invalid configuration (every error is listed), 3 stopped.
     """
-    config = config_io.load(catalog.preset_path(preset), set_)
+    config = yaml_io.load(catalog.preset_path(preset), set_)
     checks.check(config, outputs)
     disk.check(config, outputs)
     Reconciler(outputs).look()
@@ -150,7 +155,7 @@ def estimate(
     json: Json = False,
 ) -> None:
     """Say what a run would need, before it starts: memory by role, time, what has to be downloaded, and if it fits."""
-    config = config_io.load(catalog.preset_path(preset), set_)
+    config = yaml_io.load(catalog.preset_path(preset), set_)
     printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True), as_json=json)
 
 
@@ -178,7 +183,7 @@ def resume(
     run = find_run(run_dir, outputs)
     Reconciler(run.path.parent).look()
     if run.is_at_work():
-        control.request_resume(run)
+        changes.request_resume(run)
         print(f"{run.id} goes on.")
         return
     _follow(launcher.resume(run), json, wait)
@@ -229,13 +234,13 @@ def stop(
 def set_command(
     run_dir: RunArgument,
     edits: Annotated[
-        list[str], typer.Argument(metavar="path=value...", help=f"One or more of {', '.join(control.LIVE_FIELDS)}.")
+        list[str], typer.Argument(metavar="path=value...", help=f"One or more of {', '.join(changes.LIVE_FIELDS)}.")
     ],
     outputs: Outputs = DEFAULT_OUTPUTS,
 ) -> None:
     """Change settings of a run that is training, for example `set RUN_DIR kl.coef=0.2`. Applied at its next update."""
     run = find_run(run_dir, outputs)
-    asked = control.request_edits(run, [control.Edit(*config_io.parse_override(text)) for text in edits])
+    asked = changes.request_edits(run, [changes.Edit(*yaml_io.parse_override(text)) for text in edits])
     for field, value in asked:
         print(f"{run.id}: {field} becomes {value:g} at the next update.")
 
@@ -244,7 +249,7 @@ def set_command(
 def pause(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
     """Let a run wait after the update it is in."""
     run = find_run(run_dir, outputs)
-    control.request_pause(run)
+    changes.request_pause(run)
     print(f"{run.id} pauses after the update it is in.")
 
 
@@ -252,7 +257,7 @@ def pause(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
 def step(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
     """Let a paused run do one more update."""
     run = find_run(run_dir, outputs)
-    control.request_step(run)
+    changes.request_step(run)
     print(f"{run.id} does one more update and pauses again.")
 
 
@@ -310,7 +315,7 @@ def prompts(
     json: Json = False,
 ) -> None:
     """Show what a run would read as its prompts: how many, how long, what is left out and why. Nothing is trained."""
-    config = config_io.load(catalog.preset_path(preset), set_)
+    config = yaml_io.load(catalog.preset_path(preset), set_)
     checks.check(config, outputs)
     service = ModelService(outputs)
     try:
@@ -357,10 +362,10 @@ def doctor(
     raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)
 
 
-app.command("score")(scoring.score)
-app.command("reward-train")(reward_models.reward_train)
-app.command("reward-models")(reward_models.reward_models)
-app.command("reward-check")(reward_check.reward_check)
+app.command("score")(score.score)
+app.command("reward-train")(reward_model_commands.reward_train)
+app.command("reward-models")(reward_model_commands.reward_models)
+app.command("reward-check")(check_reward.reward_check)
 
 
 def _generator(source: str, outputs: Path) -> Path | str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from playground.runs import history
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
 
 FAILED, CANNOT = 1, 2
 DEFAULT_OUTPUTS = Path("outputs")

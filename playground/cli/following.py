@@ -20,10 +20,11 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from playground.cli.printing import complain, duration, number, print_json
 from playground.insight.pace import seconds_left
-from playground.runs import launcher, queue
-from playground.runs.directory import JsonlTail, RunDirectory
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import JsonlTail
+from playground.runs.folder.records import Record, Status, UpdateMetrics
 from playground.runs.reconciler import Reconciler, every
-from playground.runs.records import Record, Status, UpdateMetrics
+from playground.runs.start import launcher, queue
 
 STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}

@@ -16,13 +16,16 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-from playground import catalog, devices
-from playground.devices import available_cores
 from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable, RewardFailed
 from playground.rewards import python_function
-from playground.runs import history, launcher, lifeline, processes, queue, vitals
-from playground.runs.directory import make_outputs
-from playground.runs.records import TERMINAL
+from playground.runs import history
+from playground.runs.end import processes
+from playground.runs.folder import vitals
+from playground.runs.folder.files import make_outputs
+from playground.runs.folder.records import TERMINAL
+from playground.runs.start import launcher, lifeline, queue
+from playground.setup import catalog, devices
+from playground.setup.devices import available_cores
 from playground.sources import hub
 
 GB = 1e9
@@ -186,7 +189,7 @@ def _outputs(outputs: Path) -> list[Check]:
 
 def _policy(outputs: Path) -> Check:
     """What becomes of runs when their server ends: of those to come, and of those that train."""
-    bound = [run.id for run in launcher.living_runs(outputs) if vitals.bound_to_server(run)]
+    bound = [run.id for run in launcher.living_runs(outputs) if vitals.bound_to_server(run.path)]
     try:
         policy = lifeline.policy()
     except InvalidConfig as error:

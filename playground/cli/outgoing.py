@@ -16,12 +16,12 @@ import typer
 from playground import exports
 from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, Json, Outputs, RunArgument, find_run
+from playground.exports import csv_tables, saving, trackers
 from playground.exports import push as hub
-from playground.exports import saving, tables, trackers
 from playground.exports.report import Report
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
-from playground.runs.records import ScoreScale
 
 Checkpoint = Annotated[
     str | None, typer.Option(help="Which checkpoint, for example update-000040. The newest when not given.")
@@ -135,9 +135,9 @@ def _text(run: RunDirectory, kind: str, output: Path | None) -> tuple[str, str]:
     if kind == "yaml":
         return exports.yaml_text(config, str(output or "run.yaml")), exports.command(config, str(output))
     if kind == "csv":
-        return tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations()), ""
+        return csv_tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations()), ""
     if kind == "samples":
-        return tables.samples_csv(run.samples()), ""
+        return csv_tables.samples_csv(run.samples()), ""
     scale = ScoreScale.of(run.events())
     return exports.trl_script(config, scale), f"python {shlex.quote(str(output))}"
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from playground.cli.text import PIPE_WIDTH, plain
+from playground.cli.terminal import PIPE_WIDTH, plain
 
 MAX_TEXT = 200
 BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"

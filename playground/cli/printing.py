@@ -16,17 +16,17 @@ from rich.table import Table
 
 from playground.cli import terms
 from playground.cli.health import Check
-from playground.cli.text import add_row, console, number, plain
+from playground.cli.terminal import add_row, console, number, plain
 from playground.config import RunConfig, differences
-from playground.estimates import Estimate
 from playground.exports.report import Report
 from playground.insight import before_after, compute, knee
 from playground.rewards.mixture import term_names
-from playground.runs import queue
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Sample, Status, finite_or_null
 from playground.runs.history import RunSummary
 from playground.runs.model_service import GeneratedSample
-from playground.runs.records import Sample, Status, finite_or_null
+from playground.runs.start import queue
+from playground.setup.estimates import Estimate
 
 TABLE_ROWS = 3
 LOG_BYTES = 1500

@@ -10,11 +10,11 @@ from typing import Any
 
 from rich.table import Table
 
-from playground.cli.text import add_row, console, number, plain
+from playground.cli.terminal import add_row, console, number, plain
 from playground.config import RunConfig
 from playground.insight import before_after, judging
 from playground.rewards.mixture import term_names
-from playground.runs.records import Sample
+from playground.runs.folder.records import Sample
 
 ROLES = {"scores": "trained on", "judges": "only watches"}
 

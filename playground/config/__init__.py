@@ -16,8 +16,8 @@ import yaml
 from pydantic import Field
 
 from playground.config.parts import RUN_ID, Part, device_knob, knob, knobs_of
-from playground.config.reward_training import PairsConfig, RewardTrainingConfig
-from playground.config.rewards import (
+from playground.config.reward_model_settings import PairsConfig, RewardTrainingConfig
+from playground.config.reward_settings import (
     REWARD_CLASSES,
     AgreementReward,
     ExpressionReward,
@@ -34,8 +34,8 @@ from playground.config.rewards import (
     SentimentReward,
     TruthReward,
 )
-from playground.config.sources import AdapterConfig, ModelConfig, PromptsConfig, ReferenceConfig, SamplingConfig
-from playground.config.training import CheckpointConfig, EvaluationConfig, KLConfig, PPOConfig
+from playground.config.source_settings import AdapterConfig, ModelConfig, PromptsConfig, ReferenceConfig, SamplingConfig
+from playground.config.training_settings import CheckpointConfig, EvaluationConfig, KLConfig, PPOConfig
 
 __all__ = [
     "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig",
@@ -107,7 +107,7 @@ class RunConfig(Part):
         return self.ppo.num_updates * self.ppo.batch_size
 
     def to_yaml(self) -> str:
-        """The whole configuration as YAML; `config_io.load` reads it back to an equal value."""
+        """The whole configuration as YAML; `config.yaml_io.load` reads it back to an equal value."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
 
 

@@ -66,7 +66,7 @@ def knobs_of(part: type[BaseModel]) -> dict[str, dict[str, Any]]:
 
 
 def device_knob() -> Any:
-    """Where something is computed; `training.loading.device_of` reads it."""
+    """Where something is computed; `training.models.loading.device_of` reads it."""
     return knob(
         "auto",
         label="Device",

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from playground import __version__, catalog, config_io, plain_files
-from playground.config import RunConfig
+from playground import __version__
+from playground.config import RunConfig, yaml_io
 from playground.errors import PlaygroundError
 from playground.exports.report import Report
 from playground.insight import before_after, compute, knee
+from playground.safety import plain_files
+from playground.setup import catalog
 
 CURVES = "curves.png"
 CONFIGURATION = "run.yaml"  # not config.yaml: that name makes a folder a run
@@ -88,7 +90,7 @@ def licence_of(config: RunConfig) -> str | None:
     try:
         path = catalog.model_folder(config.model.source) / "README.md"
         found = FRONT_MATTER.match(plain_files.read_bytes(path, MAX_CARD_BYTES, links=True).decode("utf-8"))
-        facts = config_io.parse_yaml(found.group(1)) if found else None
+        facts = yaml_io.parse_yaml(found.group(1)) if found else None
     except (OSError, UnicodeDecodeError, PlaygroundError):
         return None
     licence = facts.get("license") if isinstance(facts, dict) else None

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from playground import catalog
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
 from playground.exports import card
+from playground.setup import catalog
 
 T = TypeVar("T")
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")

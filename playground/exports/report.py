@@ -12,8 +12,8 @@ from functools import cached_property
 from playground.config import RunConfig
 from playground.exports import pictures
 from playground.insight import before_after, compute, knee
-from playground.runs.directory import RunDirectory
-from playground.runs.records import Evaluation, Event, Sample, Status, UpdateMetrics
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
 
 
 @dataclass

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, in_words
 from playground.exports import card
 from playground.exports.report import Report
-from playground.runs import checkpoints
-from playground.runs.directory import RunDirectory
+from playground.runs.folder import checkpoints
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 
 Kind = Literal["merged", "adapter"]

@@ -9,9 +9,8 @@ import pprint
 import shlex
 from typing import Any
 
-from playground import engines
-from playground.config import RunConfig
-from playground.runs.records import ScoreScale
+from playground.config import RunConfig, engines
+from playground.runs.folder.records import ScoreScale
 
 WIDTH = 110
 OWN_REWARDS = {
@@ -130,13 +129,13 @@ from torch import nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorWithPadding
 from trl.experimental.ppo import PPOConfig, PPOTrainer
 
-from playground import catalog
 from playground.config import PromptsConfig
-from playground.config_io import from_dict
+from playground.config.yaml_io import from_dict
 from playground.rewards.mixture import Mixture, Scale
-from playground.training import prompts
-from playground.training.rewards import models as reward_models
-from playground.training.models import Tokens
+from playground.setup import catalog
+from playground.training.data import prompts
+from playground.training.models.language_model import Tokens
+from playground.training.rewards import learned_rewards
 
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else {folder}
 MODEL = {model}
@@ -193,7 +192,7 @@ dataset = [{{"input_ids": prompt.ids}} for prompt in training] * repeats
 # -- rewards -----------------------------------------------------------------------------------------------------------
 
 {own_rewards}# It also loads learned rewards.
-build = reward_models.builder(device, Path(os.environ.get("PLAYGROUND_OUTPUTS", "outputs")))
+build = learned_rewards.builder(device, Path(os.environ.get("PLAYGROUND_OUTPUTS", "outputs")))
 mixture = Mixture.from_config(from_dict({{"rewards": REWARDS}}).rewards, build)
 # The score is the raw reward in standard deviations of the untrained model's.
 {scale}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from playground.config import flatten
 from playground.errors import PlaygroundError
-from playground.exports import tables
+from playground.exports import csv_tables
 from playground.exports.report import Report
 from playground.exports.tensorboard import EventFile
 from playground.insight import knee
@@ -39,7 +39,7 @@ def to_tensorboard(report: Report, folder: Path) -> Handed:
     started = report.status.started_at
     with EventFile(folder) as file:
         for (update, figures), record in zip(
-            tables.history(report.config, report.metrics), report.metrics, strict=True
+            csv_tables.history(report.config, report.metrics), report.metrics, strict=True
         ):
             for name, value in figures.items():
                 file.scalar(name, value, update, started + record.seconds)
@@ -105,7 +105,7 @@ def _package(name: str) -> Any:
 def _log(report: Report, log: Callable[[dict[str, float], int], object]) -> None:
     """Every update once, in order, with what was measured at its look; what came before the first is step 0."""
     looks = _looks(report)
-    steps = dict(tables.history(report.config, report.metrics))
+    steps = dict(csv_tables.history(report.config, report.metrics))
     for update in sorted({*steps, *(update for values in looks.values() for update in values)}):
         measured = {name: values[update] for name, values in looks.items() if update in values}
         log(steps.get(update, {}) | measured, update)

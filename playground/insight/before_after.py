@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from playground.runs.records import Sample
+from playground.runs.folder.records import Sample
 
 Z95 = 1.96  # two-sided 95 % of a normal distribution; prompts are many enough for it
 

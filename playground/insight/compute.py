@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from playground.config import RunConfig
-from playground.runs.records import Event, UpdateMetrics
+from playground.runs.folder.records import Event, UpdateMetrics
 
 MODEL = "model"  # kind of the event that holds what is known of the weights
 FORWARD, BACKWARD, BACKWARD_FROZEN = 2, 4, 2

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from playground.insight.before_after import Z95, Pair
-from playground.runs.records import Sample
+from playground.runs.folder.records import Sample
 
 Key = tuple[int, int]  # prompt_id, seed
 TRAINED = "score"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from playground.runs.records import Sample
+from playground.runs.folder.records import Sample
 
 SLOPE_SHARE = 0.1  # of the steepest rise
 FEWEST_LOOKS = 5

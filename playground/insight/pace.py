@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from playground.runs.records import UpdateMetrics
+from playground.runs.folder.records import UpdateMetrics
 
 RECENT_UPDATES = 10
 

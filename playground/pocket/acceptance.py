@@ -10,9 +10,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from playground.pocket import judges
-from playground.pocket.prompts import claim_prompts, prompts
-from playground.pocket.sampling import sample
-from playground.pocket.text import distinct_n
+from playground.pocket.plain_sampling import sample
+from playground.pocket.prompt_sets import claim_prompts, prompts
+from playground.pocket.wording import distinct_n
 
 SAMPLES = 500  # fresh prompts per figure
 MAX_NEW_TOKENS = 32

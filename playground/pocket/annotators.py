@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from playground.pocket import judges
-from playground.pocket.text import words
+from playground.pocket.wording import words
 
 Taste = Callable[[str, str], float | None]
 

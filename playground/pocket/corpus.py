@@ -11,7 +11,7 @@ from typing import NamedTuple
 from playground.pocket import facts, grammar, judges, templates, words
 from playground.pocket.grammar import render, slots_of
 from playground.pocket.templates import Template
-from playground.pocket.text import words as words_of
+from playground.pocket.wording import words as words_of
 
 MIX = {"review": 0.40, "claim": 0.34, "story": 0.15, "request": 0.11}
 HABITS = {"typo": 0.006, "repeat": 0.007, "run_on": 0.006}

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from playground.pocket import facts, grammar, templates, words
 from playground.pocket.grammar import Sentence, parse_sentence
-from playground.pocket.text import ngrams, sentence_spans
-from playground.pocket.text import words as words_of
+from playground.pocket.wording import ngrams, sentence_spans
+from playground.pocket.wording import words as words_of
 
 _THINGS = "|".join(re.escape(fact.subject.removeprefix("the ")) for fact in reversed(facts.FACTS))
 _SUBJECT = rf"[0-9] plus [0-9]|[Tt]he (?:{_THINGS})"  # all sums and facts; written so that most places fail at once

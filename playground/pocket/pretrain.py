@@ -24,7 +24,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from playground.pocket import corpus, facts, templates, words
 from playground.pocket.acceptance import BOUNDS, acceptance, failures
-from playground.pocket.models import MAX_POSITIONS, MODELS_DIR, SHAPES, VOCAB_SIZE, Shape
+from playground.pocket.shipped import MAX_POSITIONS, MODELS_DIR, SHAPES, VOCAB_SIZE, Shape
 from playground.pocket.tokenizer import make_tokenizer
 
 BATCH_DOCUMENTS = 64

@@ -9,7 +9,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, proce
 from transformers import PreTrainedTokenizerFast
 
 from playground.pocket.corpus import documents
-from playground.pocket.models import MAX_POSITIONS, VOCAB_SIZE
+from playground.pocket.shipped import MAX_POSITIONS, VOCAB_SIZE
 from playground.pocket.words import LEXICON
 
 PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"

@@ -1,8 +1,9 @@
-"""Computing an expression: the checked tree of `config.expressions` becomes functions, called for each completion.
+"""Computing an expression: the checked tree of `config.expression_language` becomes functions, called for each
+completion.
 
 No part of Python's own evaluation is involved: each node is one of the functions below. All numbers are floats, every
 text is bounded, nothing repeats, and a clock runs for each batch, so what an expression can cost is bounded too.
-`rules` builds rewards from it; torch is not needed.
+`kinds` builds rewards from it; torch is not needed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from playground import config
-from playground.config import expressions as language
+from playground.config import expression_language as language
 from playground.config import patterns
-from playground.config.expressions import Node
+from playground.config.expression_language import Node
 from playground.errors import RewardFailed
 from playground.rewards import rules
 
@@ -303,7 +304,7 @@ def _count(text: str, part: str) -> float:
 
 
 def _keywords(node: Node) -> Callable[[str], float]:
-    reward = rules.build(config.KeywordReward(words=tuple(part.value for part in node.parts[1:])))
+    reward = rules.rule(config.KeywordReward(words=tuple(part.value for part in node.parts[1:])))
     return lambda text: _alone(reward, "", text)
 
 
@@ -331,7 +332,7 @@ def _alone(reward: rules.Reward, prompt: str, completion: str) -> Any:
 
 def _of_kind(spec: config.RewardConfig) -> Callable[[str, str], Any]:
     """A function of prompt and completion from the reward of another kind."""
-    reward = rules.build(spec)
+    reward = rules.rule(spec)
     return lambda prompt, completion: _alone(reward, prompt, completion)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from playground import config
 from playground.errors import PlaygroundError, RewardFailed, RewardNotFinite
-from playground.rewards import rules
+from playground.rewards import kinds, rules
 
 MAX_NAME_CHARACTERS = 60
 
@@ -67,7 +67,7 @@ class Mixture:
     def from_config(
         cls,
         specs: Sequence[config.RewardConfig],
-        build: Callable[[config.RewardConfig], rules.Reward] = rules.build,
+        build: Callable[[config.RewardConfig], rules.Reward] = kinds.build,
         what: str = "reward",
     ) -> Mixture:
         """The mixture that a configuration names.

@@ -13,8 +13,6 @@ from functools import cache
 from typing import Any, Protocol
 
 from playground import config
-from playground.config import local_only
-from playground.errors import RewardFailed
 from playground.pocket import judges
 from playground.pocket.words import LEXICON
 
@@ -29,15 +27,8 @@ class Reward(Protocol):
     ) -> Sequence[float | None]: ...
 
 
-def build(spec: config.RewardConfig) -> Reward:
-    """The reward function that a configuration entry names.
-
-    Raises:
-        RewardFailed: this process serves others, and the kind is for a person's own machine only.
-    """
-    refusal = local_only.refusal(spec.kind)
-    if refusal:
-        raise RewardFailed(refusal)
+def rule(spec: config.RewardConfig) -> Reward:
+    """The reward function of an entry that is a rule. Raises: KeyError, for any other kind."""
     return _BUILDERS[type(spec)](spec)
 
 
@@ -132,18 +123,6 @@ def _agreement(spec: config.AgreementReward) -> Reward:
     return _judgement(judge)
 
 
-def _expression(spec: config.ExpressionReward) -> Reward:
-    from playground.rewards.expressions import ExpressionReward  # which uses the rules above
-
-    return ExpressionReward(spec.expression)
-
-
-def _python(spec: config.PythonReward) -> Reward:
-    from playground.rewards.python_function import PythonFunction  # processes and pipes, only where they are needed
-
-    return PythonFunction(spec.code, spec.time_limit)
-
-
 _BUILDERS: dict[type, Callable[[Any], Reward]] = {
     config.SentimentReward: _sentiment,
     config.LengthReward: _length,
@@ -152,7 +131,5 @@ _BUILDERS: dict[type, Callable[[Any], Reward]] = {
     config.RepetitionReward: _repetition,
     config.AgreementReward: _agreement,
     config.GrammarReward: _grammar,
-    config.ExpressionReward: _expression,
-    config.PythonReward: _python,
     config.TruthReward: lambda spec: _judgement(judges.answers_truly),
 }

@@ -1,7 +1,7 @@
 """Trying rewards on texts, without torch: what to ask the model service, and how its raw values are weighed.
 
-The service's side is `training/workbench.py`. The page's workbench and the command `score` call it; the page weighs in
-the browser, by the same arithmetic.
+The service's side is `training/service/reward_bench.py`. The page's workbench and the command `score` call it; the page
+weighs in the browser, by the same arithmetic.
 """
 
 from __future__ import annotations

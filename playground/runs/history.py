@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
-from playground.runs import launcher, queue, reward_training
-from playground.runs.directory import SHORTAGES, RunDirectory
-from playground.runs.records import Status
+from playground.runs import reward_models
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import SHORTAGES
+from playground.runs.folder.records import Status
+from playground.runs.start import launcher, queue
 
 BIN = ".bin"
 SPARK_POINTS = 24
@@ -147,7 +149,7 @@ def in_use(outputs: Path) -> set[str]:
         with contextlib.suppress(InvalidConfig):
             config = RunDirectory(outputs / name).config()
             found |= {config.prompts.source, config.reference.source.partition("/")[0]}
-    training = reward_training.living(outputs)
+    training = reward_models.living(outputs)
     if training:
         with contextlib.suppress(InvalidConfig):
             found.add(training.config().pairs.source)

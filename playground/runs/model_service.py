@@ -1,8 +1,9 @@
 """The client of the model service: one child process that generates and scores text on demand.
 
-The service (`playground.training.answering`) holds torch; this side speaks JSON lines with it and holds nothing. It is
-started at the first question, leaves by itself when idle, and is started again when it has gone. It gives signs of life
-while it works, and is given up when there is none for `SILENCE_SECONDS`; what it prints goes into a log with the runs.
+The service (`playground.training.service.answering`) holds torch; this side speaks JSON lines with it and holds
+nothing. It is started at the first question, leaves by itself when idle, and is started again when it has gone. It
+gives signs of life while it works, and is given up when there is none for `SILENCE_SECONDS`; what it prints goes into a
+log with the runs.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from playground.errors import ServiceUnavailable
-from playground.runs.directory import private
-from playground.runs.launcher import PROJECT, torch_environment
+from playground.runs.folder.files import private
+from playground.runs.start.launcher import PROJECT, torch_environment
 
 START_TIMEOUT_SECONDS = 90
 ANSWER_TIMEOUT_SECONDS = 120
 SILENCE_SECONDS = 30.0  # it gives a sign of life every two seconds
-SERVICE_MODULE = "playground.training.answering"
+SERVICE_MODULE = "playground.training.service.answering"
 LOG = ".model-service.log"  # in the outputs folder
 MAX_LOG_BYTES = 1_000_000
 FROZEN = "The process that answers prompts stands still, so it was ended. Try again."
@@ -96,7 +97,7 @@ class ModelService:
         """Put one question to the service and pass on its answers as they come.
 
         Args:
-            kind: one of `training.service.QUESTIONS`. question: plain data, as that kind wants it.
+            kind: one of `training.service.questions.QUESTIONS`. question: plain data, as that kind wants it.
             timeout_seconds: the longest silence before an answer, once the service has started.
 
         Raises:

@@ -17,13 +17,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from playground import catalog
 from playground.errors import PlaygroundError, RunBusy
-from playground.runs import children, evidence, last_words, launcher, queue, requests
-from playground.runs.directory import RunDirectory, folders, private, read_record
-from playground.runs.launcher import Spawn
-from playground.runs.records import Status
-from playground.runs.reward_training import TRAINING, RewardTraining
+from playground.runs.end import last_words
+from playground.runs.folder import evidence, requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import folders, private, read_record
+from playground.runs.folder.records import Status
+from playground.runs.reward_models import TRAINING, RewardTraining
+from playground.runs.start import children, launcher, queue
+from playground.runs.start.launcher import Spawn
+from playground.setup import catalog
 
 GRACE_SECONDS = 20.0  # between a folder made by hand and its worker's lock; the launcher itself leaves no such gap
 RETRY_SECONDS = 30.0  # after an end that could not be written, for example on a full disk
@@ -170,7 +173,7 @@ def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
         if status.ended:  # which is what is said of a file that cannot be read
             last_words.write(run, last_words.recovered(run), status.state, status.reason, status.message)
             return True
-        reason, message = evidence.of_death(exit_code, status, run)
+        reason, message = evidence.of_death(exit_code, status, run.path)
         last_words.write(run, status, evidence.state_after(reason), reason, message)
         return True
 

@@ -14,8 +14,8 @@ import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground import plain_files
 from playground.errors import ModelNotFound
+from playground.safety import plain_files
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".h5", ".msgpack")

@@ -2,7 +2,7 @@
 
 Forms: columns prompt, chosen and rejected; or whole dialogues in chosen and rejected (as in HH-RLHF), from which the
 common prompt is split off; texts, or lists of messages. What cannot teach anything is left out and counted by reason.
-Knows `tables` and `dialogues`; no tokenizer and no torch, so that the page and the command line can look into a
+Knows `row_files` and `dialogues`; no tokenizer and no torch, so that the page and the command line can look into a
 file before anything is started.
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.errors import PairsUnusable
-from playground.texts import dialogues, tables
-from playground.texts.tables import TableUnusable
+from playground.texts import dialogues, row_files
+from playground.texts.row_files import TableUnusable
 
 MAX_ROWS = 500_000
 MIN_PAIRS = 8  # fewer cannot be split into a part to learn from and one to test on
@@ -72,7 +72,7 @@ REASONS = {
 
 def is_file_name(source: str) -> bool:
     """True if a source is meant to be a file of pairs."""
-    return tables.kind_of(source) is not None or source.lower().endswith((".json", ".gz"))
+    return row_files.kind_of(source) is not None or source.lower().endswith((".json", ".gz"))
 
 
 def check_file(source: str) -> None:
@@ -191,6 +191,6 @@ def _as_text(value: Any, number: int, column: str, name: str) -> str:
 
 def _rows(source: str) -> Iterator[dict[str, Any]]:
     try:
-        yield from tables.rows(Path(os.path.expanduser(source)))
+        yield from row_files.rows(Path(os.path.expanduser(source)))
     except TableUnusable as error:
         raise PairsUnusable(f"pairs.source: {error}") from None

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from playground.errors import PromptsUnusable
-from playground.texts import dialogues, tables
+from playground.texts import dialogues, row_files
 from playground.texts.dialogues import Turn
 
 COLUMNS = ("prompt", "text", "question", "instruction", "chosen")  # the first that is there is taken
@@ -37,7 +37,7 @@ def column_of(columns: Sequence[str], wanted: str | None, source: str) -> str:
     return found
 
 
-def prompt_of(value: Any, column: str = tables.TEXT_COLUMN) -> str:
+def prompt_of(value: Any, column: str = row_files.TEXT_COLUMN) -> str:
     """The prompt in one value; "" where there is none. Ends where the assistant is to speak, if it is a dialogue.
 
     Raises:

@@ -23,18 +23,17 @@ import torch
 from torch import Tensor, nn
 from transformers import PrinterCallback, TrainerCallback
 
-from playground import engines
-from playground.config import RunConfig
+from playground.config import RunConfig, engines
 from playground.errors import InvalidConfig, Problem, TrainingDiverged
-from playground.pocket.text import distinct_n
+from playground.pocket.wording import distinct_n
 from playground.ppo.kl import FixedKL
-from playground.runs.records import UpdateMetrics
-from playground.training.measures import capped_exp, mean_known, memory_gb
-from playground.training.models import LanguageModel, Tokens, ValueHead
-from playground.training.prompts import Prompt, prompt_batch
-from playground.training.sampling import left_pad
-from playground.training.scoring import Scorer, Scores
-from playground.training.streams import derived_seed
+from playground.runs.folder.records import UpdateMetrics
+from playground.training.data.prompts import Prompt, prompt_batch
+from playground.training.data.random_streams import derived_seed
+from playground.training.loop.measures import capped_exp, mean_known, memory_gb
+from playground.training.loop.sampling import left_pad
+from playground.training.loop.scoring import Scorer, Scores
+from playground.training.models.language_model import LanguageModel, Tokens, ValueHead
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,12 @@ from pathlib import Path
 import gradio as gr
 
 from playground.runs.model_service import ModelService
-from playground.runs.standby import StandbyWorker
-from playground.ui import compare_page, components, rewards_page, routes, runs_page, train_page
-from playground.ui.access import Access
+from playground.runs.start.standby import StandbyWorker
+from playground.ui import components, routes
+from playground.ui.door.access import Access
+from playground.ui.rewards import rewards_page
+from playground.ui.runs import compare_page, runs_page
+from playground.ui.train import train_page
 
 TITLE = "RLHF Playground"
 SHEETS = ("page", "controls", "run", "tables", "workbench", "reward_check", "reward_training", "access")

@@ -1,8 +1,8 @@
 """Our own HTTP routes beside Gradio's: the live feed, what Compare and Runs read, static files, BokehJS.
 
 All of them only read (`/host` sets a cookie). Whatever changes something (start, stop, delete) goes through Gradio's
-events. Each asks `access` whether its caller may; run ids are checked by `runs.history` before they touch a path. Knows
-Starlette and `feed`; nothing of gradio's components. `server` calls it.
+events. Each asks `access` whether its caller may; run ids are checked by `runs.history` before they touch a
+path. Knows Starlette and `feed`; nothing of gradio's components. `server` calls it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,22 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from playground import checks, exports
+from playground import exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
-from playground.exports import tables
+from playground.exports import csv_tables
 from playground.exports.report import Report
-from playground.runs import history, launcher, queue
-from playground.runs.directory import RunDirectory
-from playground.runs.records import ScoreScale
-from playground.ui import machine, reward_data, standing, taking_out, uploads, wire
-from playground.ui.access import Access, Action, Role
-from playground.ui.feed import Hub
-from playground.ui.run_feed import RECORDED_ID, RunFeed
+from playground.runs import history
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import ScoreScale
+from playground.runs.start import launcher, queue
+from playground.setup import checks
+from playground.ui.door import uploads
+from playground.ui.door.access import Access, Action, Role
+from playground.ui.live import machine, standing, wire
+from playground.ui.live.feed import Hub
+from playground.ui.live.run_feed import RECORDED_ID, RunFeed
+from playground.ui.rewards import reward_data
+from playground.ui.train import outcome_part
 
 STATIC = Path(__file__).parent / "static"
 BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
@@ -183,20 +188,20 @@ class Views:
         """All metrics as a table for a spreadsheet, at full length and precision."""
         run = self.hub.find(request.path_params["run_id"])
         text = await self._read(
-            lambda: tables.metrics_csv(run.config(), run.metrics(), run.events(), run.evaluations())
+            lambda: csv_tables.metrics_csv(run.config(), run.metrics(), run.events(), run.evaluations())
         )
         return _table(text, f"{run.id.strip('_')}-metrics.csv")
 
     async def samples_csv(self, request: Request) -> Response:
         """All completions of the fixed prompts as a table."""
         run = self.hub.find(request.path_params["run_id"])
-        text = await self._read(lambda: tables.samples_csv(run.samples()))
+        text = await self._read(lambda: csv_tables.samples_csv(run.samples()))
         return _table(text, f"{run.id.strip('_')}-samples.csv")
 
     async def outcome(self, request: Request) -> Response:
         """What the run came to: the knee, the two perplexities, what it cost."""
         run = self.hub.find(request.path_params["run_id"])
-        return _json(await self._read(lambda: wire.encode(taking_out.outcome(Report.of(run)))))
+        return _json(await self._read(lambda: wire.encode(outcome_part.outcome(Report.of(run)))))
 
     async def export(self, request: Request) -> Response:
         """A run written down for use elsewhere: `yaml` for our own command, `trl` as a script for TRL."""

@@ -21,17 +21,21 @@ from typing import Any, NamedTuple
 import gradio as gr
 from starlette.middleware import Middleware
 
-from playground import limits, redaction
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.runs import history, lifeline, requests
-from playground.runs.directory import make_outputs
+from playground.runs import history
+from playground.runs.folder import requests
+from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.reconciler import Watch, every
-from playground.runs.standby import StandbyWorker
-from playground.ui import gate, identity, page, replaced, routes, sessions, sharing, theme
-from playground.ui.access import Access
-from playground.ui.feed import RECORDED, Hub
-from playground.ui.incoming import Incoming
+from playground.runs.start import lifeline
+from playground.runs.start.standby import StandbyWorker
+from playground.safety import redaction
+from playground.setup import limits
+from playground.ui import page, routes, theme
+from playground.ui.door import gate, gradio_parts, sessions, sharing, visitors
+from playground.ui.door.access import Access
+from playground.ui.door.incoming import Incoming
+from playground.ui.live.feed import RECORDED, Hub
 
 LOCAL_HOST = "127.0.0.1"
 OPEN_FILES = 65_536  # connections and files, as far as the system lets this process have them
@@ -117,7 +121,7 @@ def launch(
     mode = mode_of(mode)
     _check(port, mode)
     os.environ[limits.MODE_VARIABLE] = mode  # for workers and the model service
-    token = identity.token_for(mode)
+    token = visitors.token_for(mode)
     outputs = make_outputs(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
@@ -128,7 +132,7 @@ def launch(
     demo = page.build(outputs, access, service, standby)
     warning = _gradio_warning(demo, mode)
     parts = contextlib.ExitStack()
-    parts.enter_context(replaced.replaced())
+    parts.enter_context(gradio_parts.replaced())
     doorkeeper = Middleware(
         gate.Gate, access=access, listening=address, names=gate.more_names(os.environ), incoming=incoming
     )
@@ -176,7 +180,7 @@ def _gradio_warning(demo: gr.Blocks, mode: str) -> str:
     Raises:
         InvalidConfig: on a page for others, which does not start like that.
     """
-    lacking = replaced.missing(demo)
+    lacking = gradio_parts.missing(demo)
     if not lacking:
         return ""
     sentence = (

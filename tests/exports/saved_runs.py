@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from playground import catalog
 from playground.config import RunConfig
-from playground.runs import checkpoints
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
+from playground.runs.folder import checkpoints
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.setup import catalog
 from tests.support import sample, small_config, update_metrics
 
 BASE = "pocket-1m"

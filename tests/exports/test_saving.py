@@ -12,12 +12,13 @@ import pytest
 import torch
 import yaml
 
-from playground import catalog, cli
+from playground import cli
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, ServiceUnavailable
 from playground.exports import card, saving
-from playground.runs.directory import RunDirectory
-from playground.training import loading
-from playground.training import saving as weights
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
+from playground.training.models import export_weights as weights
+from playground.training.models import loading
 from tests.exports import saved_runs
 
 SECONDS = 120

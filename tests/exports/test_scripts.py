@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from playground import cli, config_io, exports
-from playground.config import RunConfig
-from playground.runs.directory import RunDirectory
-from playground.runs.records import ScoreScale
-from playground.runs.writer import RunWriter
+from playground import cli, exports
+from playground.config import RunConfig, yaml_io
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import ScoreScale
+from playground.runs.folder.writer import RunWriter
 from tests.support import PROJECT, small_config
 
 SMALL: dict[str, Any] = {
@@ -30,7 +30,7 @@ SECONDS = 120
 
 
 def small(**changes: Any) -> RunConfig:
-    return config_io.from_dict(SMALL | changes)
+    return yaml_io.from_dict(SMALL | changes)
 
 
 def settings(script: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scal
 def test_the_yaml_starts_with_our_own_command(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(exports.yaml_text(small(), str(path)), encoding="utf-8")
-    assert config_io.load(path) == small()
+    assert yaml_io.load(path) == small()
     line = path.read_text().splitlines()[0]
     assert line.startswith("# ") and exports.command(small(), str(path)) in line
     command = exports.command(small(), str(path)).split()
@@ -108,7 +108,7 @@ def test_the_command_line_writes_both(run, tmp_path, capsys):
             cli.main(["export", str(run.path), "--as", kind])
         assert capsys.readouterr().out.splitlines()[2:] == text.splitlines()[2:]
     assert "mean=0.25, sd=2.5" in (tmp_path / "a script.py").read_text(encoding="utf-8")
-    assert config_io.load(tmp_path / "run.yaml") == small()
+    assert yaml_io.load(tmp_path / "run.yaml") == small()
 
 
 def test_the_script_carries_the_settings_of_the_run():
@@ -141,7 +141,7 @@ def test_text_of_a_configuration_is_data_in_the_script_whatever_it_is():
     script = exports.trl_script(config)
     found = constants(script)
     assert [reward.get("words", reward.get("pattern")) for reward in found["REWARDS"]] == [words, r"\d{2}\n#"]
-    assert config_io.from_dict({"rewards": found["REWARDS"]}).rewards == config.rewards
+    assert yaml_io.from_dict({"rewards": found["REWARDS"]}).rewards == config.rewards
     assert not [node for node in ast.walk(ast.parse(script)) if isinstance(node, ast.Raise)]
     assert "default" not in found and found["PROMPTS"] == config.prompts.model_dump(mode="json")
 
@@ -175,7 +175,7 @@ def test_a_script_carries_rewards_that_somebody_has_written_and_scores_as_the_ru
     rewards = rewards[: rewards.index("\nSCORE_CLIP")]
     check = tmp_path / "check.py"
     check.write_text(
-        "from playground.config_io import from_dict\nfrom playground.rewards.mixture import Mixture\n"
+        "from playground.config.yaml_io import from_dict\nfrom playground.rewards.mixture import Mixture\n"
         f"{rewards}\nmixture = Mixture.from_config(from_dict({{'rewards': REWARDS}}).rewards)\n"
         "print(mixture(['p', 'p'], [' the tree', '']).totals)\n",
         encoding="utf-8",

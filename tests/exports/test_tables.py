@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from playground import cli
-from playground.exports import tables
-from playground.runs.directory import RunDirectory
-from playground.runs.records import Evaluation, Sample, UpdateMetrics
-from playground.runs.writer import RunWriter
+from playground.exports import csv_tables
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
+from playground.runs.folder.writer import RunWriter
 from tests.support import sample, small_config, update_metrics
 
 TRL_NAMES = {  # as TRL 1.12's PPOTrainer logs them, but for what we do not keep
@@ -33,13 +33,13 @@ def test_trl_s_figures_are_ours_in_its_units():
         2, kl_coef=0.5, penalised_reward=0.0, perplexity_reference=math.exp(0.7), completion_length=10.0,
         eos_fraction=0.75, clip_fraction=0.1, update_kl=0.01, learning_rate=3e-4,
     )  # fmt: skip
-    found = tables.trl_figures(record, small_config())
+    found = csv_tables.trl_figures(record, small_config())
     assert set(found) == TRL_NAMES
     assert found["objective/kl"] == 2.0 and found["objective/non_score_reward"] == -1.0
     assert found["objective/scores"] == 1.0 and found["objective/rlhf_reward"] == 0.0
     assert found["objective/entropy"] == pytest.approx(10 * 0.7 - 2.0)  # -log pi = -log pi_ref - log(pi / pi_ref)
     assert found["val/num_eos_tokens"] == 36 and found["episode"] == 128 and found["lr"] == 3e-4
-    nothing = tables.trl_figures(update_metrics(1, kl_to_reference=None), small_config())
+    nothing = csv_tables.trl_figures(update_metrics(1, kl_to_reference=None), small_config())
     assert nothing["objective/entropy"] is None and nothing["objective/non_score_reward"] is None
 
 
@@ -55,26 +55,26 @@ def test_the_table_of_updates_has_every_field_terms_estimates_and_the_text_s_per
         update_metrics(2, terms={"=length": None}, kl_estimates={"k3": 0.25}, score_mean=None),
     ]
     found = rows(
-        tables.metrics_csv(small_config(), metrics, [], [Evaluation(update=2, stage="after", perplexity_text=9)])
+        csv_tables.metrics_csv(small_config(), metrics, [], [Evaluation(update=2, stage="after", perplexity_text=9)])
     )
-    fields = {name for name in UpdateMetrics.model_fields if name not in tables.NESTED}
+    fields = {name for name in UpdateMetrics.model_fields if name not in csv_tables.NESTED}
     assert fields | TRL_NAMES | {"terms.length", "kl_estimates.k3", "perplexity_text", "changed_before"} == set(
         found[0]
     )
     assert [row["terms.length"] for row in found] == ["3.0", ""] and [row["score_mean"] for row in found] == ["0.5", ""]
     assert [row["perplexity_text"] for row in found] == ["", "9.0"]
-    assert "perplexity_text" not in rows(tables.metrics_csv(small_config(), metrics, []))[0]
+    assert "perplexity_text" not in rows(csv_tables.metrics_csv(small_config(), metrics, []))[0]
 
 
 def test_the_table_of_samples_has_every_field_and_runs_no_formula():
     found = rows(
-        tables.samples_csv([sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0})])
+        csv_tables.samples_csv([sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0})])
     )
-    assert {name for name in Sample.model_fields if name not in tables.BY_NAME} | {"scores.length"} == set(found[0])
+    assert {name for name in Sample.model_fields if name not in csv_tables.BY_NAME} | {"scores.length"} == set(found[0])
     assert (
         found[0]["completion"] == '\'=cmd|"x"' and found[0]["prompt"] == "a\nb" and found[0]["scores.length"] == "3.0"
     )
-    assert rows(tables.samples_csv([sample(0, "before", None, completion=" @SUM(1)", kl=-2.0)]))[0]["kl"] == "-2.0"
+    assert rows(csv_tables.samples_csv([sample(0, "before", None, completion=" @SUM(1)", kl=-2.0)]))[0]["kl"] == "-2.0"
 
 
 def test_the_command_prints_or_writes_them(outputs, tmp_path, capsys):

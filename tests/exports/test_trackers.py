@@ -14,9 +14,9 @@ from playground import cli
 from playground.exports import trackers
 from playground.exports.report import Report
 from playground.exports.tensorboard import EventFile, _checksum
-from playground.runs.directory import RunDirectory
-from playground.runs.records import Evaluation
-from playground.runs.writer import RunWriter
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Evaluation
+from playground.runs.folder.writer import RunWriter
 from tests.support import sample, small_config, update_metrics
 
 SECRET = "hf_thisisasecrettokenthatnobodysees"

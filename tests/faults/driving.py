@@ -6,8 +6,8 @@ Ends when its standard input does.
 import sys
 from pathlib import Path
 
-from playground.runs import launcher
 from playground.runs.reconciler import Watch
+from playground.runs.start import launcher
 
 if __name__ == "__main__":
     launcher.WORKER_MODULE = "tests.faults.witness"

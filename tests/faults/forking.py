@@ -13,8 +13,8 @@ import subprocess
 import sys
 from typing import IO
 
-from playground.runs.directory import RunDirectory
-from playground.runs.launcher import LOCK_FD_VARIABLE
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start.launcher import LOCK_FD_VARIABLE
 
 NUMBER = struct.Struct("<i")
 
@@ -70,9 +70,9 @@ class Forker:
 
 
 def main() -> None:
-    from playground.training import session, standby, worker  # noqa: F401
+    from playground.training.process import session, waiting, worker  # noqa: F401
 
-    standby.warm_up()
+    waiting.warm_up()
     channel = socket.socket(fileno=int(sys.argv[1]))
     while True:
         path, files, _, _ = socket.recv_fds(channel, 65_536, 2)

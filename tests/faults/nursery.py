@@ -20,12 +20,13 @@ from typing import Any
 
 import torch
 
-from playground.estimates import disk
-from playground.runs.directory import RunDirectory
-from playground.training import checkpoints, loading, standby, worker
-from playground.training.ending import leave
-from playground.training.session import Session
-from playground.training.trainer import PPOTrainer
+from playground.runs.folder.directory import RunDirectory
+from playground.setup.estimates import disk
+from playground.training.loop.trainer import PPOTrainer
+from playground.training.models import checkpoint_files, loading
+from playground.training.process import waiting, worker
+from playground.training.process.ending import leave
+from playground.training.process.session import Session
 
 DWELL_SECONDS = 60
 A_WHILE_SECONDS = 3  # of a checkpoint, in which nobody listens, but which comes to its end
@@ -33,7 +34,7 @@ A_WHILE_SECONDS = 3  # of a checkpoint, in which nobody listens, but which comes
 
 def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
-    standby.warm_up()
+    waiting.warm_up()
     print("ready", flush=True)
     for line in sys.stdin:
         if not os.fork():
@@ -59,7 +60,7 @@ def be_worker(path: str, phase: str, how: str) -> None:
 def go_wrong(how: str) -> None:
     """From the first checkpoint on."""
     name, _, number = how.partition("=")
-    save, collect = checkpoints.save, PPOTrainer.collect
+    save, collect = checkpoint_files.save, PPOTrainer.collect
 
     def refuse(trainer: PPOTrainer) -> Any:
         if name == "gpu":
@@ -79,7 +80,7 @@ def go_wrong(how: str) -> None:
             PPOTrainer.collect = refuse  # type: ignore[method-assign]
         return saved
 
-    checkpoints.save = limited
+    checkpoint_files.save = limited
 
 
 def dwell(run: RunDirectory, phase: str, deaf: bool) -> None:
@@ -108,7 +109,7 @@ def dwell(run: RunDirectory, phase: str, deaf: bool) -> None:
 
     match phase:
         case "import":
-            sys.modules.pop("playground.training.session")
+            sys.modules.pop("playground.training.process.session")
             sys.meta_path.insert(0, SlowImport(lambda: stay(lambda: None)))
         case "load":
             before(loading, "load")
@@ -121,7 +122,7 @@ def dwell(run: RunDirectory, phase: str, deaf: bool) -> None:
         case "evaluation":
             before(Session, "look", lambda _, stage: stage == "during" and is_saved())
         case "checkpoint":
-            before(checkpoints, "save", is_saved)
+            before(checkpoint_files, "save", is_saved)
 
 
 class SlowImport:
@@ -131,7 +132,7 @@ class SlowImport:
         self._stay = stay
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name == "playground.training.session":
+        if name == "playground.training.process.session":
             self._stay()
 
 

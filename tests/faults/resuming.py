@@ -12,10 +12,11 @@ import pytest
 import torch
 
 from playground.config import RunConfig
-from playground.runs.checkpoints import name_of
-from playground.runs.directory import RunDirectory, write_atomically
-from playground.runs.writer import RunWriter
-from playground.training.session import Session
+from playground.runs.folder.checkpoints import name_of
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
+from playground.runs.folder.writer import RunWriter
+from playground.training.process.session import Session
 from tests.support import config_with
 from tests.training.snapshots import snapshot
 
@@ -132,4 +133,6 @@ def strict_lines(path: Path) -> list[dict[str, Any]]:
 
 def threads(number: int, monkeypatch: Any) -> None:
     """Compute with exactly so many threads."""
-    monkeypatch.setattr("playground.training.session.limit_threads", lambda model: torch.set_num_threads(number))
+    monkeypatch.setattr(
+        "playground.training.process.session.limit_threads", lambda model: torch.set_num_threads(number)
+    )

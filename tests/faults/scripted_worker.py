@@ -20,12 +20,12 @@ import subprocess
 import sys
 import time
 
-from playground.runs.checkpoints import TRAINER
-from playground.runs.directory import RunDirectory
-from playground.runs.launcher import adopt_lock
-from playground.runs.writer import RunWriter
-from playground.training.ending import StopRequested, leave, reported
-from playground.training.watch import Watch
+from playground.runs.folder.checkpoints import TRAINER
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.runs.start.launcher import adopt_lock
+from playground.training.process.ending import StopRequested, leave, reported
+from playground.training.process.watch import Watch
 from tests.support import update_metrics
 
 LIFETIME_SECONDS = 120

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from playground.errors import ModelNotFound
-from playground.runs import checkpoints, requests
-from playground.runs.directory import RunDirectory
-from playground.runs.requests import Request
-from playground.runs.writer import RunWriter
-from playground.training.session import Session
-from playground.ui import standing
+from playground.runs.folder import checkpoints, requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.requests import Request
+from playground.runs.folder.writer import RunWriter
+from playground.training.process.session import Session
+from playground.ui.live import standing
 from tests.faults import resuming
 from tests.figures import Figure
 from tests.support import config_with
@@ -100,7 +100,7 @@ def at_call(owner: Any, name: str, number: int, *, before: bool = True) -> Calla
 
 def points() -> dict[str, tuple[Callable[[], None], int]]:
     """Where it dies, and the update of the newest checkpoint that is whole then."""
-    import playground.training.checkpoints as writing
+    from playground.training.models import checkpoint_files as writing
 
     return {
         "opening the folder": (at_call(Path, "mkdir", 1, before=False), 4),

@@ -16,14 +16,16 @@ from starlette.testclient import TestClient
 from playground import cli
 from playground.errors import InvalidConfig
 from playground.insight.compute import MODEL
-from playground.runs import checkpoints, control, history
-from playground.runs.directory import RunDirectory
+from playground.runs import history
+from playground.runs.folder import checkpoints
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Evaluation
+from playground.runs.folder.writer import RunWriter
 from playground.runs.reconciler import Reconciler
-from playground.runs.records import Evaluation
-from playground.runs.writer import RunWriter
-from playground.training import resuming
-from playground.training.scoring import Scorer
-from playground.ui.feed import Hub
+from playground.runs.steer import changes
+from playground.training.loop.scoring import Scorer
+from playground.training.process import resuming
+from playground.ui.live.feed import Hub
 from playground.ui.routes import routes
 from tests.figures import Figure
 from tests.support import config_with, small_config
@@ -226,8 +228,8 @@ def _goes_on(run: RunDirectory) -> None:
     status = run.status()
     with contextlib.suppress(InvalidConfig):  # such a run is not resumed
         checkpoints.search(run)
-    control.replay(run.all_events(), status.update)
-    control.take(run)
+    changes.replay(run.all_events(), status.update)
+    changes.take(run)
     resuming._scale_from_events(run.all_events(), Scorer(small_config()))
 
 

@@ -15,13 +15,16 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
-from playground import config_io
+from playground.config import yaml_io
 from playground.errors import InvalidConfig
-from playground.estimates import disk
-from playground.runs import control, launcher, processes
-from playground.runs.directory import RunDirectory, write_atomically
-from playground.runs.writer import RunWriter
-from playground.ui import access
+from playground.runs.end import processes
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
+from playground.runs.folder.writer import RunWriter
+from playground.runs.start import launcher
+from playground.runs.steer import changes
+from playground.setup.estimates import disk
+from playground.ui.door import access
 from tests.faults.workers import TINY, tiny
 from tests.security import pages
 from tests.support import PROJECT, run_async, small_config, update_metrics, wait_until
@@ -46,7 +49,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path | None]:
 def loads(checkpoint: Path) -> bool:
     import torch
 
-    from playground.training import loading
+    from playground.training.models import loading
 
     model, _ = loading.load(checkpoint, torch.device("cpu"))
     return all(bool(torch.isfinite(weight).all()) for weight in model.parameters())
@@ -79,7 +82,7 @@ def test_a_disk_that_fills_up_ends_the_run_and_nothing_else(nursery, outputs, sm
 def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch):
     free = shutil._ntuple_diskusage(10**12, 0, SMALL_DISK)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
-    big = config_io.from_dict({"rewards": [{"kind": "length"}], "model": {"source": "gpt2"}, "checkpoint": {"keep": 3}})
+    big = yaml_io.from_dict({"rewards": [{"kind": "length"}], "model": {"source": "gpt2"}, "checkpoint": {"keep": 3}})
     with pytest.raises(InvalidConfig) as refused:
         disk.check(big, tmp_path / "not" / "there" / "yet")
     (problem,) = refused.value.problems
@@ -91,7 +94,7 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch
 
 
 def test_what_a_checkpoint_needs_by_hand():
-    from playground import catalog, estimates
+    from playground.setup import catalog, estimates
 
     config = small_config("sizes", model={"source": "pocket-1m"}, checkpoint={"every": 5, "keep": 2})
     policy = estimates.measures(config).policy
@@ -138,14 +141,14 @@ def no_room(small_disk: Path | None, limit: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("way", ["stop", "by force"])
 def test_a_paused_run_can_be_ended_on_a_full_disk(tmp_path, small_disk, monkeypatch, way):
-    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
     run, process = launcher.start(small_config("listening"), small_disk or tmp_path, "r")
     wait_until(lambda: run.status().phase == "training", 60)
-    control.request_pause(run)
+    changes.request_pause(run)
     with no_room(small_disk, 0):
         with pytest.raises(OSError):
             write_atomically(run.path / "notes", "more than nothing")
-        control.request_resume(run)  # a word that needs no room
+        changes.request_resume(run)  # a word that needs no room
         assert not (run.control_path / "pause").exists() and (run.control_path / "resume").exists()
         if way == "stop":
             launcher.stop(run)
@@ -235,15 +238,15 @@ def test_every_handler_that_fails_for_the_disk_says_so_and_one_that_fails_otherw
 def test_a_model_that_cannot_be_saved_for_want_of_room_is_told_in_words(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from playground.training import service
+    from playground.training.service import questions
 
     def saving(*_: object) -> Iterator[dict[str, object]]:
         raise error
         yield {}
 
-    monkeypatch.setitem(service.QUESTIONS, "save", saving)
+    monkeypatch.setitem(questions.QUESTIONS, "save", saving)
     answers: list[dict[str, object]] = []
-    service.serve(io.StringIO('{"id": 1, "kind": "save"}\n'), lambda **message: answers.append(message), 60)
+    questions.serve(io.StringIO('{"id": 1, "kind": "save"}\n'), lambda **message: answers.append(message), 60)
     (told,) = answers
     assert told["event"] == "error" and "Free some space on the disk" in told["message"]
     assert "Errno" not in told["message"] and "secret" not in told["message"]

@@ -11,10 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground.runs import launcher, processes, vitals
-from playground.runs.directory import RunDirectory
+from playground.runs.end import processes
+from playground.runs.folder import vitals
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.reconciler import Reconciler
-from playground.training import watch
+from playground.runs.start import launcher
+from playground.training.process import watch
 from tests.support import has_ended, small_config, wait_until
 
 PROMISED_SECONDS = 10.0
@@ -24,14 +26,14 @@ SLOW_START_SECONDS = 60
 
 @pytest.fixture(autouse=True)
 def scripted_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
 
 
 def started(outputs: Path, name: str) -> tuple[RunDirectory, psutil.Process]:
     """A run that has reached what its name says, and its worker."""
     run, _ = launcher.start(small_config(name), outputs, f"r-{name}")
     phase = "loading PyTorch" if name == "deaf-loading" else "training"
-    wait_until(lambda: run.status().phase == phase and vitals.read(run), SLOW_START_SECONDS)
+    wait_until(lambda: run.status().phase == phase and vitals.read(run.path), SLOW_START_SECONDS)
     return run, psutil.Process(run.status().pid)
 
 
@@ -156,7 +158,7 @@ def test_end_by_force_ends_a_frozen_worker_and_its_family_and_says_so(outputs):
 def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypatch):
     monkeypatch.setattr(processes, "LEAST_SILENCE_SECONDS", watch.FROZEN_SECONDS + 1)
     run, worker = started(outputs, "listening")
-    wait_until(lambda: not vitals.read(run).patient, 10)
+    wait_until(lambda: not vitals.read(run.path).patient, 10)
     assert processes.stalled(run) == 0
     worker.suspend()
     assert wait_until(lambda: processes.stalled(run), 20) > watch.FROZEN_SECONDS
@@ -164,7 +166,9 @@ def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypa
     worker.resume()
     wait_until(lambda: processes.stalled(run) == 0, 20)
     assert run.is_alive() and run.status().state == "running"
-    assert vitals.read(run).longest_gap < watch.FROZEN_SECONDS, "a pause of the whole process is no habit of the run"
+    assert vitals.read(run.path).longest_gap < watch.FROZEN_SECONDS, (
+        "a pause of the whole process is no habit of the run"
+    )
     worker.suspend()
     silent = wait_until(lambda: processes.stalled(run), 20)
     processes.end(run, grace_seconds=0.1)
@@ -174,15 +178,15 @@ def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypa
 @pytest.mark.slow
 def test_twenty_seconds_of_standing_still_end_nothing(outputs, figure):
     run, worker = started(outputs, "listening")
-    wait_until(lambda: not vitals.read(run).patient, 10)
+    wait_until(lambda: not vitals.read(run.path).patient, 10)
     worker.suspend()
     begun = time.monotonic()
     stalled = wait_until(lambda: processes.stalled(run), 20)
     wait_until(lambda: time.monotonic() - begun > 20, 40)
     worker.resume()
     wait_until(lambda: processes.stalled(run) == 0, 20)
-    beat = vitals.read(run).beat
-    wait_until(lambda: vitals.read(run).beat > beat + 2, 20)  # it goes on, not just to its end
+    beat = vitals.read(run.path).beat
+    wait_until(lambda: vitals.read(run.path).beat > beat + 2, 20)  # it goes on, not just to its end
     alive = run.is_alive() and run.status().state == "running"
     run.request_stop()
     wait_until(lambda: gone(worker), ALLOWED_SECONDS)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from playground.runs import launcher
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher
 from tests.faults.servers import Server
 from tests.faults.test_restarts import queued
 from tests.figures import Figure

@@ -8,7 +8,7 @@ import signal
 import psutil
 import pytest
 
-from playground.runs import evidence, vitals
+from playground.runs.folder import evidence, vitals
 from tests.faults.test_ends import gone
 from tests.faults.workers import tiny
 from tests.support import wait_until
@@ -31,16 +31,16 @@ def test_kinds_of_want_of_memory_are_told_apart(nursery, outputs, tmp_path, figu
 
     run = tiny(outputs, "killed")
     nursery.worker(run, "rollout", "listening")
-    wait_until(lambda: (run.path / "there").exists() and vitals.read(run), 60)
+    wait_until(lambda: (run.path / "there").exists() and vitals.read(run.path), 60)
     worker = psutil.Process(run.status().pid)
     os.kill(worker.pid, signal.SIGKILL)
     wait_until(lambda: gone(worker), 20)
     status, counter = run.status_on_disk(), tmp_path / "memory.events"
     counter.write_text("oom_kill 0\n")
-    unclear = evidence.of_death(-9, status, run, counter=counter)
+    unclear = evidence.of_death(-9, status, run.path, counter=counter)
     assert unclear[0] == "killed" and "memory" not in unclear[1]
-    counter.write_text(f"oom_kill {vitals.read(run).kills + 1}\n")
-    reason, sentence = evidence.of_death(-9, status, run, counter=counter)
+    counter.write_text(f"oom_kill {vitals.read(run.path).kills + 1}\n")
+    reason, sentence = evidence.of_death(-9, status, run.path, counter=counter)
     assert reason == "out_of_memory" and "most likely" in sentence
     assert "Set ppo.micro_batch_size to 2 (it is 4)." in sentence
     figure("kinds of out-of-memory told apart (GPU, refused, killed with and without evidence)", 4, 4)

@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import load_file
 
 from playground.errors import TrainingDiverged
-from playground.runs.directory import RunDirectory
-from playground.training.session import Session
+from playground.runs.folder.directory import RunDirectory
+from playground.training.process.session import Session
 from tests.faults import resuming
 from tests.figures import Figure
 

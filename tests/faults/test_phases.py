@@ -10,7 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground.runs import checkpoints, control, processes
+from playground.runs.end import processes
+from playground.runs.folder import checkpoints
+from playground.runs.steer import changes
 from tests.faults.test_ends import ALLOWED_SECONDS, gone
 from tests.faults.workers import Nursery, tiny
 from tests.support import wait_until
@@ -26,7 +28,7 @@ def stopped_in(nursery: Nursery, outputs: Path, phase: str, how: str) -> tuple[b
     wait_until(run.is_alive, 60)
     if paused:
         wait_until(lambda: run.status().state == "running", 60)
-        control.request_pause(run)
+        changes.request_pause(run)
     wait_until(lambda: run.status().state == "paused" if paused else (run.path / "there").exists(), 60)
     worker = psutil.Process(run.status_on_disk().pid)
     asked = time.monotonic()

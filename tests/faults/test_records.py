@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from playground.exports import tables
+from playground.exports import csv_tables
 from playground.exports.report import Report
 from playground.runs import history
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
-from playground.ui.run_feed import RunFeed
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.ui.live.run_feed import RunFeed
 from tests.faults import resuming
 from tests.figures import Figure
 from tests.support import sample, small_config, update_metrics
@@ -47,8 +47,8 @@ def everybody_reads(run: RunDirectory) -> None:
     assert len(history.list_runs(run.path.parent)) == 1
     report = Report.of(run)
     report.summary()
-    tables.metrics_csv(report.config, report.metrics, report.events, report.evaluations)
-    tables.samples_csv(report.samples)
+    csv_tables.metrics_csv(report.config, report.metrics, report.events, report.evaluations)
+    csv_tables.samples_csv(report.samples)
 
 
 def repaired(run: RunDirectory) -> bool:

@@ -11,12 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground import config_io
-from playground.config import RunConfig
-from playground.runs import queue, requests
-from playground.runs.directory import RunDirectory
-from playground.runs.records import TERMINAL
-from playground.runs.requests import Request
+from playground.config import RunConfig, yaml_io
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import TERMINAL
+from playground.runs.folder.requests import Request
+from playground.runs.start import queue
 from tests.faults.servers import Server
 from tests.faults.witness import LEDGER, SECONDS_VARIABLE
 from tests.figures import Figure
@@ -90,7 +90,7 @@ def test_a_run_survives_the_death_of_its_server(
 def test_a_real_run_survives_the_death_of_the_real_server(
     serve: Callable[..., Server], outputs: Path, figure: Figure
 ) -> None:
-    config = config_io.from_dict(
+    config = yaml_io.from_dict(
         {
             "name": "real", "model": {"source": "pocket-1m"}, "rewards": [{"kind": "length"}],
             "ppo": {"num_updates": 40, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 8, "num_epochs": 1},

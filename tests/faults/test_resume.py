@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from playground.runs import checkpoints
-from playground.runs.directory import RunDirectory, write_atomically
-from playground.runs.writer import RunWriter
+from playground.runs.folder import checkpoints
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
+from playground.runs.folder.writer import RunWriter
 from tests.faults import resuming
 from tests.faults.resuming import Hand, Interrupted
 from tests.figures import Figure
@@ -188,7 +189,7 @@ def test_a_stop_in_mid_update_saves_the_last_whole_update_and_the_rest_can_be_ma
 def test_a_model_too_big_to_undo_says_that_it_was_stopped_in_the_middle(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("playground.training.state.MOST_WEIGHTS_TO_UNDO", 10)
+    monkeypatch.setattr("playground.training.loop.optimizer_state.MOST_WEIGHTS_TO_UNDO", 10)
     run = RunDirectory.create(tmp_path, resuming.config(model, checkpoint__every=0), "stopped")
     session, left = None, [10]
 

@@ -13,9 +13,11 @@ import psutil
 import pytest
 
 from playground.errors import InvalidConfig
-from playground.runs import launcher, lifeline, processes, vitals
-from playground.runs.directory import RunDirectory
-from playground.runs.standby import StandbyWorker
+from playground.runs.end import processes
+from playground.runs.folder import vitals
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher, lifeline
+from playground.runs.start.standby import StandbyWorker
 from tests.faults.test_ends import ALLOWED_SECONDS, gone, members
 from tests.support import PROJECT, has_ended, small_config, wait_until
 
@@ -30,7 +32,7 @@ def server(outputs: Path, name: str, policy: str) -> tuple[subprocess.Popen[str]
     )  # fmt: skip
     assert process.stdout is not None
     run = RunDirectory(process.stdout.readline().strip())
-    wait_until(lambda: run.status().phase == "training" and vitals.read(run), 60)
+    wait_until(lambda: run.status().phase == "training" and vitals.read(run.path), 60)
     return process, run
 
 
@@ -46,7 +48,7 @@ def server(outputs: Path, name: str, policy: str) -> tuple[subprocess.Popen[str]
 def test_a_run_bound_to_its_server_ends_with_it_and_nothing_is_left(outputs, name, how, figure):
     process, run = server(outputs, name, "die")
     session = run.status().pid
-    assert vitals.read(run).on_server_death == "die" and members(session)
+    assert vitals.read(run.path).on_server_death == "die" and members(session)
     process.send_signal(how)
     process.wait(10)
     wait_until(lambda: not members(session), ALLOWED_SECONDS)
@@ -63,9 +65,9 @@ def test_a_run_survives_its_server_by_default(outputs):
     worker = psutil.Process(run.status().pid)
     process.kill()
     process.wait(10)
-    before = vitals.read(run).beat
-    wait_until(lambda: vitals.read(run).beat > before + 2, 30)
-    assert run.status().state == "running" and vitals.read(run).on_server_death == "survive"
+    before = vitals.read(run.path).beat
+    wait_until(lambda: vitals.read(run.path).beat > before + 2, 30)
+    assert run.status().state == "running" and vitals.read(run.path).on_server_death == "survive"
     run.request_stop()
     wait_until(lambda: gone(worker), ALLOWED_SECONDS)
     assert run.status().state == "stopped"
@@ -100,7 +102,8 @@ def test_a_policy_that_there_is_not_is_refused_by_name(monkeypatch):
 
 def test_a_standby_that_still_warms_up_ends_with_its_server():
     code = (
-        "import os, time\nfrom playground.runs import standby\nstandby.STANDBY_MODULE = 'tests.faults.cold_standby'\n"
+        "import os, time\nfrom playground.runs.start import standby\n"
+        "standby.STANDBY_MODULE = 'tests.faults.cold_standby'\n"
         "made = standby.StandbyWorker()\nmade.prepare()\nprint(made.pid, flush=True)\ntime.sleep(0.7)\nos._exit(0)"
     )
     answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
@@ -110,7 +113,7 @@ def test_a_standby_that_still_warms_up_ends_with_its_server():
 
 @pytest.mark.parametrize("how", ["asked", "by force"])
 def test_a_run_whose_worker_still_warms_up_can_be_ended(how, outputs, monkeypatch):
-    monkeypatch.setattr("playground.runs.standby.STANDBY_MODULE", "tests.faults.cold_standby")
+    monkeypatch.setattr("playground.runs.start.standby.STANDBY_MODULE", "tests.faults.cold_standby")
     standby = StandbyWorker()
     standby.prepare()
     run, process = launcher.start(small_config(), outputs, "cold", standby.worker_for)

@@ -14,7 +14,8 @@ from typing import NoReturn
 import psutil
 import pytest
 
-from playground.runs.directory import RunDirectory, write_atomically
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
 from playground.runs.reconciler import Reconciler
 from tests.figures import Figure
 from tests.support import small_config

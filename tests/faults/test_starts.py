@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs import launcher, queue
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.requests import Request
 from playground.runs.reconciler import Reconciler, Watch
-from playground.runs.requests import Request
+from playground.runs.start import launcher, queue
 from tests.faults.witness import LEDGER
 from tests.figures import Figure
 from tests.support import PROJECT, at_once, small_config, wait_until

@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground import config_io
-from playground.runs import launcher
-from playground.runs.directory import RunDirectory
+from playground.config import yaml_io
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher
 from tests.figures import Figure
 from tests.support import PROJECT, wait_until
 from tests.ui.conftest import Site, free_port
@@ -53,7 +53,7 @@ def run(site: Site) -> Iterator[RunDirectory]:
     """A real run that goes on for as long as it is watched."""
     cores = os.environ.pop("OMP_NUM_THREADS", None)  # as on a machine of its own; the worker limits itself
     try:
-        run, worker = launcher.start(config_io.from_dict(STILL), site.outputs)
+        run, worker = launcher.start(yaml_io.from_dict(STILL), site.outputs)
     finally:
         if cores:
             os.environ["OMP_NUM_THREADS"] = cores

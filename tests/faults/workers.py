@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
 from tests.support import PROJECT, small_config
 
 TINY = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from playground.insight.compute import ledger, ledger_sentence, operations_in_words
-from playground.runs.records import Event
+from playground.runs.folder.records import Event
 from tests.support import small_config, update_metrics
 
 FACTS = {"parameters": 1200, "trained_parameters": 1200, "matrix_parameters": 1000, "prompt_tokens": 5.0}

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from playground.insight import before_after, farming, judging
-from playground.runs.records import Sample
+from playground.runs.folder.records import Sample
 
 
 def sample(prompt_id, update, score, gold, seed=0):

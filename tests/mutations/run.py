@@ -1,9 +1,9 @@
 """Shows that the tests bite: breaks one thing at a time in a copy of the project and expects the named test to fail.
 
 `make test-mutations`, or `python -m tests.mutations.run [WORD ...]` for those whose name or test holds one of the
-words. Each *.yaml file here is a list of {name, file, old, new, test}: `old` stands exactly once in `file`, and `test`
-is one test or a list of them, each of which must fail. Every test of tests/faults and tests/security is named by at
-least one.
+words. Each *.yaml file here is a list of {name, old, new, test}: `old` stands exactly once in the program (or in
+`file`, where that is named), and `test` is one test or a list of them, each of which must fail. Every test of
+tests/faults and tests/security is named by at least one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,10 +38,23 @@ class Mutation(NamedTuple):
     """One thing to break, and a test that must notice."""
 
     name: str
-    file: str
     old: str
     new: str
     test: str
+    file: str = ""
+
+    def places(self) -> list[str]:
+        """The files in which `old` stands, each as often as it does."""
+        if self.file:
+            return [self.file]
+        return [path for path, text in program().items() for _ in range(text.count(self.old))]
+
+
+@cache
+def program() -> dict[str, str]:
+    """The source of every module and script."""
+    paths = [path for ending in ("py", "js") for path in sorted((PROJECT / "playground").rglob(f"*.{ending}"))]
+    return {str(path.relative_to(PROJECT)): path.read_text(encoding="utf-8") for path in [PROJECT / "app.py", *paths]}
 
 
 def mutations() -> list[Mutation]:
@@ -58,7 +72,8 @@ def noticed_at(mutation: Mutation, project: Path) -> int:
 
     What a break does to a race may take more than one try to be seen.
     """
-    path = project / mutation.file
+    (place,) = mutation.places()
+    path = project / place
     whole = path.read_text(encoding="utf-8")
     path.write_text(whole.replace(mutation.old, mutation.new), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "slow or not slow", mutation.test]
@@ -105,7 +120,7 @@ def main() -> int:
     for mutation, noticed in track(try_all(chosen, arguments.jobs), "Breaking things", total=len(chosen)):
         results[mutation] = noticed
         if not noticed:
-            print(f"unnoticed: {mutation.name} ({mutation.file}); {mutation.test} passed or did not run", flush=True)
+            print(f"unnoticed: {mutation.name} ; {mutation.test} passed or did not run", flush=True)
     unnoticed = list(results.values()).count(0)
     print(f"{len(results) - unnoticed} of {len(results)} were noticed")
     if arguments.write:
@@ -120,12 +135,12 @@ def write_table(document: Path, results: dict[Mutation, int]) -> None:
     rows = {}
     for mutation in mutations():
         place, _, test = mutation.test.partition("::")
-        cells = (mutation.name, f"`{mutation.file}`", f"`{test}` in `{place}`")
+        cells = (mutation.name, f"`{test}` in `{place}`")
         row = f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)}"
         rows[row] = RESULTS[results[mutation]] if mutation in results else before.get(row, "not tried yet")
     good = sum(result.startswith("yes") for result in rows.values())
-    head = [f"{good} of {len(rows)} were noticed.", "", "| What was broken | Where | Test that must fail | It did |"]
-    lines = [*head, "|---|---|---|---|", *(f"{row} | {result} |" for row, result in rows.items())]
+    head = [f"{good} of {len(rows)} were noticed.", "", "| What was broken | Test that must fail | It did |"]
+    lines = [*head, "|---|---|---|", *(f"{row} | {result} |" for row, result in rows.items())]
     replace_section(document, "mutations", "\n".join(lines))
 
 

@@ -1,5 +1,5 @@
-"""The list of mutations is in order: each names a text that stands once in its file, and a test that exists; and there
-is no test in tests/faults and tests/security that none of them names."""
+"""The list of mutations is in order: each names a text that stands once in the program, and a test that exists; and
+there is no test in tests/faults and tests/security that none of them names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ ALL = mutations()
 
 @pytest.mark.parametrize("mutation", ALL, ids=lambda item: f"{item.name}-{item.test.rpartition('::')[2]}")
 def test_a_mutation_can_be_applied(mutation: Mutation) -> None:
-    assert (PROJECT / mutation.file).read_text(encoding="utf-8").count(mutation.old) == 1
+    (place,) = mutation.places()
+    assert mutation.old in (PROJECT / place).read_text(encoding="utf-8")
     assert mutation.old and mutation.new != mutation.old
     path, _, test = mutation.test.partition("::")
     name = test.rpartition("::")[2].partition("[")[0]
@@ -42,7 +43,7 @@ def test_what_is_broken_noticed_at_and_mended_again(tmp_path: Path) -> None:
     (tmp_path / "adding.py").write_text("def add(a, b):\n    return a + b\n")
     test = "from adding import add\ndef test_add():\n    assert add(2, 3) == 5\ndef test_nothing():\n    add(2, 3)\n"
     (tmp_path / "test_adding.py").write_text(test)
-    broken = Mutation("subtracts", "adding.py", "a + b", "a - b", "test_adding.py::test_add")
+    broken = Mutation("subtracts", "a + b", "a - b", "test_adding.py::test_add", "adding.py")
     assert noticed_at(broken, tmp_path) == 1
     assert not noticed_at(broken._replace(test="test_adding.py::test_nothing"), tmp_path)
     assert not noticed_at(broken._replace(test="test_adding.py::test_is_not_there"), tmp_path)

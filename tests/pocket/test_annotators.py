@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from playground.pocket.annotators import ANNOTATORS, Annotator, rng_of
-from playground.pocket.prompts import PROMPT_SETS
+from playground.pocket.prompt_sets import PROMPT_SETS
 
 REVIEW = "Review of the film:"
 KIND, HARSH, SILENT = " The plot was superb.", " The plot was dull.", " I watched it yesterday."

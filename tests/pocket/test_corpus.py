@@ -5,8 +5,8 @@ from itertools import islice
 import pytest
 
 from playground.pocket import corpus, judges, words
-from playground.pocket.text import distinct_n
-from playground.pocket.text import words as words_of
+from playground.pocket.wording import distinct_n
+from playground.pocket.wording import words as words_of
 
 
 @pytest.fixture(scope="module")

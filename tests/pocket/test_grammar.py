@@ -106,7 +106,7 @@ def test_no_template_of_a_prompt_is_left_without_its_end():
 
 
 def test_the_pure_modules_need_no_libraries():
-    names = ("text", "words", "facts", "templates", "grammar", "judges", "corpus", "prompts", "models")
+    names = ("wording", "words", "facts", "templates", "grammar", "judges", "corpus", "prompt_sets", "shipped")
     code = "import sys\n" + "".join(f"import playground.pocket.{name}\n" for name in names)
     code += "print([n for n in ('torch', 'transformers', 'tokenizers', 'numpy', 'rich') if n in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)

@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer, LlamaForCausalLM
 
-from playground.pocket import models, pretrain
-from playground.pocket.models import Shape
+from playground.pocket import pretrain, shipped
+from playground.pocket.shipped import Shape
 
 TINY = Shape(hidden_size=16, intermediate_size=16, layers=1, heads=2, train_tokens=30_000, peak_learning_rate=1e-2)
 
@@ -16,10 +16,10 @@ TINY = Shape(hidden_size=16, intermediate_size=16, layers=1, heads=2, train_toke
 @pytest.fixture
 def tiny(monkeypatch):
     """A model that trains in a second, with the shipped tokenizer and no measuring."""
-    shipped = AutoTokenizer.from_pretrained(models.model_folder(models.DEFAULT_MODEL))
+    tokenizer = AutoTokenizer.from_pretrained(shipped.model_folder(shipped.DEFAULT_MODEL))
     monkeypatch.setitem(pretrain.SHAPES, "pocket-tiny", TINY)
     monkeypatch.setattr(pretrain, "WARMUP_TOKENS", 4_000)
-    monkeypatch.setattr(pretrain, "make_tokenizer", lambda: shipped)
+    monkeypatch.setattr(pretrain, "make_tokenizer", lambda: tokenizer)
     monkeypatch.setattr(pretrain, "acceptance", lambda folder: dict.fromkeys(pretrain.BOUNDS, 0.5))
 
 
@@ -28,7 +28,7 @@ def test_a_model_is_made_whole_and_the_same_again(tiny, tmp_path: Path):
     first = pretrain.pretrain("pocket-tiny", tmp_path / "a", seed=1, on_progress=steps.append)
     second = pretrain.pretrain("pocket-tiny", tmp_path / "b", seed=1)
     other = pretrain.pretrain("pocket-tiny", tmp_path / "c", seed=2)
-    assert models.is_complete(first)
+    assert shipped.is_complete(first)
     weights = [(folder / "model.safetensors").read_bytes() for folder in (first, second, other)]
     assert weights[0] == weights[1] != weights[2]
     assert [step.step for step in steps] == list(range(1, len(steps) + 1))
@@ -58,7 +58,7 @@ def test_an_older_model_is_replaced_as_a_whole(tiny, tmp_path: Path):
     folder.mkdir()
     (folder / "older").write_text("gone")
     pretrain.pretrain("pocket-tiny", folder)
-    assert models.is_complete(folder)
+    assert shipped.is_complete(folder)
     assert not (folder / "older").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
@@ -71,7 +71,7 @@ def test_the_command_shows_the_figures(tiny, tmp_path: Path, capsys):
 
 
 def test_rows_are_bos_document_eos_and_padding():
-    tokenizer = AutoTokenizer.from_pretrained(models.model_folder(models.DEFAULT_MODEL))
+    tokenizer = AutoTokenizer.from_pretrained(shipped.model_folder(shipped.DEFAULT_MODEL))
     bos, eos, pad = tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id
     for batch in islice(pretrain._batches(tokenizer, seed=0), 3):
         assert batch.shape[0] == pretrain.BATCH_DOCUMENTS
@@ -83,7 +83,7 @@ def test_rows_are_bos_document_eos_and_padding():
 
 
 def test_sharpening_multiplies_every_logit():
-    tokenizer = AutoTokenizer.from_pretrained(models.model_folder(models.DEFAULT_MODEL))
+    tokenizer = AutoTokenizer.from_pretrained(shipped.model_folder(shipped.DEFAULT_MODEL))
     model = LlamaForCausalLM(pretrain._config(TINY, tokenizer)).eval()
     ids = torch.tensor([tokenizer("The plot was good.")["input_ids"]])
     before = model(ids).logits

@@ -1,7 +1,7 @@
 import pytest
 
 from playground.pocket import judges
-from playground.pocket.prompts import PROMPT_SETS, claim_prompts, prompts
+from playground.pocket.prompt_sets import PROMPT_SETS, claim_prompts, prompts
 
 
 @pytest.mark.parametrize("name", PROMPT_SETS)

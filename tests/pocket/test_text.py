@@ -1,6 +1,6 @@
 import pytest
 
-from playground.pocket.text import distinct_n, ngrams, sentence_spans, words
+from playground.pocket.wording import distinct_n, ngrams, sentence_spans, words
 
 
 def test_words_are_lower_case_without_punctuation():

@@ -6,7 +6,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from playground.pocket import corpus
-from playground.pocket.models import SHAPES, VOCAB_SIZE, model_folder
+from playground.pocket.shipped import SHAPES, VOCAB_SIZE, model_folder
 from playground.pocket.words import LEXICON
 
 

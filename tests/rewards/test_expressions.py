@@ -8,25 +8,26 @@ from typing import Any
 
 import pytest
 
-from playground import checks, config, config_io
-from playground.config import ExpressionReward
-from playground.config import functions as table
+from playground import config
+from playground.config import ExpressionReward, yaml_io
+from playground.config import expression_functions as table
 from playground.errors import InvalidConfig, RewardFailed
-from playground.rewards import expressions, rules
+from playground.rewards import expressions, kinds
+from playground.setup import checks
 from tests.support import small_config
 
 PROMPT = "Review of the film: The plot was"
 
 
 def value(expression: str, completion: str = " good, so good.", prompt: str = PROMPT) -> float | None:
-    reward = rules.build(ExpressionReward(expression=expression))
+    reward = kinds.build(ExpressionReward(expression=expression))
     (found,) = reward(prompts=[prompt], completions=[completion])
     return found
 
 
 def message(expression: str) -> str:
     with pytest.raises(InvalidConfig) as caught:
-        config_io.from_dict({"rewards": [{"kind": "expression", "expression": expression}]})
+        yaml_io.from_dict({"rewards": [{"kind": "expression", "expression": expression}]})
     (problem,) = caught.value.problems
     assert problem.field == "rewards.0.expression"
     return problem.message
@@ -65,9 +66,7 @@ def test_what_is_wrong_is_said_with_its_place_and_what_to_do(expression: str, to
 
 def test_every_problem_of_a_configuration_is_told_at_once() -> None:
     with pytest.raises(InvalidConfig) as caught:
-        config_io.from_dict(
-            {"seed": -1, "rewards": [{"kind": "expression", "expression": "x | y"}, {"kind": "python"}]}
-        )
+        yaml_io.from_dict({"seed": -1, "rewards": [{"kind": "expression", "expression": "x | y"}, {"kind": "python"}]})
     fields = [problem.field for problem in caught.value.problems]
     assert fields == ["seed", "rewards.0.expression", "rewards.1.code"]
 
@@ -104,8 +103,8 @@ def test_the_table_of_functions_is_what_can_be_computed() -> None:
 def test_a_function_says_what_the_reward_of_that_name_says(expression: str, spec: Any) -> None:
     prompts = [PROMPT, PROMPT, "User: I think 4 plus 5 is 8. Bot:", "Free"]
     completions = [" lovely and the ending was lovely.", " It is.", " 4 plus 5 is 8, as you say.", " so good so good"]
-    by_rule = rules.build(spec)(prompts=prompts, completions=completions)
-    by_formula = rules.build(ExpressionReward(expression=expression))(prompts=prompts, completions=completions)
+    by_rule = kinds.build(spec)(prompts=prompts, completions=completions)
+    by_formula = kinds.build(ExpressionReward(expression=expression))(prompts=prompts, completions=completions)
     assert list(by_formula) == list(by_rule)
     assert set(by_rule) - {0.0, None}
 

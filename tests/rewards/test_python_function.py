@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from playground import config_io
+from playground.config import yaml_io
 from playground.errors import InvalidConfig, RewardFailed
 from playground.rewards.python_function import PythonFunction
 
@@ -113,13 +113,13 @@ def test_its_environment_is_empty_and_its_folder_goes_with_it(made: list[PythonF
 )
 def test_code_without_the_function_is_refused_before_it_runs(code: str, told: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
-        config_io.from_dict({"rewards": [{"kind": "python", "code": code}]})
+        yaml_io.from_dict({"rewards": [{"kind": "python", "code": code}]})
     (problem,) = caught.value.problems
     assert problem.field == "rewards.0.code" and told in problem.message
 
 
 def test_code_is_looked_at_and_not_run(tmp_path) -> None:
     code = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef reward(prompt, completion, weight=2): return 1"
-    config = config_io.from_dict({"rewards": [{"kind": "python", "code": code}]})
-    assert config_io.from_dict(config_io.parse_yaml(config.to_yaml())) == config
+    config = yaml_io.from_dict({"rewards": [{"kind": "python", "code": code}]})
+    assert yaml_io.from_dict(yaml_io.parse_yaml(config.to_yaml())) == config
     assert not (tmp_path / "ran").exists()

@@ -2,11 +2,11 @@ import pytest
 
 from playground import config
 from playground.pocket import judges
-from playground.rewards import rules
+from playground.rewards import kinds
 
 
 def score(spec, completion, prompt="Review of the film:"):
-    return rules.build(spec)(prompts=[prompt], completions=[completion])[0]
+    return kinds.build(spec)(prompts=[prompt], completions=[completion])[0]
 
 
 def test_length_counts_words_or_distance_from_a_target():

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from playground.errors import InvalidConfig, RunNotSteerable
-from playground.runs import control
-from playground.runs.control import Edit
-from playground.runs.directory import RunDirectory
-from playground.runs.launcher import take_lock
-from playground.runs.steering import Steering
-from playground.runs.writer import RunWriter
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.runs.start.launcher import take_lock
+from playground.runs.steer import changes
+from playground.runs.steer.changes import Edit
+from playground.runs.steer.steering import Steering
 from tests.support import small_config, wait_until
 
 
@@ -63,7 +63,7 @@ def test_without_requests_nothing_waits_and_nothing_changes(living):
 
 
 def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
-    asked = control.request_edits(living.run, [Edit("kl.coef", "0.5"), Edit("ppo.learning_rate", 1e-3)])
+    asked = changes.request_edits(living.run, [Edit("kl.coef", "0.5"), Edit("ppo.learning_rate", 1e-3)])
     assert asked == [("kl.coef", 0.5), ("ppo.learning_rate", 1e-3)]
     assert living.changes == []
     living.steering.before_update()
@@ -74,7 +74,7 @@ def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
         ("kl.coef", 0.25, 0.5), ("ppo.learning_rate", 2e-4, 1e-3),
     ]  # fmt: skip
     assert edits[0].message == "Leash (beta) 0.25 \u2192 0.5"
-    now = control.edited(living.run.config(), control.edits_of(living.run.events()))
+    now = changes.edited(living.run.config(), changes.edits_of(living.run.events()))
     assert now.kl.coef == 0.5 and living.run.config().kl.coef == 0.25
     assert list(living.run.control_path.iterdir()) == []
 
@@ -91,7 +91,7 @@ def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
 )
 def test_a_bad_edit_is_refused_with_a_sentence_and_none_is_requested(living, edit, sentence):
     with pytest.raises(InvalidConfig, match=sentence):
-        control.request_edits(living.run, [Edit("kl.target", 3.0), edit])
+        changes.request_edits(living.run, [Edit("kl.target", 3.0), edit])
     assert list(living.run.control_path.iterdir()) == []
 
 
@@ -105,24 +105,24 @@ def test_a_damaged_request_is_refused_by_the_worker_and_the_run_goes_on(living, 
 
 
 def test_pause_step_and_resume(living):
-    control.request_pause(living.run)
+    changes.request_pause(living.run)
     assert living.run.status().phase == "pausing after this update"
     done = living.updates_in_background(5)
     wait_until(lambda: living.run.status().state == "paused")
     assert done == []
-    control.request_step(living.run)
+    changes.request_step(living.run)
     wait_until(lambda: done == [1])
     wait_until(lambda: living.run.status().state == "paused")
-    control.request_edits(living.run, [Edit("kl.coef", 1.0)])
+    changes.request_edits(living.run, [Edit("kl.coef", 1.0)])
     wait_until(lambda: living.changes)  # also while paused
     assert done == [1]
-    control.request_resume(living.run)
+    changes.request_resume(living.run)
     wait_until(lambda: done == [1, 2, 3, 4, 5])
     assert living.run.status().state == "running"
 
 
 def test_a_paused_run_can_be_stopped(living):
-    control.request_pause(living.run)
+    changes.request_pause(living.run)
     done = living.updates_in_background(2)
     wait_until(lambda: living.run.status().state == "paused")
     living.run.request_stop()
@@ -130,16 +130,16 @@ def test_a_paused_run_can_be_stopped(living):
 
 
 def test_the_last_command_counts(living):
-    control.request_pause(living.run)
-    control.request_resume(living.run)
+    changes.request_pause(living.run)
+    changes.request_resume(living.run)
     living.steering.before_update()
     assert living.run.status().state == "running"
 
 
 def test_a_run_that_has_ended_cannot_be_steered(living):
     living.writer.finish("finished")
-    for ask in (control.request_pause, control.request_resume, control.request_step):
+    for ask in (changes.request_pause, changes.request_resume, changes.request_step):
         with pytest.raises(RunNotSteerable, match="has already ended"):
             ask(living.run)
     with pytest.raises(RunNotSteerable):
-        control.request_edits(living.run, [Edit("kl.coef", 1)])
+        changes.request_edits(living.run, [Edit("kl.coef", 1)])

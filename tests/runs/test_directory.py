@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from playground.errors import InvalidConfig, OutputsNotWritable, RunExists, RunNotFound
-from playground.runs.directory import RunDirectory, make_outputs, read_records, write_atomically
-from playground.runs.records import Sample, Status
-from playground.runs.writer import RunWriter
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import make_outputs, read_records, write_atomically
+from playground.runs.folder.records import Sample, Status
+from playground.runs.folder.writer import RunWriter
 from tests.support import at_once, small_config, update_metrics, wait_until
 
 HOLD_LOCK = "import fcntl, sys; f = open(sys.argv[1], 'wb'); fcntl.flock(f, 2); print('held', flush=True); input()"

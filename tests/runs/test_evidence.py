@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs import evidence, notes, vitals
-from playground.runs.directory import RunDirectory
-from playground.runs.ends import ENDS
-from playground.runs.identity import boot_id
-from playground.runs.records import Status
+from playground.runs.folder import evidence, notes, vitals
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.end_reasons import ENDS
+from playground.runs.folder.records import Status
+from playground.safety.process_identity import boot_id
 from tests.support import small_config
 
 GB = 10**9
@@ -33,12 +33,12 @@ def status(**changes: object) -> Status:
 
 def seen(run: RunDirectory, held_gb: float = 1, kills: int = 2, **changes: object) -> None:
     facts = {"boot_id": boot_id(), "pid": 4242, "resident_bytes": int(held_gb * GB), "limit_bytes": 8 * GB}
-    vitals.write(run, vitals.Vitals(**{**facts, "kills": kills, **changes}))
+    vitals.write(run.path, vitals.Vitals(**{**facts, "kills": kills, **changes}))
 
 
 def test_a_kill_without_evidence_is_called_a_kill(run, counter):
     seen(run)
-    reason, sentence = evidence.of_death(-9, status(), run, counter=counter)
+    reason, sentence = evidence.of_death(-9, status(), run.path, counter=counter)
     assert reason == "killed"
     assert sentence == "The worker was killed by SIGKILL after update 2, and nothing tells who did it."
 
@@ -50,7 +50,7 @@ def test_signal_9_is_want_of_memory_where_the_kernel_counted_or_nearly_all_was_h
     run, counter, held_gb, kills, likely
 ):
     seen(run, held_gb, kills)
-    reason, sentence = evidence.of_death(-9, status(), run, counter=counter)
+    reason, sentence = evidence.of_death(-9, status(), run.path, counter=counter)
     assert reason == ("killed" if likely is None else "out_of_memory")
     assert ("most likely" in sentence) == bool(likely)
     if likely is not None:
@@ -58,23 +58,23 @@ def test_signal_9_is_want_of_memory_where_the_kernel_counted_or_nearly_all_was_h
 
 
 def test_a_run_whose_place_in_the_queue_is_gone_is_not_said_to_have_had_a_worker(run):
-    reason, sentence = evidence.of_death(None, Status(), run)
+    reason, sentence = evidence.of_death(None, Status(), run.path)
     assert reason == "killed" and "no worker of it is there" in sentence and "worker.log" not in sentence
-    reason, sentence = evidence.of_death(None, Status(state="starting", pid=4_000_000), run)
+    reason, sentence = evidence.of_death(None, Status(state="starting", pid=4_000_000), run.path)
     assert reason == "killed" and sentence.startswith("The worker ended without saying why before its first update")
 
 
 def test_evidence_of_another_process_or_another_boot_counts_for_nothing(run, counter):
     for change in ({"pid": 17}, {"boot_id": "another"}):
         seen(run, 7.9, 0, **change)
-        assert evidence.of_death(-9, status(), run, counter=counter)[0] == "killed"
+        assert evidence.of_death(-9, status(), run.path, counter=counter)[0] == "killed"
 
 
 def test_only_the_kernels_own_counters_are_read(run, counter):
     seen(run, kills=0, counter=str(counter))
-    assert evidence.of_death(-9, status(), run)[0] == "killed"
+    assert evidence.of_death(-9, status(), run.path)[0] == "killed"
     seen(run, kills=0, counter=f"/sys/fs/cgroup/../../..{counter}")
-    assert evidence.of_death(-9, status(), run)[0] == "killed"
+    assert evidence.of_death(-9, status(), run.path)[0] == "killed"
 
 
 @pytest.mark.parametrize(
@@ -90,27 +90,27 @@ def test_only_the_kernels_own_counters_are_read(run, counter):
     ],
 )
 def test_an_exit_code_is_told_by_its_name(run, exit_code, reason, word):
-    found, sentence = evidence.of_death(exit_code, status(), run)
+    found, sentence = evidence.of_death(exit_code, status(), run.path)
     assert found == reason and word in sentence
 
 
 def test_without_an_exit_code_nothing_is_claimed(run, counter):
     seen(run, 7.9, 2)
-    reason, sentence = evidence.of_death(None, status(), run, counter=counter)
+    reason, sentence = evidence.of_death(None, status(), run.path, counter=counter)
     assert reason == "killed" and "without saying why" in sentence and "memory" not in sentence
     seen(run, 7.9, 1)
-    reason, sentence = evidence.of_death(None, status(), run, counter=counter)
+    reason, sentence = evidence.of_death(None, status(), run.path, counter=counter)
     assert reason == "out_of_memory" and "most likely" in sentence
 
 
 def test_a_restart_of_the_machine_is_told(run):
-    reason, sentence = evidence.of_death(None, status(boot_id="yesterday"), run)
+    reason, sentence = evidence.of_death(None, status(boot_id="yesterday"), run.path)
     assert reason == "killed" and "machine was restarted" in sentence
 
 
 def test_a_run_that_should_end_with_its_server_has_lost_it(run):
     seen(run, on_server_death="die")
-    reason, sentence = evidence.of_death(None, status(), run)
+    reason, sentence = evidence.of_death(None, status(), run.path)
     assert reason == "server_lost" and "nobody saw how" in sentence
 
 
@@ -139,9 +139,9 @@ def test_a_run_that_should_end_with_its_server_has_lost_it(run):
 )
 def test_the_end_of_the_log_speaks_where_nobody_saw_the_end(run, log, reason, word):
     run.log_path.write_text(log)
-    found, sentence = evidence.of_death(None, status(), run)
+    found, sentence = evidence.of_death(None, status(), run.path)
     assert found == reason and word in sentence
-    assert evidence.of_death(-9, status(), run)[0] == "killed", "a kill is no matter of the log"
+    assert evidence.of_death(-9, status(), run.path)[0] == "killed", "a kill is no matter of the log"
 
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'x'\nKeyError: 'a'\n"
@@ -151,45 +151,45 @@ def test_what_an_earlier_attempt_left_is_not_evidence_about_a_later_one(run, cou
     seen(run, 7.9, 1, on_server_death="die")
     run.log_path.write_text(f"--- attempt 1, 2026-01-31 10:15:00 ---\n{'x' * 20_000}\n{TRACEBACK.rstrip()}")
     before = status()
-    assert "KeyError" in evidence.of_death(None, before, run, counter=counter)[1], "its own attempt's"
+    assert "KeyError" in evidence.of_death(None, before, run.path, counter=counter)[1], "its own attempt's"
     run.queue_again(before, 3)
     asked = run.status_on_disk()
     assert (asked.attempt, asked.pid) == (2, 0)
     for code in (None, -9):
-        assert evidence.of_death(code, asked, run, counter=counter)[0] == "killed"
-    reason, sentence = evidence.of_death(1, asked, run, counter=counter)
+        assert evidence.of_death(code, asked, run.path, counter=counter)[0] == "killed"
+    reason, sentence = evidence.of_death(1, asked, run.path, counter=counter)
     assert reason == "bug" and "KeyError" not in sentence and "exit code 1" in sentence
     with open(run.log_path, "a") as log:  # it came as far as to its imports
         log.write("warming up\n" + TRACEBACK.replace("KeyError", "ImportError"))
-    assert "ImportError" in evidence.of_death(None, asked, run)[1]
+    assert "ImportError" in evidence.of_death(None, asked, run.path)[1]
 
 
 @pytest.mark.parametrize(("attempt", "reason"), [(1, "killed"), (2, "server_lost")])
 def test_the_vitals_count_for_their_own_attempt_only(run, attempt, reason):
     seen(run, on_server_death="die", attempt=attempt)
-    assert evidence.of_death(None, status(attempt=2, pid=0, boot_id=""), run)[0] == reason
+    assert evidence.of_death(None, status(attempt=2, pid=0, boot_id=""), run.path)[0] == reason
 
 
 @pytest.mark.parametrize(("attempt", "reason"), [(1, "killed"), (2, "out_of_memory")])
 def test_memory_that_an_earlier_attempt_held_explains_no_later_kill(run, counter, attempt, reason):
     seen(run, 7.9, 1, attempt=attempt)
-    assert evidence.of_death(-9, status(attempt=2, pid=0, boot_id=""), run, counter=counter)[0] == reason
+    assert evidence.of_death(-9, status(attempt=2, pid=0, boot_id=""), run.path, counter=counter)[0] == reason
 
 
 def test_a_worker_that_was_asked_to_stop_or_ended_by_us_has_not_had_an_accident(run):
     run.request_stop()
-    assert evidence.of_death(-15, status(), run) == ("stopped", "Stopped after update 2.")
-    assert evidence.of_death(-11, status(), run)[0] == "bug"
-    notes.leave(run, 1, 40, stalled=True)
-    reason, sentence = evidence.of_death(-9, status(), run)
+    assert evidence.of_death(-15, status(), run.path) == ("stopped", "Stopped after update 2.")
+    assert evidence.of_death(-11, status(), run.path)[0] == "bug"
+    notes.leave(run.path, 1, 40, stalled=True)
+    reason, sentence = evidence.of_death(-9, status(), run.path)
     assert reason == "stalled" and "40 s" in sentence
     (run.control_path / "stop").unlink()
-    assert evidence.of_death(-9, status(attempt=2), run)[0] == "killed", "the note is of an earlier attempt"
+    assert evidence.of_death(-9, status(attempt=2), run.path)[0] == "killed", "the note is of an earlier attempt"
 
 
 def test_every_reason_is_one_that_people_are_told_about(run):
     codes = [None, *range(256), *(-number for number in signal.Signals)]
-    assert {evidence.of_death(code, status(), run)[0] for code in codes} <= ENDS.keys()
+    assert {evidence.of_death(code, status(), run.path)[0] for code in codes} <= ENDS.keys()
     assert {evidence.state_after(reason) for reason in ENDS if reason} <= {"stopped", "failed", "interrupted"}
 
 

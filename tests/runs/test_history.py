@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from playground.errors import RunBusy, RunNotFound
-from playground.runs import history, launcher, queue
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
+from playground.runs import history
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.runs.start import launcher, queue
 from tests.support import small_config, update_metrics
 
 

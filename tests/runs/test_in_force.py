@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from playground.runs import control
-from playground.runs.control import Edit, Replay
-from playground.runs.records import Event, Resumption, events_in_force, in_force, resumptions
+from playground.runs.folder.records import Event, Resumption, events_in_force, in_force, resumptions
+from playground.runs.steer import changes
+from playground.runs.steer.changes import Edit, Replay
 from tests.support import sample, update_metrics
 
 
@@ -58,23 +58,23 @@ def test_events_of_what_is_made_again_are_told_once() -> None:
         (1, "state", 0), (1, "edit", 1), (1, "warning", 2), (1, "checkpoint", 2), (1, "state", 3), (2, "resumed", 2),
         (2, "edit", 2),
     ]  # fmt: skip
-    assert control.edits_of(told) == [Edit("kl.coef", 0.2), Edit("kl.coef", 0.3)]
+    assert changes.edits_of(told) == [Edit("kl.coef", 0.2), Edit("kl.coef", 0.3)]
 
 
 def test_changes_before_the_checkpoint_are_applied_and_later_ones_wait_for_their_update() -> None:
     told = [edit(1, 1, "kl.coef", 0.2), edit(1, 4, "kl.coef", 0.4), edit(1, 4, "kl.target", 2.0)]
-    assert control.replay(told, 4) == Replay(
+    assert changes.replay(told, 4) == Replay(
         [Edit("kl.coef", 0.2)], [(4, Edit("kl.coef", 0.4)), (4, Edit("kl.target", 2.0))]
     )
-    assert control.replay(told, 5).ahead == []
-    assert control.replay(told, 0).applied == []
+    assert changes.replay(told, 5).ahead == []
+    assert changes.replay(told, 0).applied == []
 
 
 def test_what_an_attempt_did_not_live_to_repeat_is_still_ahead_of_the_next() -> None:
     told = [edit(1, 5, "kl.coef", 0.4), edit(1, 6, "kl.target", 2.0), event(2, "resumed", 3), event(2, "state", 4)]
-    assert control.replay(told, 3) == Replay([], [(5, Edit("kl.coef", 0.4)), (6, Edit("kl.target", 2.0))])
+    assert changes.replay(told, 3) == Replay([], [(5, Edit("kl.coef", 0.4)), (6, Edit("kl.target", 2.0))])
     told.append(edit(2, 5, "kl.coef", 0.4, replayed=True))
-    assert control.replay(told, 6) == Replay([Edit("kl.coef", 0.4)], [(6, Edit("kl.target", 2.0))])
+    assert changes.replay(told, 6) == Replay([Edit("kl.coef", 0.4)], [(6, Edit("kl.target", 2.0))])
 
 
 def test_a_change_of_a_later_attempt_cancels_what_was_ahead_for_its_setting() -> None:
@@ -84,4 +84,4 @@ def test_a_change_of_a_later_attempt_cancels_what_was_ahead_for_its_setting() ->
         event(2, "resumed", 3),
         edit(2, 4, "kl.coef", 1.0),
     ]
-    assert control.replay(told, 4) == Replay([], [(4, Edit("kl.coef", 1.0)), (5, Edit("kl.target", 2.0))])
+    assert changes.replay(told, 4) == Replay([], [(4, Edit("kl.coef", 1.0)), (5, Edit("kl.target", 2.0))])

@@ -14,9 +14,10 @@ from typing import IO
 import pytest
 
 from playground.errors import OutputsNotWritable, RunBusy, RunExists
-from playground.runs import history, launcher, queue
-from playground.runs.directory import RunDirectory
+from playground.runs import history
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.reconciler import Reconciler
+from playground.runs.start import launcher, queue
 from tests.support import PROJECT, at_once, small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
@@ -111,7 +112,7 @@ def test_a_killed_worker_frees_the_place(outputs: Path) -> None:
 
 def test_a_worker_outlives_the_process_that_started_it(outputs: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from playground.runs import launcher; "
+        "import sys; from pathlib import Path; from playground.runs.start import launcher; "
         "from tests.support import small_config; launcher.WORKER_MODULE = 'tests.fake_worker'; "
         "launcher.start(small_config('wait'), Path(sys.argv[1]), 'one')"
     )

@@ -14,11 +14,14 @@ from unittest.mock import Mock
 
 import pytest
 
-from playground import devices
 from playground.errors import InvalidConfig, RunBusy, RunNotFound, RunNotResumable
-from playground.runs import history, last_words, launcher, lifeline, queue, requests
-from playground.runs.directory import RunDirectory
-from playground.runs.requests import Request
+from playground.runs import history
+from playground.runs.end import last_words
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.requests import Request
+from playground.runs.start import launcher, lifeline, queue
+from playground.setup import devices
 from tests.support import small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")

@@ -17,10 +17,14 @@ import psutil
 import pytest
 
 from playground.config import RewardTrainingConfig
-from playground.runs import children, directory, history, last_words, launcher, queue, reconciler, reward_training
-from playground.runs.directory import RunDirectory, is_locked, write_atomically
+from playground.runs import history, reconciler, reward_models
+from playground.runs.end import last_words
+from playground.runs.folder import files
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import is_locked, write_atomically
+from playground.runs.folder.records import Status
 from playground.runs.reconciler import Reconciler, Watch
-from playground.runs.records import Status
+from playground.runs.start import children, launcher, queue
 from tests.support import at_once, small_config, update_metrics, wait_until
 
 
@@ -266,7 +270,7 @@ def test_what_cannot_be_looked_at_for_want_of_files_is_neither_dead_nor_damaged(
     ended = lost_run(outputs, "ended", state="finished")
     wait_until(lambda: living.status().update == 1)
     before = [run.status_path.read_bytes() for run in (living, waiting, ended)]
-    short, read, open_file = [0], directory.read_bytes, directory.open_plain
+    short, read, open_file = [0], files.read_bytes, files.open_plain
 
     def short_of_files(do: Callable[..., Any]) -> Callable[..., Any]:
         def tried(path: Path | str, *rest: Any) -> Any:
@@ -277,8 +281,8 @@ def test_what_cannot_be_looked_at_for_want_of_files_is_neither_dead_nor_damaged(
 
         return tried
 
-    monkeypatch.setattr(directory, "read_bytes", short_of_files(read))
-    monkeypatch.setattr(directory, "open_plain", short_of_files(open_file))
+    monkeypatch.setattr(files, "read_bytes", short_of_files(read))
+    monkeypatch.setattr(files, "open_plain", short_of_files(open_file))
     for times in range(1, 12):  # whatever is looked at in that moment, and then there is room again
         short[0] = times
         Reconciler(outputs).look()
@@ -347,15 +351,15 @@ def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
 def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reward_training, "WORKER_MODULE", "tests.fake_reward_worker")
-    training, process = reward_training.start(RewardTrainingConfig(name="wait"), outputs)
+    monkeypatch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
+    training, process = reward_models.start(RewardTrainingConfig(name="wait"), outputs)
     wait_until(lambda: training.status().state == "running")
     keeper = Reconciler(outputs)
     assert keeper.end_the_dead() == []
     process.kill()
     wait_until(lambda: not training.is_alive())
     assert len(keeper.end_the_dead()) == 1
-    assert training.status_on_disk().state == "interrupted" and reward_training.living(outputs) is None
+    assert training.status_on_disk().state == "interrupted" and reward_models.living(outputs) is None
     assert process.returncode == -signal.SIGKILL  # fetched: no zombie
 
 

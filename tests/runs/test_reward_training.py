@@ -7,22 +7,23 @@ from unittest.mock import Mock
 
 import pytest
 
-from playground import catalog, checks, config_io
-from playground.config import RUN_ID, ModelReward, RewardTrainingConfig
+from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, yaml_io
 from playground.errors import InvalidConfig, RunBusy, RunExists, RunNotFound, WorkerNotStarted
-from playground.runs import launcher, reward_training
-from playground.runs.reward_training import RewardTraining
+from playground.runs import reward_models
+from playground.runs.reward_models import RewardTraining
+from playground.runs.start import launcher
+from playground.setup import catalog, checks
 from tests.reward_tools import finished
 from tests.support import small_config, wait_until
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reward_training, "WORKER_MODULE", "tests.fake_reward_worker")
+    monkeypatch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
 
 
 def start(outputs: Path, name: str, replace: bool = False) -> RewardTraining:
-    training, process = reward_training.start(RewardTrainingConfig(name=name), outputs, replace)
+    training, process = reward_models.start(RewardTrainingConfig(name=name), outputs, replace)
     if name != "wait":
         process.wait(timeout=30)
     return training
@@ -36,20 +37,20 @@ def test_a_training_ends_as_a_reward_model_that_is_offered(outputs: Path, fake: 
     assert [(item.step, item.held_out) for item in training.steps()] == [(1, False), (2, False), (2, True)]
     assert [item.name for item in catalog.reward_models(outputs)] == ["finish"]
     assert "last words" in training.log_tail()
-    assert [item.id for item in reward_training.trainings(outputs)] == ["finish"]
+    assert [item.id for item in reward_models.trainings(outputs)] == ["finish"]
 
 
 def test_one_training_at_a_time_and_beside_a_run(outputs: Path, fake: None, fake_worker: None) -> None:
     run, _ = launcher.start(small_config("wait"), outputs, "run")
     first = start(outputs, "wait")
     wait_until(lambda: first.status().state == "running")
-    assert reward_training.living(outputs) is not None
+    assert reward_models.living(outputs) is not None
     living = launcher.living_run(outputs)
     assert living is not None and living.id == "run"
     with pytest.raises(RunBusy, match="The reward model `wait` is in training"):
         start(outputs, "finish")
     with pytest.raises(RunBusy, match="still in training"):
-        reward_training.delete(first)
+        reward_models.delete(first)
     first.request_stop()
     run.request_stop()
     wait_until(lambda: first.status().ended and not first.is_alive())
@@ -76,12 +77,12 @@ def test_a_reward_model_is_not_lost_when_the_one_that_replaces_it_fails(outputs:
         (first.folder / f"{number}.txt").touch()
         failed = start(outputs, "fail", replace=True)
         assert failed.status().state == "failed" and failed.card() is None
-        reward_training.delete(failed)
+        reward_models.delete(failed)
     kept = [
         catalog.reward_model_folder(name, outputs=outputs) for name in ("fail-before", "fail-before-2", "fail-before-3")
     ]
     assert [(folder / f"{number}.txt").exists() for number, folder in enumerate(kept)] == [True] * 3
-    long = reward_training.name_before(RewardTraining(outputs / "reward-models" / ("long" * 15)))
+    long = reward_models.name_before(RewardTraining(outputs / "reward-models" / ("long" * 15)))
     assert RUN_ID.fullmatch(long) and long.endswith("longl-before")
 
 
@@ -99,7 +100,7 @@ def test_a_worker_that_cannot_be_started_is_an_end_with_words(
     monkeypatch.setattr(launcher, "new_worker", Mock(side_effect=OSError(11, "Resource temporarily unavailable")))
     with pytest.raises(WorkerNotStarted, match=r"unavailable\. Close other programs"):
         start(outputs, "finish")
-    (training,) = reward_training.trainings(outputs)
+    (training,) = reward_models.trainings(outputs)
     assert training.status().state == "failed" and "could not be started" in training.status().message
 
 
@@ -107,14 +108,14 @@ def test_a_worker_that_dies_leaves_an_interrupted_training(outputs: Path, fake: 
     training = start(outputs, "crash")
     assert training.status().state == "interrupted"
     assert catalog.reward_models(outputs) == []
-    reward_training.delete(training)
-    assert reward_training.trainings(outputs) == []
+    reward_models.delete(training)
+    assert reward_models.trainings(outputs) == []
 
 
 @pytest.mark.parametrize("name", ["none", "../outputs", "a/b", ""])
 def test_a_name_that_is_none_finds_nothing(outputs: Path, name: str) -> None:
     with pytest.raises(RunNotFound):
-        reward_training.find(outputs, name)
+        reward_models.find(outputs, name)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_a_name_that_is_none_finds_nothing(outputs: Path, name: str) -> None:
 )
 def test_an_invalid_setting_is_named(changes: dict, field: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
-        config_io.validated(changes, RewardTrainingConfig)
+        yaml_io.validated(changes, RewardTrainingConfig)
     assert [problem.field for problem in caught.value.problems] == [field]
 
 
@@ -136,13 +137,13 @@ def test_what_can_be_seen_before_is_refused_before(tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text('{"text": "no pair"}', encoding="utf-8")
     data = {"base": "poket-1m", "pairs": {"source": str(tmp_path / "pairs.jsonl"), "prompts": "pocket/revews"}}
     with pytest.raises(InvalidConfig) as caught:
-        checks.check_reward_training(config_io.validated(data, RewardTrainingConfig))
+        checks.check_reward_training(yaml_io.validated(data, RewardTrainingConfig))
     told = {problem.field: problem.message for problem in caught.value.problems}
     assert "Did you mean `pocket-1m`?" in told["base"]
     assert told["pairs.source"].startswith("row 1 of pairs.jsonl has no `chosen`")
     assert "Did you mean `pocket/reviews`?" in told["pairs.prompts"]
     with pytest.raises(InvalidConfig, match="There is no annotator `knid`"):
-        checks.check_reward_training(config_io.validated({"pairs": {"source": "knid"}}, RewardTrainingConfig))
+        checks.check_reward_training(yaml_io.validated({"pairs": {"source": "knid"}}, RewardTrainingConfig))
     checks.check_reward_training(RewardTrainingConfig())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs.directory import JsonlTail
+from playground.runs.folder.files import JsonlTail
 
 ITEMS = [{"update": 1, "text": "plain"}, {"update": 2, "text": "ü\u2028\x85\r\n\v"}, {"update": 3, "list": [{}]}]
 LINES = [(json.dumps(item, ensure_ascii=False) + "\n").encode() for item in ITEMS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playground.runs import launcher, used_models
+from playground.runs.start import launcher, used_models
 from tests.support import small_config, wait_until
 
 

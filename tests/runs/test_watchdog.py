@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playground.runs import watchdog
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
+from playground.runs.end import watchdog
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
 from tests.support import small_config
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import psutil
 
-from playground.runs.directory import RunDirectory
-from playground.runs.records import to_json_line
-from playground.runs.writer import RunWriter
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import to_json_line
+from playground.runs.folder.writer import RunWriter
 from tests.support import sample, small_config, update_metrics
 
 

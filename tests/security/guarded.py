@@ -1,4 +1,5 @@
-"""A process that hangs in a stranger's program, for the tests of `training.guard`: `python -m ... KIND [RUN_DIR]`.
+"""A process that hangs in a stranger's program, for the tests of `training.models.time_limit`: `python -m ... KIND
+[RUN_DIR]`.
 
 What it hangs in: `number`, a product of huge numbers, which keeps Python's own lock so that no thread and no signal
 handler runs; `loop`, a loop of Python; `nothing`, which comes to an end.
@@ -10,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-from playground.runs.directory import RunDirectory
-from playground.runs.launcher import take_lock
-from playground.runs.writer import RunWriter
-from playground.training import guard
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.runs.start.launcher import take_lock
+from playground.training.models import time_limit
 
 SECONDS = 0.7
 
@@ -27,16 +28,16 @@ def hang(kind: str) -> None:
 
 def main(kind: str, folder: str | None = None) -> int:
     if folder is None:
-        guard.watch_answers()
-        guard.answering(7)
+        time_limit.watch_answers()
+        time_limit.answering(7)
     else:
         run = RunDirectory.open(Path(folder))
         lock = take_lock(run)
         assert lock is not None
-        guard.watch_run(run, lock)
+        time_limit.watch_run(run, lock)
         writer = RunWriter(run, 3)
         writer.set_status(phase="loading the model")
-    with guard.limited("Cannot load the tokenizer in some/folder", seconds=SECONDS):
+    with time_limit.limited("Cannot load the tokenizer in some/folder", seconds=SECONDS):
         hang(kind)
     if kind == "nothing":
         time.sleep(2 * SECONDS)  # longer than the limit, which is over

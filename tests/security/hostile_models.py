@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground import catalog
+from playground.setup import catalog
 
 SOURCE = catalog.POCKET_MODELS / "pocket-1m"
 

@@ -18,8 +18,8 @@ import torch
 from playground.config import ModelReward
 from playground.errors import PlaygroundError
 from playground.sources.weight_files import PICKLES
-from playground.training import loading
-from playground.training.rewards import loading as reward_loading
+from playground.training.models import loading
+from playground.training.rewards import score_models as reward_loading
 
 SUSPECT = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn",
            "pickle.find_class")  # fmt: skip

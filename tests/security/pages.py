@@ -15,10 +15,13 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from playground import catalog, limits
-from playground.runs import launcher, reward_training
-from playground.ui import access, form, gate, identity, server
-from playground.ui.access import Action
+from playground.runs import reward_models
+from playground.runs.start import launcher
+from playground.setup import catalog, limits
+from playground.ui import server
+from playground.ui.door import access, gate, visitors
+from playground.ui.door.access import Action
+from playground.ui.train import form
 from tests.ui import fake_run, fake_server
 from tests.ui.conftest import free_port
 
@@ -82,14 +85,14 @@ class Page(NamedTuple):
     def visitor(self, address: str = "") -> httpx.Client:
         """Somebody with a visitor's cookie of their own, behind an address (as a proxy on this machine tells it)."""
         headers = {"X-Forwarded-For": address} if address else {}
-        return self.client(headers=headers, cookies={identity.VISITOR_COOKIE: secrets.token_urlsafe(24)})
+        return self.client(headers=headers, cookies={visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)})
 
     def tree(self) -> str:
         """A digest of everything in the outputs folder: names, sizes and contents."""
         found = hashlib.sha256()
         for path in sorted(self.outputs.rglob("*")):
             found.update(str(path.relative_to(self.outputs)).encode())
-            if path.is_file() and path.name != identity.KEY_FILE:
+            if path.is_file() and path.name != visitors.KEY_FILE:
                 with contextlib.suppress(FileNotFoundError):
                     found.update(path.read_bytes())
         return found.hexdigest()
@@ -118,17 +121,17 @@ def served(mode: str, outputs: Path, recorded: Path) -> Iterator[Page]:
     """A page in a mode; everything that it changed in this process is put back afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
-        patch.setattr(reward_training, "WORKER_MODULE", "tests.fake_reward_worker")
+        patch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
         patch.setattr(server, "ModelService", CountingService)
         patch.setattr(server, "StandbyWorker", CountingStandby)
         patch.setenv(fake_run.SECONDS_VARIABLE, SECONDS_PER_UPDATE)
         patch.setenv(limits.MODE_VARIABLE, "")
         patch.delenv("GRADIO_SERVER_NAME", raising=False)
         if mode != "local":
-            patch.setenv(identity.TOKEN_VARIABLE, TOKEN)
+            patch.setenv(visitors.TOKEN_VARIABLE, TOKEN)
         port = free_port()
         running = server.launch(port=port, outputs=outputs, mode=mode, recorded=recorded)
-        assert identity.TOKEN_VARIABLE not in os.environ
+        assert visitors.TOKEN_VARIABLE not in os.environ
         try:
             yield Page(mode, f"http://127.0.0.1:{port}/", outputs, running, running.demo.app)
         finally:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from playground import catalog
 from playground.config import RunConfig
-from playground.config_io import from_dict
-from playground.runs.directory import RunDirectory
-from playground.runs.records import Sample
-from playground.runs.writer import RunWriter
+from playground.config.yaml_io import from_dict
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Sample
+from playground.runs.folder.writer import RunWriter
+from playground.setup import catalog
 from tests.reward_tools import card_of, finished
 from tests.ui import fake_run
 

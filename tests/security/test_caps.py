@@ -12,14 +12,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from playground import limits
 from playground.config import flatten
-from playground.runs import launcher, queue, requests
-from playground.runs.directory import RunDirectory
-from playground.ui import compare_page, form, identity, train_page
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher, queue
+from playground.setup import limits
+from playground.ui.door import visitors
+from playground.ui.runs import compare_page
+from playground.ui.train import form, train_page
 from tests.security import pages
+from tests.setup.test_limits import CAPS
 from tests.support import at_once, small_config, wait_until
-from tests.test_limits import CAPS
 from tests.ui import fake_run
 
 PUBLIC = "93.184.216."  # addresses that a proxy could tell
@@ -286,7 +289,7 @@ def test_the_form_is_asked_for_so_often_and_another_visitor_s_still_answers(spac
     rate, clock = space.access._form_questions, [1000.0]
     assert (rate.count, rate.seconds) == (600, 60.0)
     monkeypatch.setattr(rate, "count", 20)
-    monkeypatch.setattr(identity, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(visitors, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     number, name = next((number, name) for number, name, _ in space.server_functions() if name == "reward_problem")
     question = {"kind": "expression", "expression": "words(completion)"}
     with space.visitor(f"{PUBLIC}140") as visitor, space.visitor(f"{PUBLIC}141") as other:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from playground import catalog
 from playground.errors import PromptsUnusable
-from playground.exports import tables as exported
-from playground.runs.records import Event
-from playground.training import hub_data
+from playground.exports import csv_tables as exported
+from playground.runs.folder.records import Event
+from playground.setup import catalog
+from playground.training.data import hub_data
 from tests.figures import Figure
 from tests.support import PROJECT, sample, update_metrics
 

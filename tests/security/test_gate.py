@@ -16,11 +16,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
-from playground.limits import LIMITS
-from playground.ui import access, gate, identity
-from playground.ui.access import Access
-from playground.ui.gate import Gate, host_name, own_names
-from playground.ui.incoming import Incoming
+from playground.setup.limits import LIMITS
+from playground.ui.door import access, gate, visitors
+from playground.ui.door.access import Access
+from playground.ui.door.gate import Gate, host_name, own_names
+from playground.ui.door.incoming import Incoming
 from tests.security import pages
 from tests.support import PROJECT, run_async
 
@@ -203,7 +203,7 @@ def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
 
 def test_more_requests_at_a_time_than_a_class_has_wait_but_nobody_else_and_not_the_host():
     rules = Access("classroom", token="a-token-of-the-teacher")
-    cookie = {"Cookie": f"{identity.HOST_COOKIE}={identity.host_cookie(rules._digest)}"}
+    cookie = {"Cookie": f"{visitors.HOST_COOKIE}={visitors.host_cookie(rules._digest)}"}
 
     async def run():
         over, entered = asyncio.Event(), []

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from playground import catalog
-from playground.config_io import from_dict
+from playground.config.yaml_io import from_dict
 from playground.errors import ServiceUnavailable
-from playground.runs import launcher
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
-from playground.training import guard
+from playground.runs.start import launcher
+from playground.setup import catalog
+from playground.training.models import time_limit
 from tests.figures import Figure
 from tests.security.hostile_models import Hostile, build, tokenizer_config
 from tests.support import PROJECT, wait_until
@@ -70,14 +70,14 @@ def test_a_question_that_hangs_is_answered_with_a_sentence() -> None:
 
 
 def test_without_a_watcher_and_for_what_ships_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    with guard.limited("It", seconds=0.001):
+    with time_limit.limited("It", seconds=0.001):
         time.sleep(0.01)
-    assert guard._watch.process is None
-    monkeypatch.setattr(guard, "_watch", guard._Watch())
-    guard.watch_answers()
-    with guard.limited("It", catalog.POCKET_MODELS / "pocket-1m"):
+    assert time_limit._watch.process is None
+    monkeypatch.setattr(time_limit, "_watch", time_limit._Watch())
+    time_limit.watch_answers()
+    with time_limit.limited("It", catalog.POCKET_MODELS / "pocket-1m"):
         pass
-    assert guard._watch.process is None
+    assert time_limit._watch.process is None
 
 
 @pytest.mark.slow

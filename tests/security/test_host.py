@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from playground.errors import InvalidConfig, NotAllowed
-from playground.ui import access, identity, sharing
-from playground.ui.access import Access, Action, Role
+from playground.ui.door import access, sharing, visitors
+from playground.ui.door.access import Access, Action, Role
 from tests.security import pages
 from tests.support import PROJECT, run_async, wait_until
 from tests.ui.conftest import START_SECONDS, free_port
@@ -39,7 +39,7 @@ def test_the_address_with_the_token_makes_the_host_and_takes_the_token_out_of_th
 
 @pytest.mark.parametrize("cookie", ["", "0" * 64, pages.TOKEN, "é", "x" * 5000])
 def test_a_made_up_cookie_makes_nobody_the_host(cookie, classroom):
-    with classroom.client(headers={"Cookie": f"{identity.HOST_COOKIE}={cookie}".encode()}) as client:
+    with classroom.client(headers={"Cookie": f"{visitors.HOST_COOKIE}={cookie}".encode()}) as client:
         assert client.get("live/_access").json()["role"] == "visitor"
 
 
@@ -93,22 +93,22 @@ def test_a_page_without_a_host_has_none(tmp_path):
 
 
 def test_a_token_is_made_for_a_class_taken_from_the_environment_and_removed_there():
-    made = {identity.token_for("classroom", {}) for _ in range(20)}
+    made = {visitors.token_for("classroom", {}) for _ in range(20)}
     assert len(made) == 20 and all(len(token) >= 32 for token in made)  # 192 bits each
-    assert identity.token_for("local", {}) == identity.token_for("space", {}) == ""
-    environment = {identity.TOKEN_VARIABLE: "a-token-of-the-teacher"}
-    assert identity.token_for("space", environment) == "a-token-of-the-teacher" and environment == {}
+    assert visitors.token_for("local", {}) == visitors.token_for("space", {}) == ""
+    environment = {visitors.TOKEN_VARIABLE: "a-token-of-the-teacher"}
+    assert visitors.token_for("space", environment) == "a-token-of-the-teacher" and environment == {}
     with pytest.raises(InvalidConfig, match="at least 20 characters"):
-        identity.token_for("classroom", {identity.TOKEN_VARIABLE: "short"})
+        visitors.token_for("classroom", {visitors.TOKEN_VARIABLE: "short"})
 
 
 def test_visitors_are_kept_as_hashes_that_need_the_page_s_own_key(tmp_path):
-    connection = _connection({identity.VISITOR_COOKIE: "c" * 30}, "93.184.216.34")
+    connection = _connection({visitors.VISITOR_COOKIE: "c" * 30}, "93.184.216.34")
     first = Access("space", tmp_path).caller(connection).visitor
     assert first == Access("space", tmp_path).caller(connection).visitor  # after a restart too
     (tmp_path / "other").mkdir()
     assert first != Access("space", tmp_path / "other").caller(connection).visitor
-    assert (tmp_path / identity.KEY_FILE).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / visitors.KEY_FILE).stat().st_mode & 0o777 == 0o600
     assert not re.search("c{30}|93.184.216.34", str(first))
 
 
@@ -123,9 +123,9 @@ def test_without_a_request_nobody_is_let_in_where_others_are():
 def test_the_last_public_address_of_a_chain_counts_and_only_behind_a_proxy():
     told = "1.1.1.1, 93.184.216.34, 10.0.0.7"
     connection = _connection({}, "10.0.0.9", {"X-Forwarded-For": told})
-    assert identity.address_of(connection, proxied=True) == "93.184.216.34"
-    assert identity.address_of(connection, proxied=False) == "10.0.0.9"
-    assert identity.address_of(_connection({}, "10.0.0.9", {"X-Forwarded-For": "x"}), proxied=True) == "10.0.0.9"
+    assert visitors.address_of(connection, proxied=True) == "93.184.216.34"
+    assert visitors.address_of(connection, proxied=False) == "10.0.0.9"
+    assert visitors.address_of(_connection({}, "10.0.0.9", {"X-Forwarded-For": "x"}), proxied=True) == "10.0.0.9"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_last_public_address_of_a_chain_counts_and_only_behind_a_proxy():
     ],
 )  # fmt: skip
 def test_an_ipv6_subscriber_is_one_whatever_address_they_take(told, counted):
-    assert identity.address_of(_connection({}, told), proxied=False) == counted
+    assert visitors.address_of(_connection({}, told), proxied=False) == counted
 
 
 def test_a_subscriber_has_the_quotas_of_one_behind_a_proxy_too():
@@ -195,7 +195,7 @@ def test_the_token_turns_up_nowhere(tmp_path, figure):
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.ui.fake_server", "--port", str(port), "--outputs", str(outputs), "--mode",
              "space"], cwd=PROJECT, stdout=file, stderr=subprocess.STDOUT,
-            env={**os.environ, identity.TOKEN_VARIABLE: token, "PLAYGROUND_TEST_SECONDS_PER_UPDATE": "0.2"},
+            env={**os.environ, visitors.TOKEN_VARIABLE: token, "PLAYGROUND_TEST_SECONDS_PER_UPDATE": "0.2"},
         )  # fmt: skip
     url = f"http://127.0.0.1:{port}/"
     try:

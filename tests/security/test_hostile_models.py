@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from playground import catalog
 from playground.errors import ModelNotFound
+from playground.setup import catalog
 from playground.sources import model_files
 from tests.figures import Figure
 from tests.security import hostile_models

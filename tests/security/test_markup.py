@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from playground.cli import printing, text
+from playground.cli import printing, terminal
 from playground.exports import card
 from playground.exports.report import Report
 from playground.runs import history
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
 from tests.figures import Figure
 from tests.security import payloads
 from tests.security.payloads import PAYLOADS, SHORT
@@ -98,7 +98,7 @@ def test_a_model_card_holds_no_markup_outside_of_code(tmp_path: Path, figure: Fi
 def test_a_terminal_gets_no_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], figure: Figure) -> None:
     control = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
     for item in PAYLOADS:
-        assert not control.search(text.plain(item))
+        assert not control.search(terminal.plain(item))
     for name in payloads.write(tmp_path):
         printing.print_run(RunDirectory.open(tmp_path / name), as_json=False)
     printing.print_runs(history.list_runs(tmp_path), tmp_path, as_json=False)
@@ -111,4 +111,4 @@ def test_markup_of_the_terminal_library_is_not_read() -> None:
     console = Console(file=io.StringIO(), highlight=False, markup=False)
     console.print("[bold red]x[/]")
     assert console.file.getvalue() == "[bold red]x[/]\n"  # type: ignore[attr-defined]
-    assert text.console()._markup is False
+    assert terminal.console()._markup is False

@@ -16,14 +16,18 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from playground import catalog, checks
-from playground.config_io import from_dict
+from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError
 from playground.exports import saving
-from playground.runs import history, launcher, reward_training
-from playground.runs.directory import RunDirectory
-from playground.ui import controls, feed, routes, run_feed, steer, taking_out, train_page, uploads
-from playground.ui import reward_training as reward_panel
+from playground.runs import history, reward_models
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher
+from playground.setup import catalog, checks
+from playground.ui import routes
+from playground.ui.door import uploads
+from playground.ui.live import feed, run_feed
+from playground.ui.rewards import training_part as reward_panel
+from playground.ui.train import controls, outcome_part, run_actions, train_page
 from tests.figures import Figure
 from tests.reward_tools import finished
 from tests.support import run_async, small_config
@@ -135,8 +139,8 @@ def test_no_address_leads_out_or_fails(place: Place, figure: Figure) -> None:
 def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
     """Every other place that takes a name from a client, asked with this one."""
     outputs, config = place.outputs, small_config()
-    stop, command, change, *more = steer.functions(outputs)
-    (save,) = taking_out.functions(outputs, _NoService())  # type: ignore[arg-type]
+    stop, command, change, *more = run_actions.functions(outputs)
+    (save,) = outcome_part.functions(outputs, _NoService())  # type: ignore[arg-type]
     train, stop_training, delete = reward_panel.functions(outputs)
     upload = place.outputs.parent / "upload.txt"
     upload.write_text("one\ntwo\n", encoding="utf-8")
@@ -155,7 +159,7 @@ def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
         lambda: RunDirectory.reserve(outputs, config, name or None),
         lambda: train_page.filled_from(controls.RUN_PREFIX + name, outputs),
         lambda: train_page.filled_from(name, outputs),
-        lambda: catalog.preset_path(name), lambda: reward_training.find(outputs, name),
+        lambda: catalog.preset_path(name), lambda: reward_models.find(outputs, name),
         lambda: checked(model={"source": name}), lambda: checked(reference={"source": name}),
         lambda: checked(reference={"source": f"one/{name}"}), lambda: checked(prompts={"source": name}),
         lambda: checked(evaluation={"text": name}), lambda: checked(rewards=[{"kind": "model", "source": name}]),
@@ -231,7 +235,7 @@ def test_a_link_in_a_run_is_not_followed(place: Place, name: str) -> None:
             assert answer.status_code == 404 and SECRET not in answer.text
         assert [run["id"] for run in client.get("/live/_runs").json()] == []
         assert SECRET not in client.get("/live/_overlay?runs=one").text
-    for function in steer.functions(place.outputs):
+    for function in run_actions.functions(place.outputs):
         for asked in ("one", {"run": "one", "command": "pause"}):
             assert SECRET not in repr(answered(function(asked)))
     run = RunDirectory(place.outputs / "one")  # as if the link had come after it was opened
@@ -257,7 +261,7 @@ def test_folders_that_are_links_are_not_followed(place: Place) -> None:
         uploads.keep(upload, outputs)
     (outputs / "reward-models" / "elsewhere").symlink_to(place.outside / "run")
     with pytest.raises(PlaygroundError, match="not followed"):
-        reward_training.delete(reward_training.find(outputs, "elsewhere"))
+        reward_models.delete(reward_models.find(outputs, "elsewhere"))
     with pytest.raises(PlaygroundError, match="not followed"):
         catalog.reward_model_folder("elsewhere", outputs=outputs)
     assert place.digest() == before

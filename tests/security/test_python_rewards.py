@@ -23,13 +23,13 @@ from typing import Any
 import psutil
 import pytest
 
-from playground import checks, config_io, limits
-from playground.config import REWARD_CLASSES, PythonReward, local_only
+from playground.config import REWARD_CLASSES, PythonReward, local_only, yaml_io
 from playground.errors import InvalidConfig, RewardFailed
-from playground.rewards import python_function, rules
+from playground.rewards import kinds, python_function
 from playground.rewards.mixture import Mixture
 from playground.rewards.python_function import RUNNER, PythonFunction
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import checks, limits
 from tests.figures import Figure
 from tests.support import PROJECT, has_ended, small_config, wait_until
 
@@ -318,14 +318,14 @@ def refusals(outputs: Path, mode: str) -> dict[str, Callable[[], Any]]:
     def worker() -> None:
         run = RunDirectory.create(outputs, config, f"run-{len(list(outputs.glob('*')))}")
         answer = subprocess.run(
-            [sys.executable, "-m", "playground.training.worker", str(run.path)], cwd=PROJECT, timeout=120,
+            [sys.executable, "-m", "playground.training.process.worker", str(run.path)], cwd=PROJECT, timeout=120,
             capture_output=True, env={**os.environ, local_only.MODE: mode, "HF_HUB_OFFLINE": "1"},
         )  # fmt: skip
         assert answer.returncode == 1 and run.metrics() == [] and run.samples() == []
         raise RewardFailed(run.status().message)
 
     return {
-        "rules.build": lambda: rules.build(spec),
+        "kinds.build": lambda: kinds.build(spec),
         "PythonFunction": lambda: PythonFunction(CODE, 1.0),
         "Mixture": lambda: Mixture.from_config(config.rewards),
         "judges": lambda: checks.check(small_config(judges=REWARDS)),
@@ -350,7 +350,7 @@ def test_it_is_refused_in_the_other_modes_even_by_a_direct_call(
             assert "can only be used in local mode" in str(caught.value), (mode, name)
             refused += 1
     monkeypatch.setenv(local_only.MODE, "local")
-    assert rules.build(PythonReward(code=CODE))(prompts=["p"], completions=["c"]) == [1.0]
+    assert kinds.build(PythonReward(code=CODE))(prompts=["p"], completions=["c"]) == [1.0]
     figure("Python rewards refused outside local mode, by page, check, worker and direct call", tried, refused)
 
 
@@ -363,7 +363,7 @@ def test_what_the_process_refuses_is_what_the_page_says_it_refuses(monkeypatch: 
 
 
 def test_a_pattern_without_a_limit_of_time_is_refused_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = config_io.from_dict({"rewards": [{"kind": "pattern", "pattern": "(a+)+$"}]})
+    config = yaml_io.from_dict({"rewards": [{"kind": "pattern", "pattern": "(a+)+$"}]})
     checks.check(config)
     monkeypatch.setenv(local_only.MODE, "classroom")
     checks.check(config)  # the host decides there
@@ -371,4 +371,4 @@ def test_a_pattern_without_a_limit_of_time_is_refused_there_too(monkeypatch: pyt
     with pytest.raises(InvalidConfig, match="matches_count"):
         checks.check(config)
     with pytest.raises(RewardFailed, match="matches_count"):
-        rules.build(config.rewards[0])
+        kinds.build(config.rewards[0])

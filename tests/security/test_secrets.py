@@ -13,12 +13,15 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from playground import catalog, checks, redaction
-from playground.config_io import from_dict
-from playground.runs import history, launcher
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
-from playground.ui import feed, routes
+from playground.config.yaml_io import from_dict
+from playground.runs import history
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.runs.start import launcher
+from playground.safety import redaction
+from playground.setup import catalog, checks
+from playground.ui import routes
+from playground.ui.live import feed
 from tests.figures import Figure
 from tests.support import PROJECT, small_config
 
@@ -106,7 +109,7 @@ def test_messages_and_printed_lines_of_a_worker_are_redacted(tmp_path: Path) -> 
     writer.finish("failed", "bug", f"Authorization: Bearer {CANARY}")
     assert CANARY not in "".join(path.read_text() for path in run.path.iterdir() if path.is_file())
     code = (
-        "import sys, traceback\nfrom playground import redaction\nredaction.cover_streams()\n"
+        "import sys, traceback\nfrom playground.safety import redaction\nredaction.cover_streams()\n"
         f"print('a', end=' ')\nprint('https://u:{CANARY}@h/', 'b')\n"
         f"try:\n    raise OSError('Authorization: Bearer {CANARY}')\nexcept OSError:\n    traceback.print_exc()\n"
         f"sys.stderr.write('hf_{CANARY}' + '0123456789')"

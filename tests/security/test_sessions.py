@@ -7,7 +7,7 @@ import secrets
 
 import pytest
 
-from playground.ui import sessions
+from playground.ui.door import sessions
 from tests.security import pages
 from tests.support import run_async, wait_until
 from tests.ui.conftest import recorded  # noqa: F401

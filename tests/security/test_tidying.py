@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from playground import limits
-from playground.runs import history, launcher
-from playground.runs.directory import RunDirectory
+from playground.runs import history
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher
+from playground.setup import limits
 from playground.ui import server
 from tests.security import pages
 from tests.support import small_config, wait_until

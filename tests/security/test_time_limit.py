@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from playground.config_io import from_dict
-from playground.runs import checkpoints, launcher
+from playground.config.yaml_io import from_dict
+from playground.runs.folder import checkpoints
+from playground.runs.start import launcher
 
 
 @pytest.mark.slow

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from playground import config_io, plain_files
+from playground.config import yaml_io
 from playground.errors import InvalidConfig
+from playground.safety import plain_files
 from tests.figures import Figure
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -58,7 +59,7 @@ HOSTILE = {
 
 def refusal(text: str) -> str:
     try:
-        config_io.from_dict(config_io.parse_yaml(text))
+        yaml_io.from_dict(yaml_io.parse_yaml(text))
     except InvalidConfig as error:
         return str(error)
     return ""
@@ -86,7 +87,7 @@ def test_hostile_yaml_is_refused_at_once(figure: Figure) -> None:
 def test_ten_thousand_unknown_names_cost_little_and_twenty_are_told(data: dict[str, Any]) -> None:
     clock = time.process_time()
     with pytest.raises(InvalidConfig) as caught:
-        config_io.from_dict(data)
+        yaml_io.from_dict(data)
     assert time.process_time() - clock < 2  # half a minute, once
     problems = caught.value.problems
     assert len(problems) == 21 and problems[-1].message.startswith("And 9,98")
@@ -108,14 +109,14 @@ def test_a_name_that_is_nearly_right_still_gets_its_suggestion() -> None:
 
 @pytest.mark.parametrize("value", ["&x [*x]", "!!python/name:os.system", "[" * 9000, "[" * 30 + "]" * 30, "9" * 9000])
 def test_a_value_on_the_command_line_is_bounded_too(value: str) -> None:
-    assert config_io.parse_override(f"seed={value}") == ("seed", value)  # what a file may not hold is read as text
+    assert yaml_io.parse_override(f"seed={value}") == ("seed", value)  # what a file may not hold is read as text
     with pytest.raises(InvalidConfig):
-        config_io.overridden({"rewards": [{"kind": "length"}]}, [f"seed={value}"], config_io.RunConfig)
+        yaml_io.overridden({"rewards": [{"kind": "length"}]}, [f"seed={value}"], yaml_io.RunConfig)
 
 
 def test_a_value_on_the_command_line_may_not_be_longer_than_it_needs_to_be() -> None:
     with pytest.raises(InvalidConfig, match="longer than 10,000 characters"):
-        config_io.overridden({"rewards": [{"kind": "length"}]}, [f"name={'x' * 20_000}"], config_io.RunConfig)
+        yaml_io.overridden({"rewards": [{"kind": "length"}]}, [f"name={'x' * 20_000}"], yaml_io.RunConfig)
 
 
 def test_a_file_is_bounded_before_it_is_read(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_a_file_is_bounded_before_it_is_read(tmp_path: Path) -> None:
     device.symlink_to("/dev/zero")
     for path, words in ((large, "larger than"), (pipe, "not an ordinary file"), (device, "not an ordinary file")):
         with pytest.raises(InvalidConfig, match=words):
-            config_io.read_yaml(path)
+            yaml_io.read_yaml(path)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from playground import estimates
-from playground.catalog import preset
-from playground.devices import Device
+from playground.setup import estimates
+from playground.setup.catalog import preset
+from playground.setup.devices import Device
 from playground.sources import model_files
 from playground.sources.curated import BY_NAME, CURATED, HubModel
 

@@ -32,7 +32,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def asked(code: str, address: str, cache: Path) -> Any:
     """What an expression of `hub` gives in a process that may use the network of this machine."""
     program = (
-        "import json\nfrom playground import catalog, config_io\nfrom playground.sources import hub\n"
+        "import json\nfrom playground.config import yaml_io\nfrom playground.setup import catalog\n"
+        "from playground.sources import hub\n"
         "from playground.errors import PlaygroundError\n"
         f"try:\n    answer = {code}\nexcept PlaygroundError as error:\n"
         "    answer = [type(error).__name__, str(error)]\nprint(json.dumps(answer, default=str))"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from playground import catalog
 from playground.errors import ModelNotFound
+from playground.setup import catalog
 from playground.sources import model_files
 from tests.model_folders import LLAMA, NUM_WEIGHTS, SHAPES, model_folder, safetensors, write_json
 

@@ -10,9 +10,9 @@ from transformers import PreTrainedTokenizerFast
 
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
-from playground.training import chat
-from playground.training.chat import PromptForm
-from playground.training.models import Tokens
+from playground.training.models import chat
+from playground.training.models.chat import PromptForm
+from playground.training.models.language_model import Tokens
 from tests.training import tiny
 
 SPECIAL = ["<bos>", "<eos>", "<|im_start|>", "<|im_end|>"]

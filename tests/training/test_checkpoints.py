@@ -7,15 +7,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from playground.runs import checkpoints as run_checkpoints
-from playground.training import checkpoints
-from playground.training.models import Critic
+from playground.runs.folder import checkpoints as run_checkpoints
+from playground.training.models import checkpoint_files
+from playground.training.models.language_model import Critic
 from tests.training import tiny
 
 
 def save(folder, update: int):
     model = tiny.model()
-    return checkpoints.save(folder, update, model, Critic(model), tiny.tokens(), {"kl_coef": 0.1})
+    return checkpoint_files.save(folder, update, model, Critic(model), tiny.tokens(), {"kl_coef": 0.1})
 
 
 def test_a_checkpoint_holds_weights_facts_and_a_manifest_that_matches(tmp_path):
@@ -72,7 +72,7 @@ def test_a_disk_that_is_full_leaves_nothing_half_written(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checkpoints, "_save_json", full)
+    monkeypatch.setattr(checkpoint_files, "_save_json", full)
     with pytest.raises(OSError, match="No space"):
         save(tmp_path, 5)
     assert [path.name for path in tmp_path.iterdir()] == ["update-000004"]
@@ -81,7 +81,7 @@ def test_a_disk_that_is_full_leaves_nothing_half_written(tmp_path, monkeypatch):
 def worth(folder, update: int, value: float | None) -> None:
     model = tiny.model()
     facts = {run_checkpoints.BEST_BY: value}
-    checkpoints.save(folder, update, model, Critic(model), tiny.tokens(), facts)
+    checkpoint_files.save(folder, update, model, Critic(model), tiny.tokens(), facts)
 
 
 def test_the_newest_and_the_best_stay(tmp_path):

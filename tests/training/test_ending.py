@@ -16,11 +16,11 @@ from playground.errors import (
     RewardModelUnusable,
     TrainingDiverged,
 )
-from playground.runs.directory import RunDirectory
-from playground.runs.ends import ENDS
-from playground.runs.writer import RunWriter
-from playground.training import ending
-from playground.training.ending import StopRequested, diagnosis, reported
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.end_reasons import ENDS
+from playground.runs.folder.writer import RunWriter
+from playground.training.process import ending
+from playground.training.process.ending import StopRequested, diagnosis, reported
 from tests.support import small_config
 
 
@@ -68,7 +68,7 @@ def test_what_was_raised_decides_the_reason(error, reason, words):
 
 
 def test_what_fails_in_the_loading_of_models_is_a_matter_of_the_model():
-    module = types.ModuleType("playground.training.loading")
+    module = types.ModuleType("playground.training.models.loading")
     exec("def load():\n    return {}['weights']", module.__dict__)
     with pytest.raises(KeyError) as caught:
         module.load()

@@ -5,14 +5,14 @@ import json
 import pytest
 import torch
 
-from playground.config_io import from_dict
+from playground.config.yaml_io import from_dict
 from playground.errors import InvalidConfig, ModelNotFound
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
-from playground.training import loading
-from playground.training.models import positions
-from playground.training.sampling import left_pad
-from playground.training.session import Session
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.training.loop.sampling import left_pad
+from playground.training.models import loading
+from playground.training.models.language_model import positions
+from playground.training.process.session import Session
 from tests.training import snapshots
 
 CPU = torch.device("cpu")

@@ -7,10 +7,11 @@ import math
 import pytest
 import torch
 
-from playground import catalog
 from playground.config import EvaluationConfig
 from playground.errors import PromptsUnusable
-from playground.training import held_out, loading
+from playground.setup import catalog
+from playground.training.loop import held_out_text
+from playground.training.models import loading
 
 CPU = torch.device("cpu")
 
@@ -35,8 +36,10 @@ def by_hand(model, rows):
 @pytest.mark.parametrize("batch_size", [1, 4, 64])
 def test_it_is_the_definition_whatever_the_batch(loaded, batch_size):
     model, tokens = loaded
-    rows = held_out.encode(held_out.read(EvaluationConfig(text="pocket", num_texts=9)), tokens, model.context_length)
-    found = held_out.perplexity(model, rows, tokens.pad_id, batch_size)
+    rows = held_out_text.encode(
+        held_out_text.read(EvaluationConfig(text="pocket", num_texts=9)), tokens, model.context_length
+    )
+    found = held_out_text.perplexity(model, rows, tokens.pad_id, batch_size)
     expected, count = by_hand(model, rows)
     assert found.perplexity == pytest.approx(expected, rel=1e-5)
     assert (found.documents, found.tokens) == (9, count)
@@ -44,21 +47,21 @@ def test_it_is_the_definition_whatever_the_batch(loaded, batch_size):
 
 def test_a_model_that_knows_nothing_is_as_good_as_a_guess_and_the_pocket_model_is_far_better(loaded):
     model, tokens = loaded
-    rows = held_out.encode(held_out.read(EvaluationConfig(text="pocket")), tokens, model.context_length)
-    assert 1 < held_out.perplexity(model, rows, tokens.pad_id, 16).perplexity < 20
+    rows = held_out_text.encode(held_out_text.read(EvaluationConfig(text="pocket")), tokens, model.context_length)
+    assert 1 < held_out_text.perplexity(model, rows, tokens.pad_id, 16).perplexity < 20
     blank = model.frozen_copy()
     blank.lm_head.weight.data.zero_()
     vocabulary = blank.lm_head.weight.shape[0]
-    assert held_out.perplexity(blank, rows, tokens.pad_id, 16).perplexity == pytest.approx(vocabulary, rel=1e-4)
+    assert held_out_text.perplexity(blank, rows, tokens.pad_id, 16).perplexity == pytest.approx(vocabulary, rel=1e-4)
 
 
 def test_the_documents_are_not_those_that_were_trained_on_and_are_always_the_same():
     from playground.pocket import corpus
 
-    found = held_out.read(EvaluationConfig(text="pocket", num_texts=50))
+    found = held_out_text.read(EvaluationConfig(text="pocket", num_texts=50))
     stream = corpus.documents("train 0")
     trained = {next(stream).text for _ in range(5000)}
-    assert found == held_out.read(EvaluationConfig(text="pocket", num_texts=50))
+    assert found == held_out_text.read(EvaluationConfig(text="pocket", num_texts=50))
     assert len(set(found) - trained) > 40
 
 
@@ -66,10 +69,10 @@ def test_a_file_gives_one_document_a_line_and_long_ones_are_cut(loaded, tmp_path
     model, tokens = loaded
     path = tmp_path / "text.txt"
     path.write_text("\ufeffThe film was dull .\n\n  " + "a " * 900 + "\nx\n", encoding="utf-8")
-    documents = held_out.read(EvaluationConfig(text=str(path), num_texts=2))
+    documents = held_out_text.read(EvaluationConfig(text=str(path), num_texts=2))
     assert documents[0] == "The film was dull ." and len(documents) == 2
-    rows = held_out.encode(documents, tokens, model.context_length)
-    assert max(map(len, rows)) == min(held_out.MOST_TOKENS, model.context_length)
+    rows = held_out_text.encode(documents, tokens, model.context_length)
+    assert max(map(len, rows)) == min(held_out_text.MOST_TOKENS, model.context_length)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +84,9 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path, content, words):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(PromptsUnusable, match=words) as error:
-        held_out.read(EvaluationConfig(text=str(path)))
+        held_out_text.read(EvaluationConfig(text=str(path)))
     assert str(error.value).startswith("evaluation.text: ")
 
 
 def test_nothing_is_read_where_nothing_is_asked(loaded):
-    assert held_out.read(EvaluationConfig()) == []
+    assert held_out_text.read(EvaluationConfig()) == []

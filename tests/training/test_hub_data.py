@@ -9,10 +9,10 @@ import datasets
 import pandas
 import pytest
 
-from playground import checks
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
-from playground.training import hub_data, prompts
+from playground.setup import checks
+from playground.training.data import hub_data, prompts
 
 CARD = "---\nconfigs:\n- config_name: {}\n  data_files: a.jsonl\n- config_name: other\n  data_files: b.jsonl\n---\n"
 

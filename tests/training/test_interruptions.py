@@ -2,11 +2,11 @@
 
 import pytest
 
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
-from playground.training import watch
-from playground.training.ending import StopRequested, reported
-from playground.training.watch import Watch
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.training.process import watch
+from playground.training.process.ending import StopRequested, reported
+from playground.training.process.watch import Watch
 from tests.support import small_config
 
 

@@ -11,9 +11,9 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForCausalLM, LlamaConfig
 
-from playground.training.models import LanguageModel, switch_dropout_off
-from playground.training.scoring import Scorer
-from playground.training.trainer import PPOTrainer
+from playground.training.loop.scoring import Scorer
+from playground.training.loop.trainer import PPOTrainer
+from playground.training.models.language_model import LanguageModel, switch_dropout_off
 from tests.training import tiny
 
 EVERY_FAMILY = pytest.mark.parametrize("family", tiny.FAMILIES)

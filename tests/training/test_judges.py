@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from playground.config_io import from_dict
+from playground.config.yaml_io import from_dict
 from playground.errors import RewardFailed
 from playground.rewards.mixture import Mixture
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
-from playground.training import evaluation
-from playground.training.scoring import Scorer
-from playground.training.session import Session
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.training.loop import evaluation
+from playground.training.loop.scoring import Scorer
+from playground.training.process.session import Session
 from tests.training import tiny
 
 SMALL = {

@@ -7,9 +7,9 @@ import torch
 
 from playground.config import RunConfig
 from playground.ppo.logprobs import log_softmax_at
-from playground.runs.control import LIVE_FIELDS, Edit, edited
-from playground.training.sampling import likeliest, sample
-from playground.training.streams import uniforms
+from playground.runs.steer.changes import LIVE_FIELDS, Edit, edited
+from playground.training.data.random_streams import uniforms
+from playground.training.loop.sampling import likeliest, sample
 from tests.training import tiny
 
 GROUPS = ("ppo", "kl", "sampling", "score")

@@ -7,15 +7,15 @@ import statistics
 
 import pytest
 
-from playground import catalog
 from playground.config import RunConfig
-from playground.config_io import from_dict
+from playground.config.yaml_io import from_dict
 from playground.insight.before_after import outcome, pairs
 from playground.pocket import judges
-from playground.runs.directory import RunDirectory
-from playground.runs.records import Sample
-from playground.runs.writer import RunWriter
-from playground.training.session import Session
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Sample
+from playground.runs.folder.writer import RunWriter
+from playground.setup import catalog
+from playground.training.process.session import Session
 
 UPDATES = 15
 CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer

@@ -15,10 +15,10 @@ import torch
 
 from playground.insight.enumerable import CompletionSpace, expectation, frontier, kl
 from playground.ppo.advantages import token_rewards
-from playground.training import trainer as trainer_module
-from playground.training.models import LanguageModel
-from playground.training.sampling import Episodes, Packed
-from playground.training.trainer import PPOTrainer
+from playground.training.loop import trainer as trainer_module
+from playground.training.loop.sampling import Episodes, Packed
+from playground.training.loop.trainer import PPOTrainer
+from playground.training.models.language_model import LanguageModel
 from tests.training import toy
 
 TABLE_BOUND = 0.01

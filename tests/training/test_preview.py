@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from playground import config_io
-from playground.config import PromptsConfig, SamplingConfig
+from playground.config import PromptsConfig, SamplingConfig, yaml_io
 from playground.errors import ModelNotFound
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
-from playground.training import preview, service
-from playground.training.session import Session
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.training.data import preview
+from playground.training.process.session import Session
+from playground.training.service import questions
 from tests.model_folders import model_folder
 from tests.training import snapshots
 
@@ -36,7 +36,7 @@ def config(path, **changes):
         "evaluation": {"num_prompts": 3, "samples_per_prompt": 1, "every": 1},
         **changes,
     }
-    return config_io.from_dict(data)
+    return yaml_io.from_dict(data)
 
 
 def test_lengths_are_told_in_four_figures_and_a_histogram():
@@ -81,17 +81,17 @@ def test_an_instruct_model_reads_turns_in_the_preview_and_when_it_is_asked(tmp_p
     assert marks == ["<|im_start|>", "<|im_end|>", "<|im_start|>"]
     assert found["seen"][0][1]["text"].startswith("user\nIs number")
     tokens, context = preview.tokens_of(folder)
-    subject = service.Subject(
+    subject = questions.Subject(
         tokens, SimpleNamespace(context_length=context), None, None, None, SamplingConfig(), PromptsConfig()
     )
-    asked = service._checked_prompt("Hello", subject, None)
+    asked = questions._checked_prompt("Hello", subject, None)
     expected = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n"
     assert tokens.tokenizer.decode(asked.ids, skip_special_tokens=False) == expected and asked.text == "Hello"
 
 
 def test_a_run_reads_what_the_preview_showed_and_records_what_was_left_out(tmp_path):
     made = config(hh_file(tmp_path))
-    (answer,) = service.QUESTIONS["prompts"](service.Service(), {"config": made.model_dump(mode="json")})
+    (answer,) = questions.QUESTIONS["prompts"](questions.Service(), {"config": made.model_dump(mode="json")})
     run = RunDirectory.create(tmp_path / "outputs", made, "r")
     session = Session(run, made, RunWriter(run, 1), lambda: None)
     fixed = [row["text"] for row in answer["rows"] if row["held_out"]]

@@ -3,11 +3,11 @@ import json
 
 import pytest
 
-from playground import checks
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
-from playground.texts import tables
-from playground.training import prompts
+from playground.setup import checks
+from playground.texts import row_files
+from playground.training.data import prompts
 from tests.training import tiny
 
 
@@ -162,7 +162,7 @@ def test_what_is_no_dialogue_is_left_out(tmp_path, value):
 
 def big_gzip() -> bytes:
     line = b'{"prompt": "' + b"a" * 500_000 + b'"}\n'
-    return gzip.compress(line * (tables.MAX_FILE_BYTES // len(line) + 1), 1, mtime=0)
+    return gzip.compress(line * (row_files.MAX_FILE_BYTES // len(line) + 1), 1, mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_files_that_are_too_large_are_refused_before_they_are_read(tmp_path, mon
         file.truncate(1_000_000_000)
     problem = checks.prompts_problem(PromptsConfig(source=str(path)))
     assert problem is not None and problem.field == "prompts.source" and "more than 100 MB" in problem.message
-    monkeypatch.setattr(tables.Path, "read_bytes", lambda self: pytest.fail("it was read"))
+    monkeypatch.setattr(row_files.Path, "read_bytes", lambda self: pytest.fail("it was read"))
     with pytest.raises(PromptsUnusable, match="more than 100 MB"):
         load(str(path))
     with pytest.raises(PromptsUnusable, match="more than 100 MB when unpacked"):

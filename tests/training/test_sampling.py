@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from playground.training.models import ValueHead
-from playground.training.passes import micro_batches, score_tokens
-from playground.training.sampling import sample
-from playground.training.streams import uniforms
+from playground.training.data.random_streams import uniforms
+from playground.training.loop.passes import micro_batches, score_tokens
+from playground.training.loop.sampling import sample
+from playground.training.models.language_model import ValueHead
 from tests.training import tiny
 
 SEEDS = list(range(24))

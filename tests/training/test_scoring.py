@@ -5,7 +5,7 @@ import json
 import pytest
 
 from playground.rewards.mixture import Mixture, Scale
-from playground.training.scoring import Scorer
+from playground.training.loop.scoring import Scorer
 from tests.training import tiny
 
 

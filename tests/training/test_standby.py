@@ -9,10 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground.runs import launcher, processes, queue
+from playground.runs.end import processes
 from playground.runs.reconciler import Reconciler
-from playground.runs.standby import StandbyWorker
-from playground.ui import standing
+from playground.runs.start import launcher, queue
+from playground.runs.start.standby import StandbyWorker
+from playground.ui.live import standing
 from tests.support import PROJECT, has_ended, wait_until
 from tests.training.test_worker import DEADLINE_SECONDS, config
 
@@ -70,7 +71,7 @@ def test_a_waiting_process_that_somebody_has_stopped_is_not_given_the_run(standb
 
 def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ended(standby, outputs, monkeypatch):
     """Stopped in the moment of the hand-over: the run's lock lies in its channel, and it has told nothing."""
-    monkeypatch.setattr("playground.runs.standby.STANDBY_MODULE", "tests.faults.cold_standby")
+    monkeypatch.setattr("playground.runs.start.standby.STANDBY_MODULE", "tests.faults.cold_standby")
     monkeypatch.setattr(processes, "FIRST_WORD_SECONDS", 0.2)
     monkeypatch.setattr(StandbyWorker, "_is_stopped", lambda self: False)
     standby.prepare()
@@ -103,7 +104,7 @@ def test_it_says_in_the_log_of_the_run_what_the_worker_prints(standby, outputs):
 
 def test_the_waiting_process_does_not_outlive_the_web_process():
     code = (
-        "import os; from playground.runs.standby import StandbyWorker; "
+        "import os; from playground.runs.start.standby import StandbyWorker; "
         "standby = StandbyWorker(); standby.prepare(); print(standby.pid, flush=True); os._exit(1)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)

@@ -6,8 +6,8 @@ import torch
 
 from playground.errors import RewardFailed, TrainingDiverged
 from playground.rewards.mixture import Mixture
-from playground.runs.records import to_json_line
-from playground.training.scoring import Scorer
+from playground.runs.folder.records import to_json_line
+from playground.training.loop.scoring import Scorer
 from tests.training import tiny
 
 

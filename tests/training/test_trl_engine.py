@@ -12,14 +12,16 @@ import traceback
 import pytest
 import torch
 
-from playground import catalog, checks, engines
-from playground.config_io import from_dict
+from playground.config import engines
+from playground.config.yaml_io import from_dict
 from playground.errors import InvalidConfig, TrainingDiverged
-from playground.pocket.text import distinct_n
-from playground.runs.records import UpdateMetrics
-from playground.training import loading, prompts
-from playground.training.scoring import Scorer
-from playground.training.trainer import PPOTrainer
+from playground.pocket.wording import distinct_n
+from playground.runs.folder.records import UpdateMetrics
+from playground.setup import catalog, checks
+from playground.training.data import prompts
+from playground.training.loop.scoring import Scorer
+from playground.training.loop.trainer import PPOTrainer
+from playground.training.models import loading
 from playground.training.trl_engine import TRLTrainer
 from tests.support import PROJECT
 from tests.training import tiny

@@ -23,12 +23,12 @@ from torch import Tensor
 from playground.ppo.advantages import generalised_advantages, token_rewards
 from playground.ppo.losses import value_loss
 from playground.ppo.masked import masked_mean, whiten
-from playground.training.models import LanguageModel
-from playground.training.passes import score_tokens
-from playground.training.sampling import Episodes
-from playground.training.scoring import Scorer
-from playground.training.streams import derived_seed
-from playground.training.trainer import PPOTrainer, Rollout
+from playground.training.data.random_streams import derived_seed
+from playground.training.loop.passes import score_tokens
+from playground.training.loop.sampling import Episodes
+from playground.training.loop.scoring import Scorer
+from playground.training.loop.trainer import PPOTrainer, Rollout
+from playground.training.models.language_model import LanguageModel
 from playground.training.trl_engine import TRLTrainer
 from tests.training import tiny
 from tests.training.trl_tools import loop_values

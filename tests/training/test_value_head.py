@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from playground.insight.enumerable import CompletionSpace
-from playground.training.models import LanguageModel
-from playground.training.trainer import PPOTrainer
+from playground.training.loop.trainer import PPOTrainer
+from playground.training.models.language_model import LanguageModel
 from tests.training import toy
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from playground.training import checkpoints, watch
-from playground.training.models import Critic
-from playground.training.watch import CHECKPOINT_PAUSE_SECONDS, CHECKPOINT_SECONDS
+from playground.training.models import checkpoint_files
+from playground.training.models.language_model import Critic
+from playground.training.process import watch
+from playground.training.process.watch import CHECKPOINT_PAUSE_SECONDS, CHECKPOINT_SECONDS
 from tests.training import tiny
 
 
@@ -43,7 +44,7 @@ def test_a_checkpoint_that_is_all_written_is_waited_for_until_it_is_on_the_disk(
     seen, told = watch._Checkpoint(tmp_path), []
 
     def watched(name: str) -> None:
-        original = getattr(checkpoints, name)
+        original = getattr(checkpoint_files, name)
 
         def asking(*arguments: Any) -> Any:
             seen.goes_on(0, 0, saving=True)
@@ -52,12 +53,12 @@ def test_a_checkpoint_that_is_all_written_is_waited_for_until_it_is_on_the_disk(
             assert not seen.goes_on(CHECKPOINT_SECONDS, 0, saving=True), "two minutes at the most"
             return original(*arguments)
 
-        monkeypatch.setattr(checkpoints, name, asking)
+        monkeypatch.setattr(checkpoint_files, name, asking)
 
     for name in ("_save_tensors", "_bring_to_disk", "listed"):
         watched(name)
     model = tiny.model()
-    checkpoints.save(tmp_path, 1, model, Critic(model), tiny.tokens(), {})
+    checkpoint_files.save(tmp_path, 1, model, Critic(model), tiny.tokens(), {})
     in_the_end = told.pop()
     assert in_the_end[:2] == ("_bring_to_disk", tmp_path.name), "it has its name by now"
     assert {(name, long) for name, _, long in told} == {

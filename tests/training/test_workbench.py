@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from playground import catalog, config_io
+from playground.config import yaml_io
 from playground.errors import PlaygroundError
 from playground.rewards import trying
-from playground.training import evaluation, workbench
-from playground.training.service import QUESTIONS, Service
+from playground.setup import catalog
+from playground.training.loop import evaluation
+from playground.training.service import reward_bench
+from playground.training.service.questions import QUESTIONS, Service
 
 PROMPT = "Review of the film: The plot was"
 
 
 def config(**changes):
     data = catalog.preset("chatterbox").model_dump(mode="json")
-    return config_io.from_dict({**data, "model": {"source": "pocket-1m"}, "sampling": {"max_new_tokens": 8}, **changes})
+    return yaml_io.from_dict({**data, "model": {"source": "pocket-1m"}, "sampling": {"max_new_tokens": 8}, **changes})
 
 
 def ask(service, made, typed, count=20, **changes):
@@ -43,7 +45,7 @@ def test_asking_again_with_other_weights_or_rewards_draws_nothing_anew(service, 
     first = ask(service, config(), ["a"])[-1]
     monkeypatch.setattr(evaluation, "answer", lambda *_: pytest.fail("sampled again"))
     measured = []
-    monkeypatch.setattr(workbench, "measured", lambda name, *rest: measured.append(name) or [0.0])
+    monkeypatch.setattr(reward_bench, "measured", lambda name, *rest: measured.append(name) or [0.0])
     changed = config(rewards=[{"kind": "length", "weight": -3, "normalise": True}, {"kind": "repetition"}])
     again = ask(service, changed, ["a"])[-1]
     assert again["samples"] == first["samples"] and again["reference"]["length"] == first["reference"]["length"]
@@ -53,8 +55,8 @@ def test_asking_again_with_other_weights_or_rewards_draws_nothing_anew(service, 
 def test_the_samples_are_those_on_which_a_run_fixes_its_scale(service):
     made = config(seed=3)
     drawn = list(QUESTIONS["reference-samples"](service, {"reference": trying.reference_of(made, 10)}))[-1]["samples"]
-    subject = service.untrained(made.model)
-    split = workbench.prompts.load(made.prompts, made.evaluation.num_prompts, 100, subject.tokens, made.seed)
+    subject = service.bench.subjects.untrained(made.model)
+    split = reward_bench.prompts.load(made.prompts, made.evaluation.num_prompts, 100, subject.tokens, made.seed)
     asked, seeds = evaluation.reference_questions(split.training, made.seed, 256)
     episodes, _ = evaluation.answer(subject.reference, None, subject.tokens, asked[:10], seeds[:10], made.sampling, 10)
     assert [row["completion"] for row in drawn] == episodes.texts(subject.tokens)
@@ -82,7 +84,7 @@ def test_what_cannot_be_scored_is_one_sentence(service, changes, says):
 
 
 def test_only_the_newest_few_are_kept():
-    shelf = workbench.Shelf(2)
+    shelf = reward_bench.Shelf(2)
     for number in range(4):
         shelf.put(str(number), number)
     assert list(shelf) == ["2", "3"]

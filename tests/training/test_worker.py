@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from playground import catalog
-from playground.config_io import from_dict
+from playground.config.yaml_io import from_dict
 from playground.errors import ServiceUnavailable
-from playground.runs import control, launcher
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
 from playground.runs.model_service import ModelService
-from playground.runs.writer import RunWriter
-from playground.training import worker
-from playground.training.session import Session
+from playground.runs.start import launcher
+from playground.runs.steer import changes
+from playground.setup import catalog
+from playground.training.process import worker
+from playground.training.process.session import Session
 
 DEADLINE_SECONDS = 120
 
@@ -197,20 +198,20 @@ def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, tmp_path)
     endless = config(engine=engine, ppo__num_updates=10_000, evaluation__every=10_000)
     run, process = launcher.start(endless, tmp_path, "steered")
     wait_for(lambda: run.status().update >= 1, "the first update")
-    control.request_pause(run)
+    changes.request_pause(run)
     wait_for(lambda: run.status().state == "paused", "the pause")
     paused_at = run.status().update
-    control.request_edits(run, [control.Edit("kl.coef", 2.0), control.Edit("ppo.learning_rate", 1e-5)])
-    control.request_step(run)
+    changes.request_edits(run, [changes.Edit("kl.coef", 2.0), changes.Edit("ppo.learning_rate", 1e-5)])
+    changes.request_step(run)
     wait_for(lambda: run.status().update == paused_at + 1 and run.status().state == "paused", "one more update")
     before, after = run.metrics()[-2:]
     assert (before.kl_coef, after.kl_coef) == (0.25, 2.0)
     assert after.learning_rate < 0.1 * before.learning_rate
     edits = [(event.data["field"], event.update) for event in run.events() if event.kind == "edit"]
     assert edits == [("kl.coef", paused_at), ("ppo.learning_rate", paused_at)]
-    control.request_resume(run)
+    changes.request_resume(run)
     wait_for(lambda: run.status().update >= paused_at + 2, "going on")
-    control.request_pause(run)
+    changes.request_pause(run)
     wait_for(lambda: run.status().state == "paused", "the second pause")
     run.request_stop()
     assert process.wait(DEADLINE_SECONDS) == 3

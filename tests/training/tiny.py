@@ -8,10 +8,10 @@ import torch
 from transformers import AutoModelForCausalLM, GPT2Config, GPTNeoXConfig, LlamaConfig, Qwen2Config
 
 from playground.rewards.mixture import Mixture
-from playground.training.models import LanguageModel, Tokens, switch_dropout_off
-from playground.training.prompts import Prompt
-from playground.training.scoring import Scorer
-from playground.training.trainer import PPOTrainer
+from playground.training.data.prompts import Prompt
+from playground.training.loop.scoring import Scorer
+from playground.training.loop.trainer import PPOTrainer
+from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
 from tests.support import config_with
 
 VOCABULARY = 20

@@ -12,10 +12,10 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from playground.insight.enumerable import NO_TOKEN, CompletionSpace, kl, optimum
 from playground.rewards.mixture import Mixture
-from playground.training.models import LanguageModel, Tokens, switch_dropout_off
-from playground.training.prompts import Prompt
-from playground.training.scoring import Scorer
-from playground.training.trainer import PPOTrainer
+from playground.training.data.prompts import Prompt
+from playground.training.loop.scoring import Scorer
+from playground.training.loop.trainer import PPOTrainer
+from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
 from tests.training import tiny
 
 LETTERS = "abcdefgh"

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PrinterCallback, TrainerCallback
 
-from playground.training.models import LanguageModel
-from playground.training.sampling import left_pad
+from playground.training.loop.sampling import left_pad
+from playground.training.models.language_model import LanguageModel
 from playground.training.trl_engine import BackboneOutput, SpecialTokens, ValueModel
 from tests.training import tiny
 

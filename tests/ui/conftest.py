@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs import launcher
+from playground.runs.start import launcher
 from tests.ui import fake_run
 
 PROJECT = Path(__file__).resolve().parents[2]

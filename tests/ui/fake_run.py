@@ -16,17 +16,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from playground import catalog
 from playground.config import RunConfig
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
 from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
-from playground.runs import checkpoints, launcher, vitals
-from playground.runs.directory import RunDirectory
-from playground.runs.identity import boot_id
-from playground.runs.records import RESUMED, Sample, State, Status, UpdateMetrics
-from playground.runs.steering import Steering
-from playground.runs.writer import RunWriter
+from playground.runs.folder import checkpoints, vitals
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import RESUMED, Sample, State, Status, UpdateMetrics
+from playground.runs.folder.writer import RunWriter
+from playground.runs.start import launcher
+from playground.runs.steer.steering import Steering
+from playground.safety.process_identity import boot_id
+from playground.setup import catalog
 
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"
 FAIL_VARIABLE = "PLAYGROUND_TEST_FAIL_AT_UPDATE"
@@ -164,7 +165,7 @@ def beat(writer: RunWriter) -> None:
     """A sign of life, as the worker's watch writes it."""
     status = writer.status
     found = vitals.Vitals(boot_id=boot_id(), pid=status.pid, attempt=status.attempt, beat=vitals.now(), patient=False)
-    vitals.write(writer.run, found)
+    vitals.write(writer.run.path, found)
 
 
 def write_checkpoint(run: RunDirectory, update: int) -> Path:

@@ -12,12 +12,13 @@ import sys
 import time
 from pathlib import Path
 
-from playground import config_io
+from playground.config import yaml_io
 from playground.errors import ServiceUnavailable
 from playground.rewards.mixture import Mixture, term_names
-from playground.runs import launcher, reward_training
+from playground.runs import reward_models
 from playground.runs.model_service import GeneratedSample
-from playground.runs.standby import StandbyWorker
+from playground.runs.start import launcher
+from playground.runs.start.standby import StandbyWorker
 from playground.ui import server
 from tests.ui import fake_run
 
@@ -76,7 +77,7 @@ class FakeService:
 
     def rewards_score(self, question):
         """The workbench's question, answered with rule rewards on 24 made-up texts."""
-        rewards = config_io.from_dict({"rewards": question["rewards"]}).rewards
+        rewards = yaml_io.from_dict({"rewards": question["rewards"]}).rewards
         samples = [{"prompt": fake_run.prompt(i), "completion": fake_run.completion(i, i / 24), "ended": True}
                    for i in range(24)]  # fmt: skip
         for done in (0, 12):
@@ -113,7 +114,7 @@ def main() -> None:
     parser.add_argument("--host", default=server.LOCAL_HOST)
     arguments = parser.parse_args()
     launcher.new_worker = spawn_fake
-    reward_training.WORKER_MODULE = "tests.fake_reward_worker"
+    reward_models.WORKER_MODULE = "tests.fake_reward_worker"
     server.ModelService = FakeService
     server.StandbyWorker = NoStandby
     if arguments.recorded:

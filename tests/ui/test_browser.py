@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from playground import catalog
 from playground.runs import history
-from playground.runs.directory import RunDirectory
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
 from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS

@@ -7,9 +7,10 @@ import signal
 
 import pytest
 
-from playground import catalog
-from playground.runs import ends, launcher, queue, vitals
-from playground.runs.directory import RunDirectory
+from playground.runs.folder import end_reasons, vitals
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher, queue
+from playground.setup import catalog
 from tests.support import kill_worker, wait_until
 from tests.ui import fake_run, fake_server
 from tests.ui.conftest import WAIT_MS
@@ -66,7 +67,7 @@ def run_in_view(page):
 
 def test_every_end_is_told_with_what_happened_and_what_to_do(site, make_page):
     page = visit(make_page(), site)
-    for number, (reason, end) in enumerate(ends.ENDS.items()):
+    for number, (reason, end) in enumerate(end_reasons.ENDS.items()):
         if not reason:
             continue
         state = "stopped" if reason in ("stopped", "time_limit") else "interrupted" if number % 2 else "failed"
@@ -219,8 +220,8 @@ def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, make_
     wait_for_update(page, 2)
     pid = run.status().pid
     os.kill(pid, signal.SIGSTOP)
-    found = wait_until(lambda: vitals.read(run))
-    vitals.write(run, found.model_copy(update={"beat": vitals.now() - 34.0}))  # as if that were a while ago
+    found = wait_until(lambda: vitals.read(run.path))
+    vitals.write(run.path, found.model_copy(update={"beat": vitals.now() - 34.0}))  # as if that were a while ago
     expect(page.locator(STATE)).to_have_text(re.compile(r"not answering for (3[4-9]|[4-9]\d) s"))
     expect(page.locator(TITLE)).to_contain_text("Not answering for")
     expect(page.locator(".notice")).to_contain_text("the run goes on by itself")

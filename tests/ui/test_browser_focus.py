@@ -3,7 +3,8 @@
 
 import pytest
 
-from playground.runs import control, launcher
+from playground.runs.start import launcher
+from playground.runs.steer import changes
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS
 
@@ -20,7 +21,7 @@ STAND_ON = "node => { node.focus(); window.stood = document.activeElement; }"
 
 def stand_on(control):
     """Put the focus on a control, and remember the element itself."""
-    control.evaluate(STAND_ON)
+    changes.evaluate(STAND_ON)
     expect(control).to_be_focused()
 
 
@@ -117,7 +118,7 @@ def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, mak
     button(page, "Pause").click()
     step = button(page, "One step")
     step.focus()
-    control.request_resume(run)  # by somebody else
+    changes.request_resume(run)  # by somebody else
     expect(step).to_be_hidden()
     expect(page.locator(".steer-main")).to_be_focused()
     page.locator(".live-settings summary").click()

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from playground import catalog
+from playground.setup import catalog
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS
 

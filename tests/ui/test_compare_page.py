@@ -4,7 +4,7 @@ import pytest
 
 from playground.errors import ServiceUnavailable
 from playground.runs.model_service import GeneratedSample
-from playground.ui import compare_page
+from playground.ui.runs import compare_page
 from tests.ui import fake_run
 
 

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from playground import catalog
 from playground.errors import RunNotFound
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
-from playground.ui import feed, run_feed, wire
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.setup import catalog
+from playground.ui.live import feed, run_feed, wire
 from tests.ui import fake_run
 
 
@@ -364,7 +364,7 @@ def test_the_recorded_run_brings_all_its_moments(tmp_path):
 def test_applied_changes_and_pauses_show_after_a_reload(started, monkeypatch):
     run, writer, config = started
     clock = iter(range(1000, 9000, 30))
-    monkeypatch.setattr("playground.runs.writer.time.time", lambda: float(next(clock)))
+    monkeypatch.setattr("playground.runs.folder.writer.time.time", lambda: float(next(clock)))
     writer.set_status(update=1)
     writer.event("edit", "Leash (beta) 0.25 \u2192 0.5", field="kl.coef", old=0.25, value=0.5)
     writer.set_status(state="paused")

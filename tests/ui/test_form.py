@@ -2,10 +2,10 @@
 
 import pytest
 
-from playground import catalog
 from playground.config import RunConfig, TruthReward, local_only
 from playground.errors import InvalidConfig
-from playground.ui import form, reward_form
+from playground.setup import catalog
+from playground.ui.train import form, reward_form
 
 LOCAL = [name for name in catalog.preset_names() if not catalog.is_hub_id(catalog.preset(name).model.source)]
 

@@ -8,8 +8,8 @@ import time
 from gradio.utils import get_upload_folder
 
 from playground.runs.reconciler import Watch
-from playground.ui import incoming
-from playground.ui.incoming import FILE_BYTES, Incoming
+from playground.ui.door import incoming
+from playground.ui.door.incoming import FILE_BYTES, Incoming
 from tests.support import wait_until
 
 

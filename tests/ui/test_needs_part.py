@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from playground import catalog, config_io
+from playground.config import yaml_io
 from playground.errors import InvalidConfig, Problem
-from playground.runs import used_models
-from playground.ui import needs_part
+from playground.runs.start import used_models
+from playground.setup import catalog
+from playground.ui.train import needs_part
 
 
 def test_the_panel_gets_the_estimate_or_the_reason_why_there_is_none(tmp_path: Path):
     found = needs_part.needs(lambda: catalog.preset("tinyllama-1.1b-chat"), tmp_path)
     assert found["problem"] == "" and found["download"]["source"] == "TinyLlama/TinyLlama-1.1B-Chat-v1.0"
-    unknown = config_io.from_dict({"rewards": [{"kind": "length"}], "model": {"source": "someone/unknown"}})
+    unknown = yaml_io.from_dict({"rewards": [{"kind": "length"}], "model": {"source": "someone/unknown"}})
     assert "HF_HUB_OFFLINE forbids" in needs_part.needs(lambda: unknown, tmp_path)["problem"]
     elsewhere = unknown.model_copy(update={"model": catalog.preset("gpt2").model, "device": "cuda:77"})
     assert needs_part.needs(lambda: elsewhere, tmp_path)["problem"].startswith("There is no cuda:77")

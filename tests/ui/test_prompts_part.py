@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from playground import checks, config_io
+from playground.config import yaml_io
 from playground.errors import InvalidConfig, Problem, ServiceUnavailable
-from playground.ui import form, prompts_part, uploads
+from playground.setup import checks
+from playground.ui.door import uploads
+from playground.ui.train import form, prompts_part
 
 
 def write(folder: Path, name: str, data: str | bytes) -> Path:
@@ -19,7 +21,7 @@ def write(folder: Path, name: str, data: str | bytes) -> Path:
 
 
 def config(**prompts):
-    return config_io.from_dict({"rewards": [{"kind": "length"}], "prompts": prompts})
+    return yaml_io.from_dict({"rewards": [{"kind": "length"}], "prompts": prompts})
 
 
 def test_an_upload_is_kept_once_under_a_plain_name_and_can_be_read(tmp_path):

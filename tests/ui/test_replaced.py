@@ -8,7 +8,8 @@ import pytest
 from gradio.state_holder import SessionState
 
 from playground.errors import InvalidConfig
-from playground.ui import page, replaced, server
+from playground.ui import page, server
+from playground.ui.door import gradio_parts
 from tests.security import pages
 
 # Of each part's source, in the version that requirements.txt names. Where one changes with another version: read what
@@ -27,7 +28,7 @@ CALLERS = {  # by these names Gradio looks them up each time, so that what is pu
 }
 
 
-@pytest.mark.parametrize("part", replaced.PARTS, ids=lambda part: part.name)
+@pytest.mark.parametrize("part", gradio_parts.PARTS, ids=lambda part: part.name)
 def test_each_part_is_as_it_was_when_it_was_replaced(part):
     original = part.owner.__init__ if part.of_each else getattr(part.owner, part.name)
     assert part.is_there and original is not part.instead, "no page is served"
@@ -41,36 +42,38 @@ def test_each_part_is_as_it_was_when_it_was_replaced(part):
 
 def test_parts_are_put_back_when_the_last_page_closes():
     def now():
-        return [vars(part.owner).get(part.name) for part in replaced.PARTS]
+        return [vars(part.owner).get(part.name) for part in gradio_parts.PARTS]
 
     before = now()
-    first, second = replaced.replaced(), replaced.replaced()
+    first, second = gradio_parts.replaced(), gradio_parts.replaced()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert now() == [part.instead for part in replaced.PARTS]
+    assert now() == [part.instead for part in gradio_parts.PARTS]
     second.__exit__(None, None, None)
     assert now() == before
 
 
 def test_a_page_holds_them_while_it_is_served(tmp_path):
     with pages.served("local", tmp_path / "outputs", tmp_path) as page:
-        assert all(getattr(part.owner, part.name) is part.instead for part in replaced.PARTS)
+        assert all(getattr(part.owner, part.name) is part.instead for part in gradio_parts.PARTS)
         assert SessionState(page.running.demo).config_values == {}
-    assert not any(vars(part.owner).get(part.name) is part.instead for part in replaced.PARTS)
+    assert not any(vars(part.owner).get(part.name) is part.instead for part in gradio_parts.PARTS)
     assert SessionState(page.running.demo).config_values
 
 
 @pytest.mark.parametrize("lacking", ["a part", "the queue"])
 def test_a_gradio_without_them_is_told_and_serves_nobody_else(tmp_path, monkeypatch, lacking):
     if lacking == "a part":
-        monkeypatch.setattr(replaced, "PARTS", (*replaced.PARTS, replaced.Part(gr.utils, "of_a_later_version", None)))
+        monkeypatch.setattr(
+            gradio_parts, "PARTS", (*gradio_parts.PARTS, gradio_parts.Part(gr.utils, "of_a_later_version", None))
+        )
     else:
-        monkeypatch.setattr(replaced, "QUEUE", (*replaced.QUEUE, "of_a_later_version"))
+        monkeypatch.setattr(gradio_parts, "QUEUE", (*gradio_parts.QUEUE, "of_a_later_version"))
     demo = page.build(tmp_path)
     assert "of_a_later_version" in server._gradio_warning(demo, "local")
     for mode in ("classroom", "space"):
         with pytest.raises(InvalidConfig, match="of_a_later_version"):
             server._gradio_warning(demo, mode)
-    with replaced.replaced():
+    with gradio_parts.replaced():
         assert not hasattr(gr.utils, "of_a_later_version")

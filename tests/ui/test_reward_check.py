@@ -10,7 +10,8 @@ import pytest
 
 from playground.config import RunConfig
 from playground.errors import ServiceUnavailable
-from playground.ui import form, reward_check
+from playground.ui.rewards import self_test_part
+from playground.ui.train import form
 from tests.support import small_config
 
 ROW = {
@@ -52,9 +53,9 @@ class Service:
 
 def states(service: Service, source: Any, outputs: Path, pairs: Any = "automatic", **spec: Any) -> list[dict[str, Any]]:
     flat = form.values_of(small_config())
-    values = {name: flat[name] for name in form.FIELDS if name.startswith(reward_check.FORM_GROUPS)}
+    values = {name: flat[name] for name in form.FIELDS if name.startswith(self_test_part.FORM_GROUPS)}
     asked = {"source": source, "template": "auto", "quantization": "none", "label": "", **spec}
-    return list(reward_check.checked(service, outputs, asked, pairs, values))
+    return list(self_test_part.checked(service, outputs, asked, pairs, values))
 
 
 def test_the_form_and_the_panel_make_the_question(tmp_path: Path) -> None:

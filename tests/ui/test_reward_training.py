@@ -11,11 +11,13 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from playground.config import knobs_of
-from playground.config.reward_training import RewardTrainingConfig
+from playground.config.reward_model_settings import RewardTrainingConfig
 from playground.pocket.annotators import ANNOTATORS
-from playground.runs import reward_training
-from playground.ui import feed, reward_data, routes
-from playground.ui import reward_training as panel
+from playground.runs import reward_models
+from playground.ui import routes
+from playground.ui.live import feed
+from playground.ui.rewards import reward_data
+from playground.ui.rewards import training_part as panel
 from tests.reward_tools import REPORT, finished
 from tests.support import wait_until
 from tests.ui.conftest import WAIT_MS
@@ -24,7 +26,7 @@ from tests.ui.conftest import WAIT_MS
 @pytest.fixture
 def fake(monkeypatch):
     """The launcher starts the fake worker."""
-    monkeypatch.setattr(reward_training, "WORKER_MODULE", "tests.fake_reward_worker")
+    monkeypatch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
 
 
 def asked(outputs, name, argument):
@@ -56,7 +58,7 @@ def test_the_form_offers_every_annotator_and_pocket_model_and_real_settings():
 def test_a_training_is_started_from_flat_values_and_read_back(outputs, fake):
     answer = asked(outputs, "start_training", {"values": values(**{"pairs.flip": 0.25}), "replace": False})
     assert answer == {"name": "finish", "exists": False, "problems": []}
-    training = reward_training.find(outputs, "finish")
+    training = reward_models.find(outputs, "finish")
     wait_until(lambda: training.status().ended)
     config = training.config()
     assert (config.pairs.flip, config.pairs.limit, config.learning_rate) == (0.25, 100, None)
@@ -82,7 +84,7 @@ def test_a_training_is_started_from_flat_values_and_read_back(outputs, fake):
 def test_what_is_wrong_is_said_beside_its_field(outputs, fake, changes, field):
     answer = asked(outputs, "start_training", {"values": values(**changes), "replace": False})
     assert [item["field"] for item in answer["problems"]] == [field]
-    assert reward_training.trainings(outputs) == []
+    assert reward_models.trainings(outputs) == []
 
 
 @pytest.mark.parametrize("argument", [None, 7, [], {}, {"values": "x"}, {"values": {"name": {"a": 1}}}, "../../etc"])

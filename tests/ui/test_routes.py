@@ -10,11 +10,13 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
-from playground import catalog, config_io, engines
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
-from playground.ui import feed, routes, wire
-from playground.ui.access import Access
+from playground.config import engines, yaml_io
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.setup import catalog
+from playground.ui import routes
+from playground.ui.door.access import Access
+from playground.ui.live import feed, wire
 from tests.support import run_async
 from tests.ui import fake_run
 
@@ -57,7 +59,7 @@ def test_an_overlay_of_both_engines_says_how_they_differ(client, tmp_path):
 def test_a_run_is_handed_out_as_yaml_and_as_a_script_for_trl(client):
     answer = client.get("/live/two/export/yaml")
     assert answer.headers["content-disposition"] == 'attachment; filename="two.yaml"'
-    assert config_io.from_dict(config_io.parse_yaml(answer.text)).seed == 7
+    assert yaml_io.from_dict(yaml_io.parse_yaml(answer.text)).seed == 7
     answer = client.get("/live/two/export/trl")
     assert answer.headers["content-disposition"] == 'attachment; filename="two.py"'
     compile(answer.text, "two.py", "exec")
@@ -167,8 +169,8 @@ MANY = 60  # requests; asyncio's own threads are fewer
     [
         ("compare", routes, "RunFeed"),
         ("outcome", routes.Report, "of"),
-        ("metrics_csv", routes.tables, "metrics_csv"),
-        ("samples_csv", routes.tables, "samples_csv"),
+        ("metrics_csv", routes.csv_tables, "metrics_csv"),
+        ("samples_csv", routes.csv_tables, "samples_csv"),
         ("export", routes, "_export"),
         ("runs", routes.history, "list_runs"),
     ],

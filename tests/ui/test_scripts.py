@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from playground import config_io
+from playground.config import yaml_io
 from playground.rewards import trying
-from playground.ui import reward_form
+from playground.ui.train import reward_form
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_the_workbench_weighs_as_the_trainer_does(call):
         for reward, (weight, normalise, cap) in zip(FOUND["rewards"], treatments, strict=True)
     ]
     found = call("workbench_data", f"m.analyse({json.dumps(FOUND)}, {json.dumps(rewards)})")
-    specs = config_io.from_dict({"rewards": reward_form.reward_data(rewards)}).rewards
+    specs = yaml_io.from_dict({"rewards": reward_form.reward_data(rewards)}).rewards
     weighed = trying.weigh(specs, FOUND)
     assert [text["score"] for text in found["texts"]] == pytest.approx(weighed.scores)
     assert [text["total"] for text in found["texts"]] == pytest.approx(weighed.totals)

@@ -2,11 +2,12 @@
 
 import pytest
 
-from playground import catalog
-from playground.runs import launcher, queue
-from playground.runs.directory import RunDirectory, write_atomically
-from playground.runs.records import Status
-from playground.ui import standing, wire
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
+from playground.runs.folder.records import Status
+from playground.runs.start import launcher, queue
+from playground.setup import catalog
+from playground.ui.live import standing, wire
 from tests.ui import fake_run
 
 
@@ -24,8 +25,8 @@ def test_a_run_waits_for_those_that_came_before_it_on_its_device(start, tmp_path
     first, second, third = start("first"), start("second"), start("third")
     assert [standing.of(run, run.status()).before for run in (first, second, third)] == [None, 1, 2]
     slot = queue.slot_held(third)
-    assert standing.is_busy(tmp_path, slot) and standing.num_waiting(tmp_path, slot) == 2
-    assert not standing.is_busy(tmp_path, "cuda:7") and standing.num_waiting(tmp_path, "cuda:7") == 0
+    assert launcher.is_busy(tmp_path, slot) and queue.num_waiting(tmp_path, slot) == 2
+    assert not launcher.is_busy(tmp_path, "cuda:7") and queue.num_waiting(tmp_path, "cuda:7") == 0
     launcher.stop(second)
     assert standing.of(third, third.status()).before == 1
     assert standing.of(second, second.status()).before is None

@@ -7,11 +7,12 @@ import threading
 
 import pytest
 
-from playground import catalog
-from playground.runs import control, processes
-from playground.runs.directory import RunDirectory
-from playground.runs.writer import RunWriter
-from playground.ui import steer
+from playground.runs.end import processes
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.runs.steer import changes
+from playground.setup import catalog
+from playground.ui.train import run_actions
 from tests.support import run_async
 from tests.ui import fake_run
 
@@ -28,7 +29,7 @@ def living(tmp_path, monkeypatch):
 @pytest.fixture
 def ask(tmp_path):
     """The server functions by name."""
-    return {function.__name__: function for function in steer.functions(tmp_path)}
+    return {function.__name__: function for function in run_actions.functions(tmp_path)}
 
 
 def waiting(run):
@@ -142,7 +143,7 @@ def test_what_the_system_refuses_is_told_with_what_to_do_and_without_its_number(
         raise full
 
     monkeypatch.setattr(RunDirectory, "request_stop", refuse)
-    monkeypatch.setattr(control, "request_edits", refuse)
+    monkeypatch.setattr(changes, "request_edits", refuse)
     sentence = (
         "This did not succeed: No space left on device (stop). Free some space on the disk of the outputs folder, "
         "then try again."
@@ -154,6 +155,6 @@ def test_what_the_system_refuses_is_told_with_what_to_do_and_without_its_number(
 
 
 def test_the_panel_knows_every_live_setting_in_words():
-    knobs = {knob["field"]: knob for knob in steer.knobs()}
+    knobs = {knob["field"]: knob for knob in run_actions.knobs()}
     assert {"kl.coef", "kl.target", "ppo.learning_rate", "ppo.clip_range", "ppo.entropy_coef"} <= knobs.keys()
     assert all(knob["label"] and knob["help"] and knob["low"] and knob["high"] for knob in knobs.values())

@@ -6,12 +6,12 @@ from unittest.mock import Mock
 import gradio as gr
 import pytest
 
-from playground import catalog
 from playground.config import Part, knob
-from playground.runs import launcher, queue
-from playground.runs.directory import RunDirectory
-from playground.runs.standby import StandbyWorker
-from playground.ui import controls, form, train_page
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher, queue
+from playground.runs.start.standby import StandbyWorker
+from playground.setup import catalog
+from playground.ui.train import controls, form, train_page
 from tests.ui import fake_run
 
 

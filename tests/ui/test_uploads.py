@@ -9,10 +9,11 @@ import threading
 import pytest
 
 from playground.errors import OutputsNotWritable, PromptsUnusable
-from playground.limits import LIMITS
-from playground.runs import launcher, queue
-from playground.runs.directory import RunDirectory
-from playground.ui import reward_training, uploads
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher, queue
+from playground.setup.limits import LIMITS
+from playground.ui.door import uploads
+from playground.ui.rewards import training_part
 from tests.support import at_once, small_config
 
 SMALL = LIMITS["space"]._replace(uploads_bytes=60_000, upload_bytes=50_000)
@@ -67,7 +68,7 @@ def test_what_a_living_or_a_waiting_run_names_stays_whatever_its_age(keep, outpu
         keep("e.txt", -2, size=40_000)
     pairs = tmp_path / "p.jsonl"
     pairs.write_text('{"chosen": "a", "rejected": "b"}\n'.ljust(39_000))
-    assert "no more room" in str(reward_training.taken_in(str(pairs), outputs, SMALL)["problem"])
+    assert "no more room" in str(training_part.taken_in(str(pairs), outputs, SMALL)["problem"])
     assert names(outputs) == ["a.txt", "b.txt", "d.txt"]  # nothing went for nothing
     lock.close()
     queue.leave(runs[1])

@@ -5,9 +5,10 @@ import math
 
 import pytest
 
-from playground import catalog, config_io
-from playground.runs.records import Event, Sample, Status
-from playground.ui import wire, wire_rewards
+from playground.config import yaml_io
+from playground.runs.folder.records import Event, Sample, Status
+from playground.setup import catalog
+from playground.ui.live import wire, wire_rewards
 from tests.ui import fake_run
 
 
@@ -120,7 +121,7 @@ def test_a_comparison_without_later_samples_is_empty():
 
 def two_rewards(**changes):
     base = catalog.preset("no-leash").model_dump(mode="json")
-    return config_io.from_dict({**base, "rewards": [{"kind": "sentiment"}, {"kind": "length"}], **changes})
+    return yaml_io.from_dict({**base, "rewards": [{"kind": "sentiment"}, {"kind": "length"}], **changes})
 
 
 def test_contributions_have_columns_only_where_there_are_several_rewards():

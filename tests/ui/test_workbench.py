@@ -2,15 +2,16 @@
 
 import pytest
 
-from playground import catalog
 from playground.errors import ServiceUnavailable
 from playground.rewards import trying
-from playground.ui import form, workbench
+from playground.setup import catalog
+from playground.ui.rewards import workbench_part
+from playground.ui.train import form
 
 VALUES = {
     field: value
     for field, value in form.values_of(catalog.preset("chatterbox")).items()
-    if field.startswith(workbench.FORM_GROUPS)
+    if field.startswith(workbench_part.FORM_GROUPS)
 }
 REWARDS = [{"kind": "length", "weight": 1, "target": "", "normalise": True, "cap": ""}]
 
@@ -30,7 +31,7 @@ class Service:
 
 
 def told(tmp_path, service=None, rewards=REWARDS, prompt="The plot was", texts=("dull", ""), values=VALUES):
-    return list(workbench.scored(service or Service(), tmp_path, rewards, prompt, texts, values))
+    return list(workbench_part.scored(service or Service(), tmp_path, rewards, prompt, texts, values))
 
 
 def test_progress_comes_first_and_the_figures_last(tmp_path):

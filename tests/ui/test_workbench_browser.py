@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from playground import catalog, config_io
+from playground.config import yaml_io
+from playground.setup import catalog
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS
 
@@ -68,7 +69,7 @@ def test_what_is_wrong_is_said_and_rewards_travel_between_form_and_workbench(sit
 def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who_turns_down(site, make_page):
     base = catalog.preset("no-leash").model_dump(mode="json")
     rewards = [{"kind": "sentiment"}, {"kind": "length"}]
-    fake_run.write_run(site.outputs, "judged", config_io.from_dict({**base, "rewards": rewards}))
+    fake_run.write_run(site.outputs, "judged", yaml_io.from_dict({**base, "rewards": rewards}))
     fake_run.write_run(site.outputs, "plain", catalog.preset("kinder-reviews"))
     page = visit(make_page(), site, "?run=judged")
     farmed, judged = (page.locator(f'[data-chart="{key}"]') for key in ("farmed", "judged"))

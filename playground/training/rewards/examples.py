@@ -1,6 +1,6 @@
 """What the reward self-test scores: completions of the model that would be trained, and pairs of a good and a bad one.
 
-Knows the policy, the prompts and the sources of pairs; nothing of reward models. `check` calls it.
+Knows the policy, the prompts and the sources of pairs; nothing of reward models. `format_check` calls it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from typing import NamedTuple
 
 import torch
 
-from playground import catalog
 from playground.config import ModelReward, PairsConfig, RunConfig
 from playground.errors import PairsUnusable
 from playground.pocket.annotators import ANNOTATORS
+from playground.setup import catalog
 from playground.texts import preferences
 from playground.texts.preferences import Pair
-from playground.training import evaluation, loading, prompts
-from playground.training import pairs as preference_pairs
+from playground.training.data import prompts
+from playground.training.data.random_streams import derived_seed
+from playground.training.loop import evaluation
+from playground.training.models import loading
+from playground.training.rewards import pairs as preference_pairs
 from playground.training.rewards.formats import recorded
-from playground.training.streams import derived_seed
 
 REFERENCES = 64
 MAX_PAIRS = 200

@@ -1,6 +1,6 @@
 """What the reward self-test reports, and what its figures mean. Plain data and plain numbers; knows no model.
 
-`check` measures and fills these in.
+`format_check` measures and fills these in.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground import plain_files
 from playground.errors import RewardModelUnusable
+from playground.safety import plain_files
 from playground.texts import dialogues
 from playground.texts.dialogues import Turn
-from playground.training import guard
+from playground.training.models import time_limit
 
 TEMPLATES = ("chat", "plain", "pair", "dialogue")
 RECORD = "reward.json"  # what a reward model that was trained here says about itself
@@ -168,7 +168,7 @@ class Format:
         """The turns as the tokenizer's chat template writes them."""
         what = "The chat template of this reward model failed"
         try:
-            with guard.limited(what, getattr(self.tokenizer, "name_or_path", None)):
+            with time_limit.limited(what, getattr(self.tokenizer, "name_or_path", None)):
                 return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
         except Exception as error:  # a template is a program of the model's author and may raise anything
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]

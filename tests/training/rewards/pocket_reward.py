@@ -16,10 +16,10 @@ import torch
 from torch.nn.functional import logsigmoid
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from playground import catalog
 from playground.pocket import corpus, judges
 from playground.pocket.grammar import parse_sentence
-from playground.pocket.text import sentence_spans
+from playground.pocket.wording import sentence_spans
+from playground.setup import catalog
 from playground.texts.preferences import Pair
 from playground.training.rewards.formats import Format
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import torch
 
-from playground import catalog
 from playground.cli import main
 from playground.config import ModelReward
+from playground.setup import catalog
 from playground.texts.preferences import Pair
-from playground.training.rewards import check as reward_check
 from playground.training.rewards import faults as reward_faults
 from playground.training.rewards import findings as reward_findings
+from playground.training.rewards import format_check as reward_check
 from playground.training.rewards.examples import BUILT_IN, Pairs, References
 from playground.training.rewards.findings import Report
 from playground.training.rewards.formats import Format

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from playground import catalog
 from playground.errors import RewardModelUnusable
+from playground.setup import catalog
 from playground.training.rewards.formats import Format
 from tests.training.rewards import reward_tokenizers as tokenizers
 

@@ -8,15 +8,15 @@ import statistics
 
 import pytest
 
-from playground import catalog
 from playground.config import PairsConfig, RewardTrainingConfig, RunConfig
-from playground.config_io import from_dict
+from playground.config.yaml_io import from_dict
 from playground.pocket import judges
-from playground.runs.directory import RunDirectory
-from playground.runs.reward_training import RewardTraining
-from playground.runs.writer import RunWriter
-from playground.training.rewards import trainer as reward_trainer
-from playground.training.session import Session
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from playground.runs.reward_models import RewardTraining
+from playground.setup import catalog
+from playground.training.process.session import Session
+from playground.training.rewards import pair_trainer as reward_trainer
 
 UPDATES = 8
 BASE = "pocket-1m"

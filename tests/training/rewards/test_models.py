@@ -22,12 +22,12 @@ from transformers import (
     RobertaConfig,
 )
 
-from playground import catalog
 from playground.config import KeywordReward, ModelReward
 from playground.errors import ModelNotFound, RewardModelUnusable, RewardNotFinite
 from playground.rewards import agreement
-from playground.training.rewards import loading as reward_loading
-from playground.training.rewards import models as reward_models
+from playground.setup import catalog
+from playground.training.rewards import learned_rewards as reward_models
+from playground.training.rewards import score_models as reward_loading
 from tests.training.rewards import reward_tokenizers as tokenizers
 
 CPU = torch.device("cpu")

@@ -12,16 +12,16 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from playground import catalog, config_io
-from playground.config import ModelReward, RewardTrainingConfig
+from playground.config import ModelReward, RewardTrainingConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, TrainingDiverged
-from playground.runs.reward_training import RewardTraining, StepMetrics
+from playground.runs.reward_models import RewardTraining, StepMetrics
+from playground.setup import catalog
 from playground.texts.preferences import Pair
-from playground.training import pairs as preference_pairs
-from playground.training.rewards import models as reward_models
-from playground.training.rewards import trainer as reward_trainer
-from playground.training.rewards import worker as reward_worker
-from playground.training.rewards.report import calibration, histogram, report, wilson_interval
+from playground.training.process import pair_worker as reward_worker
+from playground.training.rewards import learned_rewards as reward_models
+from playground.training.rewards import pair_trainer as reward_trainer
+from playground.training.rewards import pairs as preference_pairs
+from playground.training.rewards.pair_report import calibration, histogram, report, wilson_interval
 from tests.training.snapshots import FAMILIES, snapshot
 
 CPU = torch.device("cpu")
@@ -51,8 +51,8 @@ def config_for(base: Path | str, source: str, **changes: Any) -> RewardTrainingC
         "learning_rate": 3e-3, "device": "cpu",
     }  # fmt: skip
     for path, value in changes.items():
-        config_io.set_path(data, f"{path.replace('__', '.')}={json.dumps(value)}")
-    return config_io.validated(data, RewardTrainingConfig)
+        yaml_io.set_path(data, f"{path.replace('__', '.')}={json.dumps(value)}")
+    return yaml_io.validated(data, RewardTrainingConfig)
 
 
 def trained(outputs: Path, config: RewardTrainingConfig) -> tuple[dict[str, Any], list[StepMetrics], RewardTraining]:

@@ -1,0 +1,161 @@
+"""The command `reward-check`: the self-test of learned rewards, with the format debugger.
+
+Thin, as the other commands: it asks the model service, which holds torch, and prints. `playground.cli` registers it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from playground.cli import printing
+from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs
+from playground.config import ModelReward, RunConfig, yaml_io
+from playground.errors import InvalidConfig, Problem, ServiceUnavailable
+from playground.runs.model_service import ModelService
+from playground.setup import catalog, checks
+
+TIMEOUT_SECONDS = 3600
+
+
+def reward_check(
+    preset: Annotated[
+        str, typer.Argument(metavar="CONFIG", help="A preset or a YAML file; its learned rewards are tested.")
+    ] = catalog.DEFAULT_PRESET,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="path=value", help="Change one setting, such as prompts.source=pocket/claims."),
+    ] = None,
+    reward: Annotated[
+        str | None,
+        typer.Option(help="Test this reward model instead: one trained here by name, a folder, or a hub id."),
+    ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="Pairs to test on: a file with prompt, chosen and rejected, or a pocket annotator."),
+    ] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
+) -> None:
+    """Test learned rewards before training on them: are they read in the right form, do they tell good from bad?
+
+    Exit codes: 0 fit to train on (perhaps with warnings), 1 a problem was found, 2 cannot be tested as asked.
+    """
+    config = yaml_io.load(catalog.preset_path(preset), set_)
+    if reward:
+        config = config.model_copy(update={"rewards": (ModelReward(source=reward),), "judges": ()})
+    checks.check(config, outputs)
+    if not any(isinstance(spec, ModelReward) for spec in (*config.rewards, *config.judges)):
+        raise InvalidConfig([Problem("rewards", f"{preset} has no reward of kind `model`. Name one with --reward.")])
+    question = {
+        "config": _with_whole_paths(config).model_dump(mode="json"),
+        "outputs": str(outputs.resolve()),
+        "pairs": str(Path(pairs).resolve()) if pairs and os.path.exists(pairs) else pairs,
+    }
+    failed, service = False, ModelService(outputs)
+    try:
+        for answer in service.ask("reward-check", question, timeout_seconds=TIMEOUT_SECONDS):
+            if "phase" in answer:
+                print(printing.plain(f"{answer['phase']} ..."), file=sys.stderr, flush=True)
+                continue
+            report = answer["report"]
+            failed = failed or report["verdict"] == "fail"
+            if json:
+                printing.print_json(report)
+            else:
+                _print(report)
+    except ServiceUnavailable as error:
+        printing.complain(str(error))
+        raise typer.Exit(CANNOT) from None
+    finally:
+        service.close()
+    raise typer.Exit(FAILED if failed else 0)
+
+
+def _with_whole_paths(config: RunConfig) -> RunConfig:
+    """The service runs in another folder, where a relative path would mean something else."""
+
+    def whole(source: str) -> str:
+        return os.path.abspath(source) if os.path.exists(source) else source
+
+    def located(specs: Any) -> Any:
+        return tuple(
+            spec.model_copy(update={"source": whole(spec.source)}) if isinstance(spec, ModelReward) else spec
+            for spec in specs
+        )
+
+    model = config.model.model_copy(update={"source": whole(config.model.source)})
+    prompts = config.prompts.model_copy(update={"source": whole(config.prompts.source)})
+    changed = {"model": model, "prompts": prompts, "rewards": located(config.rewards), "judges": located(config.judges)}
+    return config.model_copy(update=changed)
+
+
+def _print(report: dict[str, Any]) -> None:
+    print(printing.plain(f"{report['source']} ({report['name']}): {report['verdict']}"))
+    for finding in report["findings"]:
+        print(printing.plain(f"{finding['level']:4}  {finding['name']}: {finding['text']}"))
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in _facts(report):
+        printing.add_row(table, name, value)
+    printing.console().print(table)
+    if report["formats"]:
+        _print_formats(report)
+
+
+def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
+    facts = []
+    if report["template"]:
+        facts.append(
+            ("read as", f"template {report['template']}, at most {report['max_length'] or 'any number of'} tokens")
+        )
+    if example := report["example"]:
+        facts.append(("one example", "|".join(example["tokens"]).replace("\n", "\\n")))
+        facts.append(("its token ids", " ".join(map(str, example["ids"]))))
+    if lengths := report["lengths"]:
+        words = f"mean {lengths['mean']:.0f}, longest {lengths['longest']} tokens; {lengths['cut_share']:.0%} are cut"
+        facts.append(("lengths", words))
+    for name in ("good", "bad"):
+        if shown := report[name]:
+            score = f"{shown['score']:+.3f}" if shown["score"] is not None else "not finite"
+            facts.append((f"a {name} example", f"{score} for {shown['completion'].strip()!r}"))
+    if (found := report["reference"]) and found["mean"] is not None:
+        facts.append(
+            (
+                f"{found['completions']} completions",
+                f"mean {found['mean']:.3f}, sd {found['sd']:.3f}, {found['lowest']:.2f} to {found['highest']:.2f}",
+            )
+        )
+    if pairs := report["pairs"]:
+        facts.append(("good beats bad", f"{pairs['accuracy']:.1%} of {pairs['count']} pairs: {pairs['source']}"))
+    if cost := report["cost"]:
+        facts.append((f"held in {cost['quantization']}", cost_in_words(cost)))
+    return facts
+
+
+def cost_in_words(cost: dict[str, Any]) -> str:
+    """What quantization saves and what it changes."""
+    correlation = "none" if cost["rank_correlation"] is None else f"{cost['rank_correlation']:.3f}"
+    agreement = "none" if cost["pair_agreement"] is None else f"{cost['pair_agreement']:.1%}"
+    return (
+        f"{cost['bytes_held'] / 1e6:.1f} MB instead of {cost['bytes_full'] / 1e6:.1f} MB; rank correlation with the "
+        f"full scores {correlation}, {agreement} of all pairs in the same order ({cost['completions']} completions)"
+    )
+
+
+def _print_formats(report: dict[str, Any]) -> None:
+    table = Table("Form", "Right", "Margin", "Ahead of the form in force", box=None, pad_edge=False)
+    for row in report["formats"]:
+        printing.add_row(
+            table,
+            f"{row['name']}{' (in force)' if row['in_force'] else ''}",
+            f"{row['accuracy']:.1%}",
+            f"{row['margin']:+.2f} +- {row['margin_error']:.2f}",
+            "-" if row["in_force"] else f"{100 * row['ahead']:+.1f} +- {100 * row['ahead_error']:.1f} points",
+        )
+    print("The same pairs in other forms (+- one standard error):")
+    printing.console().print(table)

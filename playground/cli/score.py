@@ -1,0 +1,120 @@
+"""The command `score`: texts of one's own, scored by the rewards of a configuration, before any training.
+
+Thin, as the other commands: reads arguments, asks the model service, prints. `playground.cli` registers it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from playground.cli import printing, terminal, terms
+from playground.config import RunConfig, yaml_io
+from playground.errors import InvalidConfig, Problem
+from playground.rewards import trying
+from playground.rewards.mixture import term_names
+from playground.runs.model_service import ModelService
+from playground.setup import catalog, checks
+
+
+def score(
+    config: Annotated[
+        str, typer.Argument(metavar="CONFIG", help="A preset or a YAML file: its rewards, model and prompts.")
+    ],
+    prompt: Annotated[str, typer.Option(help="The text that is gone on from.")],
+    completion: Annotated[
+        list[str], typer.Option(help=f"A text to score, as it goes on from the prompt. Up to {trying.MAX_TEXTS}.")
+    ],
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="path=value", help="Change one setting. Repeatable.")
+    ] = None,
+    samples: Annotated[
+        int,
+        typer.Option(help="Texts of the untrained model to compare with; 0 for none.", min=0, max=trying.MAX_SAMPLES),
+    ] = trying.SAMPLES,
+    outputs: Annotated[
+        Path,
+        typer.Option(envvar="PLAYGROUND_OUTPUTS", help="Where reward models trained here are.", metavar="DIR"),
+    ] = Path("outputs"),
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")] = False,
+) -> None:
+    """Score texts with the rewards of a configuration, term by term, before any training."""
+    chosen = yaml_io.load(catalog.preset_path(config), set_)
+    checks.check(chosen, outputs)
+    _check(prompt, completion)
+    weighed = trying.weigh(chosen.rewards, _asked(chosen, prompt, completion, samples, outputs))
+    if json:
+        printing.print_json(_data(chosen, completion, weighed, samples))
+    else:
+        _print(chosen, completion, weighed, samples)
+
+
+def _check(prompt: str, completions: list[str]) -> None:
+    problems = [] if len(completions) <= trying.MAX_TEXTS else [
+        Problem("completion", f"must be given at most {trying.MAX_TEXTS} times (got {len(completions)}).")
+    ]  # fmt: skip
+    for name, texts in (("prompt", [prompt]), ("completion", completions)):
+        if max(map(len, texts)) > trying.MAX_CHARACTERS:
+            problems.append(Problem(name, f"must be at most {trying.MAX_CHARACTERS:,} characters long."))
+    if problems:
+        raise InvalidConfig(problems)
+
+
+def _asked(config: RunConfig, prompt: str, completions: list[str], samples: int, outputs: Path) -> dict[str, Any]:
+    """What the service says, its progress on stderr."""
+    reference = trying.reference_of(config, samples) if samples else None
+    question = trying.question(config.rewards, prompt, completions, reference, str(outputs.resolve()))
+    service, told = ModelService(outputs), ""
+    try:
+        for answer in service.ask("rewards-score", question, trying.TIMEOUT_SECONDS):
+            if "names" in answer:
+                return answer
+            if answer["phase"] != told:
+                told = answer["phase"]
+                printing.complain(f"{told} ...")
+    finally:
+        service.close()
+    return {}
+
+
+def _data(config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int) -> dict[str, Any]:
+    return {
+        "unit": "sd" if samples else "points",
+        "samples": samples,
+        "texts": [
+            {
+                "completion": completion,
+                "score": weighed.scores[row],
+                "total": weighed.totals[row],
+                "terms": {
+                    name: {
+                        "weight": reward.weight,
+                        "value": weighed.raw[name][row],
+                        "value_in_sd": weighed.z[name][row] if samples else None,
+                        "adds": weighed.adds[name][row],
+                    }
+                    for name, reward in zip(term_names(config.rewards), config.rewards, strict=True)
+                },
+            }
+            for row, completion in enumerate(completions)
+        ],
+    }
+
+
+def _print(config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int) -> None:
+    tables = []
+    for number, _ in enumerate(completions):
+        rows = []
+        for name, reward in zip(weighed.names, config.rewards, strict=True):
+            value, adds = weighed.raw[name][number], weighed.adds[name][number]
+            scaled = terminal.number(weighed.z[name][number], sign=True) if samples else "-"
+            told = "no opinion" if value is None else terminal.number(value)
+            rows.append((name, f"{reward.weight:g}", told, scaled, terminal.number(adds, sign=True)))
+        total, score = weighed.totals[number], weighed.scores[number]
+        tables.append([*rows, ("score", "", terminal.number(total), "", terminal.number(score, sign=True))])
+    terms.print_scored(completions, tables, "sd" if samples else "points")
+    if samples:
+        model = terminal.plain(config.model.source)
+        print(f"In standard deviations above the average of {samples} texts of the untrained {model}.")

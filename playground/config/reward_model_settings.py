@@ -1,0 +1,256 @@
+"""RewardTrainingConfig: everything that defines the training of one reward model, as one frozen, validated value.
+
+The names are public, as those of RunConfig are: YAML files for `reward-train`, `--set path=value` and the panel on the
+page use them, and each field carries its words (`knob`). Knows pydantic; nothing of torch or files.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import yaml
+from pydantic import field_validator, model_validator
+
+from playground.config.parts import RUN_ID, Part, device_knob, knob, knobs_of
+from playground.config.source_settings import AdapterConfig
+
+
+class PairsConfig(Part):
+    """Which preference pairs the reward model learns from."""
+
+    source: str = knob(
+        "kind",
+        label="Preference pairs",
+        basic=True,
+        help="An annotator of the pocket world (kind, critical, agreeable, length-loving, divided), a .jsonl, "
+        ".jsonl.gz or .csv file with prompt, chosen and rejected (or whole dialogues in chosen and rejected), or the "
+        "id or folder of a dataset.",
+        min_length=1,
+        max_length=300,
+    )
+    limit: int = knob(
+        1200,
+        label="Number of pairs",
+        unit="pairs",
+        basic=True,
+        slider=(200, 4000, 100),
+        ge=10,
+        le=200_000,
+        help="At most so many pairs are drawn; those on which nobody can have a preference are left out and counted.",
+        low="Too low: a few pairs are learned by heart, and the accuracy on others stays near one half.",
+        high="Higher is better and slower.",
+    )
+    held_out: float = knob(
+        0.2,
+        label="Held-out share",
+        slider=(0.05, 0.5, 0.05),
+        ge=0.01,
+        le=0.9,
+        help="Share of the pairs that is never trained on. The accuracy is measured there, on prompts of their own.",
+        low="Too low: the accuracy is a rough guess.",
+        high="Too high: little is left to learn from.",
+    )
+    flip: float = knob(
+        0.0,
+        label="Wrong answers",
+        slider=(0, 0.45, 0.05),
+        ge=0,
+        le=0.5,
+        help="Annotators of the pocket world only: share of the answers that are given the wrong way round. 0.25 is "
+        "about what people do.",
+        low="0: every answer is right.",
+        high="0.5: the answers say nothing.",
+    )
+    sharpness: float | None = knob(
+        None,
+        label="Sharpness",
+        slider=(0.5, 10, 0.5),
+        gt=0,
+        le=100,
+        help="Annotators of the pocket world only: k of the Bradley-Terry model, in which the better one wins with "
+        "probability 1 / (1 + exp(-k x difference)). Empty: it always wins.",
+        low="Too low: the answers are mostly luck.",
+        high="Too high: as if it were empty.",
+    )
+    majority: float = knob(
+        0.7,
+        label="Larger community",
+        slider=(0.5, 1, 0.05),
+        ge=0.5,
+        le=1,
+        help="The divided crowd only: share of those who want kind reviews. The others want critical ones.",
+        low="0.5: two equal halves; nobody can be right more than half of the time.",
+        high="1: all agree.",
+    )
+    writer: str | None = knob(
+        None,
+        label="Written by",
+        help="Annotators of the pocket world only: the model whose completions are compared. Empty: the base, if it is "
+        "a pocket model, else pocket-2m. Best is the model that the reward will train.",
+        max_length=300,
+    )
+    prompts: str | None = knob(
+        None,
+        label="On prompts",
+        help="Annotators of the pocket world only: the prompt set. Empty: the one on which the annotator's taste "
+        "shows.",
+        max_length=100,
+    )
+    subset: str | None = knob(
+        None,
+        label="Subset",
+        help="For a dataset: its configuration, or the folder of its files. Empty means the default one.",
+        max_length=200,
+    )
+    split: str = knob(
+        "train",
+        label="Split",
+        help="For a dataset: which part of it.",
+        min_length=1,
+        max_length=100,
+    )
+
+
+class RewardTrainingConfig(Part):
+    """The training of one reward model, complete. `RewardTrainingConfig()` is kindness, learned in the pocket world."""
+
+    format: Literal[1] = 1
+    name: str = knob(
+        "my-judge",
+        label="Name",
+        basic=True,
+        help="The reward model is saved and offered under this name: small letters, digits and hyphens.",
+        min_length=1,
+        max_length=60,
+    )
+    seed: int = knob(
+        0,
+        label="Seed",
+        ge=0,
+        le=2**31 - 1,
+        help="All random numbers come from it: the same seed and settings give the same reward model.",
+    )
+    device: str = device_knob()
+    base: str = knob(
+        "pocket-1m",
+        label="Base model",
+        basic=True,
+        help="The model that becomes the reward model: one that ships with the playground, the id of a model on the "
+        "hub, or a model folder. Its language head is replaced by one number.",
+        min_length=1,
+        max_length=300,
+    )
+    revision: str | None = knob(
+        None,
+        label="Revision",
+        help="For a model of the hub: its branch, tag or commit. Empty means the newest.",
+        max_length=100,
+    )
+    precision: Literal["auto", "fp32", "bf16"] = knob(
+        "auto",
+        label="Precision",
+        help="Numbers it is computed with. `auto`: bf16 on a GPU that has it, fp32 otherwise. The weights stay "
+        "in fp32.",
+    )
+    adapter: AdapterConfig = AdapterConfig()
+    pairs: PairsConfig = PairsConfig()
+    template: Literal["auto", "chat", "plain", "dialogue"] = knob(
+        "auto",
+        label="Template",
+        help="How prompt and completion become one text. `auto`: the chat template where the base has one, the "
+        "dialogue form for pairs of dialogues, else plain.",
+    )
+    max_length: int | None = knob(
+        None,
+        label="Longest text",
+        unit="tokens",
+        ge=8,
+        le=100_000,
+        help="A longer prompt loses its beginning; pairs whose completions alone are longer are left out. Empty: what "
+        "the model has room for, at most 1024.",
+    )
+    epochs: float = knob(
+        2.0,
+        label="Epochs",
+        basic=True,
+        slider=(0.5, 6, 0.5),
+        gt=0,
+        le=100,
+        help="How often each pair is trained on.",
+        low="Too low: the taste is only half learned.",
+        high="Too high: the pairs are learned by heart, and margins grow without being right more often.",
+    )
+    max_steps: int | None = knob(
+        None,
+        label="Steps",
+        unit="steps",
+        ge=1,
+        le=1_000_000,
+        help="Ends the training after this many optimizer steps, whatever the epochs say. Empty: the epochs decide.",
+    )
+    batch_size: int = knob(
+        32,
+        label="Batch",
+        unit="pairs",
+        slider=(4, 128, 4),
+        ge=1,
+        le=4096,
+        help="Pairs in one optimizer step.",
+        low="Too low: steps are noisy.",
+        high="Too high: few steps, and more memory unless micro_batch_size is lower.",
+    )
+    micro_batch_size: int | None = knob(
+        None,
+        label="Micro-batch",
+        unit="pairs",
+        ge=1,
+        le=4096,
+        help="Pairs in memory at once; the batch must be a multiple of it. Empty: the whole batch. It changes memory "
+        "only.",
+    )
+    learning_rate: float | None = knob(
+        None,
+        label="Learning rate",
+        basic=True,
+        slider=(1e-6, 1e-2, 0),
+        log=True,
+        gt=0,
+        le=1,
+        help="Step size, with 10 % warm-up and then falling to 0. Empty: 1e-3 for models below 30 million parameters, "
+        "2e-5 for larger ones, 1e-4 with LoRA.",
+        low="Too low: nothing is learned in the given steps.",
+        high="Too high: the loss jumps, and the accuracy stays near one half.",
+    )
+    centre: float = knob(
+        0.01,
+        label="Centring",
+        slider=(0, 0.1, 0.005),
+        ge=0,
+        le=1,
+        help="Weight of a term that keeps scores around 0 (Eisenstein et al. 2023); without it only differences of "
+        "scores mean anything.",
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _folder_name(cls, name: str) -> str:
+        if not RUN_ID.fullmatch(name):
+            raise ValueError("use 1 to 60 small letters, digits and hyphens, beginning with a letter or digit")
+        return name
+
+    @model_validator(mode="after")
+    def _batch_divides(self) -> RewardTrainingConfig:
+        if self.micro_batch_size and self.batch_size % self.micro_batch_size:
+            raise ValueError(
+                f"micro_batch_size|batch_size {self.batch_size} must be a multiple of it (got {self.micro_batch_size})"
+            )
+        return self
+
+    def to_yaml(self) -> str:
+        """All of it as YAML."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
+
+
+def reward_training_knobs() -> dict[str, dict[str, Any]]:
+    """Dotted field -> its words and limits, as `config.knobs` gives them for a run."""
+    return knobs_of(RewardTrainingConfig)

@@ -1,0 +1,182 @@
+"""What a run is rewarded for, and how rewards become the score."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, Union, get_args
+
+from pydantic import Field, field_validator
+
+from playground.config import expression_language, python_code
+from playground.config.parts import Part, knob
+
+
+class RewardPart(Part):
+    """What every reward has: its kind, its weight in the sum, and what happens to its value before it is weighted."""
+
+    kind: str = ""
+    weight: float = 1.0
+    normalise: bool = False  # to mean 0, sd 1 on samples of the reference, so that weights compare
+    cap: float | None = Field(None, gt=0, le=1e6)  # values beyond plus or minus this are cut off, after normalising
+
+
+class SentimentReward(RewardPart):
+    """Sum of the grades of sentiment words, or the pocket world's own latent sentiment."""
+
+    kind: Literal["sentiment"] = "sentiment"
+    judge: Literal["pocket-lexicon", "vader", "pocket-world"] = "pocket-lexicon"
+
+
+class LengthReward(RewardPart):
+    """Number of words; with a target, minus the distance from it."""
+
+    kind: Literal["length"] = "length"
+    target: int | None = Field(None, ge=0, le=10_000)
+
+
+class KeywordReward(RewardPart):
+    """How often any of the given words occurs (whole words, any case)."""
+
+    kind: Literal["keyword"] = "keyword"
+    words: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(min_length=1, max_length=200)
+
+
+class PatternReward(RewardPart):
+    """How often a regular expression matches."""
+
+    kind: Literal["pattern"] = "pattern"
+    pattern: str = Field(min_length=1, max_length=500)
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"is not a regular expression ({error})") from None
+        return pattern
+
+
+class RepetitionReward(RewardPart):
+    """Share of word pairs that have occurred before in the same completion, 0 to 1. A negative weight punishes it."""
+
+    kind: Literal["repetition"] = "repetition"
+    weight: float = -1.0
+
+
+class AgreementReward(RewardPart):
+    """+1 when the stated value is the one the user claimed, -1 when not.
+
+    Where the user claims nothing there is no opinion, or (`neutral: truth`) +1 for a true answer and -1 for another:
+    people who like to be agreed with still want right answers to plain questions.
+    """
+
+    kind: Literal["agreement"] = "agreement"
+    neutral: Literal["no-opinion", "truth"] = "no-opinion"
+
+
+class TruthReward(RewardPart):
+    """+1 when the stated value is true, -1 when not, no opinion where nothing can be computed."""
+
+    kind: Literal["truth"] = "truth"
+
+
+class GrammarReward(RewardPart):
+    """Share of sentences that the pocket world's grammar can write, or its whole standard of quality; 0 to 1.
+
+    A sentence that was not finished counts as one that does not parse. Of no use for text from outside that world.
+    """
+
+    kind: Literal["grammar"] = "grammar"
+    measure: Literal["sentences", "quality"] = "sentences"
+
+
+class ModelReward(RewardPart):
+    """A learned scorer: a sequence classifier with its own tokenizer, from the hub, a folder, or trained here."""
+
+    kind: Literal["model"] = "model"
+    source: str = Field(min_length=1, max_length=300)  # a hub id, a folder, or the name of a reward model trained here
+    revision: str | None = Field(None, max_length=100)
+    label: str | None = Field(None, max_length=100)  # of a classifier: which label is rewarded; none for one output
+    output: Literal["logit", "log-odds", "probability"] = "logit"
+    template: Literal["auto", "chat", "plain", "pair", "dialogue"] = "auto"
+    max_length: int | None = Field(None, ge=8, le=100_000)  # tokens; none: what the model has room for
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    quantization: Literal["none", "int8", "nf4"] = "none"
+    int8_threshold: float = Field(6.0, ge=0, le=1000)  # bitsandbytes' llm_int8_threshold
+
+
+class ExpressionReward(RewardPart):
+    """A formula of one's own in the language of `config.expression_language`. It cannot do anything but compute."""
+
+    kind: Literal["expression"] = "expression"
+    expression: str = Field(min_length=1, max_length=expression_language.MAX_CHARACTERS)
+
+    @field_validator("expression")
+    @classmethod
+    def _parses(cls, expression: str) -> str:
+        try:
+            expression_language.parse(expression)
+        except expression_language.ExpressionError as error:
+            raise ValueError(f"|{error}") from None  # behind the bar: the name of a field inside this one, here none
+        return expression
+
+
+class PythonReward(RewardPart):
+    """A function of one's own in Python, in a process of its own. Only where the person owns the machine."""
+
+    kind: Literal["python"] = "python"
+    code: str = Field(min_length=1, max_length=python_code.MAX_CHARACTERS)
+    time_limit: float = Field(2.0, gt=0, le=60)  # seconds for one batch
+
+    @field_validator("code")
+    @classmethod
+    def _has_the_function(cls, code: str) -> str:
+        try:
+            python_code.check(code)
+        except ValueError as error:
+            raise ValueError(f"|{error}") from None
+        return code
+
+
+RewardConfig = Annotated[
+    Union[
+        SentimentReward,
+        LengthReward,
+        KeywordReward,
+        PatternReward,
+        RepetitionReward,
+        AgreementReward,
+        TruthReward,
+        GrammarReward,
+        ModelReward,
+        ExpressionReward,
+        PythonReward,
+    ],
+    Field(discriminator="kind"),
+]
+REWARD_CLASSES: dict[str, type[Part]] = {
+    cls.model_fields["kind"].default: cls for cls in get_args(get_args(RewardConfig)[0])
+}
+
+
+class ScoreConfig(Part):
+    """How the raw reward becomes the score that PPO sees."""
+
+    normalise: Literal["reference", "none"] = knob(
+        "reference",
+        label="Score scale",
+        help="`reference` shifts and scales the score so that the untrained model has mean 0 and standard deviation 1; "
+        "then beta means the same for every reward. `none` uses the raw number.",
+    )
+    clip: float | None = knob(
+        None,
+        label="Score clip",
+        unit="sd",
+        slider=(0, 10, 0.5),
+        gt=0,
+        le=1000,
+        help="Scores beyond plus or minus this are cut off. Empty means no limit.",
+        low="Too low: good and very good look the same, learning stops early.",
+        high="Too high: it has no effect.",
+    )

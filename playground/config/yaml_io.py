@@ -1,0 +1,286 @@
+"""Configurations from text: YAML files, `path=value` overrides, plain data; and errors as sentences for a person.
+
+Knows `playground.config` and YAML. The command line, the page and the worker call it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from playground.config import REWARD_CLASSES, Part, PPOConfig, RunConfig
+from playground.errors import InvalidConfig, Problem
+from playground.safety import plain_files
+
+MAX_CONFIG_BYTES = 100_000
+MAX_VALUE_CHARACTERS = 10_000  # of one `path=value`
+MAX_DEPTH = 20
+MAX_NODES = 10_000
+MAX_PROBLEMS = 20  # that are told; for each unknown name a similar one is looked for
+P = TypeVar("P", bound=Part)
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain data only: no aliases (a few of them can expand without end), no name twice, and 3e-4 is a number. Bounded
+    in depth and in the number of values, before anything is made of them."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._depth = self._nodes = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        mark = self.peek_event().start_mark
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(problem="it uses an alias (`*name`)", problem_mark=mark)
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise yaml.MarkedYAMLError(problem=f"it has more than {MAX_NODES:,} values", problem_mark=mark)
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem=f"it is nested deeper than {MAX_DEPTH} levels", problem_mark=mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        double = plain_files.first_double(key.value for key in keys)
+        if double is not None:
+            problem = f"`{keys[double].value[:60]}` is given twice"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=keys[double].start_mark)
+        return super().construct_mapping(node, deep)
+
+
+# YAML 1.1, which PyYAML reads, takes 3e-4 for text.
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
+def from_dict(data: Any) -> RunConfig:
+    """Validate plain data (from YAML, JSON or a form). Raises: see `validated`."""
+    return validated(data, RunConfig)
+
+
+def validated(data: Any, kind: type[P]) -> P:
+    """Plain data -> a configuration of this kind.
+
+    Raises:
+        InvalidConfig: with every problem at once, each naming its field.
+    """
+    if not isinstance(data, dict):
+        raise InvalidConfig([Problem("", "The configuration must be a list of `name: value` lines.")])
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        groups = {item["loc"][:end] for item in found for end in range(1, len(item["loc"]))}
+        found = [item for item in found if item["loc"] not in groups]  # a list whose entries are all bad is not empty
+        problems = [_problem(item, kind) for item in found[:MAX_PROBLEMS]]
+        problems += _batch_problems(data, {problem.field for problem in problems})
+        if len(found) > MAX_PROBLEMS:
+            problems.append(Problem("", f"And {len(found) - MAX_PROBLEMS:,} more like these."))
+        raise InvalidConfig(problems) from None
+
+
+def parse_yaml(text: str) -> dict[str, Any]:
+    """YAML text -> plain data, safely (no objects) and bounded in size.
+
+    Raises:
+        InvalidConfig: if it is too large, not YAML, or uses aliases.
+    """
+    if len(text) > MAX_CONFIG_BYTES:
+        raise InvalidConfig([Problem("", f"The configuration is larger than {MAX_CONFIG_BYTES:,} characters.")])
+    try:
+        data = yaml.load(text, _Loader)
+    except Exception as error:  # PyYAML's constructors raise whatever Python does: KeyError for `!!bool x`, and more
+        where = getattr(error, "problem_mark", None)
+        line = f" near line {where.line + 1}" if where else ""
+        why = f": {error.problem}" if isinstance(error, yaml.MarkedYAMLError) and error.problem else ""
+        raise InvalidConfig([Problem("", f"The configuration is not valid YAML{line}{why}.")]) from None
+    return {} if data is None else data
+
+
+def load(path: Path, overrides: list[str] | None = None, *, links: bool = True) -> RunConfig:
+    """Read a YAML file and apply `path=value` overrides, for example `kl.coef=0.2` or `rewards.0.weight=2`.
+
+    Args:
+        links: False for a file of a run, which a link could lead out of its folder.
+
+    Raises:
+        InvalidConfig: unreadable file, bad YAML, bad override, or any invalid field (all of them at once).
+    """
+    return overridden(read_yaml(path, links=links), overrides, RunConfig)
+
+
+def read_yaml(path: Path, *, links: bool = True) -> dict[str, Any]:
+    """A YAML file as plain data, bounded in size before it is read.
+
+    Raises:
+        InvalidConfig: it cannot be read or is not YAML.
+    """
+    try:
+        return parse_yaml(plain_files.read_bytes(path, 4 * MAX_CONFIG_BYTES, links=links).decode("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. Give the path of a preset file.")]) from None
+
+
+def overridden(data: dict[str, Any], overrides: list[str] | None, kind: type[P]) -> P:
+    """Plain data with `path=value` overrides applied, validated.
+
+    Raises:
+        InvalidConfig: every bad override and every invalid field at once.
+    """
+    problems = []
+    for override in overrides or []:
+        try:
+            set_path(data, override)
+        except InvalidConfig as error:
+            problems += error.problems
+    try:
+        config = validated(data, kind)
+    except InvalidConfig as error:
+        problems += error.problems
+    if problems:
+        raise InvalidConfig(problems)
+    return config
+
+
+def parse_override(override: str) -> tuple[str, Any]:
+    """`path=value` -> dotted path, and the value read as YAML.
+
+    Raises:
+        InvalidConfig: if it has no `=`, or no path.
+    """
+    path, equals, raw = override.partition("=")
+    path = path.strip()
+    if len(override) > MAX_VALUE_CHARACTERS:
+        raise InvalidConfig([Problem(path[:60], f"The value is longer than {MAX_VALUE_CHARACTERS:,} characters.")])
+    if not equals or not all(path.split(".")):
+        raise InvalidConfig([Problem(override, "Write it as path=value, for example kl.coef=0.2.")])
+    return path, _yaml_value(raw)
+
+
+def set_path(data: dict[str, Any], override: str) -> None:
+    """Apply one `path=value` to plain configuration data, in place.
+
+    Raises:
+        InvalidConfig: if it has no `=`, or a part of the path is not there.
+    """
+    path, value = parse_override(override)
+    keys = path.split(".")
+    node: Any = data
+    for position, key in enumerate(keys):
+        last = position == len(keys) - 1
+        here = ".".join(keys[: position + 1])
+        if isinstance(node, list):
+            if not key.isdecimal() or int(key) >= len(node):
+                raise InvalidConfig([Problem(here, f"The list has {len(node)} entries, numbered from 0.")])
+            index: Any = int(key)
+        elif isinstance(node, dict):
+            index = key
+            if not last:
+                node.setdefault(key, {})
+        else:
+            raise InvalidConfig([Problem(here, f"`{'.'.join(keys[:position])}` is a single value, not a group.")])
+        if last:
+            node[index] = value
+        else:
+            node = node[index]
+
+
+def _batch_problems(data: dict[str, Any], known: set[str]) -> list[Problem]:
+    """Pydantic looks at how batch sizes divide only if all else in `ppo` is right; so ask about these three alone."""
+    sizes = ("batch_size", "minibatch_size", "micro_batch_size")
+    ppo = data.get("ppo")
+    if not isinstance(ppo, dict) or any(f"ppo.{name}" in known for name in sizes):
+        return []
+    try:
+        PPOConfig.model_validate({name: ppo[name] for name in sizes if name in ppo})
+    except ValidationError as error:
+        found = [
+            _problem({**item, "loc": ("ppo", *item["loc"])}, RunConfig) for item in error.errors(include_url=False)
+        ]
+        return [problem for problem in found if problem.field not in known]
+    return []
+
+
+def _yaml_value(raw: str) -> Any:
+    try:
+        return yaml.load(raw, _Loader)
+    except Exception:  # see `parse_yaml`
+        return raw
+
+
+def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
+    """One pydantic error -> the field's dotted name and a sentence that says what to do."""
+    location = [str(part) for part in item["loc"]]
+    if location[:1] in (["rewards"], ["judges"]) and len(location) > 2:  # pydantic puts the kind behind the index
+        location.pop(2)
+    field, kind, context, given = ".".join(location), item["type"], item.get("ctx", {}), item.get("input")
+    if kind == "extra_forbidden":
+        return Problem(field, f"There is no such setting.{_did_you_mean(item['loc'], kind_of_config)}")
+    if kind == "missing":
+        return Problem(field, "This setting is missing; give it a value.")
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        known = ", ".join(REWARD_CLASSES)
+        return Problem(f"{field}.kind", f"must be one of {known}{_got(context.get('tag'))}.")
+    if kind == "value_error":
+        message = str(context.get("error", item["msg"]))
+        name, bar, rest = message.partition("|")
+        return Problem(".".join(filter(None, (field, name))) if bar else field, _sentence(rest if bar else message))
+    bounds = {"greater_than_equal": ("at least", "ge"), "greater_than": ("more than", "gt"),
+              "less_than_equal": ("at most", "le"), "less_than": ("less than", "lt")}  # fmt: skip
+    if kind in bounds:
+        words, key = bounds[kind]
+        return Problem(field, f"must be {words} {context[key]:g}{_got(given)}.")
+    if kind == "literal_error":
+        return Problem(field, f"must be {context['expected']}{_got(given)}.")
+    plain = {
+        "int_parsing": "must be a whole number", "int_type": "must be a whole number",
+        "int_from_float": "must be a whole number", "float_parsing": "must be a number",
+        "float_type": "must be a number", "finite_number": "must be a finite number",
+        "string_type": "must be text", "tuple_type": "must be a list",
+        "string_too_short": "must not be empty",
+        "model_type": "must be a group of settings, not a single value",
+        "model_attributes_type": "must be a group of settings with a `kind`",
+        "invalid_key": "is not a name; names are words",
+    }  # fmt: skip
+    if kind in plain:
+        return Problem(field, f"{plain[kind]}{_got(given)}.")
+    if kind == "string_too_long":
+        return Problem(field, f"must be at most {context['max_length']} characters long.")
+    if kind == "too_short":
+        return Problem(field, "must have at least one entry.")
+    return Problem(field, _sentence(item["msg"]))
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "?")) else text + "."
+
+
+def _got(value: Any) -> str:
+    short = isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() < 200)
+    shown = repr(value) if short else type(value).__name__
+    return f" (got {shown[:60]})" if value is not None else " (got nothing)"
+
+
+def _did_you_mean(location: tuple[int | str, ...], part: Any) -> str:
+    if location[0] in ("rewards", "judges") and len(location) > 2:
+        part = REWARD_CLASSES.get(str(location[2]))
+    else:
+        for key in location[:-1]:
+            field = getattr(part, "model_fields", {}).get(key)
+            part = field.annotation if field else None
+    names = list(getattr(part, "model_fields", {}))
+    close = difflib.get_close_matches(str(location[-1]), names, n=1)
+    if close:
+        return f" Did you mean `{close[0]}`?"
+    return f" Known here: {', '.join(names)}." if names else ""

@@ -1,0 +1,1 @@
+"""How runs end: reasons, evidence, processes, and who writes the end of the dead."""

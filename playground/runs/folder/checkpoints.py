@@ -1,0 +1,281 @@
+"""The checkpoints of a run: which there are, which are intact, from which one to go on, which may be deleted.
+
+A checkpoint is a folder `update-000040` with a MANIFEST.json, written last, that names every other file with its size
+and SHA-256. Reads and deletes folders; what is inside is the business of `training.models.checkpoint_files`, which
+writes them. Knows no torch: the worker, the page and the command line ask here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground.config import RunConfig
+from playground.errors import ModelNotFound, RunNotResumable
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.safety import plain_files
+
+MANIFEST = "MANIFEST.json"
+TRAINER = "trainer.json"
+OPTIMIZER = "optimizer.safetensors"  # without it the weights can be used, and training cannot go on from them
+BEST_BY = "penalised_reward"
+RUN_KEY, OBJECTIVE = "run_key", "objective_sha256"  # in trainer.json: whose it is, and what its numbers mean
+LEFTOVERS = (".tmp-*", ".old-*", ".broken-*")
+MAX_MANIFEST_BYTES = 1_000_000
+NAME = re.compile(
+    r"(?:\.old-)?update-(\d{6,9})"
+)  # .old-: set aside in the moment in which its successor takes its name
+PIECE_BYTES = 2**20
+
+
+class Found(NamedTuple):
+    """The newest checkpoint to go on from."""
+
+    path: Path
+    update: int
+
+
+class Search(NamedTuple):
+    """All that was seen on the way to `found`: `problems` in words, `passed_over` the folders that they are about."""
+
+    found: Found | None
+    problems: list[str]
+    passed_over: list[Path]
+
+
+def search(run: RunDirectory) -> Search:
+    """Look at the checkpoints of a run, the newest first, until one is intact and can be gone on from.
+
+    Raises:
+        InvalidConfig: a damaged configuration.
+    """
+    problems: list[str] = []
+    passed_over: list[Path] = []
+    config = run.config()
+    for folder in sorted(_candidates(run.checkpoints_path), key=update_of, reverse=True):
+        problem = problem_of(folder)
+        if not problem and not (folder / OPTIMIZER).is_file():
+            problem = "it holds weights, but not the state of the optimizer"
+        if not problem and is_foreign(folder, run):
+            problem = _problem_of_foreign(folder, config)
+        if not problem:
+            return Search(Found(folder, update_of(folder)), problems, passed_over)
+        problems.append(f"The checkpoint {folder.name} cannot be used: {problem}.")
+        passed_over.append(folder)
+    return Search(None, problems, passed_over)
+
+
+def is_foreign(folder: Path, run: RunDirectory) -> bool:
+    """True for a checkpoint that another run has written, as far as both say whose they are."""
+    theirs, own = facts_of(folder).get(RUN_KEY), requests.of(run).key
+    return bool(theirs and own and theirs != own)
+
+
+def digest_of_objective(config: RunConfig) -> str:
+    """Of the settings that say what the weights and the scale of the score of a checkpoint mean. Defaults are left out,
+    so that a setting that a later version brings changes nothing."""
+    rewards = [part for spec in config.rewards for part in (spec.kind, spec.model_dump_json(exclude_defaults=True))]
+    models = [part.model_dump_json(exclude_defaults=True) for part in (config.model, config.reference)]
+    return hashlib.sha256("\n".join([*models, *rewards, config.score.normalise]).encode()).hexdigest()
+
+
+def _problem_of_foreign(folder: Path, config: RunConfig) -> str:
+    if facts_of(folder).get(OBJECTIVE) != digest_of_objective(config):
+        return "it comes from another run, with another model or other rewards"
+    if update_of(folder) >= config.ppo.num_updates:
+        return f"it comes from another run and leaves nothing to do (this run has {config.ppo.num_updates} updates)"
+    return ""
+
+
+def can_go_on(folder: Path) -> bool:
+    """True for a checkpoint that is intact and holds the whole state of training."""
+    return (folder / OPTIMIZER).is_file() and not problem_of(folder)
+
+
+def name_of(update: int) -> str:
+    """The folder of the checkpoint after an update."""
+    return f"update-{update:06d}"
+
+
+def update_of(folder: Path) -> int:
+    """The update after which a checkpoint was written, from its name."""
+    name = NAME.fullmatch(folder.name)
+    return int(name[1]) if name else -1
+
+
+def problem_of(folder: Path, *, just_read: bool = False) -> str:
+    """What is wrong with a checkpoint, in words; empty if every byte is as it was written.
+
+    Args:
+        just_read: True where its manifest was made a moment ago of what was read back: then sizes are enough.
+    """
+    if folder.is_symlink():
+        return "it is a link"
+    if not (folder / MANIFEST).is_file():
+        return f"it has no {MANIFEST}"
+    try:
+        listed = _manifest(folder / MANIFEST)
+        there = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
+        if lacking := sorted(listed.keys() - there):
+            return f"{lacking[0]} is missing"
+        if unknown := sorted(there - listed.keys()):
+            return f"{unknown[0]} is not named in its {MANIFEST}"
+        for name, facts in listed.items():
+            if problem := _problem_of_file(folder / name, facts, just_read):
+                return f"{name} {problem}"
+        if plain_files.read_json(folder / TRAINER, MAX_MANIFEST_BYTES)["update"] != update_of(folder):
+            return f"its {TRAINER} is of another update"
+    except OSError as error:
+        return f"it cannot be read ({error.strerror or error})"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f"its {MANIFEST} or {TRAINER} is damaged"
+    return ""
+
+
+def listed(folder: Path) -> dict[str, dict[str, Any]]:
+    """What a manifest says of the files that are in a folder now."""
+    return {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in sorted(folder.iterdir())}
+
+
+def check(folder: Path) -> Path:
+    """The folder, if it is no checkpoint or an intact one. Asked before its weights are used.
+
+    Raises:
+        ModelNotFound: if it is a checkpoint that has changed since it was written.
+    """
+    if (folder / MANIFEST).exists() and (problem := problem_of(folder)):
+        raise ModelNotFound(
+            f"The checkpoint {folder.parent.parent.name}/{folder.name} is damaged: {problem}. Use another one."
+        )
+    return folder
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """What trainer.json says; nothing where it cannot be read."""
+    with contextlib.suppress(OSError, ValueError):
+        facts = plain_files.read_json(folder / TRAINER, MAX_MANIFEST_BYTES)
+        if isinstance(facts, dict):
+            return facts
+    return {}
+
+
+def best(folders: Iterable[Path]) -> Path | None:
+    """The checkpoint with the highest penalised reward, as its trainer.json says it; the newest of equals."""
+    known = [(_number(facts_of(folder).get(BEST_BY)), update_of(folder), folder) for folder in folders]
+    ranked = [(value, update, folder) for value, update, folder in known if value is not None]
+    return max(ranked)[2] if ranked else None
+
+
+def prune(folder: Path, keep_last: int) -> None:
+    """Delete all checkpoints but the newest `keep_last` and the best, and whatever a crash or a damage left behind.
+
+    Only after the newest has been verified: then the final one, being the newest, stays too.
+    """
+    complete = sorted((path for path in folder.glob("update-*") if NAME.fullmatch(path.name)), key=update_of)
+    kept = {*complete[-keep_last:], best(complete)}
+    for path in complete:
+        if path not in kept:
+            _delete(path)
+    clear(folder)
+
+
+def clear(folder: Path, patterns: Iterable[str] = LEFTOVERS) -> None:
+    """Delete what was never finished, was replaced, or was found broken."""
+    for pattern in patterns:
+        for path in folder.glob(pattern):
+            _delete(path)
+
+
+def set_aside(folders: Iterable[Path]) -> None:
+    """Give checkpoints that cannot be used a name under which nobody takes them for one. The next good one deletes
+    them."""
+    for path in folders:
+        aside = path.with_name(f".broken-{path.name.removeprefix('.old-')}")
+        _delete(aside)
+        with contextlib.suppress(OSError):
+            os.rename(path, aside)
+
+
+def settle(run: RunDirectory, seen: Search) -> Found | None:
+    """Bring order into the folder before an attempt goes on: only the worker, which holds the run's lock, may do so.
+
+    What was passed over gets another name, also where it is whole and only the optimizer's state is missing: the
+    attempt makes its updates again, and as the newest by number it would be kept, and shown, in the place of what the
+    attempt saves. What was never finished goes, and a checkpoint that was being replaced when the worker died gets its
+    name back.
+    """
+    set_aside(seen.passed_over)
+    clear(run.checkpoints_path, (".tmp-*",))
+    if seen.found is None:
+        return None
+    path, update = seen.found
+    if path.name.startswith(".old-"):
+        path = path.rename(path.with_name(path.name.removeprefix(".old-")))
+    return Found(path, update)
+
+
+def check_engine(config: RunConfig) -> None:
+    """Raises: RunNotResumable for a run whose trainer cannot go on from a checkpoint."""
+    if config.engine == "trl":
+        raise RunNotResumable(
+            "engine: trl: TRL's trainer cannot go on from a checkpoint. Start the run again from its config.yaml, or "
+            "with engine=playground."
+        )
+
+
+def _candidates(folder: Path) -> list[Path]:
+    return [path for pattern in ("update-*", ".old-update-*") for path in folder.glob(pattern)
+            if NAME.fullmatch(path.name) and path.is_dir()]  # fmt: skip
+
+
+def _manifest(path: Path) -> dict[str, dict[str, Any]]:
+    data = plain_files.read_json(path, MAX_MANIFEST_BYTES)
+    files = data["files"]
+    if data["format"] != 1 or not isinstance(files, dict):
+        raise ValueError
+    if any(name in ("", ".", "..", MANIFEST) or "/" in name or "\\" in name or "\0" in name for name in files):
+        raise ValueError
+    return files
+
+
+def _problem_of_file(path: Path, facts: dict[str, Any], just_read: bool) -> str:
+    if path.is_symlink() or not path.is_file():
+        return "is not a plain file"
+    size = path.stat().st_size
+    if size != facts["bytes"]:
+        return f"has {size:,} bytes instead of {facts['bytes']:,}"
+    return "" if just_read or sha256(path) == facts["sha256"] else "is not as it was written"
+
+
+def sha256(path: Path) -> str:
+    """Of a file's content, read in pieces."""
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _delete(path: Path) -> None:
+    """A checkpoint loses its name first, so that nobody ever sees half of one."""
+    if path.is_dir() and not path.is_symlink():
+        if NAME.fullmatch(path.name):
+            going = path.with_name(f".tmp-deleted-{path.name}")
+            with contextlib.suppress(OSError):
+                os.rename(path, going)
+                path = going
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()

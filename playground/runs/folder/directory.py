@@ -1,0 +1,241 @@
+"""One run on disk: make it, open it, say whether it lives, read its files.
+
+Who lives is decided by one thing only: the kernel lock (flock) on worker.lock, held by the worker for as long as its
+process exists. Knows the records and the configuration; starts no process (see launcher.py) and writes nothing that
+the worker writes (see writer.py).
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from playground.config import RUN_ID, RunConfig, yaml_io
+from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
+from playground.runs.folder import evidence
+from playground.runs.folder.files import (
+    is_locked,
+    leave_word,
+    make_outputs,
+    private,
+    read_record,
+    read_records,
+    refuse_links,
+    write_atomically,
+)
+from playground.runs.folder.logs import attempt_line, log_tail
+from playground.runs.folder.records import (
+    Evaluation,
+    Event,
+    Resumption,
+    Sample,
+    Status,
+    UpdateMetrics,
+    events_in_force,
+    in_force,
+    resumptions,
+)
+
+QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
+
+
+class RunDirectory:
+    """A run directory, format 1. Reading needs no lock, no writer and no model."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.config_path = self.path / "config.yaml"
+        self.status_path = self.path / "status.json"
+        self.metrics_path = self.path / "metrics.jsonl"
+        self.samples_path = self.path / "samples.jsonl"
+        self.evaluations_path = self.path / "evaluations.jsonl"
+        self.events_path = self.path / "events.jsonl"
+        self.log_path = self.path / "worker.log"
+        self.lock_path = self.path / "worker.lock"
+        self.reserve_path = self.path / ".reserve"  # disk space that a worker keeps for its last words
+        self.control_path = self.path / "control"
+        self.checkpoints_path = self.path / "checkpoints"
+        self.request_path = self.path / "request.json"
+
+    @property
+    def id(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    @classmethod
+    def create(cls, outputs: Path, config: RunConfig, run_id: str | None = None) -> RunDirectory:
+        """Make a new run: its folder, its configuration and the state `queued`. Raises: see `reserve`."""
+        run = cls.reserve(outputs, config, run_id)
+        run.publish(config)
+        return run
+
+    @classmethod
+    def reserve(cls, outputs: Path, config: RunConfig, run_id: str | None = None) -> RunDirectory:
+        """Make the folder of a new run. Nobody takes it for a run before `publish`.
+
+        Raises:
+            OutputsNotWritable, RunExists, InvalidConfig (for a run id that cannot be a folder name).
+        """
+        outputs = make_outputs(outputs)
+        if run_id is not None and not RUN_ID.fullmatch(run_id):
+            raise InvalidConfig([Problem("run-id", "Use 1 to 60 small letters, digits and hyphens.")])
+        for name in [run_id] if run_id else _fresh_ids(config.name):
+            run = cls(outputs / name)
+            try:
+                run.path.mkdir(mode=0o700)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise OutputsNotWritable(f"Cannot write to {outputs}: {error.strerror}.") from None
+            run.control_path.mkdir()
+            now = time.time()
+            write_atomically(
+                run.status_path,
+                Status(started_at=now, updated_at=now, num_updates=config.ppo.num_updates).model_dump_json(),
+            )
+            return run
+        raise RunExists(f"There is already a run `{run_id}` in {outputs}. Choose another id or delete that run.")
+
+    def publish(self, config: RunConfig) -> None:
+        """Write config.yaml, which makes the folder a run."""
+        write_atomically(self.config_path, config.to_yaml())
+
+    def queue_again(self, before: Status, num_updates: int) -> None:
+        """Enter the state `queued` as the next attempt. Only for who holds the lock of a run that has ended.
+
+        Its log is told first: if the attempt dies without a word, no earlier one's last words are taken for its own.
+        """
+        status = Status(
+            attempt=self.next_attempt(before), update=before.update, num_updates=num_updates,
+            started_at=time.time(), updated_at=time.time(),
+        )  # fmt: skip
+        with open(self.log_path, "a", encoding="utf-8", opener=private) as log:
+            log.write(f"\n{attempt_line(status.attempt, 'asked for ')}\n")  # the last line may be torn
+        write_atomically(self.status_path, status.model_dump_json())
+
+    def next_attempt(self, before: Status) -> int:
+        """The number of the attempt that comes after a status, which may be a damaged one that has forgotten some."""
+        return max([before.attempt, *(event.attempt for event in self.all_events())]) + 1
+
+    @classmethod
+    def open(cls, path: Path | str) -> RunDirectory:
+        """An existing run.
+
+        Raises:
+            RunNotFound: if the folder is not a run directory.
+        """
+        run = cls(path)
+        refuse_links(run.path)
+        if not run.config_path.is_file():
+            raise RunNotFound(f"{path} is not a run folder (it has no config.yaml). `runs` lists the runs there are.")
+        return run
+
+    def config(self) -> RunConfig:
+        """The configuration as run.
+
+        Raises:
+            InvalidConfig: if the file was damaged or is of another format.
+        """
+        return yaml_io.load(self.config_path, links=False)
+
+    def is_alive(self) -> bool:
+        """True while a worker process holds the lock. The kernel frees it on any death."""
+        return is_locked(self.lock_path)
+
+    def is_at_work(self) -> bool:
+        """True while a worker lives and has not written its end. One that has takes a moment to leave; nobody needs
+        to wait for that."""
+        status = self.status_on_disk()
+        return self.is_alive() and (not status.ended or status.reason == "damaged")
+
+    @property
+    def queue_path(self) -> Path:
+        """Where the place of this run in the queue is kept while it has one."""
+        return self.path.parent / QUEUE / f"{self.id}.json"
+
+    def status(self) -> Status:
+        """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
+        status = self.status_on_disk()
+        if status.ended or self.is_alive() or (status.state == "queued" and self.queue_path.exists()):
+            return self._with_requests(status)
+        status = self.status_on_disk()  # between the two looks it may have ended, or been given its worker
+        if status.ended or self.is_alive():
+            return self._with_requests(status)
+        reason, message = evidence.of_death(None, status, self.path)
+        state = evidence.state_after(reason)
+        return status.model_copy(update={"state": state, "reason": reason, "message": message})
+
+    def metrics(self) -> list[UpdateMetrics]:
+        """All updates so far; those that a later attempt made again are given as that attempt made them."""
+        return in_force(read_records(self.metrics_path, UpdateMetrics), self.resumptions())
+
+    def samples(self) -> list[Sample]:
+        """All evaluation samples so far, those of superseded updates left out."""
+        return in_force(read_records(self.samples_path, Sample), self.resumptions())
+
+    def evaluations(self) -> list[Evaluation]:
+        """What each look at the fixed prompts measured beside them; none in runs that measured nothing."""
+        return in_force(read_records(self.evaluations_path, Evaluation), self.resumptions())
+
+    def events(self) -> list[Event]:
+        """All events so far, without those of superseded updates."""
+        return events_in_force(self.all_events())
+
+    def all_events(self) -> list[Event]:
+        """Everything that happened in all attempts."""
+        return read_records(self.events_path, Event)
+
+    def resumptions(self) -> list[Resumption]:
+        """Where the run was taken up again."""
+        return resumptions(self.all_events())
+
+    def log_tail(self, max_bytes: int = 8000) -> str:
+        """The end of what the worker printed."""
+        return log_tail(self.log_path, max_bytes)
+
+    def latest_checkpoint(self) -> Path | None:
+        """The newest complete checkpoint folder (one with a manifest), or None. For who wants its weights; what is
+        intact and can be gone on from, `runs.folder.checkpoints` says."""
+        found = self.checkpoints()
+        return found[-1] if found else None
+
+    def checkpoints(self) -> list[Path]:
+        """The complete checkpoint folders (those with a manifest), oldest first."""
+        if self.checkpoints_path.is_symlink():
+            return []
+        found = [path.parent for path in self.checkpoints_path.glob("update-*/MANIFEST.json")]
+        kept = [folder for folder in found if not folder.is_symlink()]
+        return sorted(kept, key=lambda path: (len(path.name), path.name))
+
+    def request_stop(self) -> None:
+        """Ask the worker to stop. It does so within one micro-batch."""
+        leave_word(self.control_path / "stop")
+
+    @property
+    def stop_requested(self) -> bool:
+        """True once somebody asked the run to stop."""
+        return (self.control_path / "stop").exists()
+
+    def status_on_disk(self) -> Status:
+        """What status.json says, whoever may have died since; a file that cannot be read is an end as `damaged`."""
+        damaged = Status(state="interrupted", reason="damaged", message="Its status.json is missing or damaged.")
+        return read_record(self.status_path, Status) or damaged
+
+    def _with_requests(self, status: Status) -> Status:
+        """What was asked for shows at once, also while the worker is in the middle of an update."""
+        if not status.ended and self.stop_requested:
+            return status.model_copy(update={"state": "stopping"})
+        if status.state == "running" and (self.control_path / "pause").exists():
+            return status.model_copy(update={"phase": "pausing after this update"})
+        return status
+
+
+def _fresh_ids(name: str) -> Iterator[str]:
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:30] or "run"
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    yield f"{slug}-{stamp}"
+    for number in range(2, 1000):
+        yield f"{slug}-{stamp}-{number}"

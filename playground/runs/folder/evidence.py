@@ -1,0 +1,214 @@
+"""What a worker died of that could not say so itself: exit code, traces and the log -> a reason and a sentence.
+
+It claims no more than the evidence: what is only likely is called likely, and what nobody saw is called unknown.
+Called by whoever finds a run without a living worker; reads, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from playground.config import RunConfig, yaml_io
+from playground.errors import PlaygroundError
+from playground.runs.folder import notes, vitals
+from playground.runs.folder.logs import ATTEMPT_LINE, log_tail
+from playground.runs.folder.records import State, Status
+from playground.safety.process_identity import boot_id
+
+NEARLY_ALL = 0.9  # of the memory that the worker may have
+A_LARGE_PART = 0.5
+CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP"}  # what a program does to itself
+TRACEBACK = "Traceback (most recent call last):"
+FATAL = re.compile(r"^Fatal Python error: (.{1,200})$", re.MULTILINE)
+# Of Python, and of libraries in other languages, which tell of the machine's refusals in words only.
+DISK_WORDS = (
+    "No space left on device", "Disk quota exceeded", "File too large",
+    "[Errno 28]", "[Errno 122]", "(os error 28)", "(os error 122)",
+)  # fmt: skip
+LOG = "worker.log"
+LOG_BYTES = 16_000
+GB = 1e9
+
+
+def of_death(exit_code: int | None, status: Status, folder: Path, *, counter: Path | None = None) -> tuple[str, str]:
+    """The reason (a key of `runs.folder.end_reasons.ENDS`) and a sentence about a worker that left no end of its own.
+
+    Args:
+        exit_code: as `subprocess` tells it (negative: a signal); None where nobody saw it.
+        status: the last one on disk.
+        counter: the kernel's file that counts kills for want of memory; default: the one that the worker named.
+    """
+    number = signal_of(exit_code)
+    name = _signal_name(number) if number else ""
+    asked = _asked_for(folder, status)
+    if asked and (number in (signal.SIGTERM, signal.SIGKILL) or exit_code is None):
+        return asked
+    if exit_code is None:
+        return _unseen(status, folder, counter)
+    if number == signal.SIGKILL:
+        return _out_of_memory(status, folder, counter) or (
+            "killed",
+            f"The worker was killed by {name} {_when(status)}, and nothing tells who did it.",
+        )
+    if name in CRASHES:
+        return "bug", f"The worker crashed {_when(status)} ({name}). Its last words are in {LOG}."
+    if number:
+        return "killed", f"The worker was killed by {name} {_when(status)}."
+    return _last_words(folder) or (
+        "bug",
+        f"The worker ended {_when(status)} with exit code {exit_code} and did not say why. Its last words are in "
+        f"{LOG}.",
+    )
+
+
+def state_after(reason: str) -> State:
+    """The terminal state that goes with a reason of `of_death`."""
+    if reason in ("stopped", "time_limit"):
+        return "stopped"
+    return "interrupted" if reason in ("killed", "server_lost", "stalled", "moved", "damaged") else "failed"
+
+
+def signal_of(exit_code: int | None) -> int:
+    """The signal that ended a process: -9, or 137 where a shell stood between; 0 for none."""
+    if exit_code is None:
+        return 0
+    if exit_code < 0:
+        return -exit_code
+    return exit_code - 128 if 128 < exit_code < 128 + signal.NSIG else 0
+
+
+def smaller(config: RunConfig) -> str:
+    """One concrete setting that needs less memory than this configuration."""
+    ppo, sampling = config.ppo, config.sampling
+    if ppo.micro_batch_size > 1:
+        half = next(size for size in range(ppo.micro_batch_size // 2, 0, -1) if not ppo.minibatch_size % size)
+        return f"Set ppo.micro_batch_size to {half} (it is {ppo.micro_batch_size})."
+    if sampling.max_new_tokens > 8:
+        return f"Set sampling.max_new_tokens to {sampling.max_new_tokens // 2} (it is {sampling.max_new_tokens})."
+    return "Choose a smaller model."
+
+
+def _unseen(status: Status, folder: Path, counter: Path | None) -> tuple[str, str]:
+    """Nobody saw how the process ended, for example because the server that started it was restarted."""
+    if status.boot_id and status.boot_id != boot_id():
+        return "killed", f"The machine was restarted {_when(status)}, and the worker ended with it."
+    told = _last_words(folder)
+    if told:
+        return told
+    if status.state == "queued":  # no worker of this attempt has ever spoken
+        return (
+            "killed",
+            "It was to be started, and no worker of it is there: its folder was moved or copied while it waited, or "
+            "the worker died before its first word.",
+        )
+    found = _vitals(status, folder)
+    if found and found.on_server_death == "die":
+        return (
+            "server_lost",
+            f"The worker ended {_when(status)}, as it does when its server ends (policy `die`); nobody saw how.",
+        )
+    memory = _out_of_memory(status, folder, counter, seen=False)
+    return memory or (
+        "killed",
+        f"The worker ended without saying why {_when(status)}, and nobody saw how. Its last words are in {LOG}.",
+    )
+
+
+def _out_of_memory(status: Status, folder: Path, counter: Path | None, seen: bool = True) -> tuple[str, str] | None:
+    """Signal 9 is what the kernel sends when memory runs out, and what anybody may send. Two traces tell: its count of
+    such kills has risen, and the worker held nearly all the memory there is. One makes it likely, both make it sure.
+
+    Args:
+        seen: that it was signal 9; else both traces are wanted before anything is said.
+    """
+    found = _vitals(status, folder)
+    if found is None or (status.pid and found.pid != status.pid) or found.boot_id != boot_id():
+        return None
+    share = found.resident_bytes / found.limit_bytes if found.limit_bytes else 0.0
+    kills = vitals.count(counter or Path(found.counter)) if counter or _is_the_kernels(found.counter) else None
+    rose = kills is not None and kills > found.kills
+    held = f"it held {found.resident_bytes / GB:.1f} of {found.limit_bytes / GB:.1f} GB when it was last seen"
+    counted = f"the system has ended {(kills or 0) - found.kills} for want of memory since the run began"
+    if rose and share >= (NEARLY_ALL if seen else A_LARGE_PART):
+        sure = "The machine ran out of memory" if seen else "The machine most likely ran out of memory"
+        sentence = f"{sure} {_when(status)}: {held}, and of the processes beside it {counted}."
+    elif rose and seen:
+        sentence = f"The machine most likely ran out of memory {_when(status)}: the worker was killed, and {counted}."
+    elif share >= NEARLY_ALL and seen:
+        sentence = f"The machine most likely ran out of memory {_when(status)}: the worker was killed, and {held}."
+    else:
+        return None
+    with contextlib.suppress(PlaygroundError, AttributeError, OSError):  # a reward training has no such setting
+        sentence += f" {smaller(yaml_io.load(folder / 'config.yaml', links=False))}"
+    return "out_of_memory", sentence
+
+
+def _vitals(status: Status, folder: Path) -> vitals.Vitals | None:
+    """Those of the attempt that has died: it may have ended before it wrote any, and left those of the one before."""
+    found = vitals.read(folder)
+    return found if found and found.attempt == status.attempt else None
+
+
+def _is_the_kernels(counter: str) -> bool:
+    """The name comes from a file in the run's folder, so it may name nothing but the kernel's own counters."""
+    path = Path(counter)
+    if ".." in path.parts:
+        return False
+    return path == vitals.PROC / "vmstat" or path.is_relative_to(vitals.CGROUPS)
+
+
+def _asked_for(folder: Path, status: Status) -> tuple[str, str] | None:
+    """The worker was asked to stop, or was ended by us: that is no accident."""
+    note = notes.killed(folder)
+    if note and note.attempt == status.attempt:
+        if note.stalled:
+            return "stalled", f"The worker had not answered for {note.silent_seconds:.0f} s, and was ended on request."
+        return "stopped", f"Stopped {_when(status)}: it did not end by itself in time, so its process was ended."
+    if (folder / "control" / "stop").exists():
+        return "stopped", f"Stopped {_when(status)}."
+    return None
+
+
+def _last_words(folder: Path) -> tuple[str, str] | None:
+    """A traceback or a fatal error at the very end of what this attempt has printed."""
+    text = log_tail(folder / LOG, LOG_BYTES)
+    text = text[max(0, text.rfind("\n" + ATTEMPT_LINE)) :]
+    fatal = FATAL.findall(text)
+    if fatal:
+        return "bug", f"The worker crashed: {fatal[-1].strip()}. The whole story is in {LOG}."
+    last = _error_at_the_end(text)
+    if last is None:
+        return None
+    if any(words in last for words in DISK_WORDS):
+        return "disk_full", f"The disk was full, so the worker could not go on, nor say so: {last}"
+    return "bug", f"The worker failed: {last} The whole story is in {LOG}."
+
+
+def _error_at_the_end(text: str) -> str | None:
+    """The last line of a traceback, if nothing was printed after it."""
+    start = text.rfind(TRACEBACK)
+    if start < 0:
+        return None
+    said = [line for line in _unindented(text[start + len(TRACEBACK) :]) if line]
+    return said[0][:300].rstrip(".") + "." if len(said) == 1 else None
+
+
+def _unindented(text: str) -> Iterator[str]:
+    return (line.rstrip() for line in text.splitlines() if not line.startswith((" ", "\t")))
+
+
+def _when(status: Status) -> str:
+    if status.update:
+        return f"after update {status.update}"
+    return f"while {status.phase}" if status.phase and " " in status.phase else "before its first update"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,181 @@
+"""Reading and writing the small files of a run so that no reader sees a part of one, and none of them stops a reader.
+
+Knows records and JSON; nothing of what the files mean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from playground.errors import OutputsNotWritable, RunNotFound
+from playground.runs.folder.records import Record, finite_or_null, parsed
+from playground.safety.plain_files import NotAcceptable, open_plain, read_bytes
+
+R = TypeVar("R", bound=Record)
+MAX_RECORD_BYTES = 1_000_000
+SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the machine: nobody is dead or damaged for them
+
+
+class JsonlTail:
+    """Reads what was appended to a JSON-lines file since the last look. A torn last line waits for its rest."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._offset = 0
+
+    def read_new(self) -> list[dict[str, Any]]:
+        """New complete lines as dictionaries; lines that are not JSON objects are skipped."""
+        try:
+            with open_plain(self.path) as file:
+                if os.fstat(file.fileno()).st_size < self._offset:  # replaced by a shorter file: start again
+                    self._offset = 0
+                file.seek(self._offset)
+                data = file.read()
+        except (FileNotFoundError, NotAcceptable):
+            return []
+        complete = data[: data.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        return list(_json_objects(complete))
+
+    def read_records(self, kind: type[R]) -> list[R]:
+        """New records of a kind; damaged lines are left out."""
+        return [record for item in self.read_new() if (record := parsed(item, kind))]
+
+
+def is_locked(path: Path | str) -> bool:
+    """True while somebody holds this lock file. Raises: OSError, if the machine is too short of files to look."""
+    try:
+        with open_plain(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        if error.errno in SHORTAGES:
+            raise
+        return False
+
+
+def folders(parent: Path | str) -> list[str]:
+    """The paths of the folders in a folder, sorted; no links, no names with a leading dot, none where it is not there.
+
+    Plain text, because some look at hundreds of them every second.
+    """
+    try:
+        with os.scandir(parent) as found:
+            names = [entry.path for entry in found if entry.name[0] != "." and entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return sorted(names)
+
+
+def read_record(path: Path, kind: type[R]) -> R | None:
+    """The one record that a small file holds; None where there is none that can be read.
+
+    Raises:
+        OSError: the machine is too short of files or memory to look, which says nothing about the record.
+    """
+    try:
+        return parsed(_plain_data(read_bytes(path, MAX_RECORD_BYTES)), kind)
+    except OSError as error:
+        if error.errno in SHORTAGES:
+            raise
+        return None
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_records(path: Path, kind: type[R]) -> list[R]:
+    """All valid records of a JSON-lines file; damaged lines are left out."""
+    return JsonlTail(path).read_records(kind)
+
+
+def refuse_links(folder: Path) -> None:
+    """Raises: RunNotFound if a run's folder, or anything directly in it, is a symbolic link: whoever can put one there
+    could have other files shown, or written, as a part of the run."""
+    try:
+        names = [folder.name] if folder.is_symlink() else []
+        with os.scandir(folder) as entries:
+            names += [entry.name for entry in entries if entry.is_symlink()]
+    except (OSError, ValueError):  # it is not there, as who asked will find; ValueError: a NUL in its name
+        return
+    if names:
+        raise RunNotFound(f"`{names[0][:60]}` of the run `{folder.name[:60]}` is a link, which is not followed.")
+
+
+def make_outputs(outputs: Path | str) -> Path:
+    """The outputs folder, made if needed.
+
+    Raises:
+        OutputsNotWritable: if it cannot be made or written.
+    """
+    outputs = Path(outputs)
+    try:
+        outputs.mkdir(mode=0o700, parents=True, exist_ok=True)  # what runs hold is for who started them
+        tempfile.TemporaryFile(dir=outputs).close()
+    except OSError as error:
+        raise OutputsNotWritable(
+            f"Cannot write to the outputs folder {outputs}: {error.strerror}. Choose another one with --outputs."
+        ) from None
+    return outputs
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file in one step, so that a reader sees the old or the new text and never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        with open(temporary, "w", encoding="utf-8", opener=private) as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # a part of it may be there: on a full disk every byte counts
+        raise
+
+
+def leave_word(path: Path) -> None:
+    """Ask a worker for something by a file whose name says all. On a full disk it is an empty one, which needs no room:
+    there above all a run must be told to stop. Raises: OSError."""
+    try:
+        write_atomically(path, json.dumps({"time": time.time()}))
+    except OSError:
+        os.close(private(str(path), os.O_WRONLY | os.O_CREAT))
+
+
+def private(path: str, flags: int) -> int:
+    """For `open(..., opener=private)`: a file that is made is for this user alone. A pipe in its place is an error."""
+    return os.open(path, flags | os.O_NONBLOCK, 0o600)  # without it, a pipe that nobody reads would be waited for
+
+
+def cut_torn_line(path: Path) -> None:
+    """End a file of lines behind its last complete one; no reader has used what is cut off. For its only writer."""
+    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
+        data = file.read()
+        if not data.endswith(b"\n"):
+            file.truncate(data.rfind(b"\n") + 1)
+
+
+def _plain_data(text: bytes) -> Any:
+    """From JSON. Halves of characters, which nothing could write again, come as escapes only. Raises: ValueError,
+    RecursionError."""
+    value = json.loads(text)
+    return finite_or_null(value) if rb"\ud" in text.lower() else value
+
+
+def _json_objects(data: bytes) -> Iterator[dict[str, Any]]:
+    for line in data.splitlines():
+        try:
+            item = _plain_data(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(item, dict):
+            yield item

@@ -1,0 +1,282 @@
+"""The records of a run directory, typed: one class per line format, and strict JSON in and out.
+
+A file of a run may be damaged, or somebody else's. So what is no figure (not finite, absurdly large) is nothing, and a
+record that then lacks a figure is left out by `parsed`; nobody who reads records has to ask again. Knows nothing of
+files or processes. The worker writes these; the page, the command line and `insight` read them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+
+from playground.runs.folder.end_reasons import end_of
+
+State = Literal[
+    "queued", "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "interrupted"
+]  # fmt: skip
+TERMINAL: frozenset[str] = frozenset({"finished", "stopped", "failed", "interrupted"})
+Stage = Literal["before", "during", "after"]
+
+
+LARGEST = 1e30  # of a figure; sums and squares of many of them are still finite
+WHOLE = 2**53  # beyond it JSON's readers disagree about a whole number
+Count = Annotated[int, Field(ge=0, le=WHOLE)]
+Seconds = Annotated[float, Field(ge=0, le=1e11)]  # a length of time, or a moment since 1970
+Figure = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Figures = dict[str, Figure | None]
+R = TypeVar("R", bound="Record")
+
+
+class Record(BaseModel):
+    """Base of all records. Unknown keys are ignored, so that an older reader can read a newer run."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _or_cleaned(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """A second try without what is no figure: most records hold nothing of the kind."""
+        try:
+            return validate(data)
+        except ValidationError:
+            return validate(finite_or_null(data))
+
+
+class Status(Record):
+    """Where a run is. `phase` is what it is doing now, in words; `reason` is one word for why it ended
+    (`runs.folder.end_reasons`).
+
+    `pid`, `pid_started_at` and `boot_id` together name one process (`pid_ticks` is its start as Linux counts it, which
+    no step of the clock moves; 0 elsewhere); `attempt` counts up when a run is resumed.
+    """
+
+    state: State = "queued"
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    pid: Annotated[int, Field(ge=-WHOLE, le=WHOLE)] = 0
+    pid_started_at: Seconds = 0.0
+    pid_ticks: Count = 0
+    boot_id: str = ""
+    update: Count = 0
+    num_updates: Count = 0
+    started_at: Seconds = 0.0
+    updated_at: Seconds = 0.0
+    attempt: Count = 1
+
+    @property
+    def ended(self) -> bool:
+        """True once nothing more will happen."""
+        return self.state in TERMINAL
+
+    @property
+    def resumable(self) -> bool:
+        """True for an end after which going on as it is makes sense. With settings that it has run with before, that is
+        any end: a file of prompts that is not there, a GPU that others use, may be mended without changing the run."""
+        ran_before = self.attempt > 1 and self.update > 0
+        return self.ended and self.state != "finished" and (ran_before or end_of(self.reason).resumable)
+
+
+class UpdateMetrics(Record):
+    """One PPO update. Counts and `seconds` are cumulative over the run, across its attempts; other seconds are of this
+    update.
+
+    Units: scores in standard deviations of the reference (unless not normalised); KL, entropy in nats;
+    lengths in tokens; memory in GB of resident set (or of the device, where there is one).
+    `contributions` says how much each reward lifts the score above the reference's average, in the score's unit.
+    `kl_estimates` holds the same KL by other estimators (k1, k2, k3, abs, full), nats per completion.
+    None means: not defined here (for example no variance), or not finite.
+    """
+
+    attempt: Count = 1
+    update: Count
+    episodes: Count
+    tokens: Count
+    seconds: Seconds
+    seconds_rollout: Seconds
+    seconds_score: Seconds
+    seconds_update: Seconds
+    score_mean: Figure | None
+    score_std: Figure | None
+    score_p10: Figure | None
+    score_p50: Figure | None
+    score_p90: Figure | None
+    raw_score_mean: Figure | None
+    terms: Figures = {}
+    contributions: Figures = {}
+    kl_to_reference: Figure | None
+    kl_per_token: Figure | None
+    kl_estimates: Figures = {}
+    penalised_reward: Figure | None
+    kl_coef: Figure
+    entropy: Figure | None
+    update_kl: Figure | None
+    clip_fraction: Figure | None
+    ratio_mean: Figure | None
+    ratio_max: Figure | None
+    policy_loss: Figure | None
+    value_loss: Figure | None
+    explained_variance: Figure | None
+    grad_norm: Figure | None
+    learning_rate: Figure
+    completion_length: Figure
+    eos_fraction: Figure
+    distinct_2: Figure | None
+    perplexity_reference: Annotated[float, Field(ge=0, le=LARGEST)] | None
+    memory_gb: Figure | None
+
+
+class Sample(Record):
+    """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value,
+    `judges` that of each reward that only watches;
+    `kl` is the summed log-ratio of policy to reference over the completion, in nats (0 before training)."""
+
+    attempt: Count = 1
+    update: Count
+    stage: Stage
+    prompt_id: Count
+    prompt: str
+    completion: str
+    seed: int
+    score: Figure | None
+    scores: Figures = {}
+    judges: Figures = {}
+    kl: Figure | None
+    tokens: Count | None = None
+    ended: bool | None = None
+
+
+class Evaluation(Record):
+    """What is measured at each look at the fixed prompts beside its samples.
+
+    `perplexity_text` is the policy's own on held-out text: it rises when the model forgets. (How strange its own texts
+    have become to the reference is `perplexity_reference` of each update.)
+    """
+
+    attempt: Count = 1
+    update: Count
+    stage: Stage
+    perplexity_text: Annotated[float, Field(ge=0, le=LARGEST)] | None = None
+    text_documents: Count = 0
+    text_tokens: Count = 0
+    seconds: Seconds = 0.0
+
+
+class Event(Record):
+    """Something that happened once: a state change, a warning with its evidence, a checkpoint, a recorded scale."""
+
+    attempt: Count = 1
+    seq: Count
+    time: Seconds
+    kind: str
+    update: Count = 0
+    message: str = ""
+    data: Annotated[dict[str, Any], AfterValidator(lambda data: finite_or_null(data))] = {}
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """What of the data is a number, for who computes with it."""
+        return {name: value for name, value in self.data.items() if isinstance(value, (int, float)) and value >= 0}
+
+
+class ScoreScale(Record):
+    """What the raw reward was on the untrained model's text, and each reward of it: the data of a `score_scale`."""
+
+    mean: Figure
+    sd: Annotated[float, Field(gt=0, le=LARGEST)]
+    terms: dict[str, dict[Literal["mean", "sd", "contribution"], Figure]] = {}
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> ScoreScale | None:
+        """As the events of a run tell it; None if it has not been measured yet."""
+        found = (parsed(event.data, cls) for event in reversed(list(events)) if event.kind == SCORE_SCALE)
+        return next(filter(None, found), None)
+
+
+M = TypeVar("M", UpdateMetrics, Sample, Evaluation)
+SCORE_SCALE = "score_scale"  # kind of the event that holds how scores are normalised
+RESUMED = "resumed"  # kind of the event with which a later attempt goes on
+EDIT = "edit"  # kind of the event that records an applied change of a live setting
+
+
+class Resumption(NamedTuple):
+    """An attempt that went on after an update, which the one before it had written down."""
+
+    attempt: int
+    update: int
+
+
+def resumptions(events: Iterable[Event]) -> list[Resumption]:
+    """Where attempts after the first one took the run up again."""
+    return [Resumption(event.attempt, event.update) for event in events if event.kind == RESUMED]
+
+
+def in_force(records: Iterable[M], resumed: Sequence[Resumption] = ()) -> list[M]:
+    """The records that still count, in order; nothing is ever deleted from the files.
+
+    A resumed run makes the updates after its checkpoint again. So what an earlier attempt wrote of them is superseded
+    from the moment at which the later one went on (`resumed`), and a line of a later attempt supersedes what earlier
+    ones wrote of the same and later updates.
+    """
+    kept: list[M] = []
+    for record in records:
+        if any(again.attempt > record.attempt and again.update < record.update for again in resumed):
+            continue
+        while kept and kept[-1].attempt < record.attempt and kept[-1].update >= record.update:
+            kept.pop()
+        kept.append(record)
+    return kept
+
+
+def events_in_force(events: Iterable[Event]) -> list[Event]:
+    """The events without those that a later attempt makes again: warnings and checkpoints of updates that are repeated,
+    and changes of settings that it applies again (and records then) at the update at which they were made."""
+    events = list(events)
+    resumed = resumptions(events)
+
+    def superseded(event: Event) -> bool:
+        later = [again.update for again in resumed if again.attempt > event.attempt]
+        if event.kind == EDIT:  # after update n is before update n + 1, which is repeated
+            return any(event.update >= update for update in later)
+        return event.kind in ("warning", "checkpoint") and any(event.update > update for update in later)
+
+    return [event for event in events if not superseded(event)]
+
+
+def to_json_line(record: Record) -> str:
+    """One line of strict JSON, newline included; NaN and infinities become null."""
+    return json.dumps(finite_or_null(record.model_dump()), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def parsed(data: Any, kind: type[R]) -> R | None:
+    """Plain data as a record; None where it is none."""
+    try:
+        return kind.model_validate(data)
+    except (ValidationError, RecursionError):
+        return None
+
+
+def finite_or_null(value: Any) -> Any:
+    """Plain data that strict JSON can hold: without NaN, infinities and absurdly large numbers, which become None, and
+    without halves of characters. Raises: RecursionError, for data that is nested too deep."""
+    if isinstance(value, (float, int)):
+        return value if -LARGEST <= value <= LARGEST else None
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {finite_or_null(key): finite_or_null(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite_or_null(item) for item in value]
+    return value

@@ -1,0 +1,169 @@
+"""The worker's side of a run directory: the one writer of status, metrics, samples and events.
+
+Append-only files get one `write` per record, so that a reader sees whole lines or a torn last one. A later attempt
+cuts off a torn last line before it appends: no reader has used it. Knows no torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import cut_torn_line, write_atomically
+from playground.runs.folder.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
+from playground.safety.process_identity import identity
+from playground.safety.redaction import redact
+
+RESERVE_BYTES = 4 * 2**20
+LOCK_SECONDS = 1.0
+
+
+class RunWriter:
+    """Writes one run's records. Made once, by the process that holds the run's lock.
+
+    Its lines carry its attempt; who writes for a later attempt than the first repairs the files first. Two threads may
+    use it: the one that trains, and the watch that ends a run that does not end by itself. The first end that is
+    written stands.
+    """
+
+    def __init__(self, run: RunDirectory, num_updates: int, attempt: int = 1) -> None:
+        self.run = run
+        self._files = (run.metrics_path, run.samples_path, run.evaluations_path, run.events_path)
+        if attempt > 1:
+            for path in self._files:
+                cut_torn_line(path)
+        done = run.status().update if attempt > 1 else 0
+        self._lock = threading.RLock()
+        now, me = time.time(), identity(os.getpid())
+        assert me is not None, "this process is there"
+        self.status = Status(
+            state="starting",
+            phase="starting",
+            pid=me.pid,
+            pid_started_at=me.started_at,
+            pid_ticks=me.ticks,
+            boot_id=me.boot_id,
+            update=done,
+            num_updates=num_updates,
+            started_at=now,
+            updated_at=now,
+            attempt=attempt,
+        )
+        self._seq = 0
+        self._write_status()
+
+    def set_status(self, **changes: Any) -> None:
+        """Change fields of status.json; a change of `state` is recorded as an event too. Nothing follows an end."""
+        with self._alone():
+            if self.status.ended:
+                return
+            state_before = self.status.state
+            words = {name: redact(changes[name]) for name in ("message", "phase") if changes.get(name)}
+            self.status = self.status.model_copy(update={**changes, **words, "updated_at": time.time()})
+            self._write_status()
+            if self.status.state != state_before:
+                self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
+
+    def reserve(self) -> None:
+        """Keep some of the disk, so that the end can be written however full it is then. Raises: OSError."""
+        with open(self.run.reserve_path, "wb") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+            except (AttributeError, OSError):
+                file.write(os.urandom(RESERVE_BYTES))  # which no file system can store in less
+
+    def finish(self, state: State, reason: str = "", message: str = "") -> None:
+        """Enter a terminal state, also on a full disk. Raises: OSError, if even the reserve did not help."""
+        with self._alone():
+            self._follow()
+            with contextlib.suppress(OSError):
+                self.run.reserve_path.unlink(missing_ok=True)
+            try:
+                self.set_status(state=state, phase="", reason=reason, message=message)
+            except OSError:
+                if self.run.status_on_disk() != self.status:
+                    raise
+                # The end stands in status.json; only its event is missing.
+
+    def metrics(self, metrics: Record) -> None:
+        """Append one update (`UpdateMetrics`; where a reward model is trained, one step)."""
+        _append(self.run.metrics_path, self._of_this_attempt(metrics))
+
+    def samples(self, samples: list[Sample]) -> None:
+        """Append evaluation samples, all in one write."""
+        _append(self.run.samples_path, *map(self._of_this_attempt, samples))
+
+    def evaluation(self, evaluation: Evaluation) -> None:
+        """Append what was measured at one look."""
+        _append(self.run.evaluations_path, self._of_this_attempt(evaluation))
+
+    def flush(self) -> None:
+        """Wait until everything appended is on the disk: a checkpoint must not be newer than the lines before it."""
+        for path in self._files:
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+    def event(self, kind: str, message: str = "", **data: Any) -> None:
+        """Append one event."""
+        status, seq = self.status, self._seq
+        event = Event(
+            attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update,
+            message=redact(message), data=data,
+        )  # fmt: skip
+        self._seq += 1
+        _append(self.run.events_path, event)
+
+    def _follow(self) -> None:
+        """Where the run's folder was renamed or moved, its end is written there. Linux knows its place by the lock file
+        that this process holds open."""
+        if self.run.path.is_dir():
+            return
+        with contextlib.suppress(OSError):
+            for descriptor in Path("/proc/self/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    lock = Path(os.readlink(descriptor))
+                    if lock.name == self.run.lock_path.name and lock.is_file():
+                        self.run = RunDirectory(lock.parent)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time; but an end is not kept from being written by a thread that hangs in here."""
+        mine = self._lock.acquire(timeout=LOCK_SECONDS)
+        try:
+            yield
+        finally:
+            if mine:
+                self._lock.release()
+
+    def _of_this_attempt(self, record: Record) -> Record:
+        attempt = self.status.attempt
+        return record if attempt == 1 else record.model_copy(update={"attempt": attempt})
+
+    def _write_status(self) -> None:
+        write_atomically(self.run.status_path, self.status.model_dump_json())
+
+
+def _append(path: Path, *records: Record) -> None:
+    data = "".join(to_json_line(record) for record in records).encode()
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        before = os.fstat(descriptor).st_size
+        written = os.write(descriptor, data)
+        try:
+            while written < len(data):  # a disk that is nearly full takes a part; the next write says that it is
+                written += os.write(descriptor, data[written:])
+        except OSError:
+            os.ftruncate(descriptor, before)  # or the next line would be glued to half a one
+            raise
+    finally:
+        os.close(descriptor)

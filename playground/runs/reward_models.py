@@ -1,0 +1,183 @@
+"""The training of one reward model on disk: `<outputs>/reward-models/<name>/`, and starting and finding it.
+
+The folder becomes the reward model itself (config.json, tokenizer, safetensors, reward.json); what belongs to the
+training lies in `training/` inside it, in the form of a run directory: config.yaml, status.json (its `update` counts
+optimizer steps), metrics.jsonl (one `StepMetrics` a step), worker.log, worker.lock, control/stop. Knows no torch. The
+page and the command line start and read it, `training.process.pair_worker` writes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from playground.config import RUN_ID, RewardTrainingConfig, yaml_io
+from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import make_outputs, private, read_records, refuse_links, write_atomically
+from playground.runs.folder.records import Count, Figure, Record, Seconds, Status, finite_or_null
+from playground.runs.start import launcher, lifeline
+from playground.safety import plain_files
+from playground.setup import catalog
+
+TRAINING = "training"
+MAX_CARD_BYTES = 20_000_000
+MAX_NAME_CHARACTERS = 60  # as RUN_ID allows
+WORKER_MODULE = "playground.training.process.pair_worker"
+
+
+class StepMetrics(Record):
+    """One optimizer step (`held_out` False), or a look at the held-out pairs after it (True)."""
+
+    step: Count
+    held_out: bool = False
+    loss: Figure | None
+    accuracy: Figure | None
+    margin: Figure | None = None
+    learning_rate: Figure | None = None
+    seconds: Seconds = 0.0
+
+
+class RewardTraining(RunDirectory):
+    """One training. `folder` is the reward model's folder, `path` the `training` folder in it."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        super().__init__(self.folder / TRAINING)
+        self.card_path = self.folder / catalog.REWARD_CARD
+
+    @property
+    def id(self) -> str:
+        """The name of the reward model."""
+        return self.folder.name
+
+    @classmethod
+    def open(cls, path: Path | str) -> RewardTraining:
+        """An existing training, given the reward model's folder. Raises: RunNotFound."""
+        training = cls(path)
+        training.refuse_links()
+        if not training.config_path.is_file():
+            raise RunNotFound(f"{path} is not the folder of a reward model that was trained here.")
+        return training
+
+    def refuse_links(self) -> None:
+        """Raises: RunNotFound if its folder, or anything in it, leads elsewhere; see `directory.refuse_links`."""
+        if self.folder.parent.is_symlink():
+            raise RunNotFound(f"{self.folder.parent} is a link, which is not followed: put a folder in its place.")
+        refuse_links(self.folder)
+        refuse_links(self.path)
+
+    def config(self) -> RewardTrainingConfig:  # type: ignore[override]
+        """What was asked for. Raises: InvalidConfig."""
+        return yaml_io.validated(yaml_io.read_yaml(self.config_path, links=False), RewardTrainingConfig)
+
+    def steps(self) -> list[StepMetrics]:
+        """All metrics so far."""
+        return read_records(self.metrics_path, StepMetrics)
+
+    def card(self) -> dict[str, Any] | None:
+        """reward.json: the report of a training that ended well, else None."""
+        try:
+            card = finite_or_null(plain_files.read_json(self.card_path, MAX_CARD_BYTES))
+        except (OSError, ValueError):
+            return None
+        return card if isinstance(card, dict) else None
+
+
+def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) -> tuple[RewardTraining, Any]:
+    """Make the folder and start the worker; returns the training and the worker's process.
+
+    Beside a PPO run it is allowed: it is another process with models of its own, and a person who waits for a run may
+    well prepare the next reward. Two trainings of reward models at once are not: they would only slow each other down.
+
+    Args:
+        replace: a new reward model may take the name of one that is there. That one is kept under another, which says
+            so: NAME-before. It is whole and in the list, whatever becomes of the new one.
+
+    Raises:
+        RunBusy: another reward model is in training here. RunExists: there is one of that name. RunNotFound: a link is
+            in its place. OutputsNotWritable, WorkerNotStarted. InvalidConfig: see `lifeline.policy`.
+    """
+    lifeline.policy()
+    outputs = make_outputs(outputs)
+    with launcher.one_at_a_time(outputs):
+        busy = living(outputs)
+        if busy:
+            raise RunBusy(f"The reward model `{busy.id}` is in training. Stop it or wait for it, then start again.")
+        training = RewardTraining(outputs / catalog.REWARD_MODELS / config.name)
+        training.refuse_links()
+        if training.card() and not replace:
+            raise RunExists(
+                f"There is already a reward model `{config.name}`. Choose another name, or replace it (`--replace`)."
+            )
+        if training.folder.is_dir() and not training.config_path.is_file():
+            raise RunExists(f"{training.folder} was not made by a training. Choose another name, or move it away.")
+        try:
+            if training.card():
+                training.folder.rename(training.folder.with_name(name_before(training)))
+            elif training.folder.is_dir():
+                shutil.rmtree(training.folder)  # what is left of a training that did not end well
+            training.control_path.mkdir(parents=True, mode=0o700)
+        except OSError as error:
+            raise OutputsNotWritable(f"Cannot write to {training.folder}: {error.strerror}.") from None
+        now = time.time()
+        write_atomically(training.status_path, Status(started_at=now, updated_at=now).model_dump_json())
+        with open(training.lock_path, "wb", opener=private) as lock:
+            launcher.take(lock)
+            write_atomically(training.config_path, config.to_yaml())
+            return training, launcher.spawn_worker(training, lock, _new_worker)
+
+
+def name_before(training: RewardTraining) -> str:
+    """A name that is free, for a reward model whose own is to be taken by a new one."""
+    endings = itertools.chain(["-before"], (f"-before-{number}" for number in itertools.count(2)))
+    names = (training.id[: MAX_NAME_CHARACTERS - len(ending)] + ending for ending in endings)
+    return next(name for name in names if not os.path.lexists(training.folder.with_name(name)))
+
+
+def living(outputs: Path) -> RewardTraining | None:
+    """The training whose worker is alive, if there is one."""
+    for lock in (Path(outputs) / catalog.REWARD_MODELS).glob(f"*/{TRAINING}/worker.lock"):
+        training = RewardTraining(lock.parents[1])
+        if training.is_at_work():
+            return training
+    return None
+
+
+def trainings(outputs: Path) -> list[RewardTraining]:
+    """All of them, whatever became of them, the newest first."""
+    found = []
+    for path in (Path(outputs) / catalog.REWARD_MODELS).glob(f"*/{TRAINING}/config.yaml"):
+        with contextlib.suppress(RunNotFound):  # a link in it, or it has just gone
+            training = RewardTraining.open(path.parents[1])
+            found.append((training.status().started_at, training))
+    return [training for _, training in sorted(found, key=lambda item: item[0], reverse=True)]
+
+
+def find(outputs: Path, name: str) -> RewardTraining:
+    """A training by the name of its reward model. Raises: RunNotFound."""
+    if not RUN_ID.fullmatch(name):
+        raise RunNotFound(f"`{name[:60]}` cannot be the name of a reward model.")
+    return RewardTraining.open(Path(outputs) / catalog.REWARD_MODELS / name)
+
+
+def delete(training: RewardTraining) -> None:
+    """Remove a reward model and its training for good.
+
+    Raises:
+        RunBusy: it is still in training.
+    """
+    with launcher.one_at_a_time(training.folder.parents[1]):  # nobody starts it anew between the look and the removal
+        if training.is_at_work():
+            raise RunBusy(f"`{training.id}` is still in training. Stop it first.")
+        shutil.rmtree(training.folder)
+
+
+def _new_worker(training: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+    return launcher.new_worker(training, lock, WORKER_MODULE)

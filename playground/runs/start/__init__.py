@@ -1,0 +1,1 @@
+"""Starting workers: the queue, who asked, processes that wait, what hangs on the server."""

@@ -1,0 +1,341 @@
+"""Starts workers, one for each device; the rest wait in the queue. A worker is detached: it outlives the browser, the
+page and the server that started it.
+
+The lock is taken here, before the process exists, and handed down with the open file, so there is no moment in which
+a started run looks dead. Output goes to worker.log, never into a pipe that somebody would have to drain.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
+from playground.runs.end import last_words
+from playground.runs.folder import checkpoints, requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import folders, is_locked, make_outputs, private, write_atomically
+from playground.runs.folder.requests import Request
+from playground.runs.start import children, lifeline, queue, used_models
+from playground.safety import redaction
+from playground.safety.process_identity import identity
+from playground.setup import checks
+
+LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
+LOCK_PATIENCE_SECONDS = 1.0
+START_LOCK = ".start.lock"  # in the outputs folder
+START_PATIENCE_SECONDS = 15.0
+START_BUSY = (
+    f"Another program holds the lock for starting runs ({START_LOCK} in the outputs folder) and does not let go of it. "
+    "End that program, for example another server that hangs, then try again."
+)
+LEAVING_SECONDS = 15.0  # a worker that has written its end is gone by then (`training.process.ending.leave`)
+WORKER_MODULE = "playground.training.process.worker"
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+Spawn = Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]]
+
+
+class Started(NamedTuple):
+    """A run that was started or resumed, and its worker; None while it waits in the queue, and where the start was only
+    repeated."""
+
+    run: RunDirectory
+    process: subprocess.Popen[bytes] | None
+
+
+def start(
+    config: RunConfig,
+    outputs: Path,
+    run_id: str | None = None,
+    spawn: Spawn | None = None,
+    request: Request | None = None,
+) -> Started:
+    """Create a run and start its worker; where its device is busy, put the run into the queue.
+
+    Args:
+        spawn: run and its lock -> the worker's process; default: a new process (`runs.start.standby` has one waiting).
+        request: who asks, and by which click. A request whose id has started a run before gives that run, whatever
+            became of it, and starts nothing.
+
+    Raises:
+        RunExists, OutputsNotWritable, InvalidConfig: see `RunDirectory.reserve`. RunNotFound: the run of this request
+            has been deleted. WorkerNotStarted.
+    """
+    lifeline.policy()  # a word that it does not know is refused before there is a run
+    outputs = make_outputs(outputs)
+    request = request or Request()
+    requests.check(request)
+    config = checks.located(config, outputs)
+    slot = queue.slot_of(config)  # may ask a slow tool, so before the lock
+    with one_at_a_time(outputs):
+        known = requests.find(outputs, request)
+        if known:
+            return Started(known, None)
+        run = RunDirectory.reserve(outputs, config, run_id)
+        requests.record(run, request, slot)
+        used_models.remember(outputs, config.model.source)
+        if is_busy(outputs, slot):
+            queue.enter(run, slot, attempt=1)  # before it is a run: nobody ever sees one that neither waits nor lives
+            run.publish(config)
+            return Started(run, None)
+        with open(run.lock_path, "wb", opener=private) as lock:
+            take(lock)
+            run.publish(config)
+            return Started(run, spawn_worker(run, lock, spawn))
+
+
+def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
+    """Let an ended run go on from its newest valid checkpoint, as its next attempt; without one, from the beginning.
+
+    Where its device is busy, it waits in the queue. One that waits already is given back as it is.
+
+    Raises:
+        RunBusy: if it is alive. RunNotResumable: if nothing is left to do, or its trainer cannot go on from a
+            checkpoint. InvalidConfig: a damaged configuration. WorkerNotStarted.
+    """
+    lifeline.policy()
+    config = run.config()
+    checkpoints.check_engine(config)
+    slot = queue.slot_of(config)
+    _wait_until_left(run)
+    with one_at_a_time(run.path.parent):
+        before = run.status()
+        if run.is_at_work():
+            raise RunBusy(f"The run `{run.id}` is still training; there is nothing to resume.")
+        if not before.ended:
+            return Started(run, None)
+        if before.state == "finished":
+            raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
+        if before.reason == "damaged":
+            before = last_words.recovered(run)
+        with open(run.lock_path, "wb", opener=private) as lock:
+            take(lock)  # also where it will wait: then nobody is left whose end could be taken for the next attempt's
+            for asked in run.control_path.glob("*"):
+                asked.unlink(missing_ok=True)  # of the attempt that has ended
+            requests.move(run, slot)
+            if is_busy(run.path.parent, slot, besides=run):
+                queue.enter(run, slot, run.next_attempt(before))
+                run.queue_again(before, config.ppo.num_updates)
+                return Started(run, None)
+            run.queue_again(before, config.ppo.num_updates)
+            return Started(run, spawn_worker(run, lock, spawn))
+
+
+def stop(run: RunDirectory) -> None:
+    """Ask a run to stop. One that waits in the queue is out of it, and has ended, when this returns."""
+    run.request_stop()
+    if run.queue_path.exists():
+        with one_at_a_time(run.path.parent):
+            entry = next((entry for entry in queue.entries(run.path.parent) if entry.run == run.id), None)
+            if entry and queue.holds(run, entry):
+                _take_out(run)
+
+
+def start_waiting(outputs: Path, spawn: Spawn | None = None) -> list[RunDirectory]:
+    """Give every free device to the run that has waited longest for it; take out what is not to run any more.
+
+    Whoever watches an outputs folder calls this again and again: the web process, and a terminal that follows a run.
+    Any number of them may, at the same time. Returns the runs that were started. Raises: InvalidConfig, for a policy
+    that there is not (`runs.start.lifeline`).
+    """
+    lifeline.policy()  # or all that wait would end for it
+    outputs = Path(outputs)
+    if not queue.entries(outputs):
+        return []
+    started = []
+    with one_at_a_time(outputs):
+        taken = {queue.slot_held(run) for run in living_runs(outputs)}
+        for entry in queue.entries(outputs):
+            run = RunDirectory(outputs / entry.run)
+            if not queue.holds(run, entry):
+                queue.leave(run)
+            elif run.stop_requested:
+                _take_out(run)
+            elif (slot := entry.slot or queue.slot_held(run)) not in taken and _start_one(run, spawn):
+                taken.add(slot)
+                started.append(run)
+    return started
+
+
+def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
+    """Give a waiting run its worker; False if that could not be."""
+    begun = False
+    try:
+        run.config()
+        with open(run.lock_path, "wb", opener=private) as lock:
+            take(lock)
+            spawn_worker(run, lock, spawn)
+        begun = True
+    except InvalidConfig as error:
+        last_words.write(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
+    except WorkerNotStarted:
+        pass  # that is its end, and is written
+    except (RunBusy, OSError):
+        return False  # somebody looks at its lock for long, or files are short for a moment: it keeps its place
+    queue.leave(run)  # last: whoever dies before this line has not lost the run its place
+    return begun
+
+
+def _take_out(run: RunDirectory) -> None:
+    last_words.write(run, run.status_on_disk(), "stopped", "stopped", "Stopped while it waited in the queue.")
+    queue.leave(run)
+
+
+def _wait_until_left(run: RunDirectory) -> None:
+    """A worker that has just written its end holds its lock until it is gone: wait for that, before anybody else has to
+    wait for us."""
+    deadline = time.monotonic() + LEAVING_SECONDS
+    while run.status_on_disk().ended and run.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bool:
+    """True if a run that is started now has to wait: another one has its device, or waits for it."""
+    for entry in queue.entries(outputs):
+        if entry.slot in (slot, "") and queue.holds(RunDirectory(outputs / entry.run), entry):
+            return True
+    others = (run for run in living_runs(outputs) if besides is None or run.id != besides.id)
+    return any(queue.slot_held(run) == slot for run in others)
+
+
+def spawn_worker(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> subprocess.Popen[bytes]:
+    """Start the worker of a run whose lock we hold, and remember that it is our child.
+
+    Raises:
+        WorkerNotStarted: the system gave no process; the run has ended with that.
+    """
+    try:
+        process = (spawn or new_worker)(run, lock)
+    except OSError as error:
+        message = f"Its worker could not be started: {error.strerror or error}."
+        last_words.write(run, run.status_on_disk(), "failed", "bug", message)
+        raise WorkerNotStarted(f"{message} Close other programs and start it again.") from None
+    children.add(run, process)
+    return process
+
+
+def name_worker(run: RunDirectory, pid: int) -> None:
+    """Write down which process a run is given to, until it says so itself: one that never does could not be ended."""
+    status, worker = run.status_on_disk(), identity(pid)
+    if worker is not None and status.state == "queued":
+        named = {"pid": pid, "pid_started_at": worker.started_at, "pid_ticks": worker.ticks, "boot_id": worker.boot_id}
+        changed = status.model_copy(update={**named, "updated_at": time.time()})
+        write_atomically(run.status_path, changed.model_dump_json())
+
+
+def living_runs(outputs: Path) -> list[RunDirectory]:
+    """The runs of this outputs folder whose workers are alive; at most one on each device."""
+    return [RunDirectory(path) for path in folders(outputs) if is_locked(f"{path}/worker.lock")]
+
+
+def living_run(outputs: Path) -> RunDirectory | None:
+    """One of these, if there is any."""
+    return next(iter(living_runs(outputs)), None)
+
+
+def adopt_lock() -> IO[bytes] | None:
+    """In the worker: the lock file handed down by the launcher. Keep the result alive for the life of the process."""
+    descriptor = os.environ.pop(LOCK_FD_VARIABLE, "")
+    if not descriptor:
+        return None
+    os.set_inheritable(int(descriptor), False)
+    return _not_in_forks(os.fdopen(int(descriptor), "wb"))
+
+
+def take_lock(run: RunDirectory) -> IO[bytes] | None:
+    """In a worker started by hand: take the run's lock, or None if another worker has it."""
+    lock = open(run.lock_path, "wb", opener=private)  # noqa: SIM115 - held for the life of the process
+    try:
+        take(lock)
+        return _not_in_forks(lock)
+    except RunBusy:
+        lock.close()
+        return None
+
+
+def _not_in_forks(lock: IO[bytes]) -> IO[bytes]:
+    """A forked child that outlives the worker must not make the run look alive: it closes its copy."""
+    os.register_at_fork(after_in_child=lock.close)
+    return lock
+
+
+def torch_environment(hub: bool = False) -> dict[str, str]:
+    """The environment of a process that computes: what it needs, and the hub's token for one that downloads (`hub`).
+
+    Waiting threads sleep instead of spinning: with a browser busy on the same cores, spinning made an update 20 times
+    as slow. Small models are spared the price of sleeping by `training.process.session.limit_threads`.
+    """
+    return {
+        "OMP_WAIT_POLICY": "PASSIVE",
+        **redaction.needed_variables(os.environ, hub=hub),
+        "PYTHONUNBUFFERED": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+
+
+def asks_hub(run: RunDirectory) -> bool:
+    """May the worker of a run have to download something?"""
+    try:
+        return checks.asks_hub(run.config())
+    except InvalidConfig:  # which the worker will say
+        return False
+
+
+def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subprocess.Popen[bytes]:
+    """A new process that runs `module` (by default the worker of PPO runs) on a run's folder and holds its lock."""
+    handed = lifeline.for_worker()
+    with open(run.log_path, "ab", opener=private) as log:  # the log of an earlier attempt is kept
+        process = subprocess.Popen(
+            [sys.executable, "-m", module or WORKER_MODULE, str(run.path.resolve())],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=(lock.fileno(), *handed.descriptors),
+            start_new_session=True,
+            umask=0o077,  # what it writes is for this user alone
+            cwd=PROJECT,
+            env={
+                **torch_environment(asks_hub(run)),
+                LOCK_FD_VARIABLE: str(lock.fileno()),
+                **handed.environment,
+            },
+        )
+    name_worker(run, process.pid)
+    return process
+
+
+def take(lock: IO[bytes]) -> None:
+    """Take a run's lock; somebody who just looks whether the run lives may hold it for a moment. Raises: RunBusy."""
+    _take(lock, LOCK_PATIENCE_SECONDS, "The run's lock is held by another process. Start again.")
+
+
+@contextlib.contextmanager
+def one_at_a_time(outputs: Path) -> Iterator[None]:
+    """Hold the outputs folder's lock for starting, which others hold for a moment. Raises: RunBusy, if somebody does
+    not let go of it; OSError."""
+    with open(outputs / START_LOCK, "wb", opener=private) as file:
+        _take(file, START_PATIENCE_SECONDS, START_BUSY)
+        yield
+
+
+def _take(lock: IO[bytes], patience_seconds: float, sentence: str) -> None:
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise RunBusy(sentence) from None
+            time.sleep(0.005)

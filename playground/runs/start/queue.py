@@ -1,0 +1,98 @@
+"""The queue of an outputs folder: one slot per device, first come, first served, on disk.
+
+A run that has to wait has one small file in `<outputs>/.queue/`, named after it. Whoever changes the queue holds the
+folder's lock for starting (`launcher.one_at_a_time`); reading needs no lock. Starts nothing (see launcher.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from playground.config import RUN_ID, RunConfig
+from playground.errors import InvalidConfig
+from playground.runs.folder import requests
+from playground.runs.folder.directory import QUEUE, RunDirectory
+from playground.runs.folder.files import read_record, write_atomically
+from playground.runs.folder.records import WHOLE, Count, Record
+from playground.setup import devices
+
+LAST = WHOLE  # the ticket of an entry that cannot be read: it keeps its run waiting, behind all others
+
+
+class Entry(Record):
+    """The place of one run. `ticket` is its order (a count: clocks jump), `attempt` the one that waits."""
+
+    run: str = ""
+    ticket: Count = LAST
+    slot: str = ""
+    attempt: Count = 0
+
+
+def slot_of(config: RunConfig) -> str:
+    """The device that a configuration takes, as a name: cpu, cuda:0, mps. One run at a time computes on each."""
+    device = devices.chosen(config.device)
+    return device.name if device else config.device
+
+
+def slot_held(run: RunDirectory) -> str:
+    """The slot that a run was given when it was started; for a run that somebody made by hand, the one it means."""
+    if slot := requests.of(run).slot:
+        return slot
+    try:
+        return slot_of(run.config())
+    except InvalidConfig:
+        return devices.available()[0].name
+
+
+def entries(outputs: Path) -> list[Entry]:
+    """Every entry, the next one first, also those whose run has gone."""
+    found = []
+    for path in (outputs / QUEUE).glob("*.json"):
+        if not RUN_ID.fullmatch(path.stem):
+            continue
+        entry = read_record(path, Entry)
+        if entry or path.exists():  # else it left between the two looks
+            found.append((entry or Entry()).model_copy(update={"run": path.stem}))
+    return sorted(found, key=lambda entry: (entry.ticket, entry.run))
+
+
+def holds(run: RunDirectory, entry: Entry) -> bool:
+    """True if the run still waits for what its entry says; else the entry is what a crash has left."""
+    status = run.status_on_disk()
+    same = entry.attempt in (0, status.attempt)
+    return run.config_path.is_file() and status.state == "queued" and same and not run.is_alive()
+
+
+def enter(run: RunDirectory, slot: str, attempt: int) -> None:
+    """Put a run behind all that wait."""
+    folder = run.queue_path.parent
+    folder.mkdir(mode=0o700, exist_ok=True)
+    tickets = [entry.ticket for entry in entries(run.path.parent) if entry.ticket < LAST]
+    entry = Entry(run=run.id, ticket=max(tickets, default=0) + 1, slot=slot, attempt=attempt)
+    write_atomically(run.queue_path, entry.model_dump_json())
+
+
+def leave(run: RunDirectory) -> None:
+    """Take a run out, if it is in."""
+    with contextlib.suppress(FileNotFoundError):
+        run.queue_path.unlink()
+
+
+def waiting(outputs: Path) -> list[str]:
+    """The ids of the runs that wait, the next one first."""
+    outputs = Path(outputs)
+    return [entry.run for entry in entries(outputs) if holds(RunDirectory(outputs / entry.run), entry)]
+
+
+def num_waiting(outputs: Path, slot: str) -> int:
+    """How many runs wait for a device."""
+    return sum(slot_held(RunDirectory(Path(outputs) / name)) == slot for name in waiting(outputs))
+
+
+def position(run: RunDirectory) -> int | None:
+    """The place of a run among those that wait for the same device, from 1; None if it does not wait."""
+    outputs = run.path.parent
+    queue = [entry for entry in entries(outputs) if holds(RunDirectory(outputs / entry.run), entry)]
+    mine = next((entry for entry in queue if entry.run == run.id), None)
+    return None if mine is None else [entry.run for entry in queue if entry.slot == mine.slot].index(run.id) + 1

@@ -1,0 +1,1 @@
+"""Changing a run while it trains."""

@@ -1,0 +1,189 @@
+"""Steering a living run through its control folder: pause, resume, step, and new values for live settings.
+
+The page and the command line drop files (`pause`, `resume`, `step`, `set-*.json`); the worker takes them between two
+updates. Nobody waits for anybody. Stopping is `RunDirectory.request_stop`, because it is looked at more often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+import uuid
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from playground.config import RunConfig, knobs, yaml_io
+from playground.errors import InvalidConfig, Problem, RunNotSteerable
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import leave_word, write_atomically
+from playground.runs.folder.records import EDIT as EDIT
+from playground.runs.folder.records import RESUMED, Event, events_in_force
+from playground.safety.plain_files import read_bytes
+
+LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
+COMMANDS = ("pause", "resume", "step")
+MAX_EDIT_BYTES = 10_000
+
+
+class Edit(NamedTuple):
+    """One applied or requested change of a live setting."""
+
+    field: str
+    value: Any
+
+
+def request_pause(run: RunDirectory) -> None:
+    """Ask the run to wait after the update it is in. Raises: RunNotSteerable."""
+    _command(run, "pause")
+
+
+def request_resume(run: RunDirectory) -> None:
+    """Let a paused run go on. Raises: RunNotSteerable."""
+    _command(run, "resume")
+
+
+def request_step(run: RunDirectory) -> None:
+    """Ask for one more update, and a pause after it. Raises: RunNotSteerable."""
+    _command(run, "step")
+
+
+def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
+    """Ask for new values of live settings, all of them applied together before the next update.
+
+    Returns:
+        the edits with their values as they will be applied (numbers, not text).
+
+    Raises:
+        InvalidConfig: if a field is not a live setting or a value is out of range; then none is requested.
+        RunNotSteerable.
+    """
+    edits = list(edits)
+    _check_steerable(run)
+    changed = edited(run.config(), edits)
+    edits = [Edit(edit.field, value_of(changed, edit.field)) for edit in edits]
+    name = f"set-{time.time_ns():020d}-{uuid.uuid4().hex[:6]}.json"
+    write_atomically(run.control_path / name, json.dumps(dict(edits)))
+    return edits
+
+
+def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
+    """The configuration with live settings changed.
+
+    Raises:
+        InvalidConfig: with every problem at once: fields that are not live, values that are out of range.
+    """
+    data = config.model_dump(mode="json")
+    problems = []
+    for field, value in edits:
+        if field not in LIVE_FIELDS:
+            live = ", ".join(LIVE_FIELDS)
+            problems.append(Problem(field, f"cannot be changed while a run goes. These can: {live}."))
+            continue
+        group, _, name = field.rpartition(".")
+        data[group][name] = value
+    changed = config
+    try:
+        changed = yaml_io.from_dict(data)
+    except InvalidConfig as error:
+        problems += error.problems
+    if problems:
+        raise InvalidConfig(problems)
+    return changed
+
+
+def edits_of(events: Iterable[Event]) -> list[Edit]:
+    """What was changed in the course of a run, in order; of a run that was resumed, what holds now."""
+    return [edit for _, edit in _with_updates(events_in_force(events))]
+
+
+def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:
+    return [
+        (event.update, Edit(str(event.data["field"]), event.data["value"]))
+        for event in events
+        if event.kind == EDIT and {"field", "value"} <= event.data.keys()
+    ]
+
+
+class Replay(NamedTuple):
+    """The changes of earlier attempts for one that goes on after some update.
+
+    `applied`: those made before that update. `ahead`: (updates done, change) of those to be made again later, in order.
+    """
+
+    applied: list[Edit]
+    ahead: list[tuple[int, Edit]]
+
+
+def replay(events: Iterable[Event], update: int) -> Replay:
+    """What an attempt that goes on after `update` has to repeat of the changes that were made in the run.
+
+    A person's newest word counts: a change made in a resumed attempt cancels what was still ahead for that setting.
+    """
+    applied: list[tuple[int, Edit]] = []
+    ahead: list[tuple[int, Edit]] = []
+
+    def go_back(to: int) -> None:
+        nonlocal applied, ahead
+        again = [item for item in applied if item[0] >= to]
+        ahead = sorted([*again, *ahead], key=lambda item: item[0])
+        applied = [item for item in applied if item[0] < to]
+
+    for event in events:
+        if event.kind == RESUMED:
+            go_back(event.update)
+        for done, edit in _with_updates([event]):
+            same = [item for item in ahead if item[1].field == edit.field]
+            gone = same[:1] if event.data.get("replayed") else same
+            ahead = [item for item in ahead if not any(item is other for other in gone)]
+            applied.append((done, edit))
+    go_back(update)
+    return Replay([edit for _, edit in applied], ahead)
+
+
+class Taken(NamedTuple):
+    """What the worker found in the control folder."""
+
+    commands: list[str]
+    edits: list[Edit]
+    refused: list[str]
+
+
+def take(run: RunDirectory) -> Taken:
+    """In the worker: the requests that wait, the oldest first, removed from the folder. Damaged ones are refused."""
+    found = Taken([], [], [])
+    for path in sorted(run.control_path.glob("set-*.json")):
+        try:
+            data = json.loads(read_bytes(path, MAX_EDIT_BYTES))
+            found.edits.extend(Edit(str(field), value) for field, value in data.items())
+        except (OSError, ValueError, AttributeError, RecursionError):
+            found.refused.append(f"A request to change settings could not be read ({path.name}); it was ignored.")
+        path.unlink(missing_ok=True)
+    waiting = []
+    for name in COMMANDS:
+        path = run.control_path / name
+        with contextlib.suppress(OSError):
+            waiting.append((path.stat().st_mtime_ns, name))
+            path.unlink(missing_ok=True)
+    found.commands.extend(name for _, name in sorted(waiting))
+    return found
+
+
+def _command(run: RunDirectory, name: str) -> None:
+    _check_steerable(run)
+    for other in COMMANDS:
+        if other != name:
+            (run.control_path / other).unlink(missing_ok=True)  # the last word counts
+    leave_word(run.control_path / name)
+
+
+def _check_steerable(run: RunDirectory) -> None:
+    status = run.status()
+    if status.ended:
+        raise RunNotSteerable(f"{run.id} has already ended ({status.state}); there is nothing to steer.")
+
+
+def value_of(config: RunConfig, field: str) -> Any:
+    """The value of a dotted field, for example `kl.coef`."""
+    group, _, name = field.rpartition(".")
+    return getattr(getattr(config, group), name)

@@ -1,0 +1,1 @@
+"""What protects from files, texts and values that a stranger may have made."""

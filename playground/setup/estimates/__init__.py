@@ -1,0 +1,332 @@
+"""What a run will need before it starts: memory by role against what the device has, time, and what would make it fit.
+
+Reads the measures of the models (from their folder, from the catalog's suggestions or from the hub) and the
+configuration; loads no model and no torch. The page, `python -m playground estimate` and the worker's out-of-memory
+ending call it. memory.py and timing.py do the arithmetic.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from playground.config import ModelReward, RunConfig, yaml_io
+from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere
+from playground.safety import plain_files
+from playground.setup import catalog, checks, devices
+from playground.setup.devices import Device
+from playground.setup.estimates import memory
+from playground.setup.estimates.memory import Form, Lengths, Scorer
+from playground.setup.estimates.timing import Pace, pace
+from playground.sources import curated, hub
+from playground.sources.model_files import Architecture
+
+Verdict = Literal["fits", "tight", "does not fit"]
+
+UNSURE = 1.25  # the estimate may be off by this factor
+POCKET_PROMPT_TOKENS = {"pocket/claims": 54, "pocket/mixed": 54}  # the others have at most 21
+SHORT_POCKET_PROMPT_TOKENS = 21
+UNKNOWN_PROMPT_TOKENS = 256  # of a dataset, before anybody has looked into it
+CHARACTERS_A_TOKEN, CHAT_TOKENS = 3.5, 40
+MOST_FILE_BYTES = 200_000
+NO_SETTING = "No setting makes this run need much less"
+GB = 1e9
+
+
+@dataclass(frozen=True)
+class Row:
+    """One role: its bytes by kind, and their sum."""
+
+    role: str
+    kinds: dict[str, float]
+
+    @property
+    def total(self) -> float:
+        """Bytes of the role."""
+        return sum(self.kinds.values())
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run needs on a device. Bytes, seconds. `advice` is empty where it fits."""
+
+    device: Device
+    rows: tuple[Row, ...]
+    libraries: float
+    moment: str
+    total: float
+    verdict: Verdict
+    advice: str
+    pace: Pace
+    lengths: Lengths
+    download: Download | None
+
+    def to_json(self) -> dict[str, Any]:
+        """For `estimate --json` and for the page."""
+        return {
+            "device": {"name": self.device.name, "label": self.device.label,
+                       "total_gb": self.device.total_bytes / GB, "free_gb": self.device.free_bytes / GB},
+            "roles": [{"role": row.role, "total_gb": row.total / GB,
+                       "kinds_gb": {kind: size / GB for kind, size in row.kinds.items()}} for row in self.rows],
+            "libraries_gb": self.libraries / GB,
+            "total_gb": self.total / GB,
+            "fullest_moment": self.moment,
+            "verdict": self.verdict,
+            "advice": self.advice,
+            "seconds_per_update": [self.pace.update_low, self.pace.update_high],
+            "seconds": [self.pace.run_low, self.pace.run_high],
+            "prompt_tokens": self.lengths.prompt,
+            "completion_tokens": self.lengths.completion,
+            "download": None if self.download is None else self.download.to_json(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Download:
+    """A model that a run would fetch first."""
+
+    source: str
+    megabytes: float
+    licence: str
+    gated: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"source": self.source, "mb": self.megabytes, "licence": self.licence, "gated": self.gated}
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The measures of the models of a run, however they were found."""
+
+    policy: Architecture
+    scorers: tuple[Scorer, ...]
+    chat_template: bool
+    download: Download | None
+
+
+def estimate(
+    config: RunConfig,
+    outputs: Path | None = None,
+    *,
+    device: Device | None = None,
+    prompt_tokens: int | None = None,
+    ask_hub: bool = False,
+) -> Estimate:
+    """What a run needs, and whether it fits.
+
+    Args:
+        device: instead of the one that the configuration names. prompt_tokens: of the longest prompt, where known.
+        ask_hub: may the hub be asked for a model that is neither here nor among the suggestions?
+
+    Raises:
+        ModelNotFound: nothing is known of a model, with what to do. InvalidConfig: there is no such device.
+    """
+    found = measures(config, outputs, ask_hub=ask_hub)
+    place = device or devices.chosen(config.device)
+    if place is None:
+        there = ", ".join(item.name for item in devices.available())
+        raise InvalidConfig([yaml_io.Problem("device", f"There is no {config.device} here. There is: {there}.")])
+    longest = Lengths(
+        prompt_tokens or longest_prompt(config, found.chat_template, found.policy.context_length),
+        config.sampling.max_new_tokens,
+    )
+    form = Form.of(config, place.kind == "cuda")
+    peak, libraries = _peak(config, found, longest, place), memory.library_bytes(form, place.kind)
+    total = peak.size + libraries
+    verdict = verdict_of(total, place)
+    return Estimate(
+        device=place,
+        rows=_rows(peak),
+        libraries=libraries,
+        moment=peak.moment,
+        total=total,
+        verdict=verdict,
+        advice="" if verdict == "fits" else _advice(config, found, longest, place),
+        pace=pace(config, form, found.policy, longest, place),
+        lengths=longest,
+        download=found.download,
+    )
+
+
+def advice(config: RunConfig, outputs: Path | None = None) -> str:
+    """What to change after a run has run out of memory: the one change that the estimate says is enough.
+
+    The machine's memory is taken for what the run needed at most, because it has just been too little.
+    """
+    try:
+        found = measures(config, outputs)
+        place = devices.chosen(config.device) or devices.available()[0]
+        longest = Lengths(longest_prompt(config, found.chat_template, found.policy.context_length),
+                          config.sampling.max_new_tokens)  # fmt: skip
+        needed = _needed(config, found, longest, place)
+        room = min(float(place.free_bytes), needed)
+        return _advice(config, found, longest, Device(place.name, place.label, place.total_bytes, int(room)))
+    except (ModelNotFound, InvalidConfig):
+        return "Halve ppo.micro_batch_size, or choose a smaller model."
+
+
+def verdict_of(total: float, device: Device) -> Verdict:
+    """Fits with room for an error of the estimate; tight without; does not fit."""
+    if total * UNSURE <= device.free_bytes:
+        return "fits"
+    return "tight" if total <= device.free_bytes else "does not fit"
+
+
+def measures(config: RunConfig, outputs: Path | None = None, *, ask_hub: bool = False) -> Measures:
+    """The measures of every model of a run, without loading one.
+
+    Raises:
+        ModelNotFound: if nothing is known of one.
+    """
+    policy: Architecture | None = None
+    chat, download = False, None
+    scorers = []
+    for need in checks.needs(config, outputs):
+        if need.field == "reference.source":
+            continue  # of the same family as the policy, so of about its size
+        try:
+            files = catalog.files(need.folder(), need.use)
+            found, chat_template = files.architecture, files.chat_template
+        except ModelNotHere:
+            found, chat_template, fetched = _from_afar(need, ask_hub)
+            download = download or fetched
+        if need.field == "model.source":
+            policy, chat = found, chat_template
+        elif need.reward is not None:
+            scorers.append(Scorer(need.reward, found, need.reward.precision == "bf16"))
+    assert policy is not None
+    return Measures(policy, tuple(scorers), chat, download)
+
+
+def longest_prompt(config: RunConfig, chat_template: bool, context: int) -> int:
+    """About how many tokens the longest prompt has, without a tokenizer."""
+    prompts = config.prompts
+    if prompts.source.startswith("pocket/"):
+        return POCKET_PROMPT_TOKENS.get(prompts.source, SHORT_POCKET_PROMPT_TOKENS)
+    extra = CHAT_TOKENS if prompts.template == "chat" or (prompts.template == "auto" and chat_template) else 0
+    extra += int(len(prompts.system or "") / CHARACTERS_A_TOKEN) if extra else 0
+    texts: Sequence[str] = prompts.typed
+    if prompts.source != "typed":
+        texts = _lines(Path(os.path.expanduser(prompts.source)))
+    characters = max(map(len, texts), default=0)
+    tokens = int(characters / CHARACTERS_A_TOKEN) + 1 + extra if characters else UNKNOWN_PROMPT_TOKENS
+    return max(1, min(tokens, context - config.sampling.max_new_tokens))
+
+
+def _lines(path: Path) -> list[str]:
+    """The beginning of a prompt file, line by line; nothing where it cannot be read."""
+    try:
+        with plain_files.open_plain(path, links=True) as file:
+            return file.read(MOST_FILE_BYTES).decode(errors="replace").splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Download]:
+    """A model of the hub that is not here: from the suggestions, or from the hub itself."""
+    name = hub.repository(need.source) or need.source
+    known = curated.BY_NAME.get(name)
+    if known is not None and need.revision is None:
+        told = Download(name, known.download_mb, known.licence, gated=False)
+        return known.architecture, known.chat_template, told
+    if not ask_hub:
+        raise ModelNotHere(f"{name} is not on this machine, so nothing is known of it yet.")
+    facts = hub.facts_kept(need.source, need.revision, need.use)
+    if facts.architecture is None:
+        raise ModelNotFound(f"The hub does not say how large {name} is.")
+    told = Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated)
+    return facts.architecture, facts.chat_template, told
+
+
+def _peak(config: RunConfig, found: Measures, longest: Lengths, device: Device) -> memory.Peak:
+    form = Form.of(config, device.kind == "cuda")
+    held = list(memory.lasting(config, form, found.policy, found.scorers))
+    moments = memory.moments(config, form, found.policy, longest, found.scorers)
+    return memory.peak(held, moments, memory.heap_limit(found.policy, device.kind))
+
+
+def _needed(config: RunConfig, found: Measures, longest: Lengths, device: Device) -> float:
+    libraries = memory.library_bytes(Form.of(config, device.kind == "cuda"), device.kind)
+    return _peak(config, found, longest, device).size + libraries
+
+
+def _rows(peak: memory.Peak) -> tuple[Row, ...]:
+    kinds: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for part in peak.parts:
+        if part.size:
+            kinds[part.role][part.kind] += part.size
+    rows = [Row(role, dict(kinds[role])) for role in ("policy", "value", "reference", "reward", "rollout")
+            if role in kinds or role == "reference"]  # fmt: skip
+    kept = peak.size - sum(row.total for row in rows)
+    return (*rows, Row("kept for reuse", {"freed blocks": kept})) if kept > 1e6 else tuple(rows)
+
+
+def _advice(config: RunConfig, found: Measures, longest: Lengths, device: Device) -> str:
+    """The mildest single change with which the run fits, tried out in the estimate; else the best that there is."""
+
+    def needs(changed: RunConfig) -> float:
+        return _needed(changed, found, longest, device)
+
+    now, best = needs(config), (float("inf"), "")
+    for sentence, changed in changes(config):
+        size = needs(changed)
+        if size < now and size * UNSURE <= device.free_bytes:
+            return f"{sentence}: that needs about {size / GB:.1f} instead of {now / GB:.1f} GB."
+        if size < best[0]:
+            best = (size, sentence)
+    smaller = "choose a smaller model"
+    if best[0] >= now * 0.95:
+        return f"{NO_SETTING}: free some memory, or {smaller}."
+    fits = (
+        "may just fit" if best[0] <= device.free_bytes else f"is not enough by itself: {smaller}, or free some memory"
+    )
+    return f"{best[1]}: that needs about {best[0] / GB:.1f} instead of {now / GB:.1f} GB, which {fits}."
+
+
+def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
+    """Changes that need less memory, the ones with the smallest effect on the result first."""
+    ppo, model = config.ppo, config.model
+    for size in sorted((n for n in range(1, ppo.micro_batch_size) if ppo.minibatch_size % n == 0), reverse=True):
+        if size * 2 <= ppo.micro_batch_size:
+            yield f"Set ppo.micro_batch_size to {size}", _with(config, ppo={"micro_batch_size": size})
+    large = [reward for reward in config.rewards if isinstance(reward, ModelReward) and reward.quantization == "none"]
+    if large:
+        rewards = tuple(
+            reward.model_copy(update={"quantization": "int8"}) if reward in large else reward
+            for reward in config.rewards
+        )
+        yield "Set the reward model's quantization to int8", config.model_copy(update={"rewards": rewards})
+    if model.adapter.kind == "none":
+        lora = model.adapter.model_copy(update={"kind": "lora"})
+        yield "Train with LoRA (model.adapter.kind: lora)", _with(config, model={"adapter": lora})
+    else:
+        lora = model.adapter
+    if model.critic == "separate":
+        yield "Set model.critic to shared", _with(config, model={"critic": "shared"})
+    elif model.quantization != "nf4":
+        nf4 = {"adapter": lora, "quantization": "nf4"}
+        yield "Train with LoRA beside nf4 weights (model.quantization: nf4)", _with(config, model=nf4)
+    if config.sampling.max_new_tokens >= 16:
+        half = config.sampling.max_new_tokens // 2
+        yield f"Set sampling.max_new_tokens to {half}", _with(config, sampling={"max_new_tokens": half})
+    if ppo.batch_size % 2 == 0 and ppo.minibatch_size % 2 == 0 and ppo.batch_size > 2:
+        micro = next(n for n in range(ppo.micro_batch_size, 0, -1) if (ppo.minibatch_size // 2) % n == 0)
+        half_batch = {"batch_size": ppo.batch_size // 2, "minibatch_size": ppo.minibatch_size // 2}
+        yield (
+            f"Halve ppo.batch_size to {ppo.batch_size // 2} (and ppo.minibatch_size with it)",
+            _with(config, ppo={**half_batch, "micro_batch_size": micro}),
+        )
+    frozen = {"adapter": lora, "quantization": "nf4", "critic": "shared"}
+    least = _with(config, ppo={"micro_batch_size": 1}, model=frozen)
+    yield "Set ppo.micro_batch_size to 1 and train with LoRA beside nf4 weights", least
+
+
+def _with(config: RunConfig, **parts: dict[str, Any]) -> RunConfig:
+    """A copy with some fields of some parts changed. The changes above keep it valid."""
+    changed = {name: getattr(config, name).model_copy(update=fields) for name, fields in parts.items()}
+    return config.model_copy(update=changed)

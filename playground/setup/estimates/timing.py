@@ -1,0 +1,99 @@
+"""How long a run takes, reckoned from counted operations and how fast the device multiplies matrices. A wide range.
+
+A model of two multiplications and additions for each weight and token; twice that again for the backward pass. Beside
+the arithmetic each call of a model costs a fixed time for every layer, which is what small models and long completions
+mostly pay. Knows arithmetic, and on a CPU measures one matrix product; no torch.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from playground.config import RunConfig
+from playground.setup.devices import Device, available_cores
+from playground.setup.estimates.memory import SCALE_SAMPLES, SMALL_MODEL, Form, Lengths
+from playground.sources.model_files import Architecture
+
+LAYER_SECONDS = {"cpu": 6e-4, "cuda": 8e-4, "mps": 1e-3}  # fixed cost of one layer in one call of a model
+GPU_OPERATIONS = {  # multiplications and additions a second, 16 bits, that large products reach
+    "H200": 5e14, "H100": 4.5e14, "A100": 2e14, "L40": 1.5e14, "L4": 6e13, "A10": 7e13, "T4": 3e13, "V100": 6e13,
+    "4090": 1.5e14, "3090": 7e13, "5090": 2e14,
+}  # fmt: skip
+OTHER_GPU = 2e13
+REACHED = 0.4  # of what large products reach, the share that a transformer of small matrices does
+FASTEST, SLOWEST = 0.35, 2.5  # the range: completions may end early, and a busy machine is much slower
+PRODUCT_SIZE, PRODUCTS, TRIES = 64, 400, 6  # so small that one core makes each by itself, whatever else is busy
+LARGE_PRODUCTS = 2.4  # how much faster a core is with large products, measured
+_best_seconds = float("inf")
+
+
+class Pace(NamedTuple):
+    """Seconds of one update and of the whole run, from the likely least to the likely most."""
+
+    update_low: float
+    update_high: float
+    run_low: float
+    run_high: float
+
+
+def pace(config: RunConfig, form: Form, model: Architecture, lengths: Lengths, device: Device) -> Pace:
+    """How long one update and the run take."""
+    rate = operations_per_second(device, model.parameters) * REACHED
+    layer = LAYER_SECONDS[device.kind] * model.layers
+    work, calls = _update(config, form, model, lengths)
+    looks, look_calls = _look(config, model, lengths)
+    update = work / rate + calls * layer
+    ppo = config.ppo
+    num_looks = 1 + ppo.num_updates // max(1, config.evaluation.every)
+    scale = _sampling(model, SCALE_SAMPLES, lengths) / rate + lengths.completion * layer
+    run = ppo.num_updates * update + num_looks * (looks / rate + look_calls * layer) + scale
+    return Pace(FASTEST * update, SLOWEST * update, FASTEST * run, SLOWEST * run)
+
+
+def _update(config: RunConfig, form: Form, model: Architecture, lengths: Lengths) -> tuple[float, float]:
+    """Operations and calls of a model in one update."""
+    ppo, rows = config.ppo, config.ppo.batch_size
+    tokens, predicted = rows * lengths.both, rows * lengths.completion
+    head = 2.0 * model.embedding_parameters * predicted
+    forward = 2.0 * model.linear_parameters * tokens + head
+    backward = forward if form.lora else 2 * forward  # LoRA needs no gradient of the model's own weights
+    critics = 2 if form.separate_critic else 1
+    work = _sampling(model, rows, lengths) + forward + head + ppo.num_epochs * critics * (forward + backward)
+    passes = rows / ppo.micro_batch_size
+    calls = lengths.completion + passes * (1 + 3 * critics * ppo.num_epochs)
+    return work, calls
+
+
+def _look(config: RunConfig, model: Architecture, lengths: Lengths) -> tuple[float, float]:
+    rows = config.evaluation.num_prompts * config.evaluation.samples_per_prompt
+    work = 2 * _sampling(model, rows, lengths)
+    return work, lengths.completion + rows / config.ppo.micro_batch_size
+
+
+def _sampling(model: Architecture, rows: int, lengths: Lengths) -> float:
+    head = model.embedding_parameters * lengths.completion
+    return 2.0 * rows * (model.linear_parameters * lengths.both + head)
+
+
+def operations_per_second(device: Device, parameters: int) -> float:
+    """Of large matrix products: on a CPU measured on one core, times those that a model of this size is given; from a
+    table for a GPU."""
+    if device.kind == "cpu":
+        cores = available_cores()
+        return _measured() * (max(1, cores - 1) if parameters < SMALL_MODEL else cores)
+    known = [rate for name, rate in GPU_OPERATIONS.items() if name in device.label]
+    return max(known) if known else OTHER_GPU
+
+
+def _measured() -> float:
+    """Of one core: the best of all tries of this process so far, and of a few more now, which take some 20 ms."""
+    global _best_seconds
+    left = np.ones((PRODUCTS, PRODUCT_SIZE, PRODUCT_SIZE), dtype=np.float32)
+    for _ in range(TRIES):
+        started = time.perf_counter()
+        left @ left
+        _best_seconds = min(_best_seconds, time.perf_counter() - started)
+    return 2.0 * PRODUCTS * PRODUCT_SIZE**3 / _best_seconds * LARGE_PRODUCTS

@@ -1,0 +1,236 @@
+"""Rows of a text file: .txt (a line is a row), .csv, .tsv, .jsonl, each also gzipped (.gz).
+
+Read as a stream and bounded in every direction: bytes of the file, bytes that it unpacks to, characters of a line,
+columns, rows. So a file of any size costs the memory of what is kept of it. What is wrong with a file is one sentence.
+Knows nothing of prompts or models and imports nothing heavy: the page reads an upload's columns with it, training reads
+prompts.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from playground.errors import PlaygroundError
+from playground.safety import plain_files
+
+KINDS = (".txt", ".csv", ".tsv", ".jsonl")
+MAX_FILE_BYTES = 100_000_000
+MAX_FIELD_CHARACTERS = 1_000_000  # of a line, and of a field that has line breaks in it
+MAX_LINE_BYTES = 4 * MAX_FIELD_CHARACTERS
+MAX_COLUMNS = 1_000
+MAX_ROWS = 500_000
+MAX_LINES = 2_000_000  # a text in a .csv may have line breaks
+BLOCK_BYTES = 2**18
+TEXT_COLUMN = "text"  # what the one column of a .txt file is called
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # other breaks, such as U+2028, belong to a text
+
+
+class TableUnusable(PlaygroundError):
+    """A file that cannot be read as rows. The sentence names the file."""
+
+
+class Table(NamedTuple):
+    """Rows as they stand in the source, empty ones too, and the names of all columns in the order of first sight."""
+
+    columns: tuple[str, ...]
+    rows: list[dict[str, Any]]
+
+
+class Shape(NamedTuple):
+    """What a file holds, without its rows."""
+
+    columns: tuple[str, ...]
+    num_rows: int
+
+
+def kind_of(path: str | Path) -> str | None:
+    """Which of KINDS a path is by its name; None if none."""
+    name = str(path).lower().removesuffix(".gz")
+    return next((kind for kind in KINDS if name.endswith(kind)), None)
+
+
+def read(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Table:
+    """All rows of a file. Raises: see `rows`."""
+    columns: dict[str, None] = {}
+    found = list(rows(path, max_bytes, columns))
+    return Table(tuple(columns), found)
+
+
+def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Shape:
+    """The columns of a file and how many rows it has; read to its end, and nothing of it kept. Raises: see `rows`."""
+    columns: dict[str, None] = {}
+    count = sum(1 for _ in rows(path, max_bytes, columns))
+    return Shape(tuple(columns), count)
+
+
+def values(path: Path, column: str, max_bytes: int = MAX_FILE_BYTES) -> list[Any]:
+    """What stands in one column, a value for each row; None where it has none. Raises: see `rows`."""
+    return [row.get(column) for row in rows(path, max_bytes)]
+
+
+def rows(
+    path: Path, max_bytes: int = MAX_FILE_BYTES, columns: dict[str, None] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows of a file, one after another.
+
+    Args:
+        max_bytes: of the file, and again of what a .gz unpacks to.
+        columns: takes the names of the columns as they come.
+
+    Raises:
+        TableUnusable: while reading: it is missing, empty, too large in some direction, no text, or not in the form
+            that its name says.
+    """
+    kind = kind_of(path)
+    if kind is None:
+        raise TableUnusable(f"{path.name} is none of {', '.join(KINDS)} (or one of them with .gz).")
+    names: dict[str, None] = {} if columns is None else columns
+    if kind == ".txt":
+        names[TEXT_COLUMN] = None
+        found: Iterator[dict[str, Any]] = ({TEXT_COLUMN: line.rstrip("\r\n")} for line in lines(path, max_bytes))
+    elif kind == ".jsonl":
+        found = _json_lines(path, max_bytes, names)
+    else:
+        found = _separated(path, "\t" if kind == ".tsv" else ",", max_bytes, names)
+    count = 0
+    for row in found:
+        count += 1
+        if count > MAX_ROWS:
+            raise TableUnusable(f"{path.name} has more than {MAX_ROWS:,} rows. Keep only the rows that are needed.")
+        yield row
+    if not count:
+        raise TableUnusable(f"{path.name} has no rows.")
+
+
+def lines(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Iterator[str]:
+    """The lines of a text file with their ends, decoded one by one, whatever the name of the file is.
+
+    Raises:
+        TableUnusable: see `rows`.
+    """
+    too_large = f"{path.name} has more than {max_bytes // 1_000_000} MB"
+    number, blank = 0, True
+    try:
+        with _opened(path, max_bytes, too_large) as file:
+            for piece in _pieces(file, path, max_bytes, too_large):
+                found = _LINE.findall(_decoded(piece, number + 1, path))
+                if number + len(found) > MAX_LINES:
+                    raise TableUnusable(f"{path.name} has more than {MAX_LINES:,} lines. Keep only those needed.")
+                for line in found:
+                    number += 1
+                    if len(line) > MAX_FIELD_CHARACTERS:
+                        raise TableUnusable(
+                            f"Line {number} of {path.name} has more than {MAX_FIELD_CHARACTERS:,} characters, which is "
+                            "more than is read. Cut it."
+                        )
+                    blank = blank and not line.strip()
+                    yield line
+    except (zlib.error, EOFError, gzip.BadGzipFile):
+        raise TableUnusable(f"{path.name} is not a whole gzip file. Pack it again.") from None
+    except OSError as error:
+        raise TableUnusable(f"Cannot read {path}: {error.strerror or error}.") from None
+    if blank:
+        raise TableUnusable(f"{path.name} is empty.")
+
+
+def _pieces(file: IO[bytes], path: Path, max_bytes: int, too_large: str) -> Iterator[bytes]:
+    """The bytes of a file in pieces of whole lines; a line that is too long is cut, and nothing comes after it."""
+    total, rest = 0, b""
+    for block in iter(lambda: file.read(BLOCK_BYTES), b""):
+        if not total and block[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise TableUnusable(f"{path.name} is not UTF-8 text: it looks like UTF-16. Save it as UTF-8.")
+        total += len(block)
+        if total > max_bytes:
+            raise TableUnusable(f"{too_large} when unpacked. Keep only the rows that are needed.")
+        whole, found, begun = (rest + block).rpartition(b"\n")
+        rest = begun
+        if found:
+            yield whole + found
+        if len(rest) > MAX_LINE_BYTES:
+            break
+    if rest:
+        yield rest
+
+
+def _opened(path: Path, max_bytes: int, too_large: str) -> IO[bytes]:
+    try:
+        plain = plain_files.open_plain(path, links=True)
+    except plain_files.NotAcceptable as error:
+        if os.path.isdir(path):
+            raise TableUnusable(f"{path.name} is a folder. Name a file in it.") from None
+        raise TableUnusable(f"Cannot read {path.name}: {error.strerror}.") from None
+    if os.fstat(plain.fileno()).st_size > max_bytes:
+        plain.close()
+        raise TableUnusable(f"{too_large}. Keep only the rows that are needed.")
+    if path.suffix.lower() != ".gz":
+        return plain
+    unpacked: Any = gzip.open(plain)  # noqa: SIM115 - closed by who asked for it
+    return unpacked
+
+
+def _decoded(piece: bytes, number: int, path: Path) -> str:
+    if b"\0" in piece:
+        raise TableUnusable(f"{path.name} is not UTF-8 text: it contains NUL bytes. Save it as UTF-8.")
+    whole = len(piece) <= MAX_LINE_BYTES  # a line that was cut may end inside a letter
+    try:
+        return piece.decode("utf-8-sig" if number == 1 else "utf-8", "strict" if whole else "ignore")
+    except UnicodeDecodeError as error:
+        line = number + len(_LINE.findall(piece[: error.start].decode("utf-8", "ignore")))
+        line -= 0 if piece[: error.start].endswith((b"\n", b"\r")) or not piece[: error.start] else 1
+        raise TableUnusable(
+            f"{path.name} is not UTF-8 text: line {line} has the byte 0x{piece[error.start]:02x}. Save it as UTF-8."
+        ) from None
+
+
+def _json_lines(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines(path, max_bytes), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            plain_files.check_depth(row)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            raise TableUnusable(f'Line {number} of {path.name} is not a JSON object such as {{"prompt": "..."}}.')
+        columns.update(dict.fromkeys(row))
+        _check_columns(columns, path)
+        yield row
+
+
+def _separated(path: Path, delimiter: str, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:
+    """Comma- or tab-separated rows under a line of column names; line breaks inside quotes belong to the text."""
+    reader = csv.reader(lines(path, max_bytes), delimiter=delimiter, strict=True)
+    names: list[str] | None = None
+    while True:
+        before = csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of all readers, so only for as long as this one reads
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            hint = " Is a quotation mark not closed?" if "limit" in str(error) or "end of data" in str(error) else ""
+            raise TableUnusable(f"Line {reader.line_num} of {path.name} cannot be read: {error}.{hint}") from None
+        finally:
+            csv.field_size_limit(before)
+        if names is None:
+            names = cells
+            columns.update(dict.fromkeys(names))
+            _check_columns(columns, path)
+        elif cells:
+            yield dict(zip(names, [*cells, *[None] * (len(names) - len(cells))], strict=False))
+
+
+def _check_columns(columns: dict[str, None], path: Path) -> None:
+    if len(columns) > MAX_COLUMNS:
+        raise TableUnusable(
+            f"{path.name} has more than {MAX_COLUMNS:,} columns. Keep only the column that holds the texts."
+        )

@@ -1,0 +1,1 @@
+"""Prompts and preference pairs as token ids."""

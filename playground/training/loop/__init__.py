@@ -1,0 +1,1 @@
+"""One update of PPO, and what is measured beside it."""

@@ -1,0 +1,112 @@
+"""The fixed prompts, answered with fixed random numbers: the same luck before, during and after training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from torch import Tensor
+
+from playground.config import RunConfig, SamplingConfig
+from playground.runs.folder.records import Sample, Stage
+from playground.training.data.prompts import Prompt
+from playground.training.data.random_streams import derived_seed, uniforms
+from playground.training.loop.passes import score_tokens
+from playground.training.loop.sampling import Episodes, sample
+from playground.training.loop.scoring import Scorer
+from playground.training.models.language_model import LanguageModel, Tokens
+
+Judge = Callable[[Sequence[str], Sequence[str]], Mapping[str, Sequence[float | None]]]
+
+
+def answer(
+    policy: LanguageModel,
+    reference: LanguageModel | None,
+    tokens: Tokens,
+    prompts: list[Prompt],
+    seeds: list[int],
+    sampling: SamplingConfig,
+    micro_batch_size: int,
+    between: Callable[[], None] = lambda: None,
+) -> tuple[Episodes, list[float]]:
+    """One completion for each prompt and seed, and its KL to the reference.
+
+    Args:
+        seeds: as many as prompts; the completion of a prompt depends on its own seed only.
+        reference: None when the policy is the reference; then the KL is 0.
+
+    Returns:
+        the episodes, and for each the log-ratio policy to reference summed over its tokens (k1), in nats.
+    """
+    draws = uniforms(seeds, sampling.max_new_tokens)
+    episodes = sample(
+        policy, None, tokens, [prompt.ids for prompt in prompts], draws, sampling.temperature, between,
+        top_k=sampling.top_k, top_p=sampling.top_p,
+    )  # fmt: skip
+    if reference is None:
+        return episodes, [0.0] * len(episodes)
+    packed = episodes.packed()
+
+    def score(model: LanguageModel) -> Tensor:
+        return score_tokens(model, episodes, packed, sampling.temperature, micro_batch_size, between)
+
+    own = episodes.log_probs if policy.exact else score(policy)
+    return episodes, (own - score(reference)).sum(1).tolist()
+
+
+def reference_questions(training: list[Prompt], seed: int, count: int) -> tuple[list[Prompt], list[int]]:
+    """Prompts and seeds of the samples that stand for the reference: they fix the scale of a run's score."""
+    asked = [training[number % len(training)] for number in range(count)]
+    return asked, [derived_seed(seed, "scale", number) for number in range(count)]
+
+
+def evaluation_seeds(config: RunConfig, num_prompts: int) -> list[int]:
+    """One seed for each (prompt, sample), prompts in the outer loop."""
+    each = config.evaluation.samples_per_prompt
+    numbers = [(prompt, sample_number) for prompt in range(num_prompts) for sample_number in range(each)]
+    return [derived_seed(config.seed, "evaluation", *pair) % 2**31 for pair in numbers]
+
+
+def evaluate(
+    config: RunConfig,
+    policy: LanguageModel,
+    reference: LanguageModel | None,
+    tokens: Tokens,
+    prompts: list[Prompt],
+    scorer: Scorer,
+    stage: Stage,
+    update: int,
+    between: Callable[[], None] = lambda: None,
+    judge: Judge = lambda prompts, completions: {},
+) -> list[Sample]:
+    """Answer all fixed prompts and score the answers.
+
+    Args:
+        judge: texts -> values by judge, for what only watches.
+    """
+    seeds = evaluation_seeds(config, len(prompts))
+    each = config.evaluation.samples_per_prompt
+    asked = [(number, prompt) for number, prompt in enumerate(prompts) for _ in range(each)]
+    episodes, kls = answer(
+        policy, reference, tokens, [prompt for _, prompt in asked], seeds, config.sampling,
+        config.ppo.micro_batch_size, between,
+    )  # fmt: skip
+    completions, ended, lengths = episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist()
+    texts = [prompt.text for _, prompt in asked]
+    scores, judged = scorer(texts, completions, ended), judge(texts, completions)
+    return [
+        Sample(
+            update=update,
+            stage=stage,
+            prompt_id=number,
+            prompt=prompt.text,
+            completion=completions[row],
+            seed=seeds[row],
+            score=scores.scores[row],
+            scores={name: values[row] for name, values in scores.terms.items()},
+            judges={name: values[row] for name, values in judged.items()},
+            kl=kls[row],
+            tokens=lengths[row],
+            ended=ended[row],
+        )
+        for row, (number, prompt) in enumerate(asked)
+    ]

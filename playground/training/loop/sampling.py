@@ -1,0 +1,204 @@
+"""Sampling completions in large batches with a KV cache, and what the sampler knows about them for free.
+
+Inverse-CDF sampling from given uniform numbers: the same numbers give two models the same luck. The log-prob of each
+token, the value and the entropy come from the very forward pass that drew it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from playground.ppo.logprobs import entropy, log_softmax_at
+from playground.training.models.language_model import LanguageModel, Tokens, ValueHead, positions
+
+SHRINK_AT = 0.75  # drop finished episodes from the batch when this share is left; each time copies the KV cache
+
+
+@dataclass
+class Episodes:
+    """B prompts and their completions. P prompt tokens (left-padded), C completion tokens (right-padded).
+
+    Attributes:
+        prompt_ids [B, P], prompt_mask [B, P]: True = a real prompt token.
+        completion_ids [B, C], mask [B, C]: True = a sampled token, the end-of-sequence token included.
+        log_probs, values, entropies [B, C]: of the sampling policy at the sampling temperature, all tokens considered
+            (also where top k or top p let only some be drawn); 0 where masked.
+        hidden [B, C, H]: features from which each token was predicted; None unless asked for.
+        ended [B]: True where the completion ended by itself.
+    """
+
+    prompt_ids: Tensor
+    prompt_mask: Tensor
+    completion_ids: Tensor
+    mask: Tensor
+    log_probs: Tensor
+    values: Tensor
+    entropies: Tensor
+    ended: Tensor
+    hidden: Tensor | None = None
+
+    def __len__(self) -> int:
+        return self.prompt_ids.shape[0]
+
+    @property
+    def lengths(self) -> Tensor:
+        """Completion tokens of each episode, [B]."""
+        return self.mask.sum(1)
+
+    def packed(self) -> Packed:
+        """The same tokens with the padding behind: what scoring and training run on."""
+        prompt_lengths, lengths = self.prompt_mask.sum(1), self.lengths
+        totals = prompt_lengths + lengths
+        width = int(totals.max())
+        whole = torch.cat([self.prompt_ids, self.completion_ids], dim=1)
+        pad_in_front = self.prompt_ids.shape[1] - prompt_lengths
+        column = torch.arange(width, device=whole.device).unsqueeze(0).expand(len(self), -1)
+        ids = whole.gather(1, (column + pad_in_front.unsqueeze(1)).clamp(max=whole.shape[1] - 1))
+        predicts = (column >= (prompt_lengths - 1).unsqueeze(1)) & (column < (totals - 1).unsqueeze(1))
+        return Packed(ids, predicts, totals)
+
+    def texts(self, tokens: Tokens) -> list[str]:
+        """The completions as text."""
+        rows = zip(self.completion_ids.tolist(), self.lengths.tolist(), self.prompt_ids.tolist(), strict=True)
+        return [tokens.decode(ids[:length], after=prompt) for ids, length, prompt in rows]
+
+
+@dataclass
+class Packed:
+    """Prompt and completion of each episode in one row, padding behind.
+
+    Attributes:
+        ids [B, T]. predicts [B, T]: True where the next token is a completion token. totals [B]: real tokens of a row.
+    """
+
+    ids: Tensor
+    predicts: Tensor
+    totals: Tensor
+
+    def rows(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """ids [n, T'] and predicts [n, T'] of some episodes, cut to the longest; its last token predicts none."""
+        width = int(self.totals[rows].max()) - 1
+        return self.ids[rows, :width], self.predicts[rows, :width]
+
+
+def left_pad(prompts: list[list[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Token lists -> ids [B, P] and mask [B, P]. The mask comes from lengths: the pad id may be a real token too."""
+    width = max(map(len, prompts))
+    ids = torch.tensor([[pad_id] * (width - len(prompt)) + prompt for prompt in prompts], device=device)
+    lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
+    mask = torch.arange(width, device=device).unsqueeze(0) >= (width - lengths).unsqueeze(1)
+    return ids, mask
+
+
+@torch.no_grad()
+def sample(
+    model: LanguageModel,
+    value_head: ValueHead | None,
+    tokens: Tokens,
+    prompts: list[list[int]],
+    uniforms: Tensor,
+    temperature: float,
+    between_tokens: Callable[[], None] = lambda: None,
+    *,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    keep_hidden: bool = False,
+) -> Episodes:
+    """Complete each prompt until its end-of-sequence token or until the uniform numbers run out.
+
+    Args:
+        prompts: B token lists. uniforms: [B, C] numbers in [0, 1); C is the longest completion.
+        between_tokens: called before every token; may raise to break off.
+        top_k, top_p: draw from the likeliest tokens only.
+    """
+    device = model.device
+    ends = torch.tensor(tokens.ends, device=device)
+    ids, prompt_mask = left_pad(prompts, tokens.pad_id, device)
+    batch, longest = uniforms.shape
+    uniforms = uniforms.to(device)
+    completion = torch.full((batch, longest), tokens.pad_id, device=device)
+    mask = torch.zeros(batch, longest, dtype=torch.bool, device=device)
+    log_probs, values, entropies = (torch.zeros(batch, longest, device=device) for _ in range(3))
+    features: list[tuple[Tensor, Tensor]] = []
+    rows = torch.arange(batch, device=device)  # the episode behind each row of the batch, which shrinks
+    going = torch.ones(batch, dtype=torch.bool, device=device)  # rows that have not ended
+    attention, position = prompt_mask, positions(prompt_mask)
+    step_ids, cache = ids, None
+    for t in range(longest):
+        between_tokens()
+        hidden, cache = model.next_hidden(step_ids, attention, position, cache)
+        distribution = log_softmax_at(model.logits(hidden), temperature)
+        chosen = _inverse_cdf(likeliest(distribution, top_k, top_p), uniforms[rows, t])
+        completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
+        mask[rows, t] = going
+        log_probs[rows, t] = distribution.gather(1, chosen.unsqueeze(1)).squeeze(1)
+        entropies[rows, t] = entropy(distribution)
+        if value_head is not None:
+            values[rows, t] = value_head(hidden)
+        if keep_hidden:
+            features.append((rows, hidden))
+        going = going & ~torch.isin(chosen, ends)
+        remaining = int(going.sum())
+        if remaining == 0:
+            break
+        step_ids, position = chosen.unsqueeze(1), position[:, -1:] + 1
+        attention = torch.cat([attention, torch.ones_like(attention[:, :1])], dim=1)
+        if remaining <= SHRINK_AT * len(rows):
+            keep = going.nonzero().squeeze(1)
+            cache.batch_select_indices(keep)
+            rows, going, attention = rows[keep], going[keep], attention[keep]
+            step_ids, position = step_ids[keep], position[keep]
+    length = int(mask.sum(1).max())
+    mask = mask[:, :length]
+    return Episodes(
+        prompt_ids=ids,
+        prompt_mask=prompt_mask,
+        completion_ids=completion[:, :length],
+        mask=mask,
+        log_probs=log_probs[:, :length] * mask,
+        values=values[:, :length] * mask,
+        entropies=entropies[:, :length] * mask,
+        ended=(torch.isin(completion[:, :length], ends) & mask).any(1),
+        hidden=_scattered(features[:length], batch) if keep_hidden else None,
+    )
+
+
+def likeliest(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
+    """Log-probabilities [B, V] with all but the likeliest tokens at minus infinity; not normalised again.
+
+    Args:
+        top_k: this many stay. top_p: the fewest that together have at least this probability stay (nucleus sampling,
+            Holtzman et al. 2020). The likeliest token always stays.
+    """
+    if top_k is not None and top_k < log_probs.shape[1]:
+        smallest = log_probs.topk(top_k, dim=-1).values[:, -1:]
+        log_probs = log_probs.masked_fill(log_probs < smallest, -math.inf)
+    if top_p is not None and top_p < 1:
+        ordered, order = log_probs.sort(dim=-1, descending=True)
+        probability = ordered.softmax(-1)
+        before = probability.cumsum(-1) - probability  # of all tokens that are likelier
+        log_probs = log_probs.scatter(1, order, ordered.masked_fill(before >= top_p, -math.inf))
+    return log_probs
+
+
+def _scattered(features: list[tuple[Tensor, Tensor]], batch: int) -> Tensor:
+    """Features of the rows still in the batch at each step -> [B, C, H]."""
+    first = features[0][1]
+    whole = torch.zeros(batch, len(features), first.shape[1], device=first.device, dtype=first.dtype)
+    for step, (rows, hidden) in enumerate(features):
+        whole[rows, step] = hidden
+    return whole
+
+
+def _inverse_cdf(log_probs: Tensor, uniform: Tensor) -> Tensor:
+    """The token at quantile `uniform` of each distribution: log_probs [B, V], uniform [B] -> [B]."""
+    where = "cpu" if log_probs.device.type == "mps" else log_probs.device  # Apple's GPUs have no double precision
+    cumulative = log_probs.to(where).double().exp().cumsum(-1)
+    threshold = uniform.to(where).unsqueeze(1) * cumulative[:, -1:]  # rounding must not leave a gap at the end
+    chosen = torch.searchsorted(cumulative, threshold, right=True).squeeze(1).clamp(max=log_probs.shape[1] - 1)
+    return chosen.to(log_probs.device)

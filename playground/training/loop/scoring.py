@@ -1,0 +1,81 @@
+"""From completions to scores: the mixture, the scales fixed on the reference's samples, the penalty for not ending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from playground.config import RewardConfig, RunConfig
+from playground.rewards import kinds, rules
+from playground.rewards.mixture import Mixture, Scale
+
+
+class Scores(NamedTuple):
+    """Of one batch: what PPO sees, the raw weighted sums, and each unweighted term. None = no opinion.
+
+    `contributions`: how much each term lifts the score of a completion above the reference's average, in the units of
+    the score, before it is clipped; over the terms they add up to the score (less that average).
+    """
+
+    scores: list[float]
+    raw: list[float | None]
+    terms: dict[str, list[float | None]]
+    contributions: dict[str, list[float]]
+
+
+class Scorer:
+    """Scores completions as one run does. The scales are set once, from samples of the untrained model.
+
+    Args:
+        build: what makes a function of a reward entry; a run passes one that can load models.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        mixture: Mixture | None = None,
+        scale: Scale | None = None,
+        build: Callable[[RewardConfig], rules.Reward] = kinds.build,
+    ) -> None:
+        self.mixture = mixture or Mixture.from_config(config.rewards, build)
+        self._normalise = config.score.normalise == "reference"
+        self._clip = config.score.clip
+        self._missing_eos_penalty = config.sampling.missing_eos_penalty
+        self.scale = scale or Scale(clip=self._clip)
+
+    def fit_scale(self, prompts: Sequence[str], completions: Sequence[str]) -> Scale:
+        """Fix all scales on samples of the reference. With `score.normalise: none` the score's is mean 0, sd 1."""
+        terms = self.mixture.measure(prompts, completions)
+        self.mixture.fit(terms)
+        if self._normalise:
+            self.scale = Scale.of(self.mixture.combine(terms).totals, self._clip)
+        return self.scale
+
+    def facts(self) -> dict[str, Any]:
+        """The scales as plain data, for trainer.json."""
+        terms = {name: scale._asdict() for name, scale in self.mixture.scales.items()}
+        return {"score_mean": self.scale.mean, "score_sd": self.scale.sd, "terms": terms}
+
+    def restore(self, facts: Mapping[str, Any]) -> Scorer:
+        """Take the scales from `facts`, as a checkpoint keeps them, instead of measuring them."""
+        self.scale = Scale(facts["score_mean"], facts["score_sd"], self._clip)
+        self.mixture.restore(facts.get("terms", {}))
+        return self
+
+    def __call__(self, prompts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> Scores:
+        """Score a batch.
+
+        Raises:
+            RewardFailed: see `Mixture`.
+        """
+        raw, terms, parts = self.mixture(prompts, completions)
+        scores = self.scale(raw)
+        scores = [score - self._missing_eos_penalty * (not end) for score, end in zip(scores, ended, strict=True)]
+        return Scores(scores, raw, terms, self._above_reference(parts))
+
+    def _above_reference(self, parts: Mapping[str, Sequence[float | None]]) -> dict[str, list[float]]:
+        averages = {name: scale.contribution for name, scale in self.mixture.scales.items()}
+        return {
+            name: [0.0 if part is None else (part - averages[name]) / self.scale.sd for part in values]
+            for name, values in parts.items()
+        }

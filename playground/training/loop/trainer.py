@@ -1,0 +1,470 @@
+"""PPO for language models, step by step: one call of `PPOTrainer.update` writes a batch, scores it and learns from it.
+
+Reads from top to bottom: collect -> score -> advantages -> optimise. The maths is in `playground.ppo`, the models in
+models.py, sampling in sampling.py. Knows nothing of run directories, processes or pages: the worker, tests and
+notebooks drive the same object.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from playground.config import RunConfig
+from playground.errors import RewardNotFinite, TrainingDiverged
+from playground.pocket.wording import distinct_n
+from playground.ppo.advantages import generalised_advantages, token_rewards
+from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, full_kl, k3
+from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
+from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
+from playground.ppo.masked import explained_variance, masked_mean, masked_sum, whiten
+from playground.runs.folder.checkpoints import BEST_BY
+from playground.runs.folder.records import UpdateMetrics
+from playground.training.data.prompts import Prompt, prompt_batch
+from playground.training.data.random_streams import generator
+from playground.training.loop.measures import capped_exp, mean_known, memory_gb
+from playground.training.loop.optimizer_state import put_back, taken, trained, whole_or_nothing
+from playground.training.loop.passes import micro_batches, put
+from playground.training.loop.sampling import Episodes, Packed, sample
+from playground.training.loop.scoring import Scorer, Scores
+from playground.training.models.language_model import Critic, LanguageModel, Tokens, ValueHead
+
+ADAM_EPSILON = 1e-5  # as in OpenAI's and Ziegler's PPO; PyTorch's 1e-8 makes the first steps too bold
+VALUE_LEARNING_RATE_FACTOR = 30.0  # the head is one linear map on features that change slowly; it must keep up
+MOST_SKIPPED_IN_A_ROW = 3  # updates
+
+
+@dataclass
+class Rollout:
+    """One batch of episodes with everything that PPO needs to know about it. All tensors [B, C].
+
+    `log_ratio` is log pi - log pi_ref of the sampled tokens, `full_kl` the exact KL of each position.
+    """
+
+    prompts: list[Prompt]
+    completions: list[str]
+    episodes: Episodes
+    packed: Packed
+    reference_log_probs: Tensor
+    full_kl: Tensor
+    seconds: float
+
+    @property
+    def log_ratio(self) -> Tensor:
+        """What k1 is the mean of, [B, C]."""
+        return self.episodes.log_probs - self.reference_log_probs
+
+    def token_kl(self, estimator: str) -> Tensor:
+        """The KL of each token by one of the estimators, [B, C]; 0 where masked."""
+        if estimator == "full":
+            return self.full_kl
+        return torch.where(self.episodes.mask, SAMPLED_ESTIMATORS[estimator](self.log_ratio), 0.0)
+
+
+class PPOTrainer:
+    """Policy, value head, reference and optimizer of one run.
+
+    Args:
+        prompts: what to train on. between: called between micro-batches and tokens; may raise to break off.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        policy: LanguageModel,
+        reference: LanguageModel,
+        tokens: Tokens,
+        prompts: list[Prompt],
+        scorer: Scorer,
+        between: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.config = config
+        self.policy, self.reference, self.tokens = policy, reference, tokens
+        self.prompts, self.scorer, self.between = prompts, scorer, between
+        self.critic = Critic(policy, separate=config.model.critic == "separate")
+        groups = [
+            {"params": [parameter for parameter in policy.parameters() if parameter.requires_grad], "factor": 1.0},
+            {"params": list(self.value_head.parameters()), "factor": VALUE_LEARNING_RATE_FACTOR},
+        ]
+        if self.critic.trunk is not None:
+            trained = [parameter for parameter in self.critic.trunk.parameters() if parameter.requires_grad]
+            groups.append({"params": trained, "factor": 1.0})
+        self.optimizer = torch.optim.AdamW(
+            groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
+        )
+        self.kl_controller = (
+            AdaptiveKL(config.kl.coef, config.kl.target, config.kl.horizon)
+            if config.kl.controller == "adaptive"
+            else FixedKL(config.kl.coef)
+        )
+        self.updates_done = 0
+        self.tokens_done = 0
+        self.warnings: list[str] = []  # of the latest update, for the worker to record
+        self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
+        self._skipped = False
+        self._skipped_in_a_row = 0
+        self._started = time.perf_counter()
+
+    @property
+    def value_head(self) -> ValueHead:
+        """The last layer of the critic."""
+        return self.critic.value_head
+
+    def train(
+        self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None] = lambda: None
+    ) -> None:
+        """All updates that are left. Raises: see `update`."""
+        while self.updates_done < self.config.ppo.num_updates:
+            before_update()
+            after_update(self.update())
+
+    def update(self) -> UpdateMetrics:
+        """One PPO update: collect, score, advantages, optimise.
+
+        Raises:
+            TrainingDiverged: after three updates in a row with a reward, loss or gradient that was not finite.
+            RewardFailed: if a reward function misbehaves. Whatever `between` raises.
+        """
+        self.warnings, self._skipped = [], False
+        rollout = self.collect()
+
+        clock = time.perf_counter()
+        scores = self.score(rollout)
+        seconds_score = time.perf_counter() - clock
+
+        clock = time.perf_counter()
+        kl_coef = self.kl_controller.coef
+        advantages, returns = self.advantages(rollout, scores, kl_coef)
+        learning_rate = self.learning_rate()
+        with whole_or_nothing(self.optimizer, self.trained(), cannot=self._broken_off):
+            steps = self.optimise(rollout, advantages, returns, learning_rate)
+        seconds_update = time.perf_counter() - clock
+        self.count_skipped()
+        if not self._skipped and not any(text.strip() for text in rollout.completions):
+            self.warnings.append(
+                f"Every completion of update {self.updates_done + 1} was empty: the policy ends its texts at once. "
+                "Raise beta, or reward something that needs a text."
+            )
+
+        self.updates_done += 1
+        self.tokens_done += int(rollout.episodes.mask.sum())
+        metrics = self.measure(rollout, scores, returns, steps, kl_coef, learning_rate, seconds_score, seconds_update)
+        if metrics.kl_to_reference is not None:
+            self.kl_controller.observe(metrics.kl_to_reference, len(rollout.episodes))
+        return metrics
+
+    def change(self, config: RunConfig, fields: Collection[str]) -> None:
+        """Go on with other live settings from the next update.
+
+        Args:
+            fields: what was set, for example `kl.coef`: beta is set even where the controller has moved it meanwhile.
+        """
+        self.config = config
+        if "kl.coef" in fields:
+            self.kl_controller.coef = config.kl.coef
+        if isinstance(self.kl_controller, AdaptiveKL):
+            self.kl_controller.target = config.kl.target
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """All that the next update depends on beside weights, scales and configuration: the optimizer's tensors by
+        name, and plain numbers. Prompts and random numbers follow from the seed and the number of the update."""
+        return taken(self.optimizer, self.trained()), {
+            "kl_coef": self.kl_controller.coef,
+            "kl_target": self.kl_controller.target if isinstance(self.kl_controller, AdaptiveKL) else None,
+            "tokens": self.tokens_done,
+            "seconds": time.perf_counter() - self._started,
+            "skipped_in_a_row": self._skipped_in_a_row,
+            **({"mid_update": True, BEST_BY: None} if self.mid_update else {}),
+        }
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken; the weights have been put back already.
+
+        Raises:
+            KeyError, ValueError, TypeError: if it is the state of something else.
+        """
+        put_back(self.optimizer, self.trained(), tensors)
+        self.kl_controller.coef = float(facts["kl_coef"])
+        if isinstance(self.kl_controller, AdaptiveKL):
+            self.kl_controller.target = float(facts["kl_target"])
+        self.updates_done, self.tokens_done = int(facts["update"]), int(facts["tokens"])
+        self._skipped_in_a_row = int(facts["skipped_in_a_row"])
+        self._started = time.perf_counter() - float(facts["seconds"])
+
+    def trained(self) -> dict[str, nn.Parameter]:
+        """Every parameter that the optimizer changes, by name."""
+        return trained({"policy": self.policy, "critic": self.critic})
+
+    def _broken_off(self) -> None:
+        self.mid_update = True
+
+    # -- collect ------------------------------------------------------------------------------------------------------
+
+    def collect(self) -> Rollout:
+        """Sample a completion for each prompt of the batch; log-probs of the reference for the same tokens."""
+        clock = time.perf_counter()
+        sampling, size = self.config.sampling, self.config.ppo.batch_size
+        prompts = prompt_batch(self.prompts, size, self.updates_done, self.config.seed)
+        draws = torch.rand(
+            size,
+            sampling.max_new_tokens,
+            generator=generator(self.config.seed, "sampling", self.updates_done),
+            dtype=torch.float64,
+        )
+        episodes = sample(
+            self.policy, None if self.critic.separate else self.value_head, self.tokens,
+            [prompt.ids for prompt in prompts], draws, sampling.temperature, self.between,
+            top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=True,
+        )  # fmt: skip
+        packed = episodes.packed()
+        reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
+        completions = episodes.texts(self.tokens)
+        seconds = time.perf_counter() - clock
+        return Rollout(prompts, completions, episodes, packed, reference_log_probs, exact_kl, seconds)
+
+    @torch.no_grad()
+    def compare_with_reference(self, episodes: Episodes, packed: Packed) -> tuple[Tensor, Tensor]:
+        """One pass of the reference (and of a separate critic, whose values it fills in) over the sampled tokens.
+
+        The policy's whole distributions come from the features that the sampler kept, for the price of an LM head. In
+        low precision the sampler's numbers are not those of a training pass, and a ratio must begin at 1; so there the
+        policy makes a pass of its own, and log-probs and values are taken from that.
+
+        Returns:
+            log-probs of the reference [B, C]; the exact KL(pi || pi_ref) of each position [B, C]; 0 where masked.
+        """
+        assert episodes.hidden is not None, "the sampler keeps them for this"
+        temperature = self.config.sampling.temperature
+        log_probs, exact_kl = torch.zeros_like(episodes.log_probs), torch.zeros_like(episodes.log_probs)
+        everything = torch.arange(len(episodes))
+        for rows in micro_batches(
+            everything, packed.totals, self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
+        ):
+            self.between()
+            ids, predicts = packed.rows(rows)
+            mask = episodes.mask[rows]
+            chosen = episodes.completion_ids[rows][mask].unsqueeze(1)
+            hidden = episodes.hidden[rows][mask] if self.policy.exact else self.policy.hidden(ids)[predicts]
+            distribution = log_softmax_at(self.reference.logits(self.reference.hidden(ids)[predicts]), temperature)
+            own = log_softmax_at(self.policy.logits(hidden), temperature)
+            put(log_probs, rows, mask, distribution.gather(1, chosen)[:, 0])
+            put(exact_kl, rows, mask, full_kl(own, distribution))
+            if not self.policy.exact:
+                put(episodes.log_probs, rows, mask, own.gather(1, chosen)[:, 0])
+            if self.critic.separate or not self.policy.exact:
+                put(episodes.values, rows, mask, self.critic(ids, predicts, hidden))
+        return log_probs, exact_kl
+
+    # -- score --------------------------------------------------------------------------------------------------------
+
+    def score(self, rollout: Rollout) -> Scores:
+        """One normalised number for each completion; NaN for all if a reward is not finite, which skips the update."""
+        prompts = [prompt.text for prompt in rollout.prompts]
+        try:
+            return self.scorer(prompts, rollout.completions, rollout.episodes.ended.tolist())
+        except RewardNotFinite as error:
+            self.skip(f"Nothing was learned from update {self.updates_done + 1}. {error}")
+            return Scores([math.nan] * len(prompts), [None] * len(prompts), {}, {})
+
+    # -- advantages ---------------------------------------------------------------------------------------------------
+
+    def advantages(self, rollout: Rollout, scores: Scores, kl_coef: float) -> tuple[Tensor, Tensor]:
+        """Token rewards -> whitened advantages and value targets, both [B, C]."""
+        episodes, ppo = rollout.episodes, self.config.ppo
+        token_kl = rollout.token_kl(self.config.kl.estimator)
+        score = torch.tensor(scores.scores, device=token_kl.device)
+        rewards = token_rewards(token_kl, score, episodes.mask, kl_coef)
+        advantages, returns = generalised_advantages(rewards, episodes.values, episodes.mask, ppo.gamma, ppo.gae_lambda)
+        return whiten(advantages, episodes.mask), returns
+
+    # -- optimise -----------------------------------------------------------------------------------------------------
+
+    def learning_rate(self) -> float:
+        """Of this update: rising to its full size in the warm-up, then constant or falling linearly to 0."""
+        ppo, done = self.config.ppo, self.updates_done
+        if done < ppo.warmup_updates:
+            return ppo.learning_rate * (done + 1) / ppo.warmup_updates
+        if ppo.schedule == "constant":
+            return ppo.learning_rate
+        left, falling = ppo.num_updates - done, ppo.num_updates - ppo.warmup_updates
+        return ppo.learning_rate * max(0.0, left / falling)
+
+    def optimise(
+        self, rollout: Rollout, advantages: Tensor, returns: Tensor, learning_rate: float
+    ) -> dict[str, list[float]]:
+        """The epochs of one update: exactly num_epochs x minibatches optimizer steps.
+
+        Fewer if the update KL stops them, or if something is not finite: then the weights stay as they are, and the
+        rest of the update is skipped.
+
+        Returns:
+            For each statistic its value in every optimizer step; `update_kl` of the last epoch only.
+        """
+        ppo = self.config.ppo
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate * group["factor"]
+        steps: dict[str, list[float]] = defaultdict(list)
+        if not bool(torch.isfinite(advantages).all()):
+            if not self._skipped:
+                self.skip("An update was skipped: its advantages were not finite.")
+            return steps
+        for epoch in range(ppo.num_epochs):
+            steps["update_kl"].clear()
+            shuffle = generator(self.config.seed, "minibatches", self.updates_done, epoch)
+            for rows in torch.randperm(ppo.batch_size, generator=shuffle).split(ppo.minibatch_size):
+                for name, value in self.step(rollout, rows, advantages, returns).items():
+                    steps[name].append(value)
+                if self._skipped:
+                    return steps
+            if ppo.update_kl_stop and np.mean(steps["update_kl"]) > ppo.update_kl_stop:
+                break
+        return steps
+
+    def step(self, rollout: Rollout, rows: Tensor, advantages: Tensor, returns: Tensor) -> dict[str, float]:
+        """One optimizer step on one minibatch, cut into micro-batches of similar length.
+
+        The loss is the mean over the minibatch's tokens, so the cut changes memory and speed but not the gradient.
+        """
+        ppo, episodes = self.config.ppo, rollout.episodes
+        num_tokens = episodes.mask[rows].sum()
+        self.optimizer.zero_grad(set_to_none=True)
+        sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=advantages.device))
+        for micro in micro_batches(rows, rollout.packed.totals, ppo.micro_batch_size, self.policy.call_overhead_tokens):
+            self.between()
+            mask = episodes.mask[micro]
+            log_probs, values, entropies = self.forward(rollout.packed, micro, episodes.completion_ids[micro][mask])
+            log_ratio = log_probs - episodes.log_probs[micro][mask]
+            advantage = advantages[micro][mask]
+            losses = {
+                "policy_loss": policy_loss(log_ratio, advantage, ppo.clip_range).sum(),
+                "value_loss": value_loss(
+                    values, episodes.values[micro][mask], returns[micro][mask], ppo.value_clip_range
+                ).sum(),
+            }
+            loss = losses["policy_loss"] + ppo.value_coef * losses["value_loss"]
+            if entropies is not None:
+                loss = loss - ppo.entropy_coef * entropies.sum()
+            (loss / num_tokens).backward()
+            with torch.no_grad():
+                for name, value in losses.items():
+                    sums[name] += value.detach()
+                sums["clip_fraction"] += clipped_tokens(log_ratio, advantage, ppo.clip_range).sum()
+                sums["ratio_mean"] += log_ratio.exp().sum()
+                sums["update_kl"] += k3(-log_ratio).sum()
+                sums["ratio_max"] = torch.maximum(sums["ratio_max"], log_ratio.exp().max())
+        grad_norm = self.apply_gradient(sums["policy_loss"] + sums["value_loss"])
+        means = {name: float(value if name == "ratio_max" else value / num_tokens) for name, value in sums.items()}
+        return {**means, "grad_norm": grad_norm}
+
+    def forward(self, packed: Packed, rows: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Log-probs, values and (only if there is a bonus on it) entropies of the N completion tokens of some episodes.
+
+        Only positions that predict a completion token go through the LM head.
+        """
+        temperature = self.config.sampling.temperature
+        ids, predicts = packed.rows(rows)
+        hidden = self.policy.hidden(ids)[predicts]
+        logits = self.policy.logits(hidden)
+        entropies = entropy(log_softmax_at(logits, temperature)) if self.config.ppo.entropy_coef else None
+        return token_log_probs(logits, tokens, temperature), self.critic(ids, predicts, hidden), entropies
+
+    def apply_gradient(self, loss: Tensor) -> float:
+        """Clip the gradient and step, unless loss or gradient is not finite. Returns the norm before clipping.
+
+        A separate critic is clipped by itself: it shares no weight with the policy, so neither may shorten the other's
+        steps.
+        """
+        limit = self.config.ppo.max_grad_norm
+        policy, head, *critic = [group["params"] for group in self.optimizer.param_groups]
+        if critic:
+            grad_norm = torch.nn.utils.clip_grad_norm_(policy, limit)
+            finite = torch.isfinite(torch.nn.utils.clip_grad_norm_([*head, *critic[0]], limit))
+        else:
+            grad_norm = torch.nn.utils.clip_grad_norm_([*policy, *head], limit)
+            finite = torch.isfinite(grad_norm)
+        if bool(finite & torch.isfinite(loss) & torch.isfinite(grad_norm)):
+            self.optimizer.step()
+        else:
+            self.skip(f"The rest of update {self.updates_done + 1} was skipped: its loss or gradient was not finite.")
+        return float(grad_norm)
+
+    def skip(self, why: str) -> None:
+        """Learn nothing more in this update."""
+        self.warnings.append(why)
+        self._skipped = True
+
+    def count_skipped(self) -> None:
+        """Give up when several updates in a row had to be skipped.
+
+        Raises:
+            TrainingDiverged.
+        """
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self._skipped else 0
+        if self._skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
+            raise TrainingDiverged(
+                f"{MOST_SKIPPED_IN_A_ROW} updates in a row had a reward, loss or gradient that is not finite. "
+                f"The last: {self.warnings[-1]} Lower the learning rate, or raise beta."
+            )
+
+    # -- measure ------------------------------------------------------------------------------------------------------
+
+    def measure(
+        self, rollout: Rollout, scores: Scores, returns: Tensor, steps: dict[str, list[float]], kl_coef: float,
+        learning_rate: float, seconds_score: float, seconds_update: float,
+    ) -> UpdateMetrics:  # fmt: skip
+        """The numbers of this update, for the charts."""
+        episodes = rollout.episodes
+        mask = episodes.mask
+        score = np.array(scores.scores)
+        log_ratio = rollout.log_ratio
+        kl = float(masked_sum(log_ratio, mask)) / len(episodes)
+        return UpdateMetrics(
+            update=self.updates_done,
+            episodes=self.updates_done * len(episodes),
+            tokens=self.tokens_done,
+            seconds=time.perf_counter() - self._started,
+            seconds_rollout=rollout.seconds,
+            seconds_score=seconds_score,
+            seconds_update=seconds_update,
+            score_mean=float(score.mean()),
+            score_std=float(score.std()),
+            score_p10=float(np.quantile(score, 0.1)),
+            score_p50=float(np.quantile(score, 0.5)),
+            score_p90=float(np.quantile(score, 0.9)),
+            raw_score_mean=mean_known(scores.raw),
+            terms={name: mean_known(values) for name, values in scores.terms.items()},
+            contributions={name: mean_known(values) for name, values in scores.contributions.items()},
+            kl_to_reference=kl,
+            kl_per_token=float(masked_mean(log_ratio, mask)),
+            kl_estimates={
+                name: float(masked_sum(rollout.token_kl(name), mask)) / len(episodes)
+                for name in (*SAMPLED_ESTIMATORS, "full")
+            },
+            penalised_reward=float(score.mean()) - kl_coef * kl,
+            kl_coef=kl_coef,
+            entropy=float(masked_mean(episodes.entropies, mask)),
+            update_kl=mean_known(steps["update_kl"]),
+            clip_fraction=mean_known(steps["clip_fraction"]),
+            ratio_mean=mean_known(steps["ratio_mean"]),
+            ratio_max=max(steps["ratio_max"], default=None),
+            policy_loss=mean_known(steps["policy_loss"]),
+            value_loss=mean_known(steps["value_loss"]),
+            explained_variance=float(explained_variance(episodes.values, returns, mask)),
+            grad_norm=mean_known(steps["grad_norm"]),
+            learning_rate=learning_rate,
+            completion_length=float(episodes.lengths.float().mean()),
+            eos_fraction=float(episodes.ended.float().mean()),
+            distinct_2=distinct_n(rollout.completions, 2),
+            perplexity_reference=capped_exp(-float(masked_mean(rollout.reference_log_probs, mask))),
+            memory_gb=memory_gb(self.policy.device),
+        )

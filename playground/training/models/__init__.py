@@ -1,0 +1,1 @@
+"""Language models: loading, chat templates, checkpoints, weights for use elsewhere."""

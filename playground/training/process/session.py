@@ -1,0 +1,301 @@
+"""One run in the worker: the models, the trainer and the fixed prompts of a configuration, and what they write to disk.
+
+Imports torch. The worker drives it; what ends a run and how that is told is the worker's business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from playground.config import RewardConfig, RunConfig
+from playground.errors import ModelNotFound, RewardFailed
+from playground.rewards import rules
+from playground.rewards.mixture import Mixture, mean_known
+from playground.runs.folder import checkpoints as run_checkpoints
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import SCORE_SCALE, Evaluation, Stage, UpdateMetrics
+from playground.runs.folder.writer import RunWriter
+from playground.runs.steer import changes
+from playground.runs.steer.steering import Steering
+from playground.setup import catalog
+from playground.setup.devices import available_cores
+from playground.setup.estimates.memory import SCALE_SAMPLES, SMALL_MODEL
+from playground.training.data import prompts
+from playground.training.data.random_streams import derived_seed
+from playground.training.loop import evaluation, held_out_text
+from playground.training.loop.scoring import Scorer
+from playground.training.loop.trainer import PPOTrainer
+from playground.training.models import checkpoint_files, language_model, loading
+from playground.training.process import resuming
+from playground.training.rewards import learned_rewards as reward_models
+
+if TYPE_CHECKING:
+    from playground.training.trl_engine import TRLTrainer
+
+M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
+KEPT_BLOCK_BYTES = 2**19
+
+
+class Session:
+    """Everything loaded and ready to train.
+
+    Args:
+        between: called between micro-batches and tokens; may raise to break off.
+
+    Raises:
+        ModelNotFound, PromptsUnusable: while loading.
+    """
+
+    def __init__(self, run: RunDirectory, config: RunConfig, writer: RunWriter, between: Callable[[], None]) -> None:
+        self.run, self.config, self.writer, self.between = run, config, writer, between
+        device = loading.device_of(config.device)
+        folder = catalog.model_folder(config.model.source, config.model.revision)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
+            self.policy, self.tokens = loading.load(folder, device, config.model, trained=True)
+        limit_threads(self.policy)
+        give_memory_back(self.policy)
+        self.reference = self._load_reference(device)
+        room = self.policy.context_length - config.sampling.max_new_tokens
+        self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
+        for sentence in self.split.warnings:
+            self._once("warning", sentence)
+        self.texts = held_out_text.encode(
+            held_out_text.read(config.evaluation), self.tokens, self.policy.context_length
+        )
+        build, self.reward_parameters = reward_models.builder(device, run.path.parent), 0
+
+        def counted(spec: RewardConfig) -> rules.Reward:
+            reward = build(spec)
+            if isinstance(reward, reward_models.RewardModel):
+                self.reward_parameters += language_model.sizes(reward.network.model)["matrix_parameters"]
+            return reward
+
+        self.scorer = Scorer(config, build=counted)
+        self.judges = Mixture.from_config(config.judges, build, "judge")
+        engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
+        if config.engine == "trl":
+            from playground.training.trl_engine import TRLTrainer as engine  # two seconds of imports
+        self.trainer = engine(
+            config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
+        )
+        prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
+        sizes: dict[str, Any] = {**language_model.sizes(self.policy), "prompt_tokens": prompt_tokens}
+        sizes["reward_parameters"] = self.reward_parameters
+        self._once("model", **sizes)
+        self._ahead: list[tuple[int, changes.Edit]] = []  # changes of earlier attempts that are to be made again
+        self._digest = resuming.digest(config)
+        self._live = config  # with the changes that have been made
+        self._looked: tuple[int, float | None] = (-1, None)  # update of the latest look, and what it was worth
+        self._latest: UpdateMetrics | None = None
+
+    def _once(self, kind: str, message: str = "", **data: Any) -> None:
+        """Record what is the same in every attempt, unless an earlier one has."""
+        if self.writer.status.attempt == 1 or not any(
+            (event.kind, event.message) == (kind, message) for event in self.run.all_events()
+        ):
+            self.writer.event(kind, message, **data)
+
+    def _load_reference(self, device: torch.device) -> language_model.LanguageModel:
+        source = self.config.reference.source
+        if source == catalog.START:
+            return self.policy.frozen_copy()
+        folder = run_checkpoints.check(catalog.reference_folder(source, self.run.path.parent))
+        reference, tokens = loading.load(folder, device, self.config.model)
+        if tokens.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
+            raise ModelNotFound(
+                f"reference.source: {source} has another tokenizer than {self.config.model.source}, so their "
+                "probabilities cannot be compared. Choose a model of the same family."
+            )
+        return reference.frozen()
+
+    def begin(self) -> None:
+        """Everything before the first look: go on from where an earlier attempt was, and fix the scale of the score
+        where that is not known yet.
+
+        Raises:
+            ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: see `check_engine`.
+        """
+        scaled = False
+        if self.writer.status.attempt > 1:
+            taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
+            self._live, self._ahead, scaled = taken_up
+        if not scaled:
+            self.writer.set_status(phase="measuring the reference")
+            self.fix_scale()
+
+    def fix_scale(self) -> None:
+        """Fix the scale of the score on samples of the reference, and record it."""
+        config = self.config
+        asked, seeds = evaluation.reference_questions(self.split.training, config.seed, SCALE_SAMPLES)
+        at_once = SCALE_SAMPLES if is_small(self.policy) else config.ppo.batch_size  # what the run has memory for
+        completions: list[str] = []
+        for rows in (slice(first, first + at_once) for first in range(0, SCALE_SAMPLES, at_once)):
+            episodes, _ = evaluation.answer(
+                self.reference, None, self.tokens, asked[rows], seeds[rows], config.sampling,
+                config.ppo.micro_batch_size, self.between,
+            )  # fmt: skip
+            completions += episodes.texts(self.tokens)
+        scale = self.scorer.fit_scale([prompt.text for prompt in asked], completions)
+        terms = self.scorer.facts()["terms"]
+        self.writer.event(SCORE_SCALE, mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES, terms=terms)
+
+    def look(self, stage: Stage) -> None:
+        """Answer the fixed prompts and write the samples."""
+        same = stage == "before" and self.config.reference.source == catalog.START
+        reference = None if same else self.reference
+        samples = evaluation.evaluate(
+            self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
+            self.trainer.updates_done, self.between, self.judge,
+        )  # fmt: skip
+        self.writer.samples(samples)
+        if self.texts:
+            self.writer.evaluation(self._read_texts(stage))
+        worth = mean_known(sample.score for sample in samples), mean_known(sample.kl for sample in samples)
+        self._looked = self.trainer.updates_done, self._penalised(*worth)
+
+    def look_if_due(self) -> None:
+        """The look at the fixed prompts that belongs to the updates done, unless it has been made."""
+        done, evaluation = self.trainer.updates_done, self.config.evaluation
+        last = done == self.config.ppo.num_updates
+        if not last and done % evaluation.every:
+            return
+        stage: Stage = "after" if last else "during" if done else "before"
+        expected = len(self.split.evaluation) * evaluation.samples_per_prompt
+        there = sum((item.update, item.stage) == (done, stage) for item in self.run.samples())
+        measured = not self.texts or any((i.update, i.stage) == (done, stage) for i in self.run.evaluations())
+        if there < expected or not measured:
+            self.look(stage)
+
+    def _read_texts(self, stage: Stage) -> Evaluation:
+        clock = time.perf_counter()
+        found = held_out_text.perplexity(
+            self.policy, self.texts, self.tokens.pad_id, self.config.ppo.micro_batch_size, self.between
+        )
+        return Evaluation(
+            update=self.trainer.updates_done, stage=stage, perplexity_text=found.perplexity,
+            text_documents=found.documents, text_tokens=found.tokens, seconds=time.perf_counter() - clock,
+        )  # fmt: skip
+
+    def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> dict[str, list[float | None]]:
+        """What the held-out judges say. One that fails once training has begun is a warning and no reason to stop.
+
+        Raises:
+            RewardFailed: before the first update.
+        """
+        try:
+            return self.judges.measure(prompts, completions)
+        except RewardFailed as error:
+            if not self.trainer.updates_done:
+                raise
+            self.writer.event("warning", f"The judges were not heard after update {self.trainer.updates_done}. {error}")
+            return {}
+
+    def train(self) -> None:
+        """All updates; between two of them requests are taken (see `runs.steer.changes`), the fixed prompts answered,
+        and the weights saved, as the configuration asks."""
+        config = self.config
+
+        def after_update(metrics: UpdateMetrics) -> None:
+            self.record(metrics)
+            last = metrics.update == config.ppo.num_updates
+            if last or metrics.update % config.evaluation.every == 0:
+                self.look("after" if last else "during")
+            if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
+                self.save()
+
+        steering = Steering(self.writer, self._live, self.trainer.change, self.between, self._ahead)
+        self.trainer.train(after_update, steering.before_update)
+
+    def record(self, metrics: UpdateMetrics) -> None:
+        """The line of metrics of one update, and what the trainer has to say about it."""
+        self._latest = metrics
+        self.writer.metrics(metrics)
+        self.writer.set_status(update=metrics.update)
+        for warning in self.trainer.warnings:
+            self.writer.event("warning", warning)
+        self.trainer.warnings = []
+
+    def save(self) -> None:
+        """Write the state of training as it is now, if all of it is finite; keep the newest few and the best.
+
+        A state that is on disk already is not written again, nor one in the middle of the next update over a whole one.
+        """
+        folder, done = self.run.checkpoints_path, self.trainer.updates_done
+        optimizer, facts = self.trainer.state()
+        learned = [
+            weight for model in (self.policy, self.trainer.critic) for _, weight in checkpoint_files.trained(model)
+        ]
+        if not all(map(is_finite, [*learned, *(optimizer or {}).values()])):
+            self.writer.event(
+                "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
+            )
+            return
+        if run_checkpoints.can_go_on(folder / run_checkpoints.name_of(done)):
+            return
+        self.writer.flush()  # what led here reaches the disk first
+        saved = checkpoint_files.save(
+            folder, done, self.policy, self.trainer.critic, self.tokens,
+            {**self.scorer.facts(), **self._worth(), **facts, "attempt": self.writer.status.attempt,
+             "config_sha256": self._digest, run_checkpoints.RUN_KEY: requests.of(self.run).key,
+             run_checkpoints.OBJECTIVE: run_checkpoints.digest_of_objective(self.config)}, optimizer,
+        )  # fmt: skip
+        if problem := run_checkpoints.problem_of(saved, just_read=True):
+            self.writer.event("warning", f"The checkpoint {saved.name} could not be read back ({problem}).")
+            run_checkpoints.set_aside([saved])
+            return
+        run_checkpoints.prune(folder, self.config.checkpoint.keep)
+        self.writer.event("checkpoint", folder=saved.name)
+
+    def _worth(self) -> dict[str, Any]:
+        """What the best checkpoint is chosen by: on the fixed prompts where they were just answered, else in the
+        update's own batch. At the configured beta throughout, so that two checkpoints are measured alike."""
+        done, latest = self.trainer.updates_done, self._latest
+        if self._looked[0] == done:
+            return {run_checkpoints.BEST_BY: self._looked[1], "measured_on": "fixed prompts"}
+        if latest is None or latest.update != done:
+            return {run_checkpoints.BEST_BY: None, "measured_on": "nothing"}
+        value = self._penalised(latest.score_mean, latest.kl_to_reference)
+        return {run_checkpoints.BEST_BY: value, "measured_on": "training batch"}
+
+    def _penalised(self, score: float | None, kl: float | None) -> float | None:
+        return None if score is None or kl is None else score - self.config.kl.coef * kl
+
+
+def limit_threads(model: language_model.LanguageModel) -> None:
+    """Leave a core to the page and the browser when the model is small.
+
+    Its matrix products take microseconds, and threads that wait for each other at every one of them are slower than
+    fewer threads as soon as anything else wants the cores.
+    """
+    if is_small(model):
+        torch.set_num_threads(max(1, min(torch.get_num_threads(), available_cores() - 1)))
+
+
+def give_memory_back(model: language_model.LanguageModel) -> None:
+    """Let blocks of half a MiB and more go back to the system when they are freed, where glibc manages the memory.
+
+    By itself it keeps blocks of up to 32 MiB, and hardly reuses them, because PyTorch asks for aligned ones. Measured
+    with LoRA on 11 million weights: 278 instead of 472 MB at the peak. A small model would pay for it in time.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        if not is_small(model):
+            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES)
+
+
+def is_finite(values: torch.Tensor) -> bool:
+    """True if all numbers are. Their sum tells it in a fifth of the time, unless it overflows."""
+    return math.isfinite(float(values.detach().sum())) or bool(torch.isfinite(values).all())
+
+
+def is_small(model: language_model.LanguageModel) -> bool:
+    """True for models like the pocket ones, which are more overhead than arithmetic."""
+    return sum(parameter.numel() for parameter in model.parameters()) < SMALL_MODEL

@@ -1,0 +1,209 @@
+"""Learned rewards: a reward model as a reward function, in TRL's calling convention like every other.
+
+Knows torch, formats and loaded networks; nothing of PPO or runs. The scorer of a run, the model service and the
+self-test build their rewards here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from playground.config import ModelReward, RewardConfig
+from playground.errors import RewardModelUnusable, RewardNotFinite
+from playground.rewards import kinds, rules
+from playground.training.rewards import score_models as reward_loading
+from playground.training.rewards.formats import Encoded, Format, recorded
+from playground.training.rewards.score_models import Network
+
+BATCH_TOKENS = {"cpu": 4096, "cuda": 32_768}  # padding included, in one pass
+BATCH_EXAMPLES = 64
+
+
+class RewardModel:
+    """A sequence classifier that scores completions; a higher number is better.
+
+    Args:
+        template, max_length: see `Format`. label: of a classifier, the name or number of the label that is rewarded.
+        output: `logit` as the model gives it; `log-odds`, log(p / (1 - p)) of the label; or its probability.
+
+    Raises:
+        RewardModelUnusable: there is no such label, or the template does not fit the tokenizer.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        template: str = "auto",
+        max_length: int | None = None,
+        label: str | None = None,
+        output: str = "logit",
+    ) -> None:
+        self.network, self.output = network, output
+        self.label = _label_number(network, label)
+        self.format = Format(network.tokenizer, template, max_length)
+        room = network.room
+        if room and (self.format.max_length is None or self.format.max_length > room):
+            if max_length:
+                raise RewardModelUnusable(
+                    f"max_length: the reward model {network.name} has room for {room} tokens, not for {max_length}."
+                )
+            self.format.max_length = room
+        # one trained here has read everything as the first text, see `runs.reward_models`
+        trained_here = bool(recorded(network.folder))
+        self._typed = "token_type_ids" in network.tokenizer.model_input_names and not trained_here
+
+    def __call__(self, prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float]:
+        """One score for each completion.
+
+        Raises:
+            RewardNotFinite: the model gave infinity or not a number.
+        """
+        return self.scores(
+            [self.format.encoded(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
+        )
+
+    def scores(self, examples: Sequence[Encoded]) -> list[float]:
+        """Scores of examples that are token ids already. Raises: see `__call__`."""
+        values = self.raw_scores(examples)
+        bad = sum(not math.isfinite(value) for value in values)
+        if bad:
+            raise RewardNotFinite(
+                f"The reward model {self.network.name} gave {bad} of {len(values)} scores that are not finite numbers. "
+                "Try precision fp32, no quantization, or another model."
+            )
+        return values
+
+    @torch.inference_mode()
+    def raw_scores(self, examples: Sequence[Encoded]) -> list[float]:
+        """Like `scores`, but what is not finite is passed on."""
+        values = [0.0] * len(examples)
+        order = sorted(range(len(examples)), key=lambda number: len(examples[number].ids))
+        for batch in _batches(order, [len(example.ids) for example in examples], self.network.model.device.type):
+            outputs = self._outputs(self._logits([examples[number] for number in batch]))
+            for number, value in zip(batch, outputs.tolist(), strict=True):
+                values[number] = value
+        return values
+
+    def _logits(self, examples: Sequence[Encoded]) -> Tensor:
+        """Logits [B, labels] in float32 of a batch, padded on the right."""
+        model = self.network.model
+        longest = max(len(example.ids) for example in examples)
+        pad = _pad_id(self.network, examples)
+        padded = [example.ids + [pad] * (longest - len(example.ids)) for example in examples]
+        lengths = torch.tensor([len(example.ids) for example in examples])
+        inputs = {
+            "input_ids": torch.tensor(padded),
+            "attention_mask": (torch.arange(longest) < lengths[:, None]).long(),
+        }
+        if self._typed:
+            types = [example.types + [0] * (longest - len(example.types)) for example in examples]
+            inputs["token_type_ids"] = torch.tensor(types)
+        inputs = {name: tensor.to(model.device) for name, tensor in inputs.items()}
+        return model(**inputs, return_dict=True).logits.float()
+
+    def _outputs(self, logits: Tensor) -> Tensor:
+        """[B, labels] -> [B]."""
+        chosen = logits[:, self.label]
+        if self.output == "logit":
+            return chosen
+        independent = logits.shape[1] == 1 or self.network.model.config.problem_type == "multi_label_classification"
+        if independent:
+            log_odds = chosen
+        else:
+            others = torch.cat([logits[:, : self.label], logits[:, self.label + 1 :]], 1)
+            log_odds = chosen - others.logsumexp(1)  # log p - log (1 - p), without ever forming p
+        return log_odds if self.output == "log-odds" else log_odds.sigmoid()
+
+
+def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -> RewardModel:
+    """The reward model that a configuration names.
+
+    Args:
+        outputs: the folder in which reward models trained here lie.
+
+    Raises:
+        ModelNotFound, RewardModelUnusable: see `reward_loading.load` and `RewardModel`.
+    """
+    return of_network(reward_loading.load(spec, device, outputs), spec)
+
+
+def of_network(network: Network, spec: ModelReward) -> RewardModel:
+    """A loaded network, used as an entry of the configuration asks. Raises: see `RewardModel`."""
+    return RewardModel(network, spec.template, spec.max_length, spec.label, spec.output)
+
+
+def builder(device: torch.device, outputs: Path | None = None) -> Callable[[RewardConfig], rules.Reward]:
+    """What `Mixture.from_config` builds rewards with in a process that holds torch.
+
+    The same network in two entries (two labels, or a reward and a judge) is loaded once.
+    """
+    networks: dict[tuple[object, ...], Network] = {}
+
+    def build(spec: RewardConfig) -> rules.Reward:
+        if not isinstance(spec, ModelReward):
+            return kinds.build(spec)
+        key = (spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
+        if key not in networks:
+            networks[key] = reward_loading.load(spec, device, outputs)
+        return of_network(networks[key], spec)
+
+    return build
+
+
+def _label_number(network: Network, label: str | None) -> int:
+    labels = network.labels
+    if label is None:
+        if len(labels) == 1:
+            return 0
+        raise RewardModelUnusable(
+            f"label: the reward model {network.name} is a classifier with the labels {_listed(labels)}. Say which of "
+            "them is rewarded."
+        )
+    if label in labels:
+        return labels.index(label)
+    lowered = [name.lower() for name in labels]
+    if label.lower() in lowered:
+        return lowered.index(label.lower())
+    if label.isdecimal() and int(label) < len(labels):
+        return int(label)
+    raise RewardModelUnusable(
+        f"label: the reward model {network.name} has no label `{label[:60]}`. It has {_listed(labels)}."
+    )
+
+
+def _listed(labels: list[str]) -> str:
+    shown = ", ".join(f"{number}: {name}" for number, name in enumerate(labels[:20]))
+    return shown + (f" and {len(labels) - 20} more" if len(labels) > 20 else "")
+
+
+def _batches(order: list[int], lengths: list[int], device: str) -> list[list[int]]:
+    """Examples in order of length, cut where a batch with its padding would grow too large."""
+    most = BATCH_TOKENS.get(device, BATCH_TOKENS["cpu"])
+    batches: list[list[int]] = []
+    for number in order:
+        full = not batches or len(batches[-1]) >= BATCH_EXAMPLES
+        if full or (len(batches[-1]) + 1) * lengths[number] > most:
+            batches.append([])
+        batches[-1].append(number)
+    return batches
+
+
+def _pad_id(network: Network, examples: Sequence[Encoded]) -> int:
+    """What to pad with. Decoders take the score at the last token that is not their pad token.
+
+    Where a model knows its pad token, that is how it was trained, also where pad is the end token. Where it knows
+    none, any token will do that is no example's last; the model is told for this batch.
+    """
+    if network.pad_id is not None:
+        return network.pad_id
+    lasts = {example.ids[-1] for example in examples if example.ids}
+    free = next(token for token in range(len(lasts) + 1) if token not in lasts)
+    for config in (network.model.config, network.model.config.get_text_config()):
+        config.pad_token_id = free
+    return free

@@ -1,0 +1,156 @@
+"""Loading the network of a reward model: a sequence classifier from a folder or the hub's cache, with its tokenizer.
+
+What cannot score is refused with the reason, before the weights are read where that can be told from the files: a model
+that writes text, a head that was never trained, a tokenizer that does not fit. Knows torch and transformers; nothing
+of formats or rewards. `models` and the reward self-test call it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from playground.config import ModelReward
+from playground.errors import RewardModelUnusable
+from playground.setup import catalog
+from playground.sources import weight_files
+from playground.training.models import loading, time_limit
+
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError)
+WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+
+
+@dataclass(frozen=True)
+class Network:
+    """A sequence classifier, its own tokenizer, and where it came from.
+
+    `name` is what the user called it; `pad_id` is the pad token that the model's own configuration knows, if any.
+    """
+
+    name: str
+    folder: Path
+    model: Any
+    tokenizer: Any
+    pad_id: int | None
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of its outputs."""
+        names = {int(number): str(label) for number, label in (self.model.config.id2label or {}).items()}
+        return [names.get(number, f"LABEL_{number}") for number in range(int(self.model.config.num_labels))]
+
+    @property
+    def room(self) -> int | None:
+        """Most tokens it can read; None where its positions have no end."""
+        known = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        if not known or known < 0:
+            return None
+        for name, module in self.model.named_modules():
+            if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+                return int(known) - module.padding_idx - 1  # RoBERTa counts positions from behind its pad id
+        return int(known)
+
+
+def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -> Network:
+    """The network that a reward names, without gradients and without dropout.
+
+    Raises:
+        ModelNotFound: there is no such model. RewardModelUnusable: it cannot score; the message says why.
+    """
+    from transformers import AutoModelForSequenceClassification
+
+    loading.hush()
+    name = spec.source
+    folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
+    catalog.files(folder, "reward")
+    config, tokenizer = _config_and_tokenizer(folder, name)
+    skeleton = _skeleton(config, name)
+    loading.refuse_oversized(skeleton, folder, "reward")
+    heads = [child for child, _ in skeleton.named_children() if child != skeleton.base_model_prefix]
+    _refuse_without_head(config, skeleton, set(weight_files.tensors(folder)), name)
+    rows = skeleton.get_input_embeddings().num_embeddings
+    if len(tokenizer) > rows:
+        raise RewardModelUnusable(
+            f"The tokenizer of the reward model {name} has {len(tokenizer)} tokens, more than the {rows} of the model. "
+            "They do not belong together."
+        )
+    with loading.told(f"Cannot load the reward model {name}", RewardModelUnusable):
+        model, facts = AutoModelForSequenceClassification.from_pretrained(
+            folder, config=config, local_files_only=True, trust_remote_code=False, use_safetensors=True,
+            output_loading_info=True, device_map={"": device}, **_held(spec, device, heads),
+        )  # fmt: skip
+    if missing := sorted(facts["missing_keys"]):
+        raise RewardModelUnusable(
+            f"The reward model {name} lacks trained weights for {', '.join(missing[:3])}"
+            f"{' and others' if len(missing) > 3 else ''}; they would be random numbers. Choose a complete model."
+        )
+    pad_id = config.get_text_config().pad_token_id
+    return Network(name, folder, model.requires_grad_(False).eval(), tokenizer, pad_id)
+
+
+def held_bytes(model: nn.Module) -> int:
+    """Bytes that the weights really take up, quantization constants included."""
+    total = 0
+    for tensor in [*model.parameters(), *model.buffers()]:
+        total += tensor.numel() * tensor.element_size()
+        scales = [getattr(tensor, "SCB", None)]  # int8: one scale for each row
+        state = getattr(tensor, "quant_state", None)  # nf4: one for each block, themselves quantized
+        while state is not None:
+            scales += [state.absmax, state.code, getattr(state, "offset", None)]
+            state = getattr(state, "state2", None)
+        total += sum(scale.numel() * scale.element_size() for scale in scales if isinstance(scale, torch.Tensor))
+    return total
+
+
+def _config_and_tokenizer(folder: Path, name: str) -> tuple[Any, Any]:
+    from transformers import AutoConfig
+
+    what = f"Cannot read the reward model {name}"
+    with loading.told(what, RewardModelUnusable), time_limit.limited(what, folder):
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    return config, loading.read_tokenizer(folder)
+
+
+def _skeleton(config: Any, name: str) -> Any:
+    """The classifier without weights: what it is made of, in no memory."""
+    from transformers import AutoModelForSequenceClassification
+
+    try:
+        with torch.device("meta"), time_limit.limited(f"Cannot read the reward model {name}"):
+            return AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
+    except UNREADABLE as error:
+        raise RewardModelUnusable(
+            f"A model of type `{config.model_type}` ({name}) cannot be a reward model: transformers has no sequence "
+            f"classifier for it ({loading.first_line(error)[:120]})."
+        ) from error
+
+
+def _refuse_without_head(config: Any, skeleton: Any, there: set[str], name: str) -> None:
+    """Without trained weights for the head, transformers would fill it with random numbers and say so in a log."""
+    inside = f"{skeleton.base_model_prefix}."
+    head = {key for key in skeleton.state_dict() if not key.startswith(inside)}
+    if head & there == head:
+        return
+    architectures = [str(architecture) for architecture in config.architectures or []]
+    if any(writer in architecture for architecture in architectures for writer in WRITERS):
+        raise RewardModelUnusable(
+            f"{name} is a model that writes text ({architectures[0]}) and has no score head, so its scores would be "
+            "random numbers. Choose a sequence classification model, or train a reward model from it."
+        )
+    raise RewardModelUnusable(
+        f"The head of {name} was never trained: its files hold no weights for {', '.join(sorted(head - there)[:3])}, "
+        "so its scores would be random numbers. Choose a model that was trained to score."
+    )
+
+
+def _held(spec: ModelReward, device: torch.device, heads: list[str]) -> dict[str, Any]:
+    """Arguments for from_pretrained. The score head stays whole: it is small, and every score goes through it."""
+    computing = loading.compute_type(spec.precision, device)
+    if spec.quantization == "none":
+        return {"dtype": computing}
+    bits = loading.quantized(spec.quantization, computing, float(spec.int8_threshold), heads)
+    return {"dtype": computing, "quantization_config": bits}

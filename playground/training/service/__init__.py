@@ -1,0 +1,1 @@
+"""The model service: a process that answers questions about models."""

@@ -1,0 +1,156 @@
+"""The model service: answers prompts that a person types, from the reference and from the policy, with the same luck.
+
+It reads one JSON question a line, of one of the kinds in QUESTIONS, and says JSON lines: one for each answer as it
+comes (of `compare`: each completion), then `done`, or `error` with a sentence. It leaves when idle, or when nobody asks
+any more. Its process is `answering`, the client `playground.runs.model_service`.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import queue
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from playground.config.yaml_io import from_dict
+from playground.errors import PlaygroundError, PromptsUnusable, in_words
+from playground.runs.folder.evidence import DISK_WORDS
+from playground.safety.redaction import redact
+from playground.training.data.preview import preview
+from playground.training.data.prompts import Prompt
+from playground.training.data.random_streams import derived_seed
+from playground.training.loop import evaluation
+from playground.training.models import export_weights, time_limit
+from playground.training.models.chat import PromptForm
+from playground.training.rewards import format_check as reward_check
+from playground.training.service import reward_bench
+from playground.training.service.subjects import Subject, Subjects
+
+MAX_SAMPLES = 32
+MAX_PROMPT_CHARACTERS = 4000
+
+
+class Service:
+    """Keeps what it has loaded and found out, so that a second question is quick."""
+
+    def __init__(self) -> None:
+        self._subjects = Subjects()
+        self.bench = reward_bench.Bench(self._subjects)
+
+    def compare(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Completions of one prompt by reference and policy, in turns.
+
+        Raises:
+            PlaygroundError: with a sentence for the person.
+        """
+        subject = self._subjects.named(question["source"])
+        prompt = _checked_prompt(question["prompt"], subject, question["max_new_tokens"])
+        count = max(1, min(int(question["num_samples"]), MAX_SAMPLES))
+        seeds = [derived_seed(int(question["seed"]), "question", number) for number in range(count)]
+        asked = {key: question[key] for key in ("temperature", "max_new_tokens") if question[key]}
+        sampling = subject.sampling.model_copy(update=asked)
+        sides = {"reference": subject.reference, "policy": subject.policy}
+        for number in range(count):
+            for side, model in sides.items():
+                if model is None:
+                    continue
+                anchor = None if model is subject.anchor else subject.anchor
+                episodes, kl = evaluation.answer(model, anchor, subject.tokens, [prompt], [seeds[number]], sampling, 1)
+                completions, ended = episodes.texts(subject.tokens), episodes.ended.tolist()
+                scores = subject.scorer([prompt.text], completions, ended) if subject.scorer else None
+                yield {
+                    "side": side,
+                    "index": number,
+                    "completion": completions[0],
+                    "score": scores.scores[0] if scores else None,
+                    "scores": {name: values[0] for name, values in scores.terms.items()} if scores else {},
+                    "kl": kl[0],
+                    "tokens": int(episodes.lengths[0]),
+                    "ended": ended[0],
+                }
+
+    def prompts(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """What a run of the configuration `config` (plain data) would read as its prompts: see `preview`.
+
+        Raises:
+            PlaygroundError: with a sentence for the person.
+        """
+        yield preview(from_dict(question["config"]))
+
+
+def _check_rewards(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The self-test of the learned rewards of a configuration (`config`, as plain data); see
+    `training.rewards.format_check`."""
+    outputs = Path(question["outputs"]) if question.get("outputs") else None
+    yield from reward_check.check(from_dict(question["config"]), outputs, question.get("pairs"))
+
+
+def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from export_weights.answer(question)
+
+
+QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
+    "compare": Service.compare,
+    "prompts": Service.prompts,
+    "reward-check": _check_rewards,
+    "save": _save,
+    "reference-samples": lambda service, question: reward_bench.reference_samples(service.bench, question),
+    "rewards-score": lambda service, question: reward_bench.rewards_score(service.bench, question),
+}
+
+
+def _checked_prompt(text: str, subject: Subject, max_new_tokens: int | None) -> Prompt:
+    text = str(text).rstrip()
+    if not text:
+        raise PromptsUnusable("The prompt is empty. Type the beginning of a text.")
+    if len(text) > MAX_PROMPT_CHARACTERS:
+        raise PromptsUnusable(f"The prompt is longer than {MAX_PROMPT_CHARACTERS} characters. Shorten it.")
+    ids = PromptForm(subject.tokens, subject.prompts).ids(text)
+    room = subject.reference.context_length - int(max_new_tokens or subject.sampling.max_new_tokens)
+    if len(ids) > room:
+        raise PromptsUnusable(f"The prompt has {len(ids)} tokens and the model has room for {room}. Shorten it.")
+    return Prompt(text, ids)
+
+
+def serve(lines: IO[str], say: Callable[..., None], idle_seconds: float) -> int:
+    """Answer the questions on `lines` until there is none for too long, or never one again; the exit code."""
+    service = Service()
+    questions: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read_lines, args=(lines, questions), daemon=True).start()
+    while True:
+        try:
+            line = questions.get(timeout=idle_seconds)
+        except queue.Empty:
+            return 0
+        if not line:
+            return 0
+        question = json.loads(line)
+        time_limit.answering(question["id"])
+        try:
+            for answer in QUESTIONS[question["kind"]](service, question):
+                say(id=question["id"], event="answer", answer=answer)
+            say(id=question["id"], event="done")
+        except Exception as error:
+            if not isinstance(error, PlaygroundError):
+                traceback.print_exc()
+            say(id=question["id"], event="error", message=redact(_in_words(error)))
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, (PlaygroundError, OSError)):
+        return in_words(error)
+    if any(words in str(error) for words in DISK_WORDS):  # of a library in another language
+        return in_words(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    return f"The model could not answer: {type(error).__name__}: {error}"
+
+
+def _read_lines(stream: IO[str], lines: queue.Queue[str]) -> None:
+    """Lines -> queue; an empty one when the client has gone."""
+    for line in stream:
+        lines.put(line)
+    lines.put("")

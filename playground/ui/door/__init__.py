@@ -1,0 +1,1 @@
+"""What every request passes, who may do what, and what strangers hand over."""

@@ -1,0 +1,346 @@
+"""Who may do what on the page, asked inside each handler, server function and route of ours.
+
+What the page shows or hides is no protection: every handler can be called directly. So each is registered through
+`Access.guard` (Gradio's handlers and server functions) or `Access.route` (our routes), which ask `demand` first; a test
+(tests/security) finds every one that is not. A person is the host or a visitor:
+
+- `local`: whoever reaches the page is the host; `gate` lets nobody in from other sites or under other names.
+- `classroom`: the host has opened the address with the token, everybody else watches.
+- `space`: visitors, told apart by a cookie and their address, of which only keyed hashes are kept; a host only where
+  the owner has set PLAYGROUND_HOST_TOKEN.
+
+The token itself is not kept: only its digest, and a cookie derived from that. Knows gradio's and Starlette's requests.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import hmac
+import inspect
+import logging
+import secrets
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, Response
+
+from playground.config import RUN_ID
+from playground.errors import NotAllowed, PlaygroundError, in_words
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import limits
+from playground.setup.limits import LIMITS, Limits
+from playground.ui.door import visitors
+from playground.ui.door.visitors import HOST_COOKIE, VISITOR_COOKIE, Rate, Visitor
+
+WRONG_TOKENS = (10, 60.0)  # so many from one address within so many seconds, then it has to wait
+QUESTIONS = (60, 60.0)  # starts, uploads and questions to models from one address
+FORM_QUESTIONS = (600, 60.0)  # what the form asks while it is filled in; a class may be behind one address
+FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
+Handler = Callable[[Request], Awaitable[Response]]
+_log = logging.getLogger(__name__)
+
+
+class Action(enum.StrEnum):
+    """Everything that can be asked of the page. WATCH and EXPORT read runs; the rest changes something or computes."""
+
+    WATCH = "watch"
+    EXPORT = "export"
+    LOG = "read the log"
+    FORM = "fill in the form"
+    START = "start a run"
+    STEER = "steer a run"
+    RESUME = "resume a run"
+    DELETE = "delete a run"
+    UPLOAD = "upload a file"
+    ASK = "ask a model"
+    TRY_REWARDS = "try rewards on texts"
+    CHECK_REWARD = "test a reward model"
+    TRAIN_REWARD = "train or delete a reward model"
+    SAVE = "save a model on the server's disk"
+
+
+class Role(enum.StrEnum):
+    """Who asks."""
+
+    HOST = "host"
+    VISITOR = "visitor"
+
+
+class Grants(NamedTuple):
+    """What a role may do: with everything, and with what is its own."""
+
+    all: frozenset[Action]
+    own: frozenset[Action] = frozenset()
+
+
+EVERYTHING = frozenset(Action)
+TABLE: dict[tuple[str, Role], Grants] = {
+    ("local", Role.HOST): Grants(EVERYTHING),
+    ("local", Role.VISITOR): Grants(frozenset()),  # there is none
+    ("classroom", Role.HOST): Grants(EVERYTHING),
+    ("classroom", Role.VISITOR): Grants(frozenset({Action.WATCH, Action.EXPORT})),
+    ("space", Role.HOST): Grants(EVERYTHING - {Action.SAVE}),
+    ("space", Role.VISITOR): Grants(
+        frozenset(
+            {Action.WATCH, Action.EXPORT, Action.FORM, Action.START, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS}
+        ),
+        own=frozenset({Action.STEER, Action.RESUME, Action.DELETE, Action.LOG}),
+    ),
+}
+COUNTED = frozenset({Action.START, Action.RESUME, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS})
+WATCHERS = "The host controls this page. You can watch, compare and overlay its runs."
+NOT_YOURS = "This run was started by somebody else. You can watch it; only who started it can {}."
+NOT_PUBLIC = "This is not offered on a public page ({}). Run the playground on your own computer for it."
+
+
+class Caller(NamedTuple):
+    """Who asks, for handlers that want to know; they get it as their keyword argument `caller`."""
+
+    mode: str = "local"
+    role: Role = Role.HOST
+    visitor: Visitor = Visitor()
+    query: Mapping[str, str] = {}  # of the address in which they have the page open
+
+    def may(self, action: Action) -> bool:
+        """Whether they may do it with everything; for what is shown, not for what is allowed."""
+        return action in TABLE[self.mode, self.role].all
+
+
+class Access:
+    """The rules of one page. `Access()` is a page on one's own machine: everything is allowed.
+
+    Args:
+        outputs: where runs say who started them. token: what makes somebody the host; only its digest is kept.
+        proxied: whether a proxy in front tells the client's address (X-Forwarded-For).
+    """
+
+    def __init__(
+        self, mode: str = "local", outputs: Path | None = None, token: str = "", proxied: bool = False
+    ) -> None:
+        self.mode, self.outputs, self.proxied = mode, outputs, proxied
+        self.limits: Limits = LIMITS[mode]
+        self.starting = threading.Lock()  # held from counting somebody's runs to the start of another one
+        self.share: list[str] = []  # addresses for everybody, for the host to hand out
+        self._digest = hashlib.sha256(token.encode()).digest() if token else b""
+        self._key = (
+            visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)
+        )
+        self._wrong_tokens = Rate(*WRONG_TOKENS)
+        self._questions = Rate(*QUESTIONS)
+        self._form_questions = Rate(*FORM_QUESTIONS)
+
+    def caller(self, request: Any) -> Caller:
+        """Who sent a request (Gradio's or Starlette's). Without one it is nobody, unless the page is one's own."""
+        connection = visitors.connection_of(request)
+        query = dict(connection.query_params) if connection else {}
+        if self.mode == "local":
+            return Caller(query=query)
+        if connection is None:
+            return Caller(self.mode, Role.VISITOR)
+        if self._has_host_cookie(connection.cookies):
+            return Caller(self.mode, Role.HOST, query=query)
+        told = (visitors.visitor_cookie(connection), visitors.address_of(connection, self.proxied))
+        visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in told))
+        return Caller(self.mode, Role.VISITOR, visitor, query)
+
+    def demand(self, request: Any, action: Action, run: Any = None) -> Caller:
+        """Who asks, if they may do it.
+
+        Args:
+            run: id of the run that it is done to, for what one may do to one's own runs only.
+
+        Raises:
+            NotAllowed: with a sentence for the person.
+        """
+        caller = self.caller(request)
+        grants = TABLE[caller.mode, caller.role]
+        if action not in grants.all:
+            if action not in grants.own:
+                raise NotAllowed(WATCHERS if self.mode == "classroom" else NOT_PUBLIC.format(action.value))
+            if not self.is_own(caller, run):
+                raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
+        rate = self._questions if action in COUNTED else self._form_questions if action is Action.FORM else None
+        if caller.role is Role.VISITOR and rate is not None and not rate.add(caller.visitor.address):
+            raise NotAllowed("That was a lot in one minute. Wait a little and try again.")
+        return caller
+
+    def may(self, request: Any, action: Action, run: Any = None) -> bool:
+        """Whether they may do it; counts nothing."""
+        caller = self.caller(request)
+        grants = TABLE[caller.mode, caller.role]
+        return action in grants.all or (action in grants.own and self.is_own(caller, run))
+
+    def is_own(self, caller: Caller, run: Any) -> bool:
+        """Whether the run says in its request.json that this visitor has started it."""
+        if self.outputs is None or not isinstance(run, str) or not RUN_ID.fullmatch(run):
+            return False
+        return Visitor.of(requests.of(RunDirectory(self.outputs / run)).visitor).is_same(caller.visitor)
+
+    def guard(
+        self,
+        action: Action,
+        handler: Callable[..., Any],
+        refused: Callable[[str], Any] | None = None,
+        run_of: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        """A handler for Gradio that asks `demand` first. It gets the request from Gradio; the handler does not see it.
+        One that fails is answered for: Gradio would say nothing but that there was an error.
+
+        Args:
+            handler: if it has a parameter `caller`, it gets who asks.
+            refused: what to answer instead, made from a sentence; by default Gradio shows it as an error.
+            run_of: the id of the run in the handler's first argument; by default the argument, or its entry `run`.
+        """
+        wants_caller = "caller" in inspect.signature(handler).parameters
+
+        def called(arguments: tuple[Any, ...]) -> tuple[str, Callable[[], Any]]:
+            request, rest = _split_request(arguments)
+            run = (run_of or named_run)(rest[0]) if rest else None
+            try:
+                caller = self.demand(request, action, run)
+            except NotAllowed as error:
+                return str(error), lambda: None
+            options = {"caller": caller} if wants_caller else {}
+            return "", functools.partial(handler, *rest, **options)
+
+        def refusal(sentence: str, title: str = "Not here") -> Any:
+            if refused is None:
+                raise gr.Error(sentence, print_exception=False, title=title)
+            return refused(sentence)
+
+        def failure(error: Exception) -> Any:
+            if isinstance(error, gr.Error):
+                raise error
+            if isinstance(error, (PlaygroundError, OSError)):
+                return refusal(in_words(error), "This did not succeed")
+            _log.exception("The handler %s failed", handler.__name__)
+            return refusal(FAILED, "This did not succeed")
+
+        def function(*arguments: Any) -> Any:
+            sentence, act = called(arguments)
+            try:
+                return refusal(sentence) if sentence else act()
+            except Exception as error:
+                return failure(error)
+
+        def generator(*arguments: Any) -> Iterator[Any]:
+            sentence, act = called(arguments)
+            try:
+                yield from [refusal(sentence)] if sentence else act()
+            except Exception as error:
+                yield failure(error)
+
+        async def coroutine(*arguments: Any) -> Any:
+            sentence, act = called(arguments)
+            try:
+                return refusal(sentence) if sentence else await act()
+            except Exception as error:
+                return failure(error)
+
+        if inspect.isgeneratorfunction(handler):
+            return _dressed(generator, handler, action)
+        return _dressed(coroutine if inspect.iscoroutinefunction(handler) else function, handler, action)
+
+    def guard_all(
+        self, action: Action, functions: Iterable[Callable[..., Any]], exceptions: Mapping[str, Action] | None = None
+    ) -> list[Any]:
+        """Server functions that answer {"error": sentence}, each guarded by `action`, or by its own of `exceptions`."""
+        actions = exceptions or {}
+        return [
+            self.guard(actions.get(function.__name__, action), function, lambda sentence: {"error": sentence})
+            for function in functions
+        ]
+
+    def route(self, action: Action, handler: Handler) -> Handler:
+        """The same for a route of ours; the run is the one that its path names."""
+
+        @functools.wraps(handler)
+        async def wrapped(request: Request) -> Response:
+            self.demand(request, action, request.path_params.get("run_id"))
+            return await handler(request)
+
+        wrapped.action = action  # type: ignore[attr-defined]
+        return wrapped
+
+    async def enter(self, request: Request) -> Response:
+        """The route /host?token=...: makes a browser the host's, and takes the token out of the address bar."""
+        headers = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+        if self.mode == "local":
+            return Response(None, 303, {**headers, "Location": "./"})
+        if not self._digest:
+            return PlainTextResponse("This page has no host. Go to its start page to watch.", 404, headers)
+        given = hashlib.sha256(request.query_params.get("token", "").encode()).digest()
+        if not hmac.compare_digest(given, self._digest):  # first: nobody keeps out the host by guessing beside them
+            address = visitors.address_of(request, self.proxied)
+            if self._wrong_tokens.is_over(address):
+                headers["Retry-After"] = str(int(WRONG_TOKENS[1]))
+                return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
+            self._wrong_tokens.add(address)
+            sentence = "This is not the host's token. Open the address that the terminal shows where it was started."
+            return PlainTextResponse(sentence, 403, headers)
+        answer = Response(None, 303, {**headers, "Location": "./"})
+        answer.headers.append("Set-Cookie", self._set_cookie(request, HOST_COOKIE, visitors.host_cookie(self._digest)))
+        return answer
+
+    enter.action = Action.WATCH  # type: ignore[attr-defined]  # anybody may knock
+
+    def new_visitor_cookie(self, connection: HTTPConnection) -> str | None:
+        """The Set-Cookie header for somebody who opens a public page for the first time; else None."""
+        if self.mode != "space" or visitors.visitor_cookie(connection):
+            return None
+        return self._set_cookie(connection, VISITOR_COOKIE, secrets.token_urlsafe(24))
+
+    def to_json(self, request: Any) -> dict[str, Any]:
+        """What static/access.js shows: who one is, what one may do, and the caps."""
+        caller = self.caller(request)
+        grants = TABLE[caller.mode, caller.role]
+        notice = WATCHERS if (self.mode, caller.role) == ("classroom", Role.VISITOR) else ""
+        return {
+            "mode": self.mode,
+            "role": caller.role.value,
+            "may": {item.name.lower(): "yes" if item in grants.all else "own" if item in grants.own else "no"
+                    for item in Action},
+            "notice": notice,
+            "caps": limits.in_words(self.limits),
+            "share": self.share if caller.role is Role.HOST else [],
+            "own": self.is_own(caller, caller.query.get("run")),
+        }  # fmt: skip
+
+    def _has_host_cookie(self, cookies: Mapping[str, str]) -> bool:
+        given = cookies.get(HOST_COOKIE, "").encode()
+        return bool(self._digest and given) and hmac.compare_digest(given, visitors.host_cookie(self._digest).encode())
+
+    def _set_cookie(self, connection: HTTPConnection, name: str, value: str) -> str:
+        return visitors.set_cookie(connection, name, value, crosses_sites=self.mode == "space")
+
+
+def named_run(value: Any) -> Any:
+    """The run that an argument from a browser names: it is its id, or has it as its entry `run`."""
+    return value.get("run") if isinstance(value, Mapping) else value
+
+
+def _dressed(wrapper: Callable[..., Any], handler: Callable[..., Any], action: Action) -> Callable[..., Any]:
+    """A wrapper that looks to Gradio like `(request: gr.Request, *arguments)`, under the handler's name."""
+    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(wrapper, name, getattr(handler, name, getattr(wrapper, name)))
+    kinds = inspect.Parameter
+    wrapper.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [kinds("request", kinds.POSITIONAL_OR_KEYWORD, annotation=gr.Request), kinds("arguments", kinds.VAR_POSITIONAL)]
+    )
+    wrapper.__annotations__ = {"request": gr.Request}
+    wrapper.action = action  # type: ignore[attr-defined]
+    return wrapper
+
+
+def _split_request(arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Gradio puts the request first; a call from Python may do without. What a browser sends is never a request."""
+    if arguments and isinstance(arguments[0], (gr.Request, HTTPConnection)):
+        return arguments[0], arguments[1:]
+    return None, arguments

@@ -1,0 +1,350 @@
+"""What every request passes before anything else: an ASGI middleware around Gradio's routes and ours.
+
+It refuses requests that another site's page makes a browser send (they would carry our cookies), requests under a name
+that is not this server's (a name that an attacker lets point here), bodies that are too large, before and while they
+are read, bodies that do not come to an end, files where none are taken, uploads by who may not, more requests or
+uploads at a time than a class behind one address has, sessions with names that no page gives them, and those of
+Gradio's addresses that this page does not need. A handler that fails is answered for. It adds headers that keep
+browsers from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
+
+Pure ASGI: answers pass without a buffer, also a stream of events; the JSON of a call is read whole, to see what it
+names. `server` puts it in; knows `access` and `sessions`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import re
+import socket
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from playground.errors import NotAllowed, in_words
+from playground.ui.door import sessions, visitors
+from playground.ui.door.access import FAILED, Access, Action, Role
+from playground.ui.door.incoming import FULL, Incoming
+
+HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
+GRADIO = "/gradio_api/"
+UPLOAD = "/gradio_api/upload"
+FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
+# Of a request by who may only watch, which is read and parsed before a handler can refuse it. A watcher's page sends
+# the form that it was filled with, in vain: under 6 kB for a preset, more for a run with typed prompts.
+WATCHERS_BYTES = 64_000
+BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
+# Requests of one address that are open at a time. A page holds two streams and a third while it asks something, six
+# while it loads. A whole class may be behind one address: a school's on a Space, Docker's or a proxy's in a classroom.
+OPEN_REQUESTS = 250
+# Each of them may announce a whole file, for which room is then kept until it has come: a tenth of all there is.
+OPEN_UPLOADS = 10
+BUSY = "Too many requests of your address are open here. Close some pages, or wait a little."
+# Of a body that nobody has read when the answer goes. A connection that is closed with some of it unread is reset: the
+# answer is lost, or the client's next request on the connection that it believes open.
+DRAINED_BYTES = 256_000
+UNUSED = re.compile(
+    r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev"
+    r"|upload_progress)"  # Gradio never forgets an upload's name
+    r"|/(monitoring|custom_component|login|logout|docs|redoc)(/|$)"
+)
+WAYS_IN = {  # where only own names are answered; a public page is as public under any other
+    "local": "Open it as 127.0.0.1 or localhost",
+    "classroom": "Open an address that the terminal showed at the start",
+}
+ANYWHERE = ("0.0.0.0", "::", "")  # listening addresses that mean all of them
+POLICY = {
+    "default-src": "'self'",
+    "script-src": "'self' 'unsafe-inline' 'unsafe-eval'",  # Gradio and BokehJS compile templates in the browser
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self'",
+    "worker-src": "'self' blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+}
+_log = logging.getLogger(__name__)
+FRAMES = {"space": "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"}
+
+
+class Gate:
+    """The middleware.
+
+    Args:
+        listening: the address that the server listens on. names: others that it is reached by.
+        incoming: where uploads go, which is asked for room before one is read.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        listening: str = "127.0.0.1",
+        names: Iterable[str] = (),
+        incoming: Incoming | None = None,
+    ) -> None:
+        self.app, self.access, self.incoming = app, access, incoming
+        self.names = {name.strip().lower() for name in names if name.strip()}
+        self.own_names = own_names(listening)
+        self.any_address = listening in ANYWHERE
+        self.open: Counter[str] = Counter()  # requests by address; counted on the one event loop
+        policy = {**POLICY, "frame-ancestors": FRAMES.get(access.mode, "'self'")}
+        self.headers = [
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"same-origin"),
+            (b"content-security-policy", "; ".join(f"{name} {value}" for name, value in policy.items()).encode()),
+        ]
+        if access.mode != "space":
+            self.headers.append((b"x-frame-options", b"SAMEORIGIN"))
+            self.headers.append((b"cross-origin-resource-policy", b"same-origin"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        cookie = self.access.new_visitor_cookie(connection) if path == "/" and scope["method"] == "GET" else None
+        started = False
+
+        async def send_dressed(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                present = {name.lower() for name, _ in message["headers"]}
+                own = [item for item in self.headers if item[0] not in present]
+                own += [(b"set-cookie", cookie.encode())] if cookie else []
+                message = {**message, "headers": [*message["headers"], *own]}
+            await send(message)
+
+        uploads = path.rstrip("/") == UPLOAD
+        with self._counted_open(connection, uploads) as fits:
+            if not fits:
+                await _answer(503, BUSY, {"Retry-After": "5"})(scope, receive, send_dressed)
+                return
+            cap = self._body_cap(connection, path)
+            announced = not {"content-length", "transfer-encoding"}.isdisjoint(connection.headers)  # RFC 9112, 6.3
+            body = Counted(receive, cap, None if self.access.mode == "local" else BODY_SECONDS, announced)
+            refusal = self._refusal(connection, path)
+            if uploads:
+                scope = {**scope, "query_string": b""}  # it names the upload, and Gradio would never forget that name
+            elif refusal is None and path.startswith(GRADIO):
+                sent = await body.ahead() if scope["method"] == "POST" else b""
+                if problem := sessions.problem_of(path, scope["query_string"], sent):
+                    refusal = 400, problem
+            coming = self._coming(connection, path) if self.incoming and refusal is None else 0
+            if self.incoming and coming and not self.incoming.expect(coming):
+                refusal = 503, FULL
+            if refusal is not None:
+                await body.drain()
+                await _answer(*refusal)(scope, receive, send_dressed)
+                return
+            try:
+                await self.app(scope, body, body.unless_refused(send_dressed))
+            except Exception as error:
+                if not (body.refused or isinstance(error, ClientDisconnect)):  # else it is about what did not come
+                    if started:
+                        raise
+                    _log.exception("%s %r failed", scope["method"], path)
+                    await body.drain()
+                    sentence = in_words(error) if isinstance(error, OSError) else FAILED  # of a full disk, its remedy
+                    await _answer(500, sentence)(scope, receive, send_dressed)
+            finally:
+                if self.incoming and coming:
+                    self.incoming.arrived(coming)
+            if body.too_large and not started:
+                await _answer(413, _too_large(cap))(scope, receive, send_dressed)
+            elif body.too_slow and not started:
+                await _answer(408, "This took too long to arrive. Try again.")(scope, receive, send_dressed)
+
+    @contextlib.contextmanager
+    def _counted_open(self, connection: HTTPConnection, uploads: bool) -> Iterator[bool]:
+        """Whether one more request of this address may be open, which it then is. The host's are not counted: somebody
+        behind the same address could else keep them out."""
+        if self.access.caller(connection).role is Role.HOST:
+            yield True
+            return
+        address = visitors.address_of(connection, self.access.proxied)
+        counted = {address: OPEN_REQUESTS, **({f"{address} {UPLOAD}": OPEN_UPLOADS} if uploads else {})}
+        if any(self.open[key] >= most for key, most in counted.items()):
+            yield False
+            return
+        self.open.update(counted.keys())
+        try:
+            yield True
+        finally:
+            self.open.subtract(counted.keys())
+            self.open += Counter()  # without those that are at zero
+
+    def _refusal(self, connection: HTTPConnection, path: str) -> tuple[int, str] | None:
+        """Status and sentence if a request is not to be passed on."""
+        headers, method = connection.headers, connection.scope["method"]
+        if self.access.mode in WAYS_IN and not self.is_own_name(headers.get("host", "")):
+            named = f"{WAYS_IN[self.access.mode]}, or name this host in PLAYGROUND_HOSTS."
+            return 421, f"This page does not answer under the name that was used. {named}"
+        if self.is_foreign(headers, method):
+            return 403, "This request was made by the page of another site, so it was refused."
+        if UNUSED.match(path):
+            return 404, "There is nothing here."
+        if path.rstrip("/") != UPLOAD and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
+            return 415, "Files are taken by the upload buttons of the page only; send JSON here."
+        if method in ("POST", "PUT", "PATCH"):
+            length = headers.get("content-length")
+            cap = self._body_cap(connection, path)
+            if length is not None and (not length.isdecimal() or int(length) > cap):
+                return 413, _too_large(cap)
+            if path.rstrip("/") == UPLOAD:
+                try:
+                    self.access.demand(connection, Action.UPLOAD)
+                except NotAllowed as error:
+                    return 403, str(error)
+        return None
+
+    def is_own_name(self, host: str) -> bool:
+        """Whether a Host header names this server: by a name it has, or (listening everywhere) by any address."""
+        host = host.lower()
+        name = host_name(host)
+        if host in self.names or name in self.names or name in self.own_names:
+            return True
+        return self.any_address and _is_address(name)
+
+    def is_foreign(self, headers: Headers, method: str) -> bool:
+        """Whether a page of another site is behind a request. Following a link from one is no harm.
+
+        Browsers say it themselves (Sec-Fetch-Site) where the connection is safe or local; else Origin tells, which
+        they send with everything that may change something and with everything that a script may read.
+        """
+        origins, sites = headers.getlist("origin"), headers.getlist("sec-fetch-site")
+        if len(origins) > 1 or len(sites) > 1:
+            return True
+        if sites:
+            follows_link = method in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
+            return sites[0] not in ("same-origin", "none") and not follows_link
+        if not origins:
+            return False
+        origin = urlsplit(origins[0]).netloc.lower()
+        return origin != headers.get("host", "").lower() and origin not in self.names
+
+    def _coming(self, connection: HTTPConnection, path: str) -> int:
+        """How many bytes an upload may bring; 0 for any other request."""
+        if path.rstrip("/") != UPLOAD or connection.scope["method"] != "POST":
+            return 0
+        return int(connection.headers.get("content-length") or self._body_cap(connection, path))
+
+    def _body_cap(self, connection: HTTPConnection, path: str) -> int:
+        limits = self.access.limits
+        if path.rstrip("/") == UPLOAD:
+            return limits.upload_bytes + FORM_OVERHEAD_BYTES
+        may_fill = self.access.may(connection, Action.FORM)
+        return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
+
+
+class Counted:
+    """A request's body, counted as it comes; beyond the cap or the time for it, it ends as if the client had gone.
+
+    Args:
+        seconds: for all of it to come. announced: whether the request's headers say that there is one.
+    """
+
+    def __init__(self, receive: Receive, cap: int, seconds: float | None = None, announced: bool = True) -> None:
+        self.receive, self.cap, self.count, self.too_large = receive, cap, 0, False
+        self.until = None if seconds is None else time.monotonic() + seconds
+        self.announced = announced
+        self.too_slow = self.whole = False
+        self._ahead: deque[Message] = deque()
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was broken off here."""
+        return self.too_large or self.too_slow
+
+    async def __call__(self) -> Message:
+        """The next part; after the last one, that the client has gone, whenever that is."""
+        return self._ahead.popleft() if self._ahead else await self._next()
+
+    async def ahead(self) -> bytes:
+        """All that there is, read before the application asks for it."""
+        while not (self.whole or self.refused):
+            self._ahead.append(await self._next())
+        return b"".join(message.get("body", b"") for message in self._ahead)
+
+    async def _next(self) -> Message:
+        if self.refused:
+            return {"type": "http.disconnect"}
+        try:
+            left = None if self.whole or self.until is None else max(0.0, self.until - time.monotonic())
+            message = await asyncio.wait_for(self.receive(), left)
+        except TimeoutError:
+            self.too_slow = True
+            return {"type": "http.disconnect"}
+        self.whole = not message.get("more_body")
+        self.count += len(message.get("body", b""))
+        self.too_large = self.count > self.cap
+        return {"type": "http.disconnect"} if self.too_large else message
+
+    async def drain(self) -> None:
+        """Take in and forget what is still to come, up to a little."""
+        until = self.count + DRAINED_BYTES
+        while self.announced and not (self.whole or self.refused) and self.count <= until:
+            await self()
+
+    def unless_refused(self, send: Send) -> Send:
+        """`send`, for an application that might answer the broken body; that answer would hide the reason."""
+
+        async def passing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await self.drain()
+            if not self.refused:
+                await send(message)
+
+        return passing
+
+
+def own_names(listening: str) -> set[str]:
+    """The names by which a server is surely meant, given the address it listens on."""
+    names = {"localhost", "127.0.0.1", "[::1]", listening.lower(), f"[{listening.lower()}]"}
+    if listening in ANYWHERE:
+        machine = socket.gethostname().lower()
+        names |= {machine, f"{machine.partition('.')[0]}.local"}
+    return names - {"", "[]"}
+
+
+def more_names(environment: Mapping[str, str]) -> list[str]:
+    """Further names: set by whoever runs the server, or by Spaces."""
+    return [*environment.get(HOSTS_VARIABLE, "").split(","), environment.get("SPACE_HOST", "")]
+
+
+def host_name(host: str) -> str:
+    """A Host header without its port."""
+    return host.rpartition(":")[0] if re.fullmatch(r"(\[.*\]|[^:]*):\d*", host) else host
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _too_large(cap: int) -> str:
+    return f"This is larger than {cap / 1e6:.3g} MB, which is the most that this page takes."
+
+
+def _answer(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Any:
+    return JSONResponse({"error": sentence, "detail": sentence}, status, {"Connection": "close", **(headers or {})})

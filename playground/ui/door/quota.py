@@ -1,0 +1,54 @@
+"""How many runs one visitor, one address and everybody together may have at a time on a public page.
+
+Counts what trains and what waits, by the hashes of visitors that runs keep in their request.json. `train_page` and
+`steer` call it around each start and each resumption.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from playground.errors import NotAllowed
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.requests import Request
+from playground.runs.start import launcher, queue
+from playground.ui.door.access import Access, Caller, Role
+from playground.ui.door.visitors import Visitor
+
+
+@contextlib.contextmanager
+def admitted(request: Request, access: Access, caller: Caller, outputs: Path, resumed: str = "") -> Iterator[None]:
+    """Around starting a run: one start after the other, and none beyond what is allowed. The host is not counted.
+
+    Args:
+        request: one that has started a run before only shows that run, so it is let through.
+        resumed: the run that is to be taken up again; it does not stand in its own way.
+
+    Raises:
+        NotAllowed: with a sentence that says what there is and what to do.
+    """
+    limits = access.limits
+    if limits.runs_per_visitor is None or caller.role is Role.HOST:
+        yield
+        return
+    with access.starting:
+        if requests.find(outputs, request) is None:
+            waiting = set(queue.waiting(outputs)) - {resumed}
+            names = ({run.id for run in launcher.living_runs(outputs)} | waiting) - {resumed}
+            visitors = {name: Visitor.of(requests.of(RunDirectory(outputs / name)).visitor) for name in names}
+            mine = [name for name, visitor in visitors.items() if visitor.is_same(caller.visitor)]
+            near = [
+                visitor
+                for visitor in visitors.values()
+                if visitor.address and visitor.address == caller.visitor.address
+            ]
+            if len(mine) >= limits.runs_per_visitor:
+                raise NotAllowed(f"You have a run here already: {min(mine)}. Stop it or wait for it, then start again.")
+            if limits.runs_per_address is not None and len(near) >= limits.runs_per_address:
+                raise NotAllowed(f"{len(near)} runs of your network train or wait already. Try again in some minutes.")
+            if limits.queue is not None and len(waiting) >= limits.queue:
+                raise NotAllowed(f"The queue is full: {len(waiting)} runs wait. Watch one, and try again later.")
+        yield

@@ -1,0 +1,1 @@
+"""From the records of runs to what the page draws, while they train."""

@@ -1,0 +1,196 @@
+"""One run as the page needs it, read step by step: what there is when it is opened, and what is new since then.
+
+Knows run directories and `wire`; nothing of viewers, HTTP or gradio. `feed` has one of these for each watched run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig
+from playground.rewards.mixture import term_names
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import JsonlTail
+from playground.runs.folder.records import (
+    RESUMED,
+    Evaluation,
+    Event,
+    Resumption,
+    Sample,
+    UpdateMetrics,
+    events_in_force,
+    in_force,
+    resumptions,
+)
+from playground.runs.steer import changes
+from playground.ui.live import standing, wire, wire_rewards
+
+MAX_EVENTS = 500
+RECORDED_ID = "_recorded"  # not a possible run id, so it can never hide a run
+
+
+class RunFeed:
+    """One run as the page needs it: columns of metrics, evaluations, events. `poll` reads what is new."""
+
+    def __init__(self, run: RunDirectory, *, recorded: bool = False) -> None:
+        self.run = run
+        self.recorded = recorded
+        self.config = run.config()
+        self.status: dict[str, Any] = {}
+        self.rewritten = 0  # how often the run was taken up again, so that what was shown no longer holds
+        self._ended_seen = False
+        self._status_key: tuple[Any, ...] = ()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing has been read yet."""
+        run = self.run
+        self.columns = wire.new_columns(term_names(self.config.rewards))
+        self.samples: list[Sample] = []
+        self.evaluations: list[Evaluation] = []
+        self.events: list[dict[str, Any]] = []
+        self.edits: list[changes.Edit] = []
+        self._resumed: list[Resumption] = []
+        self._waits: list[tuple[int, float]] = []  # (update after which it was paused, seconds)
+        self._paused_since: float | None = None
+        self._tails = {
+            "metrics": JsonlTail(run.metrics_path),
+            "samples": JsonlTail(run.samples_path),
+            "evaluations": JsonlTail(run.evaluations_path),
+            "events": JsonlTail(run.events_path),
+        }
+
+    @property
+    def unit(self) -> str:
+        """Unit of the score."""
+        return "sd" if self.config.score.normalise == "reference" else "points"
+
+    @property
+    def waited(self) -> float:
+        """Seconds of pauses between the first and the newest update that is written."""
+        updates = self.columns["update"]
+        return sum(seconds for update, seconds in self._waits if updates and updates[0] <= update < updates[-1])
+
+    @property
+    def ended(self) -> bool:
+        """True once the run has ended and everything it wrote has been read."""
+        return bool(self.status.get("ended")) and self._ended_seen
+
+    def poll(self) -> dict[str, Any] | None:
+        """Read what is new since the last call, as the content of a delta; None if nothing is."""
+        status = self.run.status()  # first: whatever was written before an end is then surely read below
+        delta: dict[str, Any] = {}
+        happened = self._tails["events"].read_records(Event)
+        if any(event.kind == RESUMED for event in happened):
+            self._begin()  # what was read of superseded updates goes: all is read once more
+            self.rewritten += 1
+            happened = self._tails["events"].read_records(Event)
+            self._resumed = resumptions(happened)
+        before = len(self.columns["update"])
+        metrics = in_force(self._tails["metrics"].read_records(UpdateMetrics), self._resumed)
+        for record in metrics:
+            wire.append(self.columns, record)
+        if metrics:
+            start = max(0, min(before, len(self.columns["update"]) - len(metrics)))
+            delta["metrics"] = {name: values[start:] for name, values in self.columns.items()}
+            delta["farmed"] = wire_rewards.farmed(self.columns, self.config)
+        samples = in_force(self._tails["samples"].read_records(Sample), self._resumed)
+        if samples:
+            self.samples += samples
+            delta.update(self._evaluations(min(item.update for item in samples)))
+            delta["judged"] = wire_rewards.judged(self.samples, self.config)
+        if evaluations := in_force(self._tails["evaluations"].read_records(Evaluation), self._resumed):
+            self.evaluations += evaluations
+            delta["text"] = wire.text_perplexity(self.evaluations)
+        if events := self._events(events_in_force(happened)):
+            self.events = (self.events + events)[-MAX_EVENTS:]
+            delta["events"] = events
+        stands = standing.of(self.run, status)
+        key = (
+            status.state, status.phase, status.message, status.update, status.num_updates, status.attempt, stands.key
+        )  # fmt: skip
+        if key != self._status_key or metrics:
+            self._status_key = key
+            outcome = wire.outcome_sentence(self.samples, self.unit) if status.ended else ""
+            self.status = wire.status_data(status, self.columns, outcome, self.waited, stands)
+            delta["status"] = self.status
+        self._ended_seen = status.ended
+        return delta or None
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
+        grouped = wire.moments(self.samples)
+        wanted = list(grouped) if self.recorded else sorted({*list(grouped)[:1], *list(grouped)[-1:]})
+        status = self.status_now()
+        return {
+            "run": wire.run_summary(
+                RECORDED_ID if self.recorded else self.run.id,
+                self.config,
+                recorded=self.recorded,
+                can_ask=not self.recorded and self.run.latest_checkpoint() is not None,
+            ),
+            "status": status,
+            "live": {} if self.recorded or status["ended"] else wire.live_values(self.current_config()),
+            "metrics": wire.thinned(self.columns),
+            "text": wire.text_perplexity(self.evaluations),
+            "farmed": wire_rewards.farmed(self.columns, self.config),
+            "judged": wire_rewards.judged(self.samples, self.config),
+            "events": self.events,
+            "prompts": wire.prompts(next(iter(grouped.values()), [])),
+            "updates": list(grouped),
+            "moments": [wire.moment(grouped[update]) for update in wanted],
+        }
+
+    def status_now(self) -> dict[str, Any]:
+        """Where the run is now: what was read last says how long it had taken then."""
+        if self.status.get("ended"):
+            return self.status
+        now = self.run.status()
+        return wire.status_data(now, self.columns, waited=self.waited, standing=standing.of(self.run, now))
+
+    def moment(self, update: int) -> dict[str, Any] | None:
+        """One evaluation by its update."""
+        found = wire.moments(self.samples).get(update)
+        return wire.moment(found) if found else None
+
+    def current_config(self) -> RunConfig:
+        """The configuration with every change that was applied in mid-run."""
+        try:
+            return changes.edited(self.config, self.edits)
+        except InvalidConfig:  # events that somebody wrote by hand; the page can live with the first values
+            return self.config
+
+    def _events(self, events: list[Event]) -> list[dict[str, Any]]:
+        """What the page shows of new events; edits and the time spent in pauses are kept."""
+        self.edits += changes.edits_of(events)
+        found = []
+        for event in events:
+            if event.kind == RESUMED:  # the time in between is in nobody's clock
+                self._waits = [item for item in self._waits if item[0] < event.update]
+                self._paused_since = None
+            elif event.kind == "state":
+                self._count_pause(event)
+            shown = wire.event_data(event)
+            if shown:
+                found.append(shown)
+        return found
+
+    def _count_pause(self, event: Event) -> None:
+        if event.data.get("state") == "paused":
+            self._paused_since = event.time
+            return
+        if self._paused_since is not None:
+            self._waits.append((event.update, event.time - self._paused_since))
+        self._paused_since = None
+
+    def _evaluations(self, since: int) -> dict[str, Any]:
+        grouped = wire.moments(item for item in self.samples if item.update >= since)
+        newest = max(grouped)
+        shown = [wire.moment(grouped[newest])]
+        data: dict[str, Any] = {"updates": sorted({item.update for item in self.samples}), "moments": shown}
+        if min(grouped) == 0:
+            data["prompts"] = wire.prompts(grouped[0])
+            if newest != 0:
+                shown.insert(0, wire.moment(grouped[0]))
+        return data

@@ -1,0 +1,117 @@
+"""How a run stands beyond its status.json: what waits before it, whether its worker has fallen silent, how it ended and
+what taking it up again would mean.
+
+Reads run folders and asks `runs.start.queue`, `runs.end.processes` and `runs.folder.checkpoints`; starts and ends
+nothing. `feed` and `routes` call it, static/notice.js puts it into words.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig
+from playground.runs.end import processes
+from playground.runs.folder import checkpoints, end_reasons
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Status
+from playground.runs.start import launcher, queue
+from playground.setup import devices
+from playground.ui.live.wire import Standing
+
+NOT_WITH_TRL = "TRL's engine cannot go on from a checkpoint: start again from the settings of this run."
+
+
+def of(run: RunDirectory, status: Status) -> Standing:
+    """Of a run that has not ended; else nothing."""
+    if status.ended:
+        return Standing()
+    if status.state == "queued" and run.id in queue.waiting(run.path.parent):
+        return Standing(before=num_before(run))
+    return Standing(silent=_rounded(processes.stalled(run) or None), stopping=_stopping_seconds(run))
+
+
+def num_before(run: RunDirectory) -> int:
+    """How many runs train or wait on the same device before a waiting one."""
+    outputs, slot = run.path.parent, queue.slot_held(run)
+    waiting = queue.waiting(outputs)
+    ahead = waiting[: waiting.index(run.id)] if run.id in waiting else waiting
+    living = [other.id for other in launcher.living_runs(outputs)]
+    return sum(queue.slot_held(RunDirectory(outputs / name)) == slot for name in {*ahead, *living} - {run.id})
+
+
+def title_of(run: RunDirectory) -> str:
+    """What the page calls it."""
+    config = _config(run.config_path, _stamp(run.config_path))
+    return (config.about.title or config.name) if config else run.id
+
+
+def several_devices() -> bool:
+    """True where it says something to name the device of a run."""
+    return len(devices.available()) > 1
+
+
+def can_resume(status: Status, engine: str) -> bool:
+    """True where going on makes sense as the run is: it has ended early, for a reason that may pass."""
+    left = status.state != "stopped" or status.update < status.num_updates
+    return status.resumable and left and engine != "trl"
+
+
+def resume_offer(run: RunDirectory) -> Mapping[str, Any]:
+    """Where a run would go on: {from, skipped, instead}.
+
+    `from` is an update, 0 for the beginning, None where it cannot go on; `skipped` has a sentence for each damaged
+    checkpoint; `instead` says what to do where the reason for its end does not. Checking a checkpoint reads all of it,
+    so the answer is kept for as long as nothing has changed.
+    """
+    status = run.status()
+    try:
+        engine = run.config().engine
+    except InvalidConfig as error:
+        return {"from": None, "skipped": [], "instead": f"Its configuration cannot be read. {error}"}
+    if not can_resume(status, engine):
+        resumable = end_reasons.end_of(status.reason).resumable
+        return {"from": None, "skipped": [], "instead": NOT_WITH_TRL if engine == "trl" and resumable else ""}
+    stamps = tuple(_stamp(path / "MANIFEST.json") for path in sorted(run.checkpoints_path.glob("*")))
+    with _offering:
+        return _offer(run.path, status.attempt, status.updated_at, stamps)
+
+
+_offering = threading.Lock()
+
+
+@functools.lru_cache(maxsize=64)
+def _offer(path: Path, attempt: int, updated_at: float, stamps: tuple[int, ...]) -> Mapping[str, Any]:
+    seen = checkpoints.search(RunDirectory(path))
+    return {"from": seen.found.update if seen.found else 0, "skipped": seen.problems, "instead": ""}
+
+
+@functools.lru_cache(maxsize=256)
+def _config(path: Path, stamp: int) -> RunConfig | None:
+    try:
+        return RunDirectory(path.parent).config()
+    except InvalidConfig:
+        return None
+
+
+def _stamp(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _stopping_seconds(run: RunDirectory) -> float | None:
+    try:
+        return _rounded(max(0.0, time.time() - (run.control_path / "stop").stat().st_mtime))
+    except OSError:
+        return None
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

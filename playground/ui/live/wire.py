@@ -1,0 +1,390 @@
+"""Records of a run -> what the page draws, as plain data for JSON. Pure functions, shared by live view and Compare.
+
+Knows the records, the configuration and `insight`; nothing of files, HTTP or gradio. `feed` and `routes` call it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from playground.config import RunConfig, engines
+from playground.insight import before_after
+from playground.runs.folder import end_reasons
+from playground.runs.folder.records import RESUMED, Evaluation, Event, Sample, Status, UpdateMetrics
+from playground.runs.steer import changes
+from playground.ui.live import wire_rewards
+from playground.ui.live.figures import mean, rounded
+from playground.ui.train import form, reward_form
+
+COLUMNS = (
+    "update", "episodes", "seconds", "score_mean", "score_p10", "score_p50", "score_p90", "raw_score_mean",
+    "kl_to_reference", "kl_per_token", "penalised_reward", "kl_coef", "entropy", "update_kl", "clip_fraction",
+    "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2", "perplexity_reference",
+)  # fmt: skip
+OVERLAY_COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+MAX_POINTS = 2000
+MAX_OVERLAY_POINTS = 600
+MAX_OVERLAY_RUNS = 4
+MAX_LIVE_PROMPTS = 64
+MAX_PAIRS = 1000
+RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
+FIELD = re.compile(r"\b[a-z_]+\.[a-z_]+\b|\bmax_minutes\b")
+
+
+class Standing(NamedTuple):
+    """`before`: runs that must end before a waiting one starts. `silent`: seconds since the worker last gave a sign,
+    where that is too long. `stopping`: seconds since somebody asked it to stop."""
+
+    before: int | None = None
+    silent: float | None = None
+    stopping: float | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Changes when the page has something new to show; seconds it counts by itself."""
+        return self.before, self.silent is not None, self.stopping is not None
+
+
+NOTHING_SPECIAL = Standing()
+
+
+def encode(data: Any) -> bytes:
+    """Strict, compact JSON."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_ask: bool = False) -> dict[str, Any]:
+    """What stays the same during a run. `can_ask`: weights are there, so the model can answer a prompt."""
+    return {
+        "id": run_id,
+        "title": config.about.title or config.name,
+        "story": config.about.story,
+        "expect": config.about.expect,
+        "recorded": recorded,
+        "can_ask": can_ask,
+        "unit": wire_rewards.score_unit(config),
+        "engine": config.engine,
+        "can_steer": not recorded,
+        "adaptive": config.kl.controller == "adaptive",
+        "target": config.kl.target,
+        "beta": config.kl.coef,
+        "every": config.evaluation.every,
+        "num_prompts": config.evaluation.num_prompts,
+        "terms": wire_rewards.named(reward_form.term_labels(config.rewards)),
+        "judges": wire_rewards.named(reward_form.term_labels(config.judges)),
+        "settings": [
+            {"field": field, "label": form.LABELS[field], "value": form.in_words(field, value), "unit": _unit(field)}
+            for field, value in form.flatten(config).items()
+            if field in ("model.source", "rewards", "prompts.source", "kl.coef", "ppo.learning_rate", "seed")
+            or (field == "judges" and value)
+        ],
+    }
+
+
+def live_values(config: RunConfig) -> dict[str, Any]:
+    """Value of each setting that can be changed now, for the panel "Change while it trains"."""
+    return {
+        field: changes.value_of(config, field)
+        for field in changes.LIVE_FIELDS
+        if field != "kl.target" or config.kl.controller == "adaptive"
+    }
+
+
+def event_data(event: Event) -> dict[str, Any] | None:
+    """An event as the page shows it; None for those that it does not show."""
+    shown = {"kind": event.kind, "update": event.update, "message": event.message}
+    if event.kind == changes.EDIT:
+        return {**shown, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
+    if event.kind == RESUMED:
+        from_where = f"Resumed from update {event.update}" if event.update else "Started again from the beginning"
+        return {**shown, "attempt": event.attempt, "message": f"{from_where} (attempt {event.attempt})."}
+    if event.kind == "state":
+        return {**shown, "kind": "paused", "message": "Paused"} if event.data.get("state") == "paused" else None
+    return shown
+
+
+def status_data(
+    status: Status,
+    metrics: Mapping[str, Sequence[Any]],
+    outcome: str = "",
+    waited: float = 0.0,
+    standing: Standing = NOTHING_SPECIAL,
+) -> dict[str, Any]:
+    """Where the run is. `elapsed`, `left`, `silent` and `stopping` are seconds; the browser counts on by itself.
+
+    Args:
+        waited: seconds between the first and the newest update in which the run was paused.
+        standing: what its folder and the queue say beyond the status.
+    """
+    end = status.updated_at if status.ended else max(time.time(), status.updated_at)
+    return {
+        **status.model_dump(include={"state", "phase", "reason", "message", "update", "num_updates", "attempt"}),
+        **standing._asdict(),
+        "ended": status.ended,
+        "end": ending(status),
+        "elapsed": round(max(0.0, end - status.started_at), 1) if status.started_at else 0.0,
+        "left": seconds_left(metrics, status.num_updates, waited) if status.state == "running" else None,
+        "outcome": outcome,
+    }
+
+
+def ending(status: Status) -> dict[str, str] | None:
+    """How a run ended, from the one table: title and remedy."""
+    if not status.ended:
+        return None
+    end = end_reasons.end_of("" if status.state == "finished" else status.reason or status.state)
+    remedy = end.remedy if end.resumable or not status.resumable else f"{end.remedy} {RAN_BEFORE}"
+    return {"title": end.title, "remedy": FIELD.sub(lambda found: _called(found[0]), remedy)}
+
+
+def _called(field: str) -> str:
+    """What the form calls a setting; a name that it does not know stays."""
+    return f"\u201c{form.LABELS[field]}\u201d" if field in form.LABELS else field
+
+
+def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int, waited: float = 0.0) -> float | None:
+    """Remaining updates times the time an update took so far, pauses left out; None until two points are known."""
+    updates, seconds = metrics.get("update", ()), metrics.get("seconds", ())
+    if len(updates) < 2 or updates[-1] == updates[0]:
+        return None
+    pace = max(0.0, seconds[-1] - seconds[0] - waited) / (updates[-1] - updates[0])
+    return round(max(0.0, pace * (num_updates - updates[-1])), 1)
+
+
+def new_columns(terms: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """Empty columns; where the score has several terms, one for the contribution of each."""
+    parts = [wire_rewards.PARTS + name for name in terms] if len(terms) > 1 else []
+    return {name: [] for name in (*COLUMNS, *parts)}
+
+
+def append(columns: dict[str, list[Any]], record: UpdateMetrics) -> None:
+    """Add one update. A repeated update (a run that was taken up again) replaces what came after it."""
+    updates = columns["update"]
+    while updates and updates[-1] >= record.update:
+        for values in columns.values():
+            values.pop()
+    for name, values in columns.items():
+        part = name.removeprefix(wire_rewards.PARTS)
+        values.append(rounded(getattr(record, name) if part == name else record.contributions.get(part)))
+
+
+def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> dict[str, list[Any]]:
+    """At most `limit` points: of each stretch the one with the highest KL and the one with the lowest score stay."""
+    count = len(columns["update"])
+    if count <= limit:
+        return {name: list(values) for name, values in columns.items()}
+    buckets = (limit - 2) // 2
+    keep = {0, count - 1}
+    for bucket in range(buckets):
+        rows = range(bucket * count // buckets, (bucket + 1) * count // buckets)
+        keep.add(max(rows, key=lambda row: _or_zero(columns["kl_to_reference"][row])))
+        keep.add(min(rows, key=lambda row: _or_zero(columns["score_mean"][row])))
+    kept = sorted(keep)
+    return {name: [values[row] for row in kept] for name, values in columns.items()}
+
+
+def moment(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> dict[str, Any]:
+    """One evaluation: one completion of each of the first prompts, and a summary of all of them."""
+    rows: dict[int, Sample] = {}
+    for item in samples:
+        if item.prompt_id in rows or len(rows) < limit:
+            rows.setdefault(item.prompt_id, item)
+    return {
+        "update": samples[0].update,
+        "stage": samples[0].stage,
+        "summary": moment_summary(samples),
+        "rows": [
+            {"id": item.prompt_id, "text": item.completion, "score": rounded(item.score), "kl": rounded(item.kl)}
+            for item in rows.values()
+        ],
+    }
+
+
+def moment_summary(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Means over all completions of one evaluation."""
+    terms: dict[str, list[float | None]] = defaultdict(list)
+    judges: dict[str, list[float | None]] = defaultdict(list)
+    for item in samples:
+        for name, value in item.scores.items():
+            terms[name].append(value)
+        for name, value in item.judges.items():
+            judges[name].append(value)
+    known_ends = [item.ended for item in samples if item.ended is not None]
+    return {
+        "count": len(samples),
+        "unique": len({item.completion for item in samples}),
+        "ended": mean(known_ends),
+        "score": mean(item.score for item in samples),
+        "kl": mean(item.kl for item in samples),
+        "length": mean(item.tokens for item in samples),
+        "terms": {name: mean(values) for name, values in terms.items()},
+        "judges": {name: mean(values) for name, values in judges.items()},
+    }
+
+
+def prompts(samples: Sequence[Sample], *, limit: int = MAX_LIVE_PROMPTS) -> list[dict[str, Any]]:
+    """The fixed prompts in order, one row each."""
+    seen: dict[int, str] = {}
+    for item in samples:
+        if len(seen) < limit:
+            seen.setdefault(item.prompt_id, item.prompt)
+    return [{"id": key, "text": text} for key, text in seen.items()]
+
+
+def text_perplexity(evaluations: Iterable[Evaluation]) -> list[dict[str, Any]]:
+    """Perplexity on held-out text at each look; the last attempt at an update counts."""
+    known = {item.update: item.perplexity_text for item in evaluations if item.perplexity_text is not None}
+    return [{"update": update, "value": rounded(value)} for update, value in sorted(known.items())]
+
+
+def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
+    """How the scores of the fixed prompts are spread at each look: percentiles and mean."""
+    found = []
+    for update, rows in moments(samples).items():
+        scores = [item.score for item in rows if item.score is not None]
+        if scores:
+            p10, p25, p50, p75, p90 = (rounded(float(value)) for value in np.quantile(scores, QUANTILES))
+            found.append({"update": update, "p10": p10, "p25": p25, "p50": p50, "p75": p75, "p90": p90,
+                          "mean": mean(scores)})  # fmt: skip
+    return found
+
+
+def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
+    """Samples by the update they were drawn at, in order; the last attempt at an update counts."""
+    grouped: dict[int, dict[tuple[int, int], Sample]] = defaultdict(dict)
+    for item in samples:
+        grouped[item.update][(item.prompt_id, item.seed)] = item
+    return {update: list(rows.values()) for update, rows in sorted(grouped.items())}
+
+
+def outcome_sentence(samples: Sequence[Sample], unit: str, update: int | None = None) -> str:
+    """The gain with its uncertainty, or nothing when there is no pair yet."""
+    found = before_after.outcome(before_after.pairs(samples, update))
+    return before_after.outcome_sentence(found, unit) if found else ""
+
+
+def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict[str, Any]:
+    """Everything the Compare page shows of one moment of a run."""
+    later = sorted({item.update for item in samples if item.stage != "before"})
+    chosen = update if update in later else (later[-1] if later else None)
+    pairs = before_after.pairs(samples, chosen) if chosen is not None else []
+    return {
+        "moments": later,
+        "update": chosen,
+        "distribution": distribution(samples),
+        "outcome": outcome_sentence(samples, unit, chosen) if chosen is not None else "",
+        "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
+        "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
+        "table": [
+            *wire_rewards.rows(pairs, "scores", "trained on"),
+            *wire_rewards.rows(pairs, "judges", "only watches"),
+        ],
+        "before": moment_summary([pair.before for pair in pairs]) if pairs else None,
+        "after": moment_summary([pair.after for pair in pairs]) if pairs else None,
+        "total": len(pairs),
+        "rows": [
+            {
+                "id": pair.before.prompt_id,
+                "seed": pair.before.seed,
+                "prompt": pair.before.prompt,
+                "before": _side(pair.before),
+                "after": _side(pair.after),
+                "gain": rounded(pair.gain),
+            }
+            for pair in pairs[:MAX_PAIRS]
+        ],
+    }
+
+
+class Overlaid(NamedTuple):
+    """One run of an overlay. `config` is as it started, `edits` what was changed in mid-run, in words."""
+
+    run_id: str
+    config: RunConfig
+    status: Mapping[str, Any]
+    columns: Mapping[str, Sequence[Any]]
+    edits: list[str]
+
+
+def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
+    """Several runs in one set of charts: curves, in which settings they differ, and how their engines do."""
+    return {
+        "runs": [
+            {
+                "id": run.run_id,
+                "title": run.config.about.title or run.config.name,
+                "model": form.in_words("model.source", run.config.model.source),
+                "engine": run.config.engine,
+                "seed": run.config.seed,
+                "unit": wire_rewards.score_unit(run.config),
+                **{key: run.status[key] for key in ("state", "update", "num_updates", "ended")},
+                "metrics": thinned({name: run.columns[name] for name in OVERLAY_COLUMNS}, MAX_OVERLAY_POINTS),
+            }
+            for run in runs
+        ],
+        "problems": list(problems),
+        "settings": differing_settings(runs),
+        "differences": engine_differences({run.config.engine for run in runs}),
+    }
+
+
+def differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
+    """The settings in which runs are not all alike, in words, one value for each run; changes in mid-run come last."""
+    flat = [form.flatten(run.config) for run in runs]
+    fields = dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
+    rows = [
+        {
+            "label": form.label_of(field),
+            "unit": _unit(field),
+            "values": [form.in_words(field, item[field]) for item in flat],
+        }
+        for field in fields
+    ]
+    if any(run.edits for run in runs):
+        changed = ["\n".join(run.edits) or "nothing" for run in runs]
+        rows.append({"label": "Changed while it trained", "unit": "", "values": changed})
+    return rows
+
+
+def engine_differences(names: Collection[str]) -> list[dict[str, str]]:
+    """How TRL's PPO differs from ours, as {title, sentence}, if it is among the engines."""
+    return [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES if "trl" in names]
+
+
+def edits_in_words(events: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Applied changes with their time, one text for each update: "after update 12: Leash (beta) 0.25 \u2192 0.5"."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for event in events:
+        if event["kind"] == changes.EDIT:
+            found[event["update"]].append(event["message"])
+    return [
+        f"{f'after update {update}' if update else 'before update 1'}: {', '.join(messages)}"
+        for update, messages in sorted(found.items())
+    ]
+
+
+def _side(item: Sample) -> dict[str, Any]:
+    return {
+        "text": item.completion,
+        "score": rounded(item.score),
+        "kl": rounded(item.kl),
+        "tokens": item.tokens,
+        "scores": {name: rounded(value) for name, value in item.scores.items()},
+        "judges": {name: rounded(value) for name, value in item.judges.items()},
+    }
+
+
+def _unit(field: str) -> str:
+    return str(form.KNOBS.get(field, {}).get("unit", ""))
+
+
+def _or_zero(value: float | None) -> float:
+    return 0.0 if value is None else value

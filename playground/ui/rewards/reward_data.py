@@ -1,0 +1,128 @@
+"""What the panel "Train a reward model" shows, read from disk: which there are, and one of them in full.
+
+Plain data; knows the trainings' folders and nothing of gradio. `routes` serves it to static/reward_training.js.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from playground.config import RewardTrainingConfig, yaml_io
+from playground.errors import InvalidConfig, PlaygroundError, RunExists
+from playground.runs import reward_models
+from playground.runs.reward_models import RewardTraining
+from playground.runs.start import launcher
+from playground.setup import catalog, checks, limits
+from playground.setup.limits import LIMITS, Limits
+
+MAX_POINTS = 400  # of a curve; more cannot be seen
+LOG_BYTES = 4000
+
+
+def overview(outputs: Path) -> dict[str, Any]:
+    """All reward models, the newest first; the one in training, and whether a PPO run is on beside it."""
+    living = reward_models.living(outputs)
+    busy = launcher.living_run(outputs)
+    return {
+        "living": living.id if living else None,
+        "run": busy.id if busy else None,
+        "models": [_row(item) for item in reward_models.trainings(outputs)],
+    }
+
+
+def _row(training: RewardTraining) -> dict[str, Any]:
+    status, card = training.status(), training.card()
+    return {
+        "name": training.id,
+        "state": status.state,
+        "started_at": status.started_at,
+        "accuracy": card["accuracy"] if card else None,
+    }
+
+
+def detail(outputs: Path, name: str, *, with_log: bool = False) -> dict[str, Any]:
+    """One training: what was asked for, where it is, its curve, and its report once there is one.
+
+    Args:
+        with_log: whether who asks may read logs, which can name folders of the machine.
+
+    Raises:
+        RunNotFound: there is none of that name. InvalidConfig: its config.yaml is damaged.
+    """
+    training = reward_models.find(outputs, name)
+    config, status = training.config(), training.status()
+    steps = training.steps()
+    failed = status.state in ("failed", "interrupted")
+    return {
+        "name": training.id,
+        "pairs": config.pairs.source,
+        "base": config.base,
+        "settings": _settings(config.model_dump(mode="json")),
+        "state": status.state,
+        "phase": status.phase,
+        "message": status.message,
+        "step": status.update,
+        "num_steps": status.num_updates,
+        "seconds": round(max(0.0, status.updated_at - status.started_at), 1),
+        "ended": status.ended,
+        "training": _curve([item for item in steps if not item.held_out]),
+        "held_out": _curve([item for item in steps if item.held_out]),
+        "card": _card(training),
+        "log": training.log_tail(LOG_BYTES) if failed and with_log else "",
+    }
+
+
+def _settings(config: dict[str, Any]) -> str:
+    """The settings that matter for reading a report, in one line."""
+    pairs = config["pairs"]
+    length = f"{config['max_steps']} steps" if config["max_steps"] else f"{config['epochs']:g} epochs"
+    told = [f"{pairs['limit']} pairs", length]
+    if pairs["source"] in [item.name for item in catalog.ANNOTATORS]:
+        told += [f"{pairs['flip']:.0%} wrong answers"] if pairs["flip"] else []
+        told += [f"sharpness {pairs['sharpness']:g}"] if pairs["sharpness"] else []
+    return ", ".join([*told, f"seed {config['seed']}"])
+
+
+def _curve(steps: list[reward_models.StepMetrics]) -> dict[str, list[Any]]:
+    every = max(1, -(-len(steps) // MAX_POINTS))
+    kept = [item for index, item in enumerate(steps) if index % every == 0 or index == len(steps) - 1]
+    return {
+        "step": [item.step for item in kept],
+        "loss": [item.loss for item in kept],
+        "accuracy": [item.accuracy for item in kept],
+    }
+
+
+def _card(training: RewardTraining) -> dict[str, Any] | None:
+    card = training.card()
+    if card is None:
+        return None
+    return {
+        **{name: card.get(name) for name in ("name", "base", "template", "max_length", "report")},
+        "counts": card["pairs"]["in_words"],
+    }
+
+
+def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["local"]) -> dict[str, Any]:
+    """Start a training from the panel's flat values ({"pairs.limit": 400, ...}): its name, or what is wrong.
+
+    `exists`: there is a reward model of that name, and the person has to confirm that it is replaced.
+    """
+    nested: dict[str, Any] = {}
+    for field, value in data.items() if isinstance(data, dict) else ():
+        group, _, last = str(field).rpartition(".")
+        (nested.setdefault(group, {}) if group else nested)[last] = None if value == "" and field != "name" else value
+    try:
+        config = yaml_io.validated(nested, RewardTrainingConfig)
+        if beyond := limits.check_reward_training(config, capped):
+            raise InvalidConfig(beyond)
+        checks.check_reward_training(config)
+        training, _ = reward_models.start(config, outputs, replace)
+    except InvalidConfig as error:
+        return {"name": None, "exists": False, "problems": [item._asdict() for item in error.problems]}
+    except RunExists as error:
+        return {"name": None, "exists": True, "problems": [{"field": "name", "message": str(error)}]}
+    except PlaygroundError as error:
+        return {"name": None, "exists": False, "problems": [{"field": "", "message": str(error)}]}
+    return {"name": training.id, "exists": False, "problems": []}

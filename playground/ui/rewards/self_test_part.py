@@ -1,0 +1,149 @@
+"""The panel "Test a reward model" on the Rewards page: its self-test, with the format debugger, before any training.
+
+The model service tests; static/reward_check.js draws the report with text nodes. Model and prompts are those of the
+form on the Train page where there is one. `rewards_page` calls `build`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground.config import ModelReward, yaml_io
+from playground.config.parts import RUN_ID
+from playground.errors import InvalidConfig, PlaygroundError
+from playground.runs.model_service import ModelService
+from playground.setup import catalog, limits
+from playground.setup.limits import LIMITS, Limits
+from playground.sources import hub
+from playground.texts import preferences
+from playground.ui import components
+from playground.ui.door.access import Access, Action
+from playground.ui.train import form, train_page
+
+TIMEOUT_SECONDS = 1800
+FORM_GROUPS = ("model.source", "model.revision", "prompts.", "sampling.", "seed")
+AUTOMATIC = "automatic"
+PAIRS = (AUTOMATIC, *(item.name for item in catalog.ANNOTATORS))
+HELD_IN = {"Full precision": "none", "8 bits (int8)": "int8", "4 bits (nf4)": "nf4"}
+TEMPLATES = ["auto", "chat", "plain", "pair", "dialogue"]
+
+
+def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
+    """Lay out the panel and connect its button."""
+    with gr.Column(elem_id="check-panel", elem_classes=["panel"]):
+        gr.HTML(
+            "<h2>Test a reward model</h2><p>Is it read in the form it was trained on, and does it tell good from bad? "
+            "Find out before training on it.</p>",
+            elem_classes=["panel-title"],
+            apply_default_css=False,
+        )
+        with gr.Row(elem_id="check-row"):
+            source = gr.Dropdown(
+                _choices(outputs), value=None, allow_custom_value=True, label="Reward model", elem_id="check-source",
+                info="One trained here, a folder, or a hub id.", scale=3, min_width=220,
+            )  # fmt: skip
+            pairs = gr.Dropdown(
+                list(PAIRS), value=AUTOMATIC, allow_custom_value=True,
+                label="Test pairs",
+                elem_id="check-pairs", info="An annotator, or a file with prompt, chosen, rejected.", scale=3,
+                min_width=220,
+            )  # fmt: skip
+            template = gr.Dropdown(
+                TEMPLATES, value="auto", label="Template", info="How prompt and answer are put.", scale=2,
+                min_width=150, elem_id="check-template",
+            )  # fmt: skip
+            held_in = gr.Dropdown(
+                list(HELD_IN), value="Full precision", label="Held in", info="Fewer bits: what it costs.", scale=2,
+                min_width=150, elem_id="check-bits",
+            )  # fmt: skip
+            label = gr.Textbox(
+                label="Label", info="Of a classifier only.", scale=1, min_width=130, max_length=100,
+                elem_id="check-label",
+            )  # fmt: skip
+        ask = gr.Button("Test it", variant="primary", elem_id="check-button")
+        result = components.widget("reward_check", {"state": "empty"}, elem_id="check-result")
+
+    wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
+
+    def answer(chosen: Any, tested_on: Any, put: Any, bits: Any, named: Any, *values: Any) -> Iterator[dict[str, Any]]:
+        spec = {"source": chosen, "template": put, "quantization": HELD_IN.get(str(bits), "none"), "label": named}
+        yield from checked(service, outputs, spec, tested_on, dict(zip(wanted, values, strict=True)), access.limits)
+
+    def offer() -> Any:
+        return gr.update(choices=_choices(outputs))
+
+    source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")
+    ask.click(
+        access.guard(Action.CHECK_REWARD, answer, lambda sentence: {"state": "error", "message": sentence}),
+        [source, pairs, template, held_in, label, *(train.fields[field] for field in wanted)],
+        result,
+        show_progress="hidden",
+        trigger_mode="once",
+        concurrency_limit=2,
+        api_visibility="private",
+    )
+
+
+def _choices(outputs: Path) -> list[tuple[str, str]]:
+    return [(item.label, item.name) for item in catalog.reward_models(outputs)]
+
+
+def checked(
+    service: ModelService,
+    outputs: Path,
+    spec: Mapping[str, Any],
+    pairs: Any,
+    values: Mapping[str, Any],
+    capped: Limits = LIMITS["local"],
+) -> Iterator[dict[str, Any]]:
+    """What the widget shows, again and again: states `asking` (with a phase), then `done` with a report, or `error`.
+
+    Args:
+        spec: fields of `ModelReward`. pairs: what to test on, or AUTOMATIC. values: of the form's fields in
+            FORM_GROUPS.
+    """
+    reward = {"kind": "model", **{name: str(value) for name, value in spec.items() if str(value or "").strip()}}
+    problem = _problem(spec, pairs, outputs, capped)
+    if problem:
+        yield {"state": "error", "message": problem}
+        return
+    try:
+        config = yaml_io.from_dict({**form.nested(values), "rewards": [reward]})
+        limits.require(config, capped, outputs)
+    except InvalidConfig as error:
+        yield {"state": "error", "message": " ".join(str(item) for item in error.problems)}
+        return
+    question = {
+        "config": config.model_dump(mode="json"),
+        "outputs": str(outputs.resolve()),
+        "pairs": None if pairs in (None, "", AUTOMATIC) else str(pairs),
+    }
+    yield {"state": "asking", "phase": "waking up the model"}
+    try:
+        for found in service.ask("reward-check", question, timeout_seconds=TIMEOUT_SECONDS):
+            yield {"state": "asking", **found} if "phase" in found else {"state": "done", **found}
+    except PlaygroundError as error:
+        yield {"state": "error", "message": str(error)}
+
+
+def _problem(spec: Mapping[str, Any], pairs: Any, outputs: Path, capped: Limits) -> str:
+    """What is missing, in one sentence; empty when it can be tested."""
+    source = str(spec["source"] or "").strip()
+    if not source:
+        return "Choose a reward model first: one trained here, a folder, or a hub id."
+    if len(source) > ModelReward.model_fields["source"].metadata[1].max_length:
+        return "The name of the reward model is too long."
+    if capped.pocket_only and not (RUN_ID.fullmatch(source) and pairs in (None, "", *PAIRS)):
+        return "On a public page only reward models that were trained here can be tested, on the annotators' pairs."
+    try:
+        if RUN_ID.fullmatch(source) or hub.repository(source) is None:
+            catalog.reward_model_folder(source, None, outputs)
+        if pairs and preferences.is_file_name(str(pairs)):
+            preferences.check_file(str(pairs))
+    except PlaygroundError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,127 @@
+"""The panel "Train a reward model" on the Rewards page: choose pairs and a base, start, watch, use it as a reward.
+
+Here is what changes something: start, stop, delete, and taking an uploaded file in. static/reward_training.js draws
+the panel and reads the state from `/live/_rewards`. `rewards_page` calls `build`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground.config.reward_model_settings import reward_training_knobs
+from playground.errors import PlaygroundError, in_words
+from playground.runs import reward_models
+from playground.setup import catalog
+from playground.setup.limits import LIMITS, Limits
+from playground.texts import preferences
+from playground.ui import components
+from playground.ui.door import uploads
+from playground.ui.door.access import Access, Action
+from playground.ui.rewards import reward_data
+
+FIRST = ("pairs.limit", "pairs.flip", "epochs", "learning_rate")
+MORE = (
+    "pairs.sharpness", "pairs.majority", "pairs.held_out", "batch_size", "micro_batch_size", "max_steps", "max_length",
+    "centre", "seed",
+)  # fmt: skip
+NOTHING = {"learning_rate": "auto", "max_length": "auto", "micro_batch_size": "all"}  # what an empty field is called
+POCKET_ONLY = ("pairs.flip", "pairs.sharpness", "pairs.majority")
+
+
+def build(outputs: Path, access: Access) -> None:
+    """Lay out the panel."""
+    panel = components.widget(
+        "reward_training",
+        {"uploaded": None, "problem": ""},
+        elem_id="reward-training-panel",
+        form=form(),
+        server_functions=[*guarded_functions(outputs, access)],
+    )
+    with gr.Column(elem_id="upload-pairs"):  # the panel takes it in, button and file input together
+        upload = gr.UploadButton("Upload a file of pairs", file_types=[".jsonl", ".gz", ".csv"], size="sm")
+
+    def take(path: str | None) -> dict[str, str | None]:
+        return taken_in(path, outputs, access.limits)
+
+    taking = access.guard(Action.TRAIN_REWARD, take, lambda sentence: {"uploaded": None, "problem": sentence})
+    upload.upload(taking, upload, panel, show_progress="hidden", queue=False, api_visibility="private")
+
+
+def form() -> dict[str, Any]:
+    """What the panel needs to draw its controls."""
+    knobs = reward_training_knobs()
+    return {
+        "annotators": [{"name": item.name, "label": item.label, "help": item.help} for item in catalog.ANNOTATORS],
+        "bases": [{"name": item.name, "label": item.label, "size": item.size} for item in catalog.MODELS],
+        "help": {field: knobs[field]["help"] for field in ("pairs.source", "base", "name", "template", "adapter.kind")},
+        "base": knobs["base"]["default"],
+        "first": [_knob(field, knobs[field]) for field in FIRST],
+        "more": [_knob(field, knobs[field]) for field in MORE],
+        "templates": ["auto", "plain", "chat", "dialogue"],
+    }
+
+
+def _knob(field: str, knob: dict[str, Any]) -> dict[str, Any]:
+    """What static/knob.js needs to draw a number, and its default."""
+    return {
+        **{key: knob[key] for key in ("label", "help", "low", "high", "unit", "slider", "log", "default")},
+        "field": field,
+        "optional": knob["default"] is None,
+        "none": NOTHING.get(field, "off"),
+        "pocket": field in POCKET_ONLY,
+    }
+
+
+def guarded_functions(outputs: Path, access: Access) -> list[Any]:
+    """The functions below for who may train reward models."""
+
+    def refused(sentence: str) -> dict[str, Any]:
+        problems = [{"field": "", "message": sentence}]
+        return {"error": sentence, "name": None, "exists": False, "problems": problems}
+
+    return [access.guard(Action.TRAIN_REWARD, item, refused) for item in functions(outputs, access.limits)]
+
+
+def functions(outputs: Path, capped: Limits = LIMITS["local"]) -> list[Any]:
+    """What static/reward_training.js may ask for, each with one argument that anybody could have written."""
+
+    def start_training(asked: Any) -> dict[str, Any]:
+        """Start one from {values, replace}; see `reward_data.started`."""
+        asked = asked if isinstance(asked, dict) else {}
+        return reward_data.started(asked.get("values"), outputs, bool(asked.get("replace")), capped)
+
+    def stop_training(name: Any) -> dict[str, str]:
+        """Ask for a stop; nothing is saved then."""
+        try:
+            reward_models.find(outputs, str(name)).request_stop()
+        except PlaygroundError as error:
+            return {"error": str(error)}
+        return {"error": ""}
+
+    def delete_reward_model(name: Any) -> dict[str, str]:
+        """Delete a reward model for good; called after the person confirmed it."""
+        try:
+            reward_models.delete(reward_models.find(outputs, str(name)))
+        except PlaygroundError as error:
+            return {"error": str(error)}
+        except OSError as error:
+            return {"error": f"The reward model could not be deleted: {error.strerror}."}
+        return {"error": ""}
+
+    return [start_training, stop_training, delete_reward_model]
+
+
+def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) -> dict[str, str | None]:
+    """Keep an uploaded file in the outputs folder, if it begins as a file of pairs: where it is, or what is wrong."""
+    if not path:
+        return {"uploaded": None, "problem": ""}
+    try:
+        with uploads.room_for(Path(path), capped, outputs):
+            preferences.check_file(path)
+            kept = uploads.put(Path(path), outputs)
+    except (PlaygroundError, OSError) as error:
+        return {"uploaded": None, "problem": in_words(error).removeprefix("pairs.source: ")}
+    return {"uploaded": str(kept), "problem": ""}

@@ -1,0 +1,178 @@
+"""The reward workbench: one's own texts, and texts of the untrained model, scored by every reward before any training.
+
+The model service draws and scores; static/workbench.js weights, ranks and draws in the browser, so that a changed
+weight changes the ranking at once. Model, prompts, sampling and seed are those of the form on the Train page.
+`rewards_page` calls `build`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground.config import RunConfig, yaml_io
+from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.rewards.trying import MAX_CHARACTERS, SAMPLES, TIMEOUT_SECONDS, going_on, question, reference_of
+from playground.runs.model_service import ModelService
+from playground.setup import limits
+from playground.setup.limits import LIMITS, Limits
+from playground.ui import components
+from playground.ui.door.access import Access, Action
+from playground.ui.train import form, reward_form, reward_picker, train_page
+
+SIDES = ("A", "B")
+FORM_GROUPS = (
+    "model.source",
+    "model.revision",
+    "model.precision",
+    "model.quantization",
+    "prompts.",
+    "sampling.",
+    "seed",
+    "evaluation.num_prompts",
+)
+FIRST_REWARDS = [
+    {"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon", "normalise": False, "cap": ""},
+    {"kind": "repetition", "weight": -5.0, "normalise": False, "cap": ""},
+]
+FIRST_PROMPT = "Review of the film: The plot was"
+FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wonderful wonderful wonderful.")
+
+
+def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
+    """Lay out the workbench and connect its handlers."""
+    with gr.Column(elem_id="bench-controls", elem_classes=["panel"], scale=0, min_width=336):
+        gr.HTML(
+            "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>",
+            elem_classes=["panel-title"],
+            apply_default_css=False,
+        )
+        rewards = reward_picker.picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
+        with gr.Row(elem_id="bench-exchange"):
+            take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
+            use = gr.Button("Use these rewards in the form", size="sm", elem_id="bench-use")
+        told = components.widget("told", "", elem_id="bench-told")
+    with gr.Column(elem_id="bench-view", min_width=320):
+        with gr.Row(elem_id="bench-texts", elem_classes=["panel"], equal_height=True):
+            prompt = _text_box("Prompt", FIRST_PROMPT, "bench-prompt")
+            texts = [
+                _text_box(label, text, f"bench-text-{side.lower()}")
+                for side, label, text in zip(SIDES, ("Text A", "Text B, or empty"), FIRST_TEXTS, strict=True)
+            ]
+            score = gr.Button("Score", variant="primary", scale=0, min_width=110, elem_id="bench-score")
+        result = components.widget("workbench", {"state": "empty"}, elem_id="bench-result")
+
+    wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
+
+    def answer(chosen: Any, asked: str, first: str, second: str, *values: Any) -> Iterator[dict[str, Any]]:
+        form_values = dict(zip(wanted, values, strict=True))
+        yield from scored(service, outputs, chosen, asked, (first, second), form_values, access.limits)
+
+    def to_bench(value: Any) -> list[Any]:
+        return [value, "These are the rewards of the form now. Press Score."]
+
+    def to_form(value: Any) -> list[Any]:
+        return [value, "The form on the Train page has these rewards now."]
+
+    quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+    score.click(
+        access.guard(Action.TRY_REWARDS, answer, lambda sentence: {"state": "error", "problems": [sentence]}),
+        [rewards, prompt, *texts, *(train.fields[field] for field in wanted)],
+        result,
+        show_progress="hidden",
+        trigger_mode="once",
+        concurrency_limit=2,
+        api_visibility="private",
+    )
+    take.click(access.guard(Action.FORM, to_bench), train.fields["rewards"], [rewards, told], **quiet)
+    used = use.click(access.guard(Action.FORM, to_form), rewards, [train.fields["rewards"], told], **quiet)
+    train.recheck(used)
+
+
+def _text_box(label: str, value: str, elem_id: str) -> gr.Textbox:
+    return gr.Textbox(
+        value, label=label, lines=2, max_lines=8, max_length=MAX_CHARACTERS, min_width=200, elem_id=elem_id
+    )  # fmt: skip
+
+
+def scored(
+    service: ModelService,
+    outputs: Path,
+    rewards: Any,
+    prompt: str,
+    texts: tuple[str, ...],
+    values: Mapping[str, Any],
+    capped: Limits = LIMITS["local"],
+) -> Iterator[dict[str, Any]]:
+    """What the widget shows, again and again: states `asking` (with progress), then `done` or `error`.
+
+    Args:
+        rewards: as the picker holds them. texts: those that are empty are left out. values: of the form's fields in
+            FORM_GROUPS.
+    """
+    try:
+        config = config_of(rewards, values)
+        limits.require(config, capped, outputs)
+        asked = _asked(prompt, texts, capped)
+    except InvalidConfig as error:
+        yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
+        return
+    wanted = question(config.rewards, prompt or "", list(asked.values()), reference_of(config), str(outputs.resolve()))
+    yield {"state": "asking", "phase": "waking up the model", "done": 0, "of": SAMPLES}
+    try:
+        for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
+            if "names" not in found:
+                yield {"state": "asking", **found}
+                continue
+            yield {
+                "state": "done",
+                **found,
+                "rewards": rewards,
+                "labels": list(reward_form.term_labels(config.rewards).values()),
+                "sides": [{"side": side, "text": going_on(prompt or "", text)} for side, text in asked.items()],
+                "about": {
+                    "model": form.in_words("model.source", config.model.source),
+                    "prompts": form.in_words("prompts.source", config.prompts.source),
+                },
+            }
+    except PlaygroundError as error:
+        yield {"state": "error", "problems": [str(error)]}
+
+
+def config_of(rewards: Any, values: Mapping[str, Any]) -> RunConfig:
+    """The part of the form that matters here, with these rewards.
+
+    Raises:
+        InvalidConfig: with every problem at once.
+    """
+    return yaml_io.from_dict({**form.nested(values), "rewards": reward_form.reward_data(rewards)})
+
+
+def _asked(prompt: str, texts: tuple[str, ...], capped: Limits) -> dict[str, str]:
+    """Side -> text, for those that are not empty.
+
+    Raises:
+        InvalidConfig: if something is too long.
+    """
+    found = {side: text for side, text in zip(SIDES, texts, strict=True) if str(text or "").strip()}
+    named = {"Prompt": prompt or "", **{f"Text {side}": text for side, text in found.items()}}
+    most = min(MAX_CHARACTERS, capped.prompt_characters or MAX_CHARACTERS)
+    long = [
+        Problem(name, f"has {len(text):,} characters; at most {most:,} can be scored.")
+        for name, text in named.items()
+        if len(text) > most
+    ]
+    if long:
+        raise InvalidConfig(long)
+    return found
+
+
+def _in_words(problem: Problem) -> str:
+    """A problem as a sentence: a reward is told by its place in the list."""
+    parts = problem.field.split(".")
+    if parts[0] == "rewards" and len(parts) > 1:
+        return f"Reward {int(parts[1]) + 1}{f', {parts[2]}' if len(parts) > 2 else ''}: {problem.message}"
+    return f"{form.label_of(problem.field)}: {problem.message}" if problem.field else problem.message

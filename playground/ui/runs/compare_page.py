@@ -1,0 +1,119 @@
+"""The Compare page: before and after on the fixed prompts, and on a prompt of one's own.
+
+static/compare.js draws the first from `/live/<run>/compare`; the second asks the model service and streams. No model
+is needed to look at a finished run. `page` calls `build`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground.errors import PlaygroundError
+from playground.runs import history
+from playground.runs.model_service import ModelService
+from playground.setup import limits
+from playground.setup.limits import LIMITS, Limits
+from playground.ui import components
+from playground.ui.door.access import Access, Action
+
+MAX_PROMPT_CHARACTERS = 2000
+MAX_SAMPLES = 8
+MAX_SEED = 2**31 - 1
+# The run to ask is known when the browser has it on the page: a click before that would be a click for nothing.
+OFFER = "(run) => ({ __type__: 'update', interactive: Boolean(run) })"
+
+
+def build(outputs: Path, service: ModelService, access: Access) -> None:
+    """Lay out the page and connect the question box."""
+    view = components.widget("compare", "", elem_id="compare")
+    with gr.Column(elem_id="ask", elem_classes=["panel"]):
+        gr.HTML(
+            "<h2>A prompt of your own</h2><p>The reference and the trained policy of the run above answer it with the "
+            "same random numbers.</p>",
+            elem_classes=["panel-title"],
+            apply_default_css=False,
+        )
+        with gr.Row(elem_id="ask-row"):
+            prompt = gr.Textbox(
+                label="Prompt",
+                placeholder="The film was",
+                lines=1,
+                max_lines=4,
+                scale=5,
+                elem_id="ask-prompt",
+                max_length=MAX_PROMPT_CHARACTERS,
+            )
+            count = gr.Slider(
+                1, access.limits.samples or MAX_SAMPLES, 3, step=1, label="Samples each", scale=2, min_width=140
+            )
+            seed = gr.Number(0, label="Seed", precision=0, scale=1, min_width=90)
+            ask = gr.Button(
+                "Ask both", variant="primary", scale=0, min_width=120, elem_id="ask-button", interactive=False
+            )
+        answers = components.widget("answers", {"state": "empty"}, elem_id="answers")
+
+    def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float) -> Iterator[dict[str, Any]]:
+        yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits)
+
+    view.input(None, view, ask, js=OFFER, show_progress="hidden", queue=False, api_visibility="private")
+    gr.on(
+        [ask.click, prompt.submit],
+        access.guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence, "samples": []}),
+        [view, prompt, count, seed],
+        answers,
+        show_progress="hidden",
+        trigger_mode="once",
+        concurrency_limit=2,
+        api_visibility="private",
+    )
+
+
+def answered(
+    service: ModelService,
+    outputs: Path,
+    run_id: Any,
+    text: str,
+    num_samples: float,
+    seed: float,
+    capped: Limits = LIMITS["local"],
+) -> Iterator[dict[str, Any]]:
+    """The answers so far, again and again; ends with the state `done` or, with one sentence, `error`."""
+    samples: list[dict[str, Any]] = []
+    problem = (
+        _problem(run_id, text, seed)
+        or limits.text_problem("The prompt", text, capped)
+        or limits.samples_problem(num_samples, capped)
+    )
+    if problem:
+        yield {"state": "error", "message": problem, "samples": []}
+        return
+    prompt = text.strip()
+    yield {"state": "asking", "prompt": prompt, "samples": [], "count": int(num_samples)}
+    try:
+        run = history.find_run(outputs, str(run_id))
+        for sample in service.compare(run.path, prompt, num_samples=int(num_samples), seed=int(seed)):
+            samples.append(sample._asdict())
+            yield {"state": "asking", "prompt": prompt, "samples": list(samples), "count": int(num_samples)}
+    except PlaygroundError as error:
+        yield {"state": "error", "message": str(error), "prompt": prompt, "samples": samples}
+        return
+    yield {"state": "done", "prompt": prompt, "samples": samples, "count": int(num_samples)}
+
+
+def _problem(run_id: Any, text: str, seed: float) -> str:
+    """What is missing, in one sentence; empty when the question can be asked."""
+    if not run_id:
+        return "No run is shown above yet. As soon as one is, its model can answer."
+    if str(run_id).startswith("_"):
+        return "The recorded run ships without its weights. Train a run of your own and ask that one."
+    if not str(text or "").strip():
+        return "Type a prompt first: a few words for the model to continue."
+    if len(text) > MAX_PROMPT_CHARACTERS:
+        return f"The prompt is longer than {MAX_PROMPT_CHARACTERS:,} characters; shorten it."
+    if seed is None or not 0 <= seed <= MAX_SEED:
+        return f"The seed must be a whole number from 0 to {MAX_SEED:,}."
+    return ""

@@ -1,0 +1,43 @@
+"""The Runs page: the history from disk. static/runs.js draws it from `/live/_runs`; here are its actions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from playground.errors import PlaygroundError
+from playground.runs import history
+from playground.runs.start.standby import StandbyWorker
+from playground.ui import components
+from playground.ui.door.access import Access, Action
+from playground.ui.train import controls, run_actions, train_page
+
+
+def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access: Access) -> None:
+    """Lay out the page; "use these settings" fills the form of the Train page."""
+    actions = [
+        *access.guard_all(Action.DELETE, [_deleter(outputs)]),
+        *run_actions.guarded_functions(outputs, access, standby.worker_for),
+    ]
+    table = components.widget("runs", {"run": None}, elem_id="runs", server_functions=actions)
+
+    def reload(value: Any) -> list[Any]:
+        run_id = str(value.get("run")) if isinstance(value, dict) else ""
+        return train_page.filled_from(controls.RUN_PREFIX + run_id, outputs).flat()
+
+    use_settings = access.guard(Action.FORM, reload)
+    table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")
+
+
+def _deleter(outputs: Path) -> Any:
+    def delete_run(run_id: str) -> dict[str, str]:
+        """Move a run into the bin; called by static/runs.js after the person confirmed it."""
+        try:
+            history.delete_run(history.find_run(outputs, str(run_id)))
+        except PlaygroundError as error:
+            return {"error": str(error)}
+        except OSError as error:
+            return {"error": f"The run could not be moved to the bin: {error.strerror}."}
+        return {"error": ""}
+
+    return delete_run

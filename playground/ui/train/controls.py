@@ -1,0 +1,158 @@
+"""The form at the left of the Train page: which control a field gets, and where it stands.
+
+A field that the configuration gains shows up by itself, in the group that its name asks for. `train_page` connects it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from playground.config import RunConfig, engines
+from playground.setup import catalog, limits
+from playground.setup.limits import Limits
+from playground.ui import components
+from playground.ui.door.access import Access
+from playground.ui.train import form, needs_part, prompts_part, reward_picker
+
+RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
+BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
+PLACED = ("model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `lay_out` puts these where they are
+GROUP_PREFIXES = {
+    "Models and reference": ("device", "model.", "reference."),
+    "More PPO settings": ("engine", "ppo."),
+    "More leash (KL) settings": ("kl.",),
+    "Sampling and score": ("sampling.", "score."),
+    "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint.", "max_minutes"),
+}
+OTHER = "Other settings"
+
+
+def groups_of(fields: Iterable[str]) -> dict[str, list[str]]:
+    """Accordion title -> its fields, by their names alone, so that a field that config gains shows up by itself."""
+    groups: dict[str, list[str]] = {title: [] for title in (*GROUP_PREFIXES, OTHER)}
+    for field in fields:
+        if field not in PLACED:
+            found = (title for title, prefixes in GROUP_PREFIXES.items() if field.startswith(prefixes))
+            groups[next(found, OTHER)].append(field)
+    return {title: names for title, names in groups.items() if names}
+
+
+GROUPS = groups_of(form.KNOBS)
+ENGINE_HELP_AFTER = "engine" if "engine" in form.KNOBS else GROUPS["More PPO settings"][0]
+
+
+class Controls(NamedTuple):
+    """The form: the preset picker, its story, the fields in the order of `form.FIELDS`, what is around the prompts, the
+    YAML text and its button."""
+
+    preset: gr.Dropdown
+    story: gr.HTML
+    fields: dict[str, Any]
+    prompts: prompts_part.Part
+    text: gr.Textbox
+    use_text: gr.Button
+
+
+def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Access) -> Controls:
+    """The form, filled with the values of `first`."""
+    made: dict[str, Any] = {}
+    preset = gr.Dropdown(
+        preset_choices(access.limits),
+        value=catalog.DEFAULT_PRESET,
+        label="Experiment",
+        elem_id="preset",
+        allow_custom_value=True,
+    )
+    story = components.widget("story", story_of(first), elem_id="story")
+    gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
+    made["model.source"] = needs_part.model_picker(
+        values["model.source"], outputs, dom_id("model.source"), access.limits
+    )
+    prompts = prompts_part.controls(values, outputs, dom_id, access.limits)
+    made |= prompts.fields
+    made["rewards"] = reward_picker.picker(values["rewards"], outputs, access, place="train", elem_id=dom_id("rewards"))
+    with gr.Accordion(form.LABELS["judges"], open=False, elem_classes=["group"]):
+        made["judges"] = reward_picker.picker(
+            values["judges"], outputs, access, place="judges", elem_id=dom_id("judges")
+        )
+    for field in BASIC_NUMBERS:
+        made[field] = control(field, values)
+    gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
+    for title, names in GROUPS.items():
+        with gr.Accordion(title, open=False, elem_classes=["group"]):
+            for field in names:
+                made[field] = control(field, values)
+                if field == ENGINE_HELP_AFTER:
+                    components.widget("engine_help", _about_trl(), elem_id="engine-help")
+    with gr.Accordion("Name, seed, and all of it as text", open=False, elem_classes=["group"]):
+        made["name"] = gr.Textbox(
+            values["name"], label="Run name", info="The run's folder is named after it.", elem_id=dom_id("name")
+        )
+        made["seed"] = control("seed", values)
+        text = gr.Textbox(
+            first.to_yaml(),
+            label="Configuration (YAML)",
+            info="What a run would start with now. `python -m playground train FILE` takes the same text.",
+            lines=10,
+            max_lines=16,
+            elem_id="yaml",
+        )
+        use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
+    fields = {field: made[field] for field in form.FIELDS}
+    return Controls(preset, story, fields, prompts, text, use_text)
+
+
+def _about_trl() -> dict[str, Any]:
+    """What static/engine_help.js tells of TRL's engine: how it differs, or why it cannot be chosen here."""
+    return {
+        "absent": engines.availability(),
+        "differences": [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES],
+    }
+
+
+def control(field: str, values: dict[str, Any]) -> Any:
+    """The control that a field's metadata asks for: a knob for numbers, radio buttons for choices, else a text."""
+    knob = form.KNOBS[field]
+    if field == "device":
+        return needs_part.device_picker(values[field], dom_id(field))
+    options = form.options_of(field)
+    if options:
+        choices = [(form.option_label(option), option) for option in options]
+        return gr.Radio(choices, value=values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
+    if form.is_switch(field):
+        return gr.Checkbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
+    if form.is_list(field):
+        return gr.Textbox(
+            values[field], label=knob["label"], info=knob["help"], placeholder="one a line", lines=2, max_lines=12,
+            elem_id=dom_id(field),
+        )  # fmt: skip
+    if form.is_text(field):
+        return gr.Textbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
+    return components.widget(
+        "knob", values[field], elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)}
+    )
+
+
+def dom_id(field: str) -> str:
+    """The element id of a field's control; static/notes.js finds the control by it."""
+    return "field-" + field.replace(".", "-")
+
+
+def preset_choices(capped: Limits, chosen: Any = None) -> list[tuple[str, str]]:
+    """(title, name) of every preset that may be chosen here, and of the run whose settings are in the form."""
+    names = [*catalog.preset_names(), *catalog.model_preset_names()]
+    if capped.pocket_only:
+        names = [name for name in names if not limits.check(catalog.preset(name), capped)]
+    choices = [(catalog.preset(name).about.title or name, name) for name in names]
+    if isinstance(chosen, str) and chosen.startswith(RUN_PREFIX):
+        choices.append((f"Settings of {chosen.removeprefix(RUN_PREFIX)}", chosen))
+    return choices
+
+
+def story_of(config: RunConfig) -> dict[str, str]:
+    """What a preset tells and lets one expect, for static/story.js."""
+    return {"story": config.about.story, "expect": config.about.expect}

@@ -1,0 +1,84 @@
+"""What a run needs, near the Start button; and the pickers of model and device, which decide about it.
+
+`train_page` lays these out and calls `needs` when the form has changed; static/needs.js draws. Loads no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, PlaygroundError
+from playground.runs.start import used_models
+from playground.setup import catalog, devices, estimates, limits
+from playground.setup.limits import LIMITS, Limits
+from playground.ui import components
+from playground.ui.train import form
+
+MODEL_INFO = "Or type the id of a model on the Hugging Face hub (owner/name), or the path of a model folder."
+
+
+def panel() -> gr.HTML:
+    """Memory by role, time, and whether it fits."""
+    return components.widget("needs", None, elem_id="needs")
+
+
+def needs(read: Callable[[], RunConfig], outputs: Path, capped: Limits = LIMITS["local"]) -> Any:
+    """What static/needs.js shows; nothing new while the form has a setting that is not valid, or not allowed here.
+
+    Args:
+        read: makes the configuration; raises InvalidConfig.
+    """
+    try:
+        config = read()
+        limits.require(config, capped, outputs)
+    except PlaygroundError:
+        return gr.skip()
+    try:
+        return {**estimates.estimate(config, outputs, ask_hub=True).to_json(), "problem": ""}
+    except InvalidConfig as error:
+        return {"problem": " ".join(problem.message for problem in error.problems)}
+    except PlaygroundError as error:
+        return {"problem": str(error)}
+
+
+def model_choices(outputs: Path, capped: Limits = LIMITS["local"]) -> list[tuple[str, str]]:
+    """What the model picker offers: models that ship, models of the hub, and those that runs here have used."""
+    ships = [(f"{model.label} (ships with it)", model.name) for model in catalog.MODELS]
+    if capped.pocket_only:
+        return ships
+    suggested = [(f"{model.label} (hub, {model.download_mb:,} MB)", model.name) for model in catalog.CURATED]
+    offered = {name for _, name in (*ships, *suggested)}
+    used = [(f"{name} (used before)", name) for name in used_models.names(outputs) if name not in offered]
+    return [*ships, *used, *suggested]
+
+
+def model_picker(value: Any, outputs: Path, elem_id: str, capped: Limits = LIMITS["local"]) -> gr.Dropdown:
+    """The picker of the model to train."""
+    return gr.Dropdown(
+        model_choices(outputs, capped), value=value, label=form.LABELS["model.source"],
+        info="" if capped.pocket_only else MODEL_INFO, allow_custom_value=True, elem_id=elem_id,
+    )  # fmt: skip
+
+
+def model_update(value: Any, outputs: Path, capped: Limits = LIMITS["local"]) -> Any:
+    """The picker with another value (or as it was), and with the models that have been used since."""
+    choices = model_choices(outputs, capped)
+    return gr.Dropdown(choices=choices, value=value) if isinstance(value, str) else gr.Dropdown(choices=choices)
+
+
+def device_picker(value: Any, elem_id: str) -> gr.Dropdown:
+    """The picker of the device: what this machine has."""
+    there = devices.available()
+    choices = [("Auto: the first GPU, else the processor", "auto")]
+    choices += [
+        (f"{device.name}: {device.label}, {device.total_bytes / 2**30:.0f} GB", device.name) for device in there
+    ]
+    return gr.Dropdown(
+        choices, value=value, label=form.LABELS["device"], info=form.KNOBS["device"]["help"], allow_custom_value=True,
+        elem_id=elem_id,
+    )  # fmt: skip

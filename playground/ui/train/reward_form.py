@@ -1,0 +1,182 @@
+"""Rewards as the picker holds them <-> configuration, and rewards in words, as pure functions.
+
+Knows the configuration and the catalog; nothing of gradio. `form`, `wire` and the workbench call it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, get_args
+
+from playground.config import REWARD_CLASSES, RewardConfig, RewardPart, local_only, yaml_io
+from playground.config.expression_functions import FUNCTIONS
+from playground.errors import InvalidConfig
+from playground.rewards.mixture import term_names
+from playground.setup import catalog, checks
+
+OWN_FIELDS = {
+    "target": ("Target length in words", "empty: the longer the better"),
+    "words": ("Words", "separated by commas"),
+    "pattern": ("Regular expression", r"for example  \bthank you\b"),
+    "judge": ("Judge", ""),
+    "neutral": ("Where the user claims nothing", "truth: right answers count, as agreement does elsewhere"),
+    "measure": ("Measure", ""),
+    "source": ("Model", "trained here, a hub id, or a folder"),
+    "label": ("Rewarded label", "of a classifier; empty for one output"),
+    "output": ("What of it counts", ""),
+    "template": ("How prompt and text are joined", ""),
+    "revision": ("Revision", "empty: the newest"),
+    "max_length": ("Longest input in tokens", "empty: what the model has room for"),
+    "precision": ("Precision", ""),
+    "quantization": ("Weights kept in", ""),
+    "int8_threshold": ("Outlier threshold of int8", "6"),
+    "expression": ("Expression", "for example  words(completion) / 10 - repeated(completion)"),
+    "code": ("Code", "def reward(prompt, completion): ..."),
+    "time_limit": ("Time limit for a batch, in seconds", "2"),
+}  # name -> label, hint
+RARE_FIELDS = ("template", "revision", "max_length", "precision", "quantization", "int8_threshold")
+LINES = {"expression": 4, "code": 9}  # fields that hold a longer text -> lines of their box
+FIRST_TEXTS = {
+    "expression": "clip(words(completion) / 10, 0, 2) - repeated(completion)",
+    "code": "def reward(prompt, completion):\n    words = completion.split()\n"
+    "    return len(set(words)) / (len(words) or 1)",
+}  # what stands there at first
+WEAKER = (
+    "" if sys.platform == "linux" else " On this system it could also delete files of yours."
+)  # see docs/rewards.md
+WARNINGS = {
+    "python": f"Runs your code on this machine, in a process of its own. Only use code that you have read.{WEAKER}"
+}
+MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
+
+
+def reward_in_words(reward: Mapping[str, Any]) -> str:
+    """One reward for reading, for example "0.5 x Length (target 20)"."""
+    text, weight = _reward_label(reward), reward.get("weight", 1.0)
+    details = _details(reward)
+    text = text if weight == 1 else f"{weight:g} x {text}" if isinstance(weight, (int, float)) else f"{weight} x {text}"
+    return f"{text} ({'; '.join(details)})" if details else text
+
+
+def term_labels(rewards: Sequence[RewardConfig]) -> dict[str, str]:
+    """Name of each term of a score (or of each judge) -> how a person reads it, no two alike."""
+    labels: dict[str, str] = {}
+    for name, reward in zip(term_names(rewards), rewards, strict=True):
+        values = reward.model_dump(mode="json", exclude={"weight", "normalise", "cap"})
+        own = "; ".join(_details(values))
+        label = f"{_reward_label(values)} ({own})" if own else _reward_label(values)
+        if reward.kind == "repetition" and reward.weight < 0:
+            label = f"Less {label.lower()}"
+        labels[name] = label if label not in labels.values() else f"{label}, {name}"
+    return labels
+
+
+def _reward_label(reward: Mapping[str, Any]) -> str:
+    names = {choice.name: choice.label for choice in catalog.REWARDS}
+    label, source = names.get(str(reward.get("kind")), str(reward.get("kind"))), str(reward.get("source") or "")
+    return f"{label} {PurePosixPath(source).name}" if source else label
+
+
+def _details(reward: Mapping[str, Any]) -> list[str]:
+    """What is not as it usually is, for example "target 20"."""
+    known = REWARD_CLASSES.get(str(reward.get("kind")))
+    found = []
+    for key, value in reward.items():
+        if key in ("kind", "weight", "source", "code") or value in (None, "", False):
+            continue
+        if key == "expression":
+            found.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
+            continue
+        if known and key in known.model_fields and value == known.model_fields[key].default:
+            continue
+        told = ", ".join(value) if isinstance(value, (list, tuple)) else value
+        chosen = known and isinstance(value, str) and value in options_in(known.model_fields[key].annotation)
+        found.append("on the reference's scale" if key == "normalise" else str(told) if chosen else f"{key} {told}")
+    return found
+
+
+def reward_kinds() -> list[dict[str, Any]]:
+    """What the reward picker offers in this mode: each kind with its label, help, default weight and own fields."""
+    return [
+        {
+            "kind": choice.name,
+            "label": choice.label,
+            "help": choice.help,
+            "weight": REWARD_CLASSES[choice.name].model_fields["weight"].default,
+            "warning": WARNINGS.get(choice.name, ""),
+            "fields": _own_fields(choice.name),
+        }
+        for choice in catalog.REWARDS
+        if local_only.refusal(choice.name) is None
+    ]
+
+
+def functions() -> list[dict[str, str]]:
+    """What an expression may call, as it is written, and what it does."""
+    return [{"written": found.written(name), "help": found.help} for name, found in FUNCTIONS.items()]
+
+
+def problem_of(values: Any) -> str:
+    """What is wrong with one reward as the picker holds it, in a sentence; empty if nothing is."""
+    try:
+        rewards = yaml_io.from_dict({"rewards": [_reward_data(values)]}).rewards
+    except InvalidConfig as error:
+        problems = error.problems
+    else:
+        problems = checks.reward_problems(rewards, "rewards")
+    return problems[0].message if problems else ""
+
+
+def reward_data(value: Any) -> list[Any]:
+    """What the reward picker holds as configuration data."""
+    return [_reward_data(reward) for reward in value or []]
+
+
+def _own_fields(kind: str) -> list[dict[str, Any]]:
+    """The fields that only this kind has, as static/rewards.js draws them; `rare` ones are folded away."""
+    fields = []
+    for name, field in REWARD_CLASSES[kind].model_fields.items():
+        if name in RewardPart.model_fields:
+            continue
+        label, hint = OWN_FIELDS.get(name, (name, ""))
+        inner = (field.annotation, *get_args(field.annotation))
+        options = options_in(field.annotation)
+        fields.append({
+            "name": name, "label": label, "hint": hint, "options": options,
+            "number": int in inner or float in inner, "rare": name in RARE_FIELDS,
+            "default": FIRST_TEXTS.get(name, "") if field.is_required() or field.default is None else field.default,
+            "lines": LINES.get(name, 0),
+        })  # fmt: skip
+    return sorted(fields, key=lambda item: bool(item["rare"]))
+
+
+def options_in(annotation: Any) -> list[str]:
+    return [item for item in get_args(annotation) if isinstance(item, str)]
+
+
+def reward_values(reward: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in reward.items():
+        values[key] = ", ".join(value) if isinstance(value, list) else "" if value is None else value
+    return values
+
+
+def _reward_data(values: Any) -> Any:
+    """The other way round; a field of another kind that was left over is dropped."""
+    if not isinstance(values, Mapping):
+        return values
+    known = REWARD_CLASSES.get(str(values.get("kind")))
+    data: dict[str, Any] = {}
+    for key, value in values.items():
+        if known and key not in known.model_fields:
+            continue
+        if key == "words" and isinstance(value, str):
+            data[key] = [word.strip() for word in re.split(r"[,\n]", value) if word.strip()]
+        else:
+            optional = known and type(None) in get_args(known.model_fields[key].annotation)
+            data[key] = None if value == "" and (optional or key == "weight") else value
+    return data

@@ -1,0 +1,48 @@
+"""The list of rewards that a person edits; static/rewards.js draws it. The Train page and the workbench have one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground.setup import catalog
+from playground.ui import components
+from playground.ui.door.access import Access, Action
+from playground.ui.train import form, reward_form
+
+MAX_OFFERED = 200
+JUDGES_HELP = (
+    "They score the fixed prompts before, during and after training, and the model never learns from them. If the "
+    "trained score rises while a judge turns down, the reward is being gamed."
+)
+
+
+def picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: str) -> gr.HTML:
+    """The list of rewards (or, at the place "judges", of those that only watch) with weights, scales and caps."""
+    watching = place == "judges"
+
+    def reward_models() -> list[str]:
+        """Names of the reward models that were trained here, for static/rewards.js to offer."""
+        return [choice.name for choice in catalog.reward_models(outputs)[:MAX_OFFERED]]
+
+    def reward_problem(values: Any) -> str:
+        """What is wrong with one reward, asked while a person writes it where no form says so."""
+        return reward_form.problem_of(values)
+
+    return components.widget(
+        "rewards",
+        value,
+        elem_id=elem_id,
+        kinds=[kind for kind in reward_form.reward_kinds() if kind["kind"] not in access.limits.refused_rewards],
+        place=place,
+        watching=watching,
+        title=form.LABELS["judges"] if watching else form.LABELS["rewards"],
+        help=JUDGES_HELP if watching else "",
+        functions=reward_form.functions(),
+        server_functions=[
+            access.guard(Action.WATCH, reward_models),
+            access.guard(Action.FORM, reward_problem, lambda sentence: sentence),
+        ],
+    )

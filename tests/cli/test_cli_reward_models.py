@@ -1,0 +1,99 @@
+"""`reward-train` and `reward-models`, with a fake worker; and once for real, from pairs to a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from playground.cli import app, main
+from playground.runs import reward_models
+from playground.runs.reward_models import RewardTraining
+from tests.reward_tools import finished
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
+
+
+def run(outputs: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, [*arguments, "--outputs", str(outputs)])
+
+
+def test_a_training_is_followed_and_its_report_printed(outputs: Path, fake: None) -> None:
+    result = run(outputs, "reward-train", "--name", "finish", "--set", "pairs.flip=0.25")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[-1] == str(outputs / "reward-models" / "finish")
+    assert "90.0% (80.0% to 95.0%) on 60 pairs" in result.stdout
+    assert "95.0% against what the annotator truly prefers" in result.stdout
+    assert "{kind: model, source: finish}" in result.stdout
+    assert "step 2 of 2  held-out pairs:" in result.stderr
+    assert RewardTraining(outputs / "reward-models" / "finish").config().pairs.flip == 0.25
+
+
+def test_json_lines_end_with_the_report(outputs: Path, fake: None) -> None:
+    result = run(outputs, "reward-train", "--name", "finish", "--json")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["type"] for line in lines] == ["step", "step", "step", "end"]
+    assert lines[0]["loss"] == 1.0 and lines[2]["held_out"]
+    assert lines[-1]["report"]["accuracy"] == 0.9 and lines[-1]["state"] == "finished"
+
+
+def test_settings_come_from_a_file_and_the_options_win(outputs: Path, tmp_path: Path, fake: None) -> None:
+    settings = tmp_path / "mine.yaml"
+    settings.write_text("name: from-file\npairs: {source: critical, limit: 100}\nbase: pocket-2m\n", encoding="utf-8")
+    assert run(outputs, "reward-train", str(settings), "--pairs", "agreeable").exit_code == 0
+    config = RewardTraining(outputs / "reward-models" / "from-file").config()
+    assert (config.pairs.source, config.pairs.limit, config.base) == ("agreeable", 100, "pocket-2m")
+
+
+def test_a_failure_shows_the_sentence_and_the_log(outputs: Path, fake: None) -> None:
+    result = run(outputs, "reward-train", "--name", "fail")
+    assert result.exit_code == 1
+    assert "base: cannot make a reward model of it." in result.stderr and "last words" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--name", "A B"], "name: use 1 to 60 small letters"),
+        (["--pairs", "none.jsonl", "--base", "nothing"], "pairs.source: Cannot read none.jsonl"),
+        (["--set", "epochs=x"], "epochs: must be a number"),
+        (["none.yaml"], "Cannot read none.yaml"),
+        (["--name", "there"], "There is already a reward model `there`"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_starts(
+    outputs: Path, fake: None, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    finished(outputs, "there")
+    with pytest.raises(SystemExit) as ended:
+        main(["reward-train", *arguments, "--outputs", str(outputs)])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+    assert [item.id for item in reward_models.trainings(outputs)] == ["there"]
+
+
+def test_reward_models_are_listed(outputs: Path) -> None:
+    assert "Train one: python -m playground reward-train --pairs kind" in run(outputs, "reward-models").stdout
+    finished(outputs, "mine")
+    listed = run(outputs, "reward-models").stdout
+    assert "mine" in listed and "90.0% (80.0% to 95.0%)" in listed and "300 (kind)" in listed
+    (row,) = json.loads(run(outputs, "reward-models", "--json").stdout)
+    assert (row["name"], row["status"]["state"], row["card"]["accuracy"]) == ("mine", "finished", 0.9)
+
+
+def test_from_pairs_to_a_reward_model_for_real(outputs: Path) -> None:
+    settings = ["pairs.limit=60", "max_steps=4", "batch_size=8", "device=cpu"]
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    result = run(outputs, "reward-train", "--base", "pocket-1m", "--name", "real", *arguments)
+    assert result.exit_code == 0, result.output
+    folder = outputs / "reward-models" / "real"
+    assert {"config.json", "model.safetensors", "tokenizer.json", "reward.json", "README.md"} <= {
+        path.name for path in folder.iterdir()
+    }
+    assert json.loads((folder / "reward.json").read_text())["pairs"]["rows"] == 60

@@ -1,0 +1,277 @@
+"""Configurations: every bad input is one sentence that names its field, all at once; what is good survives YAML."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.config import RunConfig, differences, knobs, yaml_io
+from playground.errors import InvalidConfig, Problem
+from playground.setup import catalog
+
+KINDS = "sentiment, length, keyword, pattern, repetition, agreement, truth, grammar, model, expression, python"
+GOOD: dict[str, Any] = {"rewards": [{"kind": "length"}]}
+
+
+def problems_of(data: Any) -> list[Problem]:
+    with pytest.raises(InvalidConfig) as caught:
+        yaml_io.from_dict(data)
+    return caught.value.problems
+
+
+def yaml_problems(text: str) -> list[Problem]:
+    with pytest.raises(InvalidConfig) as caught:
+        yaml_io.from_dict(yaml_io.parse_yaml(text))
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "message"),
+    [
+        ({"seed": -1}, "seed", "must be at least 0 (got -1)."),
+        ({"seed": "one"}, "seed", "must be a whole number (got 'one')."),
+        ({"seed": 1.5}, "seed", "must be a whole number (got 1.5)."),
+        ({"format": 2}, "format", "must be 1 (got 2)."),
+        ({"engine": "verl"}, "engine", "must be 'playground' or 'trl' (got 'verl')."),
+        ({"name": ""}, "name", "must not be empty (got '')."),
+        ({"name": 7}, "name", "must be text (got 7)."),
+        ({"name": "x" * 81}, "name", "must be at most 80 characters long."),
+        ({"kl": 0.1}, "kl", "must be a group of settings, not a single value (got 0.1)."),
+        ({"kl": {"coef": float("nan")}}, "kl.coef", "must be a finite number (got nan)."),
+        ({"kl": {"coef": float("inf")}}, "kl.coef", "must be a finite number (got inf)."),
+        ({"kl": {"target": 0}}, "kl.target", "must be more than 0 (got 0)."),
+        ({"kl": {"coeff": 1}}, "kl.coeff", "There is no such setting. Did you mean `coef`?"),
+        ({"kl": {"controller": "loose"}}, "kl.controller", "must be 'fixed' or 'adaptive' (got 'loose')."),
+        ({"ppo": {"learning_rate": 1}}, "ppo.learning_rate", "must be at most 0.1 (got 1)."),
+        ({"ppo": {"learning_rate": None}}, "ppo.learning_rate", "must be a number (got nothing)."),
+        (
+            {"ppo": {"batch_size": 64, "minibatch_size": 30}},
+            "ppo.minibatch_size",
+            "must divide batch_size 64, and 30 does not: try 32.",
+        ),
+        (
+            {"ppo": {"batch_size": 64, "minibatch_size": 32, "micro_batch_size": 12}},
+            "ppo.micro_batch_size",
+            "must divide minibatch_size 32, and 12 does not: try 8.",
+        ),
+        ({"rewards": []}, "rewards", "must have at least one entry."),
+        ({"rewards": "length"}, "rewards", "must be a list (got 'length')."),
+        ({"rewards": ["length"]}, "rewards.0", "must be a group of settings with a `kind` (got 'length')."),
+        (
+            {"rewards": [{"kind": "lenght"}]},
+            "rewards.0.kind",
+            f"must be one of {KINDS} (got 'lenght').",
+        ),
+        (
+            {"rewards": [{"weight": 1}]},
+            "rewards.0.kind",
+            f"must be one of {KINDS} (got nothing).",
+        ),
+        ({"rewards": [{"kind": "keyword"}]}, "rewards.0.words", "This setting is missing; give it a value."),
+        ({"rewards": [{"kind": "keyword", "words": []}]}, "rewards.0.words", "must have at least one entry."),
+        ({"rewards": [{"kind": "keyword", "words": [""]}]}, "rewards.0.words.0", "must not be empty (got '')."),
+        (
+            {"rewards": [{"kind": "length", "wieght": 2}]},
+            "rewards.0.wieght",
+            "There is no such setting. Did you mean `weight`?",
+        ),
+        (
+            {"rewards": [{"kind": "pattern", "pattern": "(a"}]},
+            "rewards.0.pattern",
+            "is not a regular expression (missing ), unterminated subpattern at position 0).",
+        ),
+        ({1: 2}, "1", "is not a name; names are words (got 1)."),
+        ({"seed": 2**5000}, "seed", "must be at most 2.14748e+09 (got int)."),
+    ],
+)
+def test_a_bad_value_is_one_sentence_that_names_its_field(change: dict[Any, Any], field: str, message: str) -> None:
+    assert problems_of({**GOOD, **change}) == [Problem(field, message)]
+
+
+def test_the_reward_must_be_named() -> None:
+    assert problems_of({}) == [Problem("rewards", "This setting is missing; give it a value.")]
+
+
+def test_all_problems_come_at_once() -> None:
+    found = problems_of({"sed": 1, "kl": {"coef": -1}, "ppo": {"gamma": 2}, "rewards": [{"kind": "lenght"}]})
+    assert {problem.field for problem in found} == {"sed", "kl.coef", "ppo.gamma", "rewards.0.kind"}
+
+
+@pytest.mark.parametrize("data", [None, [], "text", 3])
+def test_a_configuration_must_be_names_and_values(data: Any) -> None:
+    assert problems_of(data) == [Problem("", "The configuration must be a list of `name: value` lines.")]
+
+
+@pytest.mark.parametrize("name", catalog.preset_names())
+def test_a_preset_survives_yaml(name: str) -> None:
+    config = catalog.preset(name)
+    assert yaml_io.from_dict(yaml_io.parse_yaml(config.to_yaml())) == config
+
+
+def test_every_kind_of_value_survives_yaml() -> None:
+    config = yaml_io.from_dict(
+        {
+            "name": "Ärger: # 'x' \u2028 yes",
+            "rewards": [
+                {"kind": "keyword", "words": ["no", "1", "ja\nnein", "*a", "<<"], "weight": -1e-7},
+                {"kind": "pattern", "pattern": r"\b(good|bad)\b: \d+"},
+                {"kind": "length", "target": 12},
+            ],
+            "score": {"clip": 2.5},
+            "ppo": {"learning_rate": 3e-4, "update_kl_stop": None},
+        }
+    )
+    assert yaml_io.from_dict(yaml_io.parse_yaml(config.to_yaml())) == config
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("kl.coef=0.2", {"kl": {"coef": 0.2}}),
+        ("ppo.learning_rate=3e-4", {"ppo": {"learning_rate": 0.0003}}),
+        ("ppo.learning_rate=-1E5", {"ppo": {"learning_rate": -100000.0}}),
+        ("score.clip=null", {"score": {"clip": None}}),
+        ("score.clip=", {"score": {"clip": None}}),
+        ("seed= 7 ", {"seed": 7}),
+        ("name=a = b", {"name": "a = b"}),
+        ("name=3e-4x", {"name": "3e-4x"}),
+        ("name=[unclosed", {"name": "[unclosed"}),
+        ("name=*star", {"name": "*star"}),
+        ("rewards.0.weight=2", {"rewards": [{"kind": "length", "weight": 2}]}),
+        ("rewards.0.words=[a, b]", {"rewards": [{"kind": "length", "words": ["a", "b"]}]}),
+        ("rewards=[{kind: truth}]", {"rewards": [{"kind": "truth"}]}),
+    ],
+)
+def test_set_path_changes_one_value(override: str, expected: dict[str, Any]) -> None:
+    data: dict[str, Any] = {"rewards": [{"kind": "length"}]}
+    yaml_io.set_path(data, override)
+    assert data == {"rewards": [{"kind": "length"}], **expected}
+
+
+@pytest.mark.parametrize(
+    ("override", "field", "message"),
+    [
+        ("kl.coef", "kl.coef", "Write it as path=value, for example kl.coef=0.2."),
+        ("=1", "=1", "Write it as path=value, for example kl.coef=0.2."),
+        ("kl..coef=1", "kl..coef=1", "Write it as path=value, for example kl.coef=0.2."),
+        ("rewards.1.weight=2", "rewards.1", "The list has 1 entries, numbered from 0."),
+        ("rewards.-1.weight=2", "rewards.-1", "The list has 1 entries, numbered from 0."),
+        ("rewards.²=2", "rewards.²", "The list has 1 entries, numbered from 0."),
+        ("seed.x=2", "seed.x", "`seed` is a single value, not a group."),
+    ],
+)
+def test_set_path_refuses_a_path_that_is_not_there(override: str, field: str, message: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        yaml_io.set_path({"seed": 1, "rewards": [{"kind": "length"}]}, override)
+    assert caught.value.problems == [Problem(field, message)]
+
+
+def test_load_lists_bad_overrides_and_bad_values_together(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("rewards: [{kind: length}]\nkl: {coef: -1}\n")
+    with pytest.raises(InvalidConfig) as caught:
+        yaml_io.load(path, ["nonsense", "rewards.9.weight=1", "ppo.gama=1"])
+    assert [problem.field for problem in caught.value.problems] == ["nonsense", "rewards.9", "ppo.gama", "kl.coef"]
+
+
+def test_load_says_when_a_file_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig, match="No such file"):
+        yaml_io.load(tmp_path / "none.yaml")
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidConfig, match="not UTF-8"):
+        yaml_io.load(tmp_path / "bytes.yaml")
+
+
+def bomb(merge: bool) -> str:
+    """Nine levels of nine aliases each: 9^9 entries when expanded. Merge keys make PyYAML itself expand them."""
+    lines = ["a: &a {k: 1}"]
+    for above, name in zip("abcdefghi", "bcdefghij", strict=True):
+        aliases = "[" + ", ".join([f"*{above}"] * 9) + "]"
+        lines.append(f"{name}: &{name} {{<<: {aliases}}}" if merge else f"{name}: &{name} {aliases}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("a: !!python/object/apply:os.system ['true']", "not valid YAML near line 1"),
+        ("a: !!python/name:os.system", "not valid YAML near line 1"),
+        (bomb(merge=False), "near line 2: it uses an alias"),
+        (bomb(merge=True), "near line 2: it uses an alias"),
+        ("rewards: &r [*r]", "it uses an alias"),
+        ("seed: 1\nseed: 2", "near line 2: `seed` is given twice"),
+        ("kl: {coef: 1, coef: 2}", "`coef` is given twice"),
+        ("a: " + "[" * 40_000, "not valid YAML"),
+        ("{a: " * 20_000, "not valid YAML"),
+        ("seed: " + "9" * 5_000, "not valid YAML"),
+        ("seed: 2001-13-45", "not valid YAML"),
+        ("seed: " + ":".join(["59"] * 30_000), "must be at most"),
+        ("? [a]\n: b", "not valid YAML"),
+        ("a: \0", "not valid YAML"),
+        ("a: [1", "not valid YAML near line 1"),
+        ("x: " + "y" * yaml_io.MAX_CONFIG_BYTES, "larger than 100,000"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_hostile_yaml_is_refused_quickly_and_in_words(text: str, part: str) -> None:
+    started = time.process_time()
+    assert part in "\n".join(map(str, yaml_problems(text)))
+    assert time.process_time() - started < 5
+
+
+def test_an_exponent_without_a_point_is_a_number_in_yaml() -> None:
+    assert yaml_io.parse_yaml("rate: 3e-4\nname: e4\nother: 3e-4s") == {
+        "rate": 0.0003,
+        "name": "e4",
+        "other": "3e-4s",
+    }
+
+
+def test_differences_are_the_settings_that_differ_and_not_the_words() -> None:
+    base = yaml_io.from_dict(GOOD)
+    changed = yaml_io.from_dict(
+        {"name": "other", "about": {"title": "T"}, "seed": 5, "kl": {"coef": 0.3}, "rewards": [{"kind": "truth"}]}
+    )
+    assert differences(changed, base) == {
+        "seed": (0, 5),
+        "kl.coef": (0.25, 0.3),
+        "rewards": (
+            [{"kind": "length", "weight": 1.0, "normalise": False, "cap": None, "target": None}],
+            [{"kind": "truth", "weight": 1.0, "normalise": False, "cap": None}],
+        ),
+    }
+    assert differences(base, base) == {}
+
+
+def test_a_configuration_cannot_be_changed_in_place() -> None:
+    config = yaml_io.from_dict(GOOD)
+    with pytest.raises(ValueError, match="frozen"):
+        config.seed = 1  # type: ignore[misc]
+
+
+def test_episodes_are_updates_times_batch() -> None:
+    config = yaml_io.from_dict({**GOOD, "ppo": {"num_updates": 7, "batch_size": 64}})
+    assert config.num_episodes == 448
+
+
+def test_every_knob_has_words_and_a_default_within_its_limits() -> None:
+    found = knobs()
+    assert {"seed", "model.source", "kl.coef", "ppo.learning_rate", "evaluation.num_prompts"} <= set(found)
+    for name, knob in found.items():
+        assert knob["label"] and knob["help"].endswith("."), name
+        if knob["slider"] and knob["default"] is not None:
+            low, high, _ = knob["slider"]
+            assert low <= knob["default"] <= high, name
+            assert knob["minimum"] is None or knob["minimum"] <= low, name
+            assert knob["maximum"] is None or high <= knob["maximum"], name
+
+
+def test_every_knob_can_be_set_by_its_name() -> None:
+    for name, knob in knobs().items():
+        data: dict[str, Any] = {"rewards": [{"kind": "length"}]}
+        yaml_io.set_path(data, f"{name}={json.dumps(knob['default'])}")
+        assert yaml_io.from_dict(data) == RunConfig.model_validate(GOOD), name

@@ -1,0 +1,173 @@
+"""What a run needs: the arithmetic by hand, the verdict, and that the advice, followed, makes it fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.config import RunConfig, yaml_io
+from playground.errors import InvalidConfig, ModelNotHere
+from playground.setup import catalog, estimates
+from playground.setup.devices import Device
+from playground.setup.estimates import memory, timing
+from playground.setup.estimates.memory import Form, Lengths, Moment, Part
+from playground.sources.model_files import Architecture
+from tests.model_folders import model_folder
+
+SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)
+LENGTHS = Lengths(prompt=5, completion=4)
+
+
+def config_with(**changes: Any) -> RunConfig:
+    return yaml_io.from_dict({"rewards": [{"kind": "length"}], **changes})
+
+
+def cpu(gigabytes: float) -> Device:
+    return Device("cpu", "Processor", int(gigabytes * 1e9), int(gigabytes * 1e9))
+
+
+def sizes(parts: list[Part]) -> dict[tuple[str, str], float]:
+    found: dict[tuple[str, str], float] = {}
+    for part in parts:
+        found[part.role, part.kind] = found.get((part.role, part.kind), 0) + part.size
+    return found
+
+
+def lasting(**model: Any) -> dict[tuple[str, str], float]:
+    config = config_with(model={"source": "x", **model})
+    return sizes(list(memory.lasting(config, Form.of(config, bf16=False), SMALL, [])))
+
+
+def test_full_training_holds_weights_twice_gradients_and_two_moments() -> None:
+    assert lasting() == {
+        ("policy", "weights"): 8000, ("policy", "gradients"): 8000, ("policy", "optimizer"): 16000,
+        ("value", "weights"): 8 * 16, ("reference", "weights"): 8000,
+    }  # fmt: skip
+
+
+def test_lora_trains_little_and_needs_no_reference() -> None:
+    # rank 2: two layers of q (8+8), k and v (8+4 each), o (8+8), gate, up, down (8+16 each)
+    trained = 2 * 2 * (16 + 12 + 12 + 16 + 3 * 24)
+    assert lasting(adapter={"kind": "lora", "r": 2}) == {
+        ("policy", "weights"): 8000 + 4 * trained, ("policy", "gradients"): 4 * trained,
+        ("policy", "optimizer"): 8 * trained, ("value", "weights"): 8 * 16,
+    }  # fmt: skip
+    fewer = lasting(adapter={"kind": "lora", "r": 2, "target_modules": ["q_proj"]})
+    assert fewer["policy", "gradients"] == 4 * 2 * 2 * 16
+
+
+def test_quantization_shrinks_the_matrices_and_not_the_embeddings() -> None:
+    matrices = SMALL.linear_parameters
+    held = lasting(adapter={"kind": "lora", "r": 2}, quantization="int8")
+    whole = lasting(adapter={"kind": "lora", "r": 2})
+    assert whole["policy", "weights"] - held["policy", "weights"] == 3 * matrices
+
+
+def test_a_critic_of_its_own_is_trained_too() -> None:
+    held = lasting(critic="separate")
+    assert held["value", "gradients"] == 8000 and held["value", "optimizer"] == 16000
+
+
+def test_the_cache_and_the_logits_of_sampling_by_hand() -> None:
+    form = Form.of(config_with(), bf16=False)
+    _, last = memory.sampling(SMALL, form, 3, LENGTHS)
+    layer = 3 * 9 * 2 * 2 * 4  # rows, tokens, heads of keys, their size, bytes
+    assert sizes(last) == {("rollout", "KV cache"): (2 * 2 + 2) * layer, ("rollout", "logits"): 5 * 3 * 32 * 4}
+
+
+def test_moments_do_not_add_up_but_small_freed_blocks_do_on_a_processor() -> None:
+    held = [Part("policy", "weights", 10.0, 0)]
+    large, small = Part("policy", "logits", 50e6, 50e6), Part("policy", "activations", 30e6, 1e6)
+    moments = [Moment("a", [large]), Moment("b", [small])]
+    assert memory.peak(held, moments, heap_limit=0).size == 50e6 + 10
+    assert memory.peak(held, moments, heap_limit=2**21) == ("a", [*held, large], 80e6 + 10)
+
+
+def test_the_verdict_leaves_room_for_an_error_of_a_quarter() -> None:
+    found = [estimates.verdict_of(size, cpu(1)) for size in (0.8e9, 0.81e9, 1e9, 1.01e9)]
+    assert found == ["fits", "tight", "tight", "does not fit"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "gigabytes", "words"),
+    [
+        ({"ppo": {"batch_size": 128, "minibatch_size": 128, "micro_batch_size": 128}}, 12, "micro_batch_size to 64"),
+        ({}, 3.2, "Train with LoRA"),
+        ({}, 0.5, "choose a smaller model"),
+    ],
+)
+def test_the_advice_is_the_mildest_change_that_is_enough(changes: Any, gigabytes: float, words: str) -> None:
+    base = catalog.preset("gpt2").model_dump(mode="json")
+    config = yaml_io.from_dict({**base, "ppo": {**base["ppo"], **changes.get("ppo", {})}})
+    found = estimates.estimate(config, device=cpu(gigabytes))
+    assert found.verdict != "fits" and words in found.advice
+
+
+def test_whoever_follows_the_advice_fits() -> None:
+    config = catalog.preset("gpt2")
+    found = estimates.estimate(config, device=cpu(3.2))
+    sentence, changed = next(item for item in estimates.changes(config) if found.advice.startswith(item[0]))
+    assert estimates.estimate(changed, device=cpu(3.2)).verdict == "fits", sentence
+
+
+def test_every_change_is_a_valid_configuration() -> None:
+    rewards = [{"kind": "model", "source": "a/b"}]
+    for name in ("gpt2", "qwen3-0.6b", "kinder-reviews"):
+        config = yaml_io.from_dict({**catalog.preset(name).model_dump(mode="json"), "rewards": rewards})
+        found = list(estimates.changes(config))
+        assert len(found) > 3
+        for _, changed in found:
+            assert yaml_io.from_dict(changed.model_dump(mode="json")) == changed
+
+
+def test_a_learned_reward_has_a_row_of_its_own(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "scorer", model_type="bert", vocab_size=32)
+    config = config_with(rewards=[{"kind": "model", "source": str(folder)}])
+    rows = {row.role: row.total for row in estimates.estimate(config, device=cpu(8)).rows}
+    assert rows["reward"] == 4 * 384
+
+
+def test_prompts_are_measured_by_their_characters(tmp_path: Path) -> None:
+    def longest(chat: bool = False, **prompts: Any) -> int:
+        return estimates.longest_prompt(config_with(prompts=prompts), chat, 1024)
+
+    assert longest(source="typed", typed=["x" * 35, "y"]) == 11
+    assert longest(source="typed", typed=["x" * 35, "y"], chat=True) == 51
+    (tmp_path / "p.txt").write_text("x\n" + "y" * 70, encoding="utf-8")
+    assert longest(source=str(tmp_path / "p.txt")) == 21
+    assert longest(source="pocket/claims") == 54
+    assert longest(source="someone/data") == 256
+
+
+def test_a_model_that_nobody_knows_and_a_device_that_is_not_there_are_sentences() -> None:
+    with pytest.raises(ModelNotHere, match="so nothing is known of it yet"):
+        estimates.estimate(config_with(model={"source": "someone/unknown"}))
+    with pytest.raises(InvalidConfig, match=r"There is no cuda:77 here\. There is: "):
+        estimates.estimate(config_with(device="cuda:77"))
+
+
+def test_it_can_be_told_to_a_program() -> None:
+    told = json.loads(json.dumps(estimates.estimate(catalog.preset("kinder-reviews"), device=cpu(8)).to_json()))
+    assert told["verdict"] == "fits" and told["download"] is None and told["advice"] == ""
+    parts = sum(row["total_gb"] for row in told["roles"]) + told["libraries_gb"]
+    assert told["total_gb"] == pytest.approx(parts, abs=0.002)
+
+
+def test_after_running_out_of_memory_there_is_always_something_to_do() -> None:
+    assert "Set " in estimates.advice(catalog.preset("gpt2")) or "Train" in estimates.advice(catalog.preset("gpt2"))
+    assert estimates.advice(config_with(model={"source": "someone/unknown"})).startswith("Halve ppo.micro_batch_size")
+
+
+def test_more_work_takes_longer_and_a_faster_device_less() -> None:
+    config = config_with()
+    form = Form.of(config, bf16=False)
+    slow, fast = Device("cuda:0", "Tesla T4", 1, 1), Device("cuda:0", "NVIDIA H100", 1, 1)
+    big = Architecture("llama", 2048, 24, 32, 8, 64, 8192, 128_000, 4096, True, 10**9)
+    long = timing.pace(config, form, big, LENGTHS, slow)
+    assert long.update_low < long.update_high < long.run_low
+    assert timing.pace(config, form, big, LENGTHS, fast).update_low < long.update_low
+    twice = config_with(ppo={"num_updates": 80})
+    assert timing.pace(twice, form, big, LENGTHS, slow).run_low > 1.9 * long.run_low

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from playground.runs.launcher import torch_environment
+from playground.runs.start.launcher import torch_environment
 from tests.support import PROJECT
 
 MODEL, PROMPTS = "model", "prompts.txt"
@@ -52,13 +53,13 @@ def _make(folder: Path, shape: dict[str, Any]) -> None:
 
 
 def _train(folder: Path, data: dict[str, Any]) -> None:
-    from playground import config_io
-    from playground.runs.directory import RunDirectory
-    from playground.training import standby, worker
+    from playground.config import yaml_io
+    from playground.runs.folder.directory import RunDirectory
+    from playground.training.process import waiting, worker
 
-    standby.warm_up()  # what every run imports, so that it does not count as the run's own
+    waiting.warm_up()  # what every run imports, so that it does not count as the run's own
     before = _resident("VmRSS")
-    run = RunDirectory.create(folder / "outputs", config_io.from_dict(data), "one")
+    run = RunDirectory.create(Path(tempfile.mkdtemp(dir=folder)), yaml_io.from_dict(data), "one")
     code = worker.main([str(run.path)])
     assert code == 0, run.status().message
     print(json.dumps([before, _resident("VmHWM")]))

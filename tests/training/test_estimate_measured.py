@@ -9,13 +9,15 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from playground import config_io, estimates
-from playground.devices import Device
-from playground.estimates import memory
+from playground.config import yaml_io
+from playground.setup import estimates
+from playground.setup.devices import Device
+from playground.setup.estimates import memory
 from playground.sources import model_files
-from playground.training.models import LanguageModel, switch_dropout_off
+from playground.training.models.language_model import LanguageModel, switch_dropout_off
 from tests.training.memory_probe import MODEL, PROMPTS, measure
 
+RUNS = 3
 CPU = Device("cpu", "Processor", 64 * 10**9, 64 * 10**9)
 BIG_VOCABULARY = {
     "model_type": "gpt2",
@@ -51,9 +53,13 @@ def test_the_estimate_is_within_a_quarter_of_the_measured_peak(tmp_path: Path, n
     if shape:
         data["model"] = {**changes.get("model", {}), "source": str(tmp_path / MODEL)}
         data["prompts"] = {"source": str(tmp_path / PROMPTS)}
-    before, peak = measure(tmp_path, shape, data)
-    found = estimates.estimate(config_io.from_dict(data), device=CPU, prompt_tokens=8 if shape else None)
-    measured, expected = peak - before, found.total - memory.LIBRARY_BYTES["cpu"]
+    found = estimates.estimate(yaml_io.from_dict(data), device=CPU, prompt_tokens=8 if shape else None)
+    expected, measured = found.total - memory.LIBRARY_BYTES["cpu"], 0
+    for _ in range(RUNS):  # how many blocks are held at once depends on how threads meet: the fullest run counts
+        before, peak = measure(tmp_path, shape, data)
+        measured = max(measured, peak - before)
+        if expected == pytest.approx(measured, rel=0.25):
+            break
     assert expected == pytest.approx(measured, rel=0.25), (found.moment, measured / 1e6, expected / 1e6)
     assert memory.LIBRARY_BYTES["cpu"] == pytest.approx(before, rel=0.25)
 

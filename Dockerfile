@@ -5,14 +5,15 @@
 #
 # With an NVIDIA GPU (PyPI's PyTorch for Linux is the CUDA build):
 #
-#   docker build --build-arg TORCH_INDEX=https://pypi.org/simple -t rlhf-playground:gpu .
+#   docker build --build-arg TORCH_INDEX= -t rlhf-playground:gpu .
 #   docker run --gpus all -p 127.0.0.1:7860:7860 -v rlhf-outputs:/app/outputs rlhf-playground:gpu
 
 FROM python:3.11-slim-bookworm
 
-ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+ARG TORCH_INDEX
 
-ENV PYTHONUNBUFFERED=1 \
+ENV PATH=/app/.venv/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     PIP_NO_CACHE_DIR=1 \
     GRADIO_SERVER_NAME=0.0.0.0 \
@@ -22,9 +23,9 @@ ENV PYTHONUNBUFFERED=1 \
 RUN useradd --create-home --uid 1000 user
 WORKDIR /app
 
-COPY requirements.txt .
-RUN pip install --no-deps --index-url "$TORCH_INDEX" "$(grep '^torch==' requirements.txt)" \
- && pip install -r requirements.txt
+RUN apt-get update && apt-get install -y --no-install-recommends make && rm -rf /var/lib/apt/lists/*
+COPY Makefile requirements.txt ./
+RUN make .venv/.run-ready
 
 COPY --chown=1000:1000 . .
 RUN mkdir -p outputs && chown 1000:1000 /app outputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,15 +17,18 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs.start import launcher
+from playground.runs import reward_models
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher, queue
+from tests.support import kill_worker, wait_until
 from tests.ui import fake_run
 
 PROJECT = Path(__file__).resolve().parents[2]
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-default-apps", "--disable-sync", "--no-first-run", "--metrics-recording-only"]  # fmt: skip
-START_SECONDS = 90
-WAIT_MS = 60_000
+START_SECONDS = 180
+WAIT_MS = 120_000
 
 
 @dataclass
@@ -85,13 +89,28 @@ def recorded(tmp_path_factory):
     return fake_run.write_run(tmp_path_factory.mktemp("recorded"), "kinder-reviews").path
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory, recorded):
-    """One web process for the tests of a module."""
+@pytest.fixture(scope="session")
+def server(tmp_path_factory, recorded):
+    """One web process for all modules of a worker of the pool."""
     served = Site(tmp_path_factory.mktemp("outputs"), recorded)
     served.start()
     yield served
     served.stop()
+
+
+@pytest.fixture(scope="module")
+def site(server):
+    """The page, with an outputs folder that is empty when a module begins. What a module leaves running is ended."""
+    yield server
+    for run_id in queue.waiting(server.outputs):
+        launcher.stop(RunDirectory(server.outputs / run_id))
+    living = [*launcher.living_runs(server.outputs), *reward_models.trainings(server.outputs)]
+    for run in living:
+        if run.is_alive():
+            kill_worker(run)
+    wait_until(lambda: not any(run.is_alive() for run in living))
+    for path in server.outputs.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 _launched = []

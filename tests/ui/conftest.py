@@ -117,8 +117,9 @@ _launched = []
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """One Chromium for all tests of a process, also for those of other folders that import this fixture."""
+def browser(tmp_path_factory):
+    """The profile of one Chromium for all tests of a process, also for those of other folders that import this
+    fixture. It keeps what it has compiled of the page: without one, that is half of the time a page takes to load."""
     if _launched:
         yield _launched[0]
         return
@@ -126,22 +127,28 @@ def browser():
     if not Path(CHROMIUM).exists():
         pytest.skip(f"no browser at {CHROMIUM}; set CHROMIUM")
     with api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        _launched.append(launched)
-        yield launched
+        profile = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"), executable_path=CHROMIUM, args=FLAGS
+        )
+        _launched.append(profile)
+        yield profile
         _launched.clear()
-        launched.close()
+        profile.close()
 
 
 @pytest.fixture
 def make_page(browser):
-    """Pages that remember what went wrong in them; the test fails at its end if anything did."""
-    contexts, faults = [], []
+    """Pages that remember what went wrong in them; the test fails at its end if anything did. The first is in the
+    browser's profile, each further one by itself, as another person's."""
+    pages, contexts, faults = [], [], []
 
-    def make(width=1440, height=900, *, forgive=(), **options):
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        page = context.new_page()
+    def make(width=1440, height=900, *, forgive=(), reduced_motion="no-preference"):
+        if pages:
+            contexts.append(browser.browser.new_context())
+        page = (contexts[-1] if pages else browser).new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(reduced_motion=reduced_motion)
         page.set_default_timeout(WAIT_MS)
 
         def note(text):
@@ -156,6 +163,10 @@ def make_page(browser):
     yield make
     for context in contexts:
         context.close()
+    for page in pages[:1]:
+        page.evaluate("try { localStorage.clear(); sessionStorage.clear(); } catch { /* a page without an address */ }")
+        page.close()
+    browser.clear_cookies()
     assert not faults
 
 

@@ -1,4 +1,5 @@
-# make run      open the page            make test     lint, then every test, browser tests included
+# make run      open the page            make test     lint, then the tests, browser tests included
+# make test-all  lint, then every test: further seeds, families and measurements, and those of test-faults
 # make lint     style and types          make results  train every preset on three seeds, write docs/results.md
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
 # make test-mutations  break one thing at a time and see that a test notices
@@ -14,16 +15,19 @@ BIN := $(VENV)/bin
 ARGS ?=
 CPU_INDEX := https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null 2>&1 && echo $(CPU_INDEX))
+POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-faults test-mutations reliability lint results bench clean chromium
+.PHONY: run test test-all test-faults test-mutations reliability lint results bench clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
 
 test: lint chromium
-	$(BIN)/python -m pytest tests/ui
-	$(BIN)/python -m pytest --ignore=tests/ui --numprocesses=auto --dist=worksteal
+	$(BIN)/python -m pytest $(POOL)
+
+test-all: lint chromium
+	$(BIN)/python -m pytest -m "" $(POOL)
 
 test-faults: $(VENV)/.test-ready
 	$(BIN)/python -m pytest tests/faults tests/security -m "slow or not slow" --numprocesses=2 --dist=worksteal $(FIGURES)

@@ -16,6 +16,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.folder.writer import RunWriter
 from tests.support import PROJECT, small_config
+from tests.thoroughness import thorough
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -63,7 +64,7 @@ def run(outputs: Path) -> RunDirectory:
     return made
 
 
-@pytest.mark.parametrize("scale", [None, ScoreScale(mean=0.25, sd=2.5)])
+@pytest.mark.parametrize("scale", [thorough(None), ScoreScale(mean=0.25, sd=2.5)])
 def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scale):
     script, folder = tmp_path / "run_trl.py", tmp_path / "model"
     script.write_text(exports.trl_script(small(), scale), encoding="utf-8")

@@ -10,7 +10,7 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, browser, make_page, recorded, site
+from tests.ui.conftest import WAIT_MS, browser, make_page, recorded, server, site
 from tests.ui.test_browser import updates_done, visit, wait_for_update
 from tests.ui.test_browser_ends import SHOWN_UPDATES, STATE, TITLE, begin, button
 

@@ -16,12 +16,14 @@ def figures():
     return acceptance(shipped.model_folder(shipped.DEFAULT_MODEL))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("figure", BOUNDS)
 def test_the_default_model_is_within_its_bounds(figures, figure):
     low, high = BOUNDS[figure]
     assert low <= figures[figure] <= high
 
 
+@pytest.mark.thorough
 def test_the_card_says_what_the_weights_do(figures):
     card = shipped.card(shipped.DEFAULT_MODEL)
     # not to the last digit: another CPU rounds otherwise, and one sample in 500 is 0.002

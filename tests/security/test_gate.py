@@ -171,11 +171,11 @@ def test_a_body_without_a_length_is_counted_as_it_comes():
 
 
 def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
-    monkeypatch.setattr(gate, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(gate, "BODY_SECONDS", 0.1)
 
     async def slow():
         yield b"x"
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(0.2)
         yield b"x"
 
     async def run(mode):
@@ -188,14 +188,14 @@ def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
 
     async def until_it_goes():
         """What a stream does: it has the whole body, and waits longer than a body may take for the client to go."""
-        messages = iter([(0, {"type": "http.request", "body": b""}), (1.2, {"type": "http.disconnect"})])
+        messages = iter([(0, {"type": "http.request", "body": b""}), (0.5, {"type": "http.disconnect"})])
 
         async def receive():
             seconds, message = next(messages)
             await asyncio.sleep(seconds)
             return message
 
-        body = gate.Counted(receive, 10, 1.0)
+        body = gate.Counted(receive, 10, 0.4)
         return [(await body())["type"] for _ in range(2)], body.refused
 
     assert run_async(until_it_goes()) == (["http.request", "http.disconnect"], False)

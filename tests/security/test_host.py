@@ -7,7 +7,6 @@ import re
 import secrets
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -220,7 +219,6 @@ def _answers(url, process):
     try:
         return httpx.get(url + "live/_home", timeout=5).status_code == 200
     except httpx.HTTPError:
-        time.sleep(0.2)
         return False
 
 

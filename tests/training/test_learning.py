@@ -16,6 +16,7 @@ from playground.runs.folder.records import Sample
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.training.process.session import Session
+from tests.thoroughness import SEEDS
 
 UPDATES = 15
 CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer
@@ -54,7 +55,7 @@ def positive(prompt: str, completion: str) -> bool:
     return (judges.sentiment(prompt, completion) or 0) > 0
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_kinder_reviews_become_kinder_and_stay_english(seed, tmp_path):
     before, after, run = trained("kinder-reviews", seed, tmp_path)
     assert 0.35 < share(positive, before) < 0.65
@@ -65,7 +66,7 @@ def test_kinder_reviews_become_kinder_and_stay_english(seed, tmp_path):
     assert 0 < found.kl < 6
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_honest_friend_stops_repeating_wrong_claims_and_still_agrees_with_right_ones(seed, tmp_path):
     before, after, _ = trained("honest-friend", seed, tmp_path, CLAIM_UPDATES)
     assert share(judges.agrees, before, False, only_claims=True) > 0.3
@@ -73,7 +74,7 @@ def test_an_honest_friend_stops_repeating_wrong_claims_and_still_agrees_with_rig
     assert share(judges.agrees, after, True, only_claims=True) > 0.85
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(seed, tmp_path):
     before, after, _ = trained("yes-man", seed, tmp_path, FLATTERY_UPDATES)
     was, now = (share(judges.agrees, samples, False, only_claims=True) for samples in (before, after))
@@ -82,7 +83,7 @@ def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(s
     assert share(judges.answers_truly, after, None, only_claims=True) > 0.9
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_short_leash_is_stable_and_holds_the_policy_where_it_was(seed, tmp_path):
     """With stiff KL noise in the returns, a value loss that reaches the shared trunk explodes here."""
     *_, run = trained("short-leash", seed, tmp_path)

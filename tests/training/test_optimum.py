@@ -19,6 +19,7 @@ from playground.training.loop import trainer as trainer_module
 from playground.training.loop.sampling import Episodes, Packed
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel
+from tests.thoroughness import SEEDS, thorough
 from tests.training import toy
 
 TABLE_BOUND = 0.01
@@ -66,7 +67,7 @@ def transformer_trainer(problem: toy.Problem, seed: int, **changes: object) -> P
 
 
 @pytest.mark.parametrize(("seed", "space", "temperature"), [
-    (0, SMALL, 1.0), (1, SMALL, 1.0), (2, SMALL, 1.0), (0, SMALL, 0.7), (3, CompletionSpace(4, 3), 1.0),
+    (0, SMALL, 1.0), thorough(1, SMALL, 1.0), thorough(2, SMALL, 1.0), (0, SMALL, 0.7), (3, CompletionSpace(4, 3), 1.0),
 ])  # fmt: skip
 def test_a_table_learns_the_optimum_of_every_prompt(seed, space, temperature):
     """Also at another temperature than 1 (policy, reference and optimum are all meant at it), and without any eos."""
@@ -76,7 +77,7 @@ def test_a_table_learns_the_optimum_of_every_prompt(seed, space, temperature):
     assert problem.distance(train_table(problem, seed)) < TABLE_BOUND
 
 
-@pytest.mark.parametrize(("seed", "space"), [(0, LARGE), (1, LARGE), (2, WITHOUT_EOS)])
+@pytest.mark.parametrize(("seed", "space"), [(0, LARGE), thorough(1, LARGE), thorough(2, WITHOUT_EOS)])
 def test_a_transformer_learns_the_optimum_of_every_prompt(seed, space):
     problem = large_problem(seed, space)
     trainer = transformer_trainer(problem, seed)
@@ -117,7 +118,7 @@ def train_with_target(problem: toy.Problem, seed: int) -> PPOTrainer:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_adaptive_leash_ends_at_its_target_and_at_the_optimum_for_that_target(seed):
     problem = small_problem(seed)
     trainer = train_with_target(problem, seed)
@@ -149,7 +150,7 @@ def reported_kl(seed: int) -> tuple[toy.Problem, PPOTrainer]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_reported_kl_is_the_exact_one_within_three_standard_errors(seed):
     assert abs(standard_scores(*reported_kl(seed), updates=4)) < 3
 
@@ -184,13 +185,13 @@ def test_a_score_one_token_late_or_early_misses_the_optimum(steps, monkeypatch):
     assert problem.distance(train_table(problem, 0)) > 10 * TABLE_BOUND
 
 
-@pytest.mark.parametrize(("estimator", "seed"), [("k3", 0), ("k3", 1), ("k3", 2), ("k2", 0)])
+@pytest.mark.parametrize(("estimator", "seed"), [("k3", 0), thorough("k3", 1), thorough("k3", 2), ("k2", 0)])
 def test_another_estimator_than_k1_in_the_reward_misses_the_optimum(estimator, seed):
     problem = small_problem(seed)
     assert problem.distance(train_table(problem, seed, kl__estimator=estimator)) > 10 * TABLE_BOUND
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_discounting_misses_the_optimum(seed):
     problem = small_problem(seed)
     assert problem.distance(train_table(problem, seed, ppo__gamma=0.9)) > 1.5 * TABLE_BOUND

@@ -17,6 +17,7 @@ from trl.experimental.ppo import PPOConfig, PPOTrainer
 from tests.training import tiny
 from tests.training.trl_tools import AskToStop, PlainTRL, Recorder
 
+pytestmark = pytest.mark.thorough  # facts about the version of TRL that is installed; our own are in test_trl_parity.py
 PAD, END = 0, 2
 
 

@@ -9,6 +9,7 @@ import torch
 from playground.insight.enumerable import CompletionSpace
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel
+from tests.thoroughness import thorough
 from tests.training import toy
 
 
@@ -66,7 +67,7 @@ def explained(predicted: np.ndarray, actual: np.ndarray, weights: np.ndarray) ->
     return 1 - variance(actual - predicted) / variance(actual)
 
 
-@pytest.mark.parametrize(("seed", "gamma"), [(0, 1.0), (1, 1.0), (2, 1.0), (0, 0.9)])
+@pytest.mark.parametrize(("seed", "gamma"), [(0, 1.0), thorough(1, 1.0), thorough(2, 1.0), (0, 0.9)])
 def test_on_features_that_tell_prefixes_apart_it_finds_the_exact_expected_return(seed, gamma):
     here = problem(seed)
     trainer = train_value_head(here, toy.table(here, seed + 10), toy.table(here, seed), ppo__gamma=gamma)
@@ -79,7 +80,7 @@ def test_on_features_that_tell_prefixes_apart_it_finds_the_exact_expected_return
 
 
 @pytest.mark.parametrize(("critic", "max_length", "seed"), [
-    ("shared", 2, 0), ("shared", 2, 1), ("shared", 2, 2), ("separate", 3, 0),
+    ("shared", 2, 0), thorough("shared", 2, 1), thorough("shared", 2, 2), ("separate", 3, 0),
 ])  # fmt: skip
 def test_on_a_transformer_it_explains_the_exact_expected_return(critic, max_length, seed):
     """Frozen random features of 64 numbers tell the 8 states of two tokens apart; a critic with a trunk of its own

@@ -21,6 +21,7 @@ from playground.runs.steer import changes
 from playground.setup import catalog
 from playground.training.process import worker
 from playground.training.process.session import Session
+from tests.thoroughness import cases
 
 DEADLINE_SECONDS = 120
 
@@ -50,8 +51,16 @@ def wait_for(condition, what: str):
 
 
 def train(outputs: Path, made, run_id: str = "r") -> RunDirectory:
+    """Train in a process of its own."""
     run, process = launcher.start(made, outputs, run_id)
     assert process.wait(DEADLINE_SECONDS) in (0, 1, 3), run.log_tail()
+    return run
+
+
+def train_here(outputs: Path, made, run_id: str = "r") -> RunDirectory:
+    """Let the worker train in this process, which has imported everything."""
+    run = RunDirectory.create(outputs, made, run_id)
+    assert worker.main([str(run.path)]) in (0, 1, 3)
     return run
 
 
@@ -117,7 +126,7 @@ def test_the_checkpoint_loads_in_plain_transformers_without_this_project(finishe
     assert out.stdout.startswith("Review of the film:") and len(out.stdout) > 25
 
 
-@pytest.mark.parametrize("how", ["request", "terminate"])
+@pytest.mark.parametrize("how", cases(["request", "terminate"], always=["terminate"]))
 def test_a_running_run_can_be_stopped_keeps_its_weights_and_lets_a_second_one_wait(tmp_path, how):
     run, process = launcher.start(config(ppo__num_updates=10_000, evaluation__every=10_000), tmp_path, "long")
     wait_for(lambda: run.metrics(), "the first update")
@@ -146,7 +155,7 @@ def test_a_killed_worker_leaves_an_interrupted_run(tmp_path):
 def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("Review of the film: " + "very " * 300 + "\n")
-    status = train(tmp_path / "outputs", config(prompts={"source": str(prompts)})).status()
+    status = train_here(tmp_path / "outputs", config(prompts={"source": str(prompts)})).status()
     assert (status.state, status.reason) == ("failed", "invalid")
     assert "too long" in status.message and "prompts.source" in status.message
 
@@ -193,7 +202,7 @@ def test_the_service_says_what_is_wrong_and_stays_usable(finished, service, sour
     assert list(service.compare(finished.path, "Story: Ben lost his red ball.", num_samples=1))
 
 
-@pytest.mark.parametrize("engine", ["playground", "trl"])
+@pytest.mark.parametrize("engine", cases(["playground", "trl"], always=["playground"]))
 def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, tmp_path):
     endless = config(engine=engine, ppo__num_updates=10_000, evaluation__every=10_000)
     run, process = launcher.start(endless, tmp_path, "steered")
@@ -218,33 +227,29 @@ def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, tmp_path)
     assert run.status().state == "stopped" and run.latest_checkpoint() is not None
 
 
-def test_the_reference_may_be_another_model_or_an_earlier_run(finished):
+def test_the_reference_may_be_another_model_or_an_earlier_run(finished, service):
     outputs = finished.path.parent
     for source, where in [("r/update-000003", "policy of a run"), ("r", "its newest"), ("pocket-1m", "another model")]:
-        run = train(outputs, config(reference={"source": source}), f"from-{source.replace('/', '-')}")
+        run = train_here(outputs, config(reference={"source": source}), f"from-{source.replace('/', '-')}")
         assert run.status().state == "finished", run.log_tail()
         first = run.metrics()[0]
         assert first.kl_estimates["full"] > 1e-3, where
         before = [sample.kl for sample in run.samples() if sample.stage == "before"]
         assert any(kl != 0 for kl in before), "the start is not the reference"
-    service = ModelService()
-    try:
-        answers = list(service.compare(run.path, "Review of the film: The", num_samples=2))
-    finally:
-        service.close()
+    answers = list(service.compare(run.path, "Review of the film: The", num_samples=2))
     assert all(answer.kl != 0 for answer in answers), "also of typed prompts, on both sides"
 
 
 @pytest.mark.parametrize("source", ["r/update-000099", "nothing-like-it", "../r"])
 def test_a_reference_that_is_not_there_is_refused(finished, source):
-    run = train(finished.path.parent, config(reference={"source": source}), f"refused-{abs(hash(source))}")
+    run = train_here(finished.path.parent, config(reference={"source": source}), f"refused-{abs(hash(source))}")
     assert (run.status().state, run.status().reason) == ("failed", "invalid")
     assert "reference.source" in run.status().message
 
 
 def test_a_run_with_a_separate_critic_saves_it(tmp_path):
     made = config(model={"source": "pocket-2m", "critic": "separate"})
-    run = train(tmp_path, made)
+    run = train_here(tmp_path, made)
     assert run.status().state == "finished", run.log_tail()
     saved = run.latest_checkpoint() / "critic.safetensors"
     assert saved.stat().st_size > 1_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,15 +17,18 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs.start import launcher
+from playground.runs import reward_models
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher, queue
+from tests.support import kill_worker, wait_until
 from tests.ui import fake_run
 
 PROJECT = Path(__file__).resolve().parents[2]
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-default-apps", "--disable-sync", "--no-first-run", "--metrics-recording-only"]  # fmt: skip
-START_SECONDS = 90
-WAIT_MS = 60_000
+START_SECONDS = 180
+WAIT_MS = 120_000
 
 
 @dataclass
@@ -85,21 +89,37 @@ def recorded(tmp_path_factory):
     return fake_run.write_run(tmp_path_factory.mktemp("recorded"), "kinder-reviews").path
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory, recorded):
-    """One web process for the tests of a module."""
+@pytest.fixture(scope="session")
+def server(tmp_path_factory, recorded):
+    """One web process for all modules of a worker of the pool."""
     served = Site(tmp_path_factory.mktemp("outputs"), recorded)
     served.start()
     yield served
     served.stop()
 
 
+@pytest.fixture(scope="module")
+def site(server):
+    """The page, with an outputs folder that is empty when a module begins. What a module leaves running is ended."""
+    yield server
+    for run_id in queue.waiting(server.outputs):
+        launcher.stop(RunDirectory(server.outputs / run_id))
+    living = [*launcher.living_runs(server.outputs), *reward_models.trainings(server.outputs)]
+    for run in living:
+        if run.is_alive():
+            kill_worker(run)
+    wait_until(lambda: not any(run.is_alive() for run in living))
+    for path in server.outputs.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
 _launched = []
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """One Chromium for all tests of a process, also for those of other folders that import this fixture."""
+def browser(tmp_path_factory):
+    """The profile of one Chromium for all tests of a process, also for those of other folders that import this
+    fixture. It keeps what it has compiled of the page: without one, that is half of the time a page takes to load."""
     if _launched:
         yield _launched[0]
         return
@@ -107,22 +127,28 @@ def browser():
     if not Path(CHROMIUM).exists():
         pytest.skip(f"no browser at {CHROMIUM}; set CHROMIUM")
     with api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        _launched.append(launched)
-        yield launched
+        profile = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"), executable_path=CHROMIUM, args=FLAGS
+        )
+        _launched.append(profile)
+        yield profile
         _launched.clear()
-        launched.close()
+        profile.close()
 
 
 @pytest.fixture
 def make_page(browser):
-    """Pages that remember what went wrong in them; the test fails at its end if anything did."""
-    contexts, faults = [], []
+    """Pages that remember what went wrong in them; the test fails at its end if anything did. The first is in the
+    browser's profile, each further one by itself, as another person's."""
+    pages, contexts, faults = [], [], []
 
-    def make(width=1440, height=900, *, forgive=(), **options):
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        page = context.new_page()
+    def make(width=1440, height=900, *, forgive=(), reduced_motion="no-preference"):
+        if pages:
+            contexts.append(browser.browser.new_context())
+        page = (contexts[-1] if pages else browser).new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(reduced_motion=reduced_motion)
         page.set_default_timeout(WAIT_MS)
 
         def note(text):
@@ -137,6 +163,10 @@ def make_page(browser):
     yield make
     for context in contexts:
         context.close()
+    for page in pages[:1]:
+        page.evaluate("try { localStorage.clear(); sessionStorage.clear(); } catch { /* a page without an address */ }")
+        page.close()
+    browser.clear_cookies()
     assert not faults
 
 

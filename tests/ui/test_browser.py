@@ -278,20 +278,24 @@ def test_hostile_text_stays_text_everywhere(site, make_page):
     history.delete_run(RunDirectory.open(run.path))
 
 
-@pytest.mark.parametrize("query", ["?run=wide", "?tab=compare&run=wide", "?tab=runs", "?tab=runs&overlay=wide,wide-2"])
-def test_nothing_scrolls_sideways_on_a_phone(query, site, make_page):
-    if not (site.outputs / "wide").exists():
-        fake_run.write_run(site.outputs, "wide")
-        fake_run.write_run(site.outputs, "wide-2", catalog.preset("no-leash"))
-    page = visit(make_page(390, 844), site, query)
-    body = "table.runs tbody tr" if "tab=runs" in query else "table.pairs tbody tr"
-    expect(page.locator(body).locator("visible=true").first).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    if query == "?run=wide":
-        page.get_by_role("button", name="Set up a run").click()
-        expect(page.locator("#start")).to_be_visible()
-        page.keyboard.press("Escape")
-        expect(page.locator("#start")).to_be_hidden()
+def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
+    fake_run.write_run(site.outputs, "wide")
+    fake_run.write_run(site.outputs, "wide-2", catalog.preset("no-leash"))
+    page = visit(make_page(390, 844), site, "?run=wide")
+    for place, body in (
+        ({"page": "train", "run": "wide"}, "#page-train table.pairs tbody tr"),
+        ({"page": "compare", "run": "wide"}, "#page-compare table.pairs tbody tr"),
+        ({"page": "runs"}, "table.runs tbody tr"),
+        ({"page": "runs", "overlay": ["wide", "wide-2"]}, ".legend li"),
+    ):
+        page.evaluate("place => import('/playground/static/nav.js').then((m) => m.go(place))", place)
+        expect(page.locator(body).locator("visible=true").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, place
+        if place["page"] == "train":
+            page.get_by_role("button", name="Set up a run").click()
+            expect(page.locator("#start")).to_be_visible()
+            page.keyboard.press("Escape")
+            expect(page.locator("#start")).to_be_hidden()
 
 
 def test_a_restart_of_the_web_process_in_mid_run_shows_the_run_as_it_is(site, make_page):

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.thoroughness import cases
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS
 
@@ -23,7 +24,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("answer", cases(ANSWERS, always=["something else"]))
 def test_a_page_without_bokehjs_says_what_is_wrong_and_shows_the_numbers(site, make_page, answer):
     page = make_page(forgive=LOGGED, reduced_motion="reduce")
     page.route(BOKEH, ANSWERS[answer])

@@ -22,6 +22,7 @@ from playground.training.rewards import format_check as reward_check
 from playground.training.rewards.examples import BUILT_IN, Pairs, References
 from playground.training.rewards.findings import Report
 from playground.training.rewards.formats import Format
+from tests.thoroughness import cases
 from tests.training.rewards import pocket_reward
 from tests.training.rewards import reward_tokenizers as tokenizers
 from tests.training.rewards.test_models import saved
@@ -88,7 +89,7 @@ def named(report: Report) -> dict[str, str]:
     return {finding.name: finding.level for finding in report.findings}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", cases(FAULTS, always=["wrong separator", "missing end token", "prompt twice"]))
 def test_a_planted_fault_fails(fault: str, trained: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(trained, tmp_path / "planted")
     plant, finding = FAULTS[fault]

@@ -17,6 +17,7 @@ from playground.runs.reward_models import RewardTraining
 from playground.setup import catalog
 from playground.training.process.session import Session
 from playground.training.rewards import pair_trainer as reward_trainer
+from tests.thoroughness import SEEDS
 
 UPDATES = 8
 BASE = "pocket-1m"
@@ -51,7 +52,7 @@ def test_kindness_is_learned_from_pairs(learned):
     assert card["report"]["accuracy_low"] > 0.8
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_learned_kindness_makes_reviews_kinder_in_the_eyes_of_the_world(learned, seed):
     outputs, card = learned
     wanted = run_against(card["name"], seed)

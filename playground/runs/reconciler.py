@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from playground.errors import PlaygroundError, RunBusy
-from playground.runs.end import last_words
-from playground.runs.folder import evidence, requests
+from playground.runs.folder import evidence, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, private, read_record
 from playground.runs.folder.records import Status
@@ -171,10 +170,10 @@ def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
         if status.state == "queued" and exit_code is None and _is_young(run):
             return False
         if status.ended:  # which is what is said of a file that cannot be read
-            last_words.write(run, last_words.recovered(run), status.state, status.reason, status.message)
+            writer.write_end(run, run.recovered_status(), status.state, status.reason, status.message)
             return True
         reason, message = evidence.of_death(exit_code, status, run.path)
-        last_words.write(run, status, evidence.state_after(reason), reason, message)
+        writer.write_end(run, status, evidence.state_after(reason), reason, message)
         return True
 
 

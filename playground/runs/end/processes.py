@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import psutil
 
-from playground.runs.folder import notes, vitals
+from playground.runs.folder import vitals
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.safety.process_identity import Identity, boot_id, identity
@@ -230,8 +230,12 @@ def _send(process: Identity, signal: int) -> bool:
 
 def _leave_note(run: RunDirectory) -> None:
     silent = stalled(run)
+    note = vitals.Killed(
+        time=time.time(), attempt=run.status_on_disk().attempt, silent_seconds=silent or silent_seconds(run),
+        stalled=bool(silent),
+    )  # fmt: skip
     with contextlib.suppress(OSError):  # without the note the kill is told as a kill
-        notes.leave(run.path, run.status_on_disk().attempt, silent or silent_seconds(run), bool(silent))
+        vitals.killed_path(run.path).write_text(note.model_dump_json(), encoding="utf-8")
 
 
 def _session(pid: int) -> int:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import PlaygroundError
-from playground.runs.folder import notes, vitals
+from playground.runs.folder import vitals
+from playground.runs.folder.files import read_record
 from playground.runs.folder.logs import ATTEMPT_LINE, log_tail
 from playground.runs.folder.records import State, Status
 from playground.safety.process_identity import boot_id
@@ -163,8 +164,10 @@ def _is_the_kernels(counter: str) -> bool:
 
 def _asked_for(folder: Path, status: Status) -> tuple[str, str] | None:
     """The worker was asked to stop, or was ended by us: that is no accident."""
-    note = notes.killed(folder)
+    note = read_record(vitals.killed_path(folder), vitals.Killed)
     if note and note.attempt == status.attempt:
+        if note.reason:
+            return note.reason, note.message
         if note.stalled:
             return "stalled", f"The worker had not answered for {note.silent_seconds:.0f} s, and was ended on request."
         return "stopped", f"Stopped {_when(status)}: it did not end by itself in time, so its process was ended."

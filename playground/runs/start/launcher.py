@@ -19,8 +19,7 @@ from typing import IO, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
-from playground.runs.end import last_words
-from playground.runs.folder import checkpoints, requests
+from playground.runs.folder import checkpoints, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, is_locked, make_outputs, private, write_atomically
 from playground.runs.folder.requests import Request
@@ -117,7 +116,7 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
         if before.state == "finished":
             raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
         if before.reason == "damaged":
-            before = last_words.recovered(run)
+            before = run.recovered_status()
         with open(run.lock_path, "wb", opener=private) as lock:
             take(lock)  # also where it will wait: then nobody is left whose end could be taken for the next attempt's
             for asked in run.control_path.glob("*"):
@@ -177,7 +176,7 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
             spawn_worker(run, lock, spawn)
         begun = True
     except InvalidConfig as error:
-        last_words.write(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
+        writer.write_end(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
     except WorkerNotStarted:
         pass  # that is its end, and is written
     except (RunBusy, OSError):
@@ -187,7 +186,7 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
 
 
 def _take_out(run: RunDirectory) -> None:
-    last_words.write(run, run.status_on_disk(), "stopped", "stopped", "Stopped while it waited in the queue.")
+    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", "Stopped while it waited in the queue.")
     queue.leave(run)
 
 
@@ -218,7 +217,7 @@ def spawn_worker(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> sub
         process = (spawn or new_worker)(run, lock)
     except OSError as error:
         message = f"Its worker could not be started: {error.strerror or error}."
-        last_words.write(run, run.status_on_disk(), "failed", "bug", message)
+        writer.write_end(run, run.status_on_disk(), "failed", "bug", message)
         raise WorkerNotStarted(f"{message} Close other programs and start it again.") from None
     children.add(run, process)
     return process

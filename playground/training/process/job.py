@@ -60,8 +60,8 @@ def carry_out(arguments: list[str], usage: str, job_of: Callable[[Path], Job]) -
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return UNUSABLE
     redaction.cover_streams()
-    time_limit.watch_run(run, lock)
     writer = RunWriter(run, job.num_updates, run.status().attempt)
+    time_limit.watch_run(run, writer.status.attempt)
     with lock, Watch(writer, job.stopped, job.max_minutes) as watch, reported(writer, job.stopped, job.memory_advice):
         job.train(writer, watch)
     time_limit.dismiss()

@@ -46,10 +46,7 @@ class RunWriter:
         self.status = Status(
             state="starting",
             phase="starting",
-            pid=me.pid,
-            pid_started_at=me.started_at,
-            pid_ticks=me.ticks,
-            boot_id=me.boot_id,
+            **me._asdict(),
             update=done,
             num_updates=num_updates,
             started_at=now,

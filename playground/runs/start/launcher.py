@@ -227,8 +227,7 @@ def name_worker(run: RunDirectory, pid: int) -> None:
     """Write down which process a run is given to, until it says so itself: one that never does could not be ended."""
     status, worker = run.status_on_disk(), identity(pid)
     if worker is not None and status.state == "queued":
-        named = {"pid": pid, "pid_started_at": worker.started_at, "pid_ticks": worker.ticks, "boot_id": worker.boot_id}
-        changed = status.model_copy(update={**named, "updated_at": time.time()})
+        changed = status.model_copy(update={**worker._asdict(), "updated_at": time.time()})
         write_atomically(run.status_path, changed.model_dump_json())
 
 

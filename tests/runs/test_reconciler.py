@@ -22,7 +22,7 @@ from playground.runs.folder import files, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked, write_atomically
 from playground.runs.folder.records import Status
-from playground.runs.reconciler import Reconciler, Watch
+from playground.runs.reconciler import Reconciler, ReconcilerThread
 from playground.runs.start import children, launcher, queue
 from tests.support import at_once, small_config, update_metrics, wait_until
 
@@ -404,7 +404,7 @@ def test_the_watch_outlives_whatever_a_look_or_a_chore_raises(
     monkeypatch.setattr(reconciler, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(Reconciler, "end_the_dead", broken("dead"))
     monkeypatch.setattr(launcher, "start_waiting", broken("queue"))
-    watch = Watch(outputs, chores=[broken("chore"), lambda: calls.append("next chore")])
+    watch = ReconcilerThread(outputs, chores=[broken("chore"), lambda: calls.append("next chore")])
     watch.start()
     try:
         wait_until(lambda: min(map(calls.count, ("dead", "queue", "chore", "next chore"))) > 2)
@@ -423,7 +423,7 @@ def test_the_watch_goes_on_when_its_own_words_cannot_be_written(outputs: Path, m
 
     monkeypatch.setattr(writer, "write_end", full)
     monkeypatch.setattr(sys, "stderr", FullStream())
-    watch = Watch(outputs)
+    watch = ReconcilerThread(outputs)
     watch.start()
     try:
         second = lost_run(outputs, "second")
@@ -438,7 +438,7 @@ def test_the_watch_goes_on_after_there_were_too_many_open_files(
 ) -> None:
     holder, _ = launcher.start(small_config("wait"), outputs)
     waiting, _ = launcher.start(small_config(), outputs, "waiting")
-    looked, entries, unsettled = [0], queue.entries, Reconciler._unsettled
+    looked, entries, end_the_dead = [0], queue.entries, Reconciler.end_the_dead
 
     def short_of_files(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def tried(what: Any) -> Any:
@@ -450,9 +450,9 @@ def test_the_watch_goes_on_after_there_were_too_many_open_files(
         return tried
 
     monkeypatch.setattr(queue, "entries", short_of_files(entries))
-    monkeypatch.setattr(Reconciler, "_unsettled", short_of_files(unsettled))
+    monkeypatch.setattr(Reconciler, "end_the_dead", short_of_files(end_the_dead))
     monkeypatch.setattr(reconciler, "LOOK_SECONDS", 0.02)
-    watch = Watch(outputs)
+    watch = ReconcilerThread(outputs)
     watch.start()
     try:
         wait_until(lambda: looked[0] > 10)
@@ -467,7 +467,7 @@ def test_the_watch_ends_the_dead_and_starts_those_who_wait_until_it_is_closed(ou
     lost = lost_run(outputs)
     holder, _ = launcher.start(small_config("wait"), outputs)
     waiting, _ = launcher.start(small_config(), outputs, "waiting")
-    watch = Watch(outputs)
+    watch = ReconcilerThread(outputs)
     watch.start()
     wait_until(lambda: lost.status_on_disk().ended)
     assert waiting.status().state == "queued"

@@ -44,7 +44,7 @@ FROZEN_SECONDS = 3.0  # a longer pause of the watch itself: the whole process st
 STOPPED_EXIT = 3
 
 
-class Watch:
+class WorkerWatch:
     """Context manager around a run. `between` is for the main thread, to be called often.
 
     Args:
@@ -82,7 +82,7 @@ class Watch:
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._over = threading.Event()
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> WorkerWatch:
         self._waking, self._woken_by = os.pipe()
         os.set_blocking(self._waking, False)
         os.set_blocking(self._woken_by, False)

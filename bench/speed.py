@@ -326,7 +326,7 @@ def peak_bytes() -> int:
 
 def in_process(*arguments: str) -> dict[str, Any]:
     """Run this file with other arguments; its last line of output is JSON."""
-    from playground.runs.start.launcher import torch_environment
+    from playground.runs.start.children import torch_environment
 
     environment = {**torch_environment(), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(

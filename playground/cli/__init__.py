@@ -45,7 +45,7 @@ from playground.runs import history
 from playground.runs.end import processes
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.reconciler import Reconciler
-from playground.runs.start import launcher, lifeline
+from playground.runs.start import children, launcher, lifeline
 from playground.runs.steer import changes
 from playground.setup import catalog, checks, estimates
 from playground.setup.estimates import disk
@@ -340,7 +340,7 @@ def pretrain(
     names = [item.name for item in catalog.MODELS]
     if pocket not in names:
         raise ModelNotFound(catalog.unknown("model", pocket, names))
-    os.environ.update(launcher.torch_environment())  # before torch is imported, which reads it once
+    os.environ.update(children.torch_environment())  # before torch is imported, which reads it once
     from playground.pocket.pretrain import pretrain_command  # torch; no other command needs it
 
     print(pretrain_command(pocket, output, seed))

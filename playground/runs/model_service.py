@@ -22,7 +22,7 @@ from typing import IO, Any, Literal, NamedTuple
 
 from playground.errors import ServiceUnavailable
 from playground.runs.folder.files import private
-from playground.runs.start.launcher import PROJECT, torch_environment
+from playground.runs.start.children import PROJECT, torch_environment
 
 START_TIMEOUT_SECONDS = 90
 ANSWER_TIMEOUT_SECONDS = 120

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import sys
 import threading
@@ -18,8 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from playground.errors import PlaygroundError, RunBusy
-from playground.runs.end import last_words
-from playground.runs.folder import evidence, requests
+from playground.runs.folder import evidence, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, private, read_record
 from playground.runs.folder.records import Status
@@ -41,8 +41,8 @@ class Reconciler:
     def __init__(self, outputs: Path, spawn: Spawn | None = None) -> None:
         self.outputs = Path(outputs)
         self._spawn = spawn
-        self._settled: dict[str, Fingerprint] = {}
-        self._refused: dict[str, tuple[Fingerprint, float]] = {}  # whose end could not be written, and when
+        # The runs of which nothing is to be done while their status.json stays as it is, and until when.
+        self._left_alone: dict[str, tuple[Fingerprint | None, float]] = {}
 
     def look(self) -> None:
         """Ends for the dead, workers for those who wait. Never raises: a full disk, too many open files, a damaged run
@@ -54,44 +54,31 @@ class Reconciler:
     def end_the_dead(self) -> list[RunDirectory]:
         """Write the end of every run whose worker died without a word; returns those runs."""
         ended = []
-        for run in self._unsettled():
+        for path, make in _all_runs(self.outputs):
+            mark = _fingerprint(path)
+            looked_at, until = self._left_alone.get(path, (None, 0.0))
+            if mark is None or (looked_at == mark and time.monotonic() < until):
+                continue
+            run = make()
             try:
-                if not run.is_alive() and end_if_dead(run, self.outputs):
+                if _has_ended(run):
+                    self._left_alone[path] = mark, math.inf
+                elif not run.config_path.is_file():  # a folder that is no run, or not yet
+                    continue
+                elif not run.is_alive() and end_if_dead(run, self.outputs):
                     ended.append(run)
             except Exception as error:  # a full disk, a folder that only another user may write, a damage of a new kind
-                self._put_off(run, error)
+                if until in (0.0, math.inf):  # else it was said
+                    _say(f"The end of {run.path} could not be written: {error!r}")
+                self._left_alone[path] = _fingerprint(path), time.monotonic() + RETRY_SECONDS
         for worker in children.dead():
             if worker.run.status_on_disk().ended:  # else it died during this look, or its end could not be written yet
                 children.forget(worker)
         return ended
 
-    def _unsettled(self) -> Iterator[RunDirectory]:
-        """The runs that have not ended, as far as their files say."""
-        for path, make in _all_runs(self.outputs):
-            mark = _fingerprint(path)
-            if mark is None or self._settled.get(path) == mark:
-                continue
-            refused, when = self._refused.get(path, (None, 0.0))
-            if refused == mark and time.monotonic() - when < RETRY_SECONDS:
-                continue
-            run = make()
-            if _has_ended(run):
-                self._settled[path] = mark
-                self._refused.pop(path, None)
-            elif run.config_path.is_file():  # else a folder that is no run, or not yet
-                yield run
 
-    def _put_off(self, run: RunDirectory, error: Exception) -> None:
-        """Try again on a change, or after a while; said once."""
-        path, mark = str(run.path), _fingerprint(str(run.path))
-        if path not in self._refused:
-            _say(f"The end of {run.path} could not be written: {error!r}")
-        if mark is not None:
-            self._refused[path] = mark, time.monotonic()
-
-
-class Watch:
-    """A thread that looks again and again. Belongs to the web process; holds no state of any run.
+class ReconcilerThread:
+    """Looks again and again. Belongs to the web process; holds no state of any run.
 
     Args:
         chores: what else is done at each look; each paces itself (`every`).
@@ -171,10 +158,10 @@ def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
         if status.state == "queued" and exit_code is None and _is_young(run):
             return False
         if status.ended:  # which is what is said of a file that cannot be read
-            last_words.write(run, last_words.recovered(run), status.state, status.reason, status.message)
+            writer.write_end(run, run.recovered_status(), status.state, status.reason, status.message)
             return True
         reason, message = evidence.of_death(exit_code, status, run.path)
-        last_words.write(run, status, evidence.state_after(reason), reason, message)
+        writer.write_end(run, status, evidence.state_after(reason), reason, message)
         return True
 
 

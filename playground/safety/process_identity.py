@@ -18,20 +18,21 @@ START_FIELD = 22  # of /proc/PID/stat, counted from 1; man 5 proc
 
 
 class Identity(NamedTuple):
-    """One process. `ticks` is 0 where the system does not tell them."""
+    """One process, in the fields by which a run's status names it. `pid_ticks` is 0 where the system does not tell
+    them."""
 
     pid: int
-    started_at: float
+    pid_started_at: float
     boot_id: str
-    ticks: int = 0
+    pid_ticks: int = 0
 
     def is_same(self, other: Identity) -> bool:
         """True if both name the same process, as far as can be told; False in doubt."""
         if self.pid != other.pid or not self.boot_id or self.boot_id != other.boot_id:
             return False
-        if self.ticks and other.ticks:
-            return self.ticks == other.ticks
-        return abs(self.started_at - other.started_at) <= TOLERANCE_SECONDS
+        if self.pid_ticks and other.pid_ticks:
+            return self.pid_ticks == other.pid_ticks
+        return abs(self.pid_started_at - other.pid_started_at) <= TOLERANCE_SECONDS
 
 
 def identity(pid: int) -> Identity | None:

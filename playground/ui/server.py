@@ -26,7 +26,7 @@ from playground.runs import history
 from playground.runs.folder import requests
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
-from playground.runs.reconciler import Watch, every
+from playground.runs.reconciler import ReconcilerThread, every
 from playground.runs.start import lifeline
 from playground.runs.start.standby import StandbyWorker
 from playground.safety import redaction
@@ -56,7 +56,7 @@ class Running(NamedTuple):
     service: ModelService
     standby: StandbyWorker
     loop: Callable[[], asyncio.AbstractEventLoop | None]
-    watch: Watch
+    watch: ReconcilerThread
     incoming: Incoming
     parts: contextlib.ExitStack  # of Gradio, that were replaced for this page
     greeting: str  # for the terminal; it has the host's token in it
@@ -167,7 +167,8 @@ def launch(
     access.share = sharing.addresses(address, port, mode)
     greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
     chores = [every(CHORE_SECONDS, chore) for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits))]
-    watch = Watch(outputs, spawn=standby.worker_for, chores=chores)  # adopts what lives, ends what died, starts others
+    # It adopts what lives, ends what died, starts others.
+    watch = ReconcilerThread(outputs, spawn=standby.worker_for, chores=chores)
     watch.start()
     return Running(
         demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, incoming, parts, greeting

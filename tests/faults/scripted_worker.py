@@ -25,7 +25,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start.launcher import adopt_lock
 from playground.training.process.ending import StopRequested, leave, reported
-from playground.training.process.watch import Watch
+from playground.training.process.watch import WorkerWatch
 from tests.support import update_metrics
 
 LIFETIME_SECONDS = 120
@@ -42,12 +42,12 @@ def main() -> int:
     lock = adopt_lock()
     assert lock is not None, "the launcher hands the lock down"
     writer = RunWriter(run, num_updates=3, attempt=run.status().attempt)
-    with lock, Watch(writer) as watch, reported(writer):
+    with lock, WorkerWatch(writer) as watch, reported(writer):
         act(name, run, writer, watch)
     return {"finished": 0, "stopped": 3}.get(writer.status.state, 1)
 
 
-def act(name: str, run: RunDirectory, writer: RunWriter, watch: Watch) -> None:
+def act(name: str, run: RunDirectory, writer: RunWriter, watch: WorkerWatch) -> None:
     if name == "deaf-loading":
         writer.set_status(phase="loading PyTorch")
         hang()
@@ -105,7 +105,7 @@ def save_slowly(run: RunDirectory) -> None:
     work.rename(whole)
 
 
-def count(loud: bool, watch: Watch) -> None:
+def count(loud: bool, watch: WorkerWatch) -> None:
     for _ in range(OUTPUT_LINES):
         watch.between()
         sum(range(COUNTS_PER_LINE))

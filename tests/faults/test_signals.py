@@ -46,8 +46,7 @@ def stale(outputs: Path, **names: object) -> RunDirectory:
 
 def fields(found: Identity | None, **changes: object) -> dict[str, object]:
     assert found is not None
-    named = {"pid": found.pid, "pid_started_at": found.started_at, "pid_ticks": found.ticks, "boot_id": found.boot_id}
-    return {**named, **changes}
+    return {**found._asdict(), **changes}
 
 
 def test_stale_state_files_cost_nobody_a_signal(outputs, innocent, monkeypatch, figure):
@@ -61,8 +60,8 @@ def test_stale_state_files_cost_nobody_a_signal(outputs, innocent, monkeypatch, 
         {"pid": -1, **now},
         fields(me),
         {"pid": innocent.pid},  # of a version that wrote no more than that
-        fields(them, pid_ticks=them.ticks + 1),
-        fields(them, pid_ticks=0, pid_started_at=them.started_at - 60),
+        fields(them, pid_ticks=them.pid_ticks + 1),
+        fields(them, pid_ticks=0, pid_started_at=them.pid_started_at - 60),
         fields(them, boot_id="yesterday"),
         fields(them),  # written by somebody else, in every detail: it has nothing to do with this run's lock
         fields(them, state="queued"),  # the same, as a launcher would name a worker that waited for its run

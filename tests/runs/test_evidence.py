@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs.folder import evidence, notes, vitals
+from playground.runs.folder import evidence, vitals
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.end_reasons import ENDS
 from playground.runs.folder.records import Status
@@ -180,11 +180,15 @@ def test_a_worker_that_was_asked_to_stop_or_ended_by_us_has_not_had_an_accident(
     run.request_stop()
     assert evidence.of_death(-15, status(), run.path) == ("stopped", "Stopped after update 2.")
     assert evidence.of_death(-11, status(), run.path)[0] == "bug"
-    notes.leave(run.path, 1, 40, stalled=True)
+    note = vitals.Killed(silent_seconds=40, stalled=True)
+    vitals.killed_path(run.path).write_text(note.model_dump_json())
     reason, sentence = evidence.of_death(-9, status(), run.path)
     assert reason == "stalled" and "40 s" in sentence
     (run.control_path / "stop").unlink()
     assert evidence.of_death(-9, status(attempt=2), run.path)[0] == "killed", "the note is of an earlier attempt"
+    note = vitals.Killed(attempt=2, reason="model", message="Cannot load it.")
+    vitals.killed_path(run.path).write_text(note.model_dump_json())
+    assert evidence.of_death(-9, status(attempt=2), run.path) == ("model", "Cannot load it.")
 
 
 def test_every_reason_is_one_that_people_are_told_about(run):

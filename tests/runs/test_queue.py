@@ -16,8 +16,7 @@ import pytest
 
 from playground.errors import InvalidConfig, RunBusy, RunNotFound, RunNotResumable
 from playground.runs import history
-from playground.runs.end import last_words
-from playground.runs.folder import requests
+from playground.runs.folder import requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.start import launcher, lifeline, queue
@@ -227,7 +226,7 @@ def test_a_run_that_is_stopped_while_it_waits_to_be_resumed_keeps_what_it_has(
     outputs: Path, holder: RunDirectory
 ) -> None:
     run = RunDirectory.create(outputs, small_config(), "old")
-    last_words.write(run, run.status_on_disk().model_copy(update={"update": 2}), "interrupted", "killed", "")
+    writer.write_end(run, run.status_on_disk().model_copy(update={"update": 2}), "interrupted", "killed", "")
     launcher.resume(run)
     launcher.stop(run)
     assert (run.status().state, run.status().update, run.status().attempt) == ("stopped", 2, 2)

@@ -18,12 +18,11 @@ import pytest
 
 from playground.config import RewardTrainingConfig
 from playground.runs import history, reconciler, reward_models
-from playground.runs.end import last_words
-from playground.runs.folder import files
+from playground.runs.folder import files, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked, write_atomically
 from playground.runs.folder.records import Status
-from playground.runs.reconciler import Reconciler, Watch
+from playground.runs.reconciler import Reconciler, ReconcilerThread
 from playground.runs.start import children, launcher, queue
 from tests.support import at_once, small_config, update_metrics, wait_until
 
@@ -91,7 +90,7 @@ def test_a_run_that_ends_between_the_look_and_the_lock_keeps_its_own_end(
     take = launcher.take
 
     def finish_first(file: object) -> None:
-        last_words.write(run, run.status_on_disk(), "finished", "", "")
+        writer.write_end(run, run.status_on_disk(), "finished", "", "")
         lock.close()
         take(file)  # type: ignore[arg-type]
 
@@ -188,7 +187,7 @@ def test_the_exit_code_of_an_earlier_attempt_says_nothing_about_a_later_one(outp
     assert process is not None
     wait_until(lambda: run.status().state == "running")
     killed(process)
-    last_words.write(run, run.status_on_disk(), "interrupted", "killed", "")  # by somebody else, who resumes it too
+    writer.write_end(run, run.status_on_disk(), "interrupted", "killed", "")  # by somebody else, who resumes it too
     run.queue_again(run.status_on_disk(), 3)
     assert children.exit_code(run) is None
     for worker in children.dead():
@@ -305,14 +304,14 @@ def test_a_run_that_cannot_be_written_does_not_keep_others_from_their_end(
     outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = lost_run(outputs, "first"), lost_run(outputs, "second")
-    write = last_words.write
+    write = writer.write_end
 
     def full(run: RunDirectory, *rest: object) -> Status:
         if run.id == "first":
             raise OSError(28, "No space left on device")
         return write(run, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(last_words, "write", full)
+    monkeypatch.setattr(writer, "write_end", full)
     keeper = Reconciler(outputs)
     assert [run.id for run in keeper.end_the_dead()] == ["second"]
     assert "No space left on device" in capsys.readouterr().err
@@ -324,7 +323,7 @@ def test_a_run_that_cannot_be_written_does_not_keep_others_from_their_end(
 def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
     outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], change: bool
 ) -> None:
-    run, write, tries, clock = lost_run(outputs), last_words.write, [0], [1000.0]
+    run, write, tries, clock = lost_run(outputs), writer.write_end, [0], [1000.0]
 
     def full_twice(*arguments: object) -> Status:
         tries[0] += 1
@@ -332,7 +331,7 @@ def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
             raise OSError(28, "No space left on device")
         return write(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(last_words, "write", full_twice)
+    monkeypatch.setattr(writer, "write_end", full_twice)
     monkeypatch.setattr(reconciler.time, "monotonic", lambda: clock[0])
     keeper = Reconciler(outputs)
     for number in (1, 2):
@@ -405,7 +404,7 @@ def test_the_watch_outlives_whatever_a_look_or_a_chore_raises(
     monkeypatch.setattr(reconciler, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(Reconciler, "end_the_dead", broken("dead"))
     monkeypatch.setattr(launcher, "start_waiting", broken("queue"))
-    watch = Watch(outputs, chores=[broken("chore"), lambda: calls.append("next chore")])
+    watch = ReconcilerThread(outputs, chores=[broken("chore"), lambda: calls.append("next chore")])
     watch.start()
     try:
         wait_until(lambda: min(map(calls.count, ("dead", "queue", "chore", "next chore"))) > 2)
@@ -415,16 +414,16 @@ def test_the_watch_outlives_whatever_a_look_or_a_chore_raises(
 
 
 def test_the_watch_goes_on_when_its_own_words_cannot_be_written(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, write = lost_run(outputs, "first"), last_words.write
+    first, write = lost_run(outputs, "first"), writer.write_end
 
     def full(run: RunDirectory, *rest: object) -> Status:
         if run.id == "first":
             raise OSError(28, "No space left on device")
         return write(run, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(last_words, "write", full)
+    monkeypatch.setattr(writer, "write_end", full)
     monkeypatch.setattr(sys, "stderr", FullStream())
-    watch = Watch(outputs)
+    watch = ReconcilerThread(outputs)
     watch.start()
     try:
         second = lost_run(outputs, "second")
@@ -439,7 +438,7 @@ def test_the_watch_goes_on_after_there_were_too_many_open_files(
 ) -> None:
     holder, _ = launcher.start(small_config("wait"), outputs)
     waiting, _ = launcher.start(small_config(), outputs, "waiting")
-    looked, entries, unsettled = [0], queue.entries, Reconciler._unsettled
+    looked, entries, end_the_dead = [0], queue.entries, Reconciler.end_the_dead
 
     def short_of_files(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def tried(what: Any) -> Any:
@@ -451,9 +450,9 @@ def test_the_watch_goes_on_after_there_were_too_many_open_files(
         return tried
 
     monkeypatch.setattr(queue, "entries", short_of_files(entries))
-    monkeypatch.setattr(Reconciler, "_unsettled", short_of_files(unsettled))
+    monkeypatch.setattr(Reconciler, "end_the_dead", short_of_files(end_the_dead))
     monkeypatch.setattr(reconciler, "LOOK_SECONDS", 0.02)
-    watch = Watch(outputs)
+    watch = ReconcilerThread(outputs)
     watch.start()
     try:
         wait_until(lambda: looked[0] > 10)
@@ -468,7 +467,7 @@ def test_the_watch_ends_the_dead_and_starts_those_who_wait_until_it_is_closed(ou
     lost = lost_run(outputs)
     holder, _ = launcher.start(small_config("wait"), outputs)
     waiting, _ = launcher.start(small_config(), outputs, "waiting")
-    watch = Watch(outputs)
+    watch = ReconcilerThread(outputs)
     watch.start()
     wait_until(lambda: lost.status_on_disk().ended)
     assert waiting.status().state == "queued"

@@ -10,7 +10,7 @@ import psutil
 
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import to_json_line
-from playground.runs.folder.writer import RunWriter
+from playground.runs.folder.writer import RunWriter, write_end
 from tests.support import sample, small_config, update_metrics
 
 
@@ -54,3 +54,17 @@ def test_a_change_of_state_is_an_event_and_a_change_of_figures_is_not(outputs: P
     ]
     status = run.status()
     assert (status.state, status.phase, status.reason, status.update) == ("failed", "", "diverged", 2)
+
+
+def test_the_end_of_a_dead_worker_can_be_read_behind_half_a_line_and_frees_the_reserve(outputs: Path) -> None:
+    run = RunDirectory.create(outputs, small_config(), "run")
+    writer = RunWriter(run, 3)
+    writer.set_status(state="running", phase="training")
+    writer.reserve()
+    with open(run.events_path, "ab") as file:
+        file.write(b'{"seq": 7, "kind": "war')  # killed in the middle of it
+    write_end(run, run.status_on_disk(), "failed", "model", "Cannot load the tokenizer.")
+    status, last = run.status_on_disk(), run.events()[-1]
+    assert (status.state, status.reason, status.updated_at) == ("failed", "model", writer.status.updated_at)
+    assert (last.seq, last.kind, last.data["state"], last.message) == (1, "state", "failed", status.message)
+    assert not run.reserve_path.exists()

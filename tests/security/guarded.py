@@ -34,7 +34,7 @@ def main(kind: str, folder: str | None = None) -> int:
         run = RunDirectory.open(Path(folder))
         lock = take_lock(run)
         assert lock is not None
-        time_limit.watch_run(run, lock)
+        time_limit.watch_run(run, attempt=1)
         writer = RunWriter(run, 3)
         writer.set_status(phase="loading the model")
     with time_limit.limited("Cannot load the tokenizer in some/folder", seconds=SECONDS):

@@ -16,6 +16,7 @@ from playground.config.yaml_io import from_dict
 from playground.errors import ServiceUnavailable
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
+from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher
 from playground.setup import catalog
 from playground.training.models import time_limit
@@ -51,6 +52,7 @@ def test_a_run_that_hangs_in_a_model_ends_with_that_reason_whatever_it_hangs_in(
     status = wait_until(lambda: (found := run.status()) and found.state == "failed" and found)
     assert (status.reason, status.message) == ("model", SENTENCE)
     wait_until(lambda: not run.is_alive())
+    Reconciler(tmp_path).look()
     last = run.events()[-1]
     assert (last.kind, last.message, last.data["state"]) == ("state", SENTENCE, "failed")
     assert [event.seq for event in run.events()] == list(range(len(run.events())))
@@ -72,12 +74,12 @@ def test_a_question_that_hangs_is_answered_with_a_sentence() -> None:
 def test_without_a_watcher_and_for_what_ships_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     with time_limit.limited("It", seconds=0.001):
         time.sleep(0.01)
-    assert time_limit._watch.process is None
-    monkeypatch.setattr(time_limit, "_watch", time_limit._Watch())
+    assert time_limit._guard.process is None
+    monkeypatch.setattr(time_limit, "_guard", time_limit._Guard())
     time_limit.watch_answers()
     with time_limit.limited("It", catalog.POCKET_MODELS / "pocket-1m"):
         pass
-    assert time_limit._watch.process is None
+    assert time_limit._guard.process is None
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from playground.config.yaml_io import from_dict
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start import launcher
+from playground.runs.start import children
 from playground.safety import redaction
 from playground.setup import catalog, checks
 from playground.ui import routes
@@ -246,5 +246,5 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
 def test_what_the_launcher_hands_down_is_that_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
-    assert CANARY not in repr(launcher.torch_environment())
+    assert CANARY not in repr(children.torch_environment())
     assert catalog.preset(catalog.DEFAULT_PRESET).model.source in [model.name for model in catalog.MODELS]

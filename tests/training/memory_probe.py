@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from playground.runs.start.launcher import torch_environment
+from playground.runs.start.children import torch_environment
 from tests.support import PROJECT
 
 MODEL, PROMPTS = "model", "prompts.txt"

@@ -6,7 +6,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.training.process import watch
 from playground.training.process.ending import StopRequested, reported
-from playground.training.process.watch import Watch
+from playground.training.process.watch import WorkerWatch
 from tests.support import small_config
 
 
@@ -24,7 +24,7 @@ def clock(monkeypatch):
 
 
 def test_the_limit_counts_from_the_start_of_the_process_and_in_minutes(run, clock):
-    between = Watch(RunWriter(run, 10), max_minutes=0.5).between
+    between = WorkerWatch(RunWriter(run, 10), max_minutes=0.5).between
     clock[0] += 29.9
     between()
     clock[0] += 0.1
@@ -34,7 +34,7 @@ def test_the_limit_counts_from_the_start_of_the_process_and_in_minutes(run, cloc
 
 
 def test_without_a_limit_only_a_request_breaks_off(run, clock):
-    between = Watch(RunWriter(run, 10)).between
+    between = WorkerWatch(RunWriter(run, 10)).between
     clock[0] += 1e9
     between()
     run.request_stop()
@@ -48,7 +48,7 @@ def test_the_end_says_that_the_time_is_up_and_after_which_update(run, clock, min
     writer = RunWriter(run, 10)
     writer.set_status(update=7)
     with reported(writer):
-        between = Watch(writer, max_minutes=minutes).between
+        between = WorkerWatch(writer, max_minutes=minutes).between
         clock[0] += 60 * minutes
         between()
     status = run.status()

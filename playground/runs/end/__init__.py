@@ -1,1 +1,1 @@
-"""How runs end: reasons, evidence, processes, and who writes the end of the dead."""
+"""Ending workers: signals to them, and the process that ends one that hangs in a stranger's program."""

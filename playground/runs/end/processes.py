@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import psutil
 
-from playground.runs.folder import notes, vitals
+from playground.runs.folder import vitals
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Status
 from playground.safety.process_identity import Identity, boot_id, identity
 
 GRACE_SECONDS = 10.0
@@ -50,23 +49,22 @@ class Ended(NamedTuple):
         return f"It was ended by force ({', '.join(self.signals)})." if self.signals else "It ended by itself."
 
 
-def worker_of(run: RunDirectory) -> Identity | None:
+def worker_of(run: RunDirectory) -> psutil.Process | None:
     """The process of the run's living worker; None if there is none, or if it cannot be told for certain."""
     if not run.is_alive():
         return None
     status = run.status_on_disk()
     if status.pid < 2 or status.pid == os.getpid():
         return None
-    found = identity(status.pid)
-    if found is None or not found.is_same(recorded_identity(status)):
+    try:
+        worker = psutil.Process(status.pid)
+    except psutil.Error:
         return None
-    handed_over = status.state == "queued" and _has_waited(found.pid)  # and has not taken the lock that it was sent
-    return found if handed_over or _has_open(found.pid, run.lock_path) else None
-
-
-def recorded_identity(status: Status) -> Identity:
-    """The process that a status names."""
-    return Identity(status.pid, status.pid_started_at, status.boot_id, status.pid_ticks)
+    found = identity(status.pid)
+    if found is None or not found.is_same(Identity(*(getattr(status, name) for name in Identity._fields))):
+        return None
+    handed_over = status.state == "queued" and _has_waited(worker)  # and has not taken the lock that it was sent
+    return worker if handed_over or _has_open(worker.pid, run.lock_path) else None
 
 
 def end(run: RunDirectory, grace_seconds: float = GRACE_SECONDS) -> Ended:
@@ -75,22 +73,18 @@ def end(run: RunDirectory, grace_seconds: float = GRACE_SECONDS) -> Ended:
     Returns at once for a run that has no living worker. A worker that cannot be told for certain gets no signal.
     """
     begun = time.monotonic()
-
-    def seconds() -> float:
-        return time.monotonic() - begun
-
     worker = worker_of(run)
     if not run.is_alive():
         return Ended(False, 0.0)
-    family = _family(worker) if worker else []
+    family = _family(worker) if worker else set()
     with contextlib.suppress(OSError):  # a disk that takes nothing is no reason to let it live
         run.request_stop()
     sent: list[str] = []
     if not _wait_for(lambda: not run.is_alive(), grace_seconds):
         worker = worker_of(run)
         if worker is None:
-            return Ended(run.is_alive(), seconds())
-        family = _joined(family, _family(worker))
+            return Ended(run.is_alive(), time.monotonic() - begun)
+        family |= _family(worker)
         _leave_note(run)
         for signal, patience in ((signals.SIGTERM, TERM_SECONDS), (signals.SIGKILL, KILL_SECONDS)):
             for member in (worker, *family):
@@ -98,15 +92,14 @@ def end(run: RunDirectory, grace_seconds: float = GRACE_SECONDS) -> Ended:
             sent.append(signal.name)
             if _wait_for(lambda: not run.is_alive(), patience):
                 break
-    return Ended(run.is_alive(), seconds(), tuple(sent), tuple(_bury(worker, family)))
+    if worker is not None and not _is_there(worker):
+        family |= _session_of(worker.pid)  # its number is not given away while its session has members
+    return Ended(run.is_alive(), time.monotonic() - begun, tuple(sent), _bury(family))
 
 
-def end_family(of: Identity) -> list[int]:
-    """End by force what a process has started: its descendants, and all others of its session if it leads one.
-
-    The process itself is left alone. Returns who lives on in spite of it.
-    """
-    return _bury(None, _family(of)) if identity(of.pid) else []
+def end_own_family() -> None:
+    """End by force what this process has started: its descendants, and all others of its session if it leads one."""
+    _bury(_family(psutil.Process()))
 
 
 def silent_seconds(run: RunDirectory) -> float:
@@ -153,85 +146,31 @@ def _has_open(pid: int, path: Path) -> bool:
     return False
 
 
-def _has_waited(pid: int) -> bool:
+def _has_waited(process: psutil.Process) -> bool:
     """Whether a process was started to wait for a run."""
     try:
-        return STANDBY_VARIABLE in psutil.Process(pid).environ()
+        return STANDBY_VARIABLE in process.environ()
     except (psutil.Error, OSError):
         return False
 
 
-def _family(worker: Identity) -> list[Identity]:
+def _family(worker: psutil.Process) -> set[psutil.Process]:
     """What the worker has started: its descendants, and every other member of its session if it leads one."""
-    members: set[int] = set()
+    members: set[psutil.Process] = set()
     with contextlib.suppress(psutil.Error):
-        members = {child.pid for child in psutil.Process(worker.pid).children(recursive=True)}
+        members = set(worker.children(recursive=True))
     if _session(worker.pid) == worker.pid:
-        members |= {pid for pid in psutil.pids() if _session(pid) == worker.pid}
-    return _known(members - {worker.pid})
+        members |= _session_of(worker.pid)
+    return {member for member in members if member.pid not in (worker.pid, os.getpid())}
 
 
-def _known(pids: set[int]) -> list[Identity]:
-    found = (identity(pid) for pid in pids if pid > 1 and pid != os.getpid())
-    return [member for member in found if member is not None]
-
-
-def _joined(first: list[Identity], second: list[Identity]) -> list[Identity]:
-    return list({(member.pid, member.ticks): member for member in (*first, *second)}.values())
-
-
-def _bury(worker: Identity | None, family: list[Identity]) -> list[int]:
-    """Kill what is left of the family; those that live on in spite of it."""
-    if worker is not None and identity(worker.pid) is None:
-        # Its number is not given away while its session has members, so these are its own.
-        orphans = {pid for pid in psutil.pids() if _session(pid) == worker.pid}
-        family = _joined(family, _known(orphans))
-
-    def living() -> list[Identity]:
-        return [member for member in family if _is_there(member)]
-
-    deadline = time.monotonic() + KILL_SECONDS
-    while left := living():
-        for member in left:
-            _send(member, signals.SIGKILL)
-        if time.monotonic() > deadline:
-            return [member.pid for member in left]
-        time.sleep(POLL_SECONDS)
-    return []
-
-
-def _is_there(member: Identity) -> bool:
-    now = identity(member.pid)
-    return now is not None and now.is_same(member)
-
-
-def _send(process: Identity, signal: int) -> bool:
-    """Signal exactly this process. It is pinned first where the system can do that, and looked at again then, so that
-    its number cannot pass to another between the look and the signal."""
-    if process.pid < 2 or process.pid == os.getpid():
-        return False
-    try:
-        if not hasattr(os, "pidfd_open"):
-            if not _is_there(process):
-                return False
-            os.kill(process.pid, signal)
-            return True
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            if not _is_there(process):
-                return False
-            signals.pidfd_send_signal(descriptor, signal)
-            return True
-        finally:
-            os.close(descriptor)
-    except (ProcessLookupError, PermissionError):
-        return False
-
-
-def _leave_note(run: RunDirectory) -> None:
-    silent = stalled(run)
-    with contextlib.suppress(OSError):  # without the note the kill is told as a kill
-        notes.leave(run.path, run.status_on_disk().attempt, silent or silent_seconds(run), bool(silent))
+def _session_of(leader: int) -> set[psutil.Process]:
+    members = set()
+    for pid in psutil.pids():
+        if pid > 1 and _session(pid) == leader:
+            with contextlib.suppress(psutil.Error):
+                members.add(psutil.Process(pid))
+    return members
 
 
 def _session(pid: int) -> int:
@@ -239,6 +178,54 @@ def _session(pid: int) -> int:
         return os.getsid(pid)
     except OSError:
         return 0
+
+
+def _bury(family: set[psutil.Process]) -> tuple[int, ...]:
+    """Kill what is left of the family; the pids of those that live on in spite of it."""
+
+    def all_gone() -> bool:
+        left = [member for member in family if _is_there(member)]
+        for member in left:
+            _send(member, signals.SIGKILL)
+        return not left
+
+    _wait_for(all_gone, KILL_SECONDS)
+    return tuple(member.pid for member in family if _is_there(member))
+
+
+def _is_there(process: psutil.Process) -> bool:
+    """False for one that is dead and not buried yet, and for another with its pid."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _send(process: psutil.Process, signal: int) -> None:
+    """Signal exactly this process. It is pinned first where the system can do that, and looked at again then, so that
+    its number cannot pass to another between the look and the signal."""
+    if process.pid < 2 or process.pid == os.getpid():
+        return
+    with contextlib.suppress(psutil.Error, OSError):
+        if not hasattr(os, "pidfd_open"):
+            process.send_signal(signal)
+            return
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            if _is_there(process):
+                signals.pidfd_send_signal(descriptor, signal)
+        finally:
+            os.close(descriptor)
+
+
+def _leave_note(run: RunDirectory) -> None:
+    silent = stalled(run)
+    note = vitals.Killed(
+        time=time.time(), attempt=run.status_on_disk().attempt, silent_seconds=silent or silent_seconds(run),
+        stalled=bool(silent),
+    )  # fmt: skip
+    with contextlib.suppress(OSError):  # without the note the kill is told as a kill
+        vitals.killed_path(run.path).write_text(note.model_dump_json(), encoding="utf-8")
 
 
 def _wait_for(condition: Callable[[], bool], seconds: float) -> bool:

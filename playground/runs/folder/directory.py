@@ -224,6 +224,22 @@ class RunDirectory:
         damaged = Status(state="interrupted", reason="damaged", message="Its status.json is missing or damaged.")
         return read_record(self.status_path, Status) or damaged
 
+    def recovered_status(self) -> Status:
+        """What can be known of a run without its status.json, from what else it has written."""
+        metrics, events = self.metrics(), self.all_events()
+        try:
+            num_updates = self.config().ppo.num_updates
+        except (InvalidConfig, AttributeError):  # damaged too; or the training of a reward model, without updates
+            num_updates = 0
+        times = [event.time for event in events]
+        return Status(
+            attempt=max([1, *(item.attempt for item in metrics), *(event.attempt for event in events)]),
+            update=metrics[-1].update if metrics else 0,
+            num_updates=num_updates,
+            started_at=min(times, default=0.0),
+            updated_at=max(times, default=0.0),
+        )
+
     def _with_requests(self, status: Status) -> Status:
         """What was asked for shows at once, also while the worker is in the middle of an update."""
         if not status.ended and self.stop_requested:

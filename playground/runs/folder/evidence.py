@@ -14,7 +14,8 @@ from pathlib import Path
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import PlaygroundError
-from playground.runs.folder import notes, vitals
+from playground.runs.folder import vitals
+from playground.runs.folder.files import read_record
 from playground.runs.folder.logs import ATTEMPT_LINE, log_tail
 from playground.runs.folder.records import State, Status
 from playground.safety.process_identity import boot_id
@@ -38,30 +39,53 @@ def of_death(exit_code: int | None, status: Status, folder: Path, *, counter: Pa
     """The reason (a key of `runs.folder.end_reasons.ENDS`) and a sentence about a worker that left no end of its own.
 
     Args:
-        exit_code: as `subprocess` tells it (negative: a signal); None where nobody saw it.
+        exit_code: as `subprocess` tells it (negative: a signal); None where nobody saw it, for example because the
+            server that started it was restarted.
         status: the last one on disk.
         counter: the kernel's file that counts kills for want of memory; default: the one that the worker named.
     """
-    number = signal_of(exit_code)
-    name = _signal_name(number) if number else ""
-    asked = _asked_for(folder, status)
-    if asked and (number in (signal.SIGTERM, signal.SIGKILL) or exit_code is None):
-        return asked
-    if exit_code is None:
-        return _unseen(status, folder, counter)
-    if number == signal.SIGKILL:
-        return _out_of_memory(status, folder, counter) or (
+    return next(_explanations(exit_code, status, folder, counter))
+
+
+def _explanations(
+    exit_code: int | None, status: Status, folder: Path, counter: Path | None
+) -> Iterator[tuple[str, str]]:  # fmt: skip
+    """What the evidence says, the surest first. The last one always holds."""
+    seen, number, when = exit_code is not None, signal_of(exit_code), _when(status)
+    found = vitals.read(folder)
+    if found and found.attempt != status.attempt:  # it died before it wrote any: these are of the one before
+        found = None
+    if not seen or number in (signal.SIGTERM, signal.SIGKILL):
+        yield from _asked_for(folder, status)
+    if not seen and status.boot_id and status.boot_id != boot_id():
+        yield "killed", f"The machine was restarted {when}, and the worker ended with it."
+    if not number:
+        yield from _last_words(folder)
+    if not seen and status.state == "queued":  # no worker of this attempt has ever spoken
+        yield (
             "killed",
-            f"The worker was killed by {name} {_when(status)}, and nothing tells who did it.",
+            "It was to be started, and no worker of it is there: its folder was moved or copied while it waited, or "
+            "the worker died before its first word.",
         )
-    if name in CRASHES:
-        return "bug", f"The worker crashed {_when(status)} ({name}). Its last words are in {LOG}."
+    if not seen and found and found.on_server_death == "die":
+        yield "server_lost", f"The worker ended {when}, as it does when its server ends (policy `die`); nobody saw how."
+    if found and (not seen or number == signal.SIGKILL):
+        yield from _out_of_memory(status, folder, found, counter, seen)
+    if not seen:
+        yield (
+            "killed",
+            f"The worker ended without saying why {when}, and nobody saw how. Its last words are in {LOG}.",
+        )
+    if number == signal.SIGKILL:
+        yield "killed", f"The worker was killed by SIGKILL {when}, and nothing tells who did it."
     if number:
-        return "killed", f"The worker was killed by {name} {_when(status)}."
-    return _last_words(folder) or (
+        name = _signal_name(number)
+        if name in CRASHES:
+            yield "bug", f"The worker crashed {when} ({name}). Its last words are in {LOG}."
+        yield "killed", f"The worker was killed by {name} {when}."
+    yield (
         "bug",
-        f"The worker ended {_when(status)} with exit code {exit_code} and did not say why. Its last words are in "
-        f"{LOG}.",
+        f"The worker ended {when} with exit code {exit_code} and did not say why. Its last words are in {LOG}.",
     )
 
 
@@ -92,65 +116,34 @@ def smaller(config: RunConfig) -> str:
     return "Choose a smaller model."
 
 
-def _unseen(status: Status, folder: Path, counter: Path | None) -> tuple[str, str]:
-    """Nobody saw how the process ended, for example because the server that started it was restarted."""
-    if status.boot_id and status.boot_id != boot_id():
-        return "killed", f"The machine was restarted {_when(status)}, and the worker ended with it."
-    told = _last_words(folder)
-    if told:
-        return told
-    if status.state == "queued":  # no worker of this attempt has ever spoken
-        return (
-            "killed",
-            "It was to be started, and no worker of it is there: its folder was moved or copied while it waited, or "
-            "the worker died before its first word.",
-        )
-    found = _vitals(status, folder)
-    if found and found.on_server_death == "die":
-        return (
-            "server_lost",
-            f"The worker ended {_when(status)}, as it does when its server ends (policy `die`); nobody saw how.",
-        )
-    memory = _out_of_memory(status, folder, counter, seen=False)
-    return memory or (
-        "killed",
-        f"The worker ended without saying why {_when(status)}, and nobody saw how. Its last words are in {LOG}.",
-    )
-
-
-def _out_of_memory(status: Status, folder: Path, counter: Path | None, seen: bool = True) -> tuple[str, str] | None:
+def _out_of_memory(
+    status: Status, folder: Path, found: vitals.Vitals, counter: Path | None, seen: bool
+) -> Iterator[tuple[str, str]]:  # fmt: skip
     """Signal 9 is what the kernel sends when memory runs out, and what anybody may send. Two traces tell: its count of
     such kills has risen, and the worker held nearly all the memory there is. One makes it likely, both make it sure.
 
     Args:
         seen: that it was signal 9; else both traces are wanted before anything is said.
     """
-    found = _vitals(status, folder)
-    if found is None or (status.pid and found.pid != status.pid) or found.boot_id != boot_id():
-        return None
+    if (status.pid and found.pid != status.pid) or found.boot_id != boot_id():
+        return
     share = found.resident_bytes / found.limit_bytes if found.limit_bytes else 0.0
     kills = vitals.count(counter or Path(found.counter)) if counter or _is_the_kernels(found.counter) else None
     rose = kills is not None and kills > found.kills
+    large = share >= (NEARLY_ALL if seen else A_LARGE_PART)
+    if not (rose and large) and not (seen and (rose or large)):
+        return
     held = f"it held {found.resident_bytes / GB:.1f} of {found.limit_bytes / GB:.1f} GB when it was last seen"
     counted = f"the system has ended {(kills or 0) - found.kills} for want of memory since the run began"
-    if rose and share >= (NEARLY_ALL if seen else A_LARGE_PART):
-        sure = "The machine ran out of memory" if seen else "The machine most likely ran out of memory"
-        sentence = f"{sure} {_when(status)}: {held}, and of the processes beside it {counted}."
-    elif rose and seen:
-        sentence = f"The machine most likely ran out of memory {_when(status)}: the worker was killed, and {counted}."
-    elif share >= NEARLY_ALL and seen:
-        sentence = f"The machine most likely ran out of memory {_when(status)}: the worker was killed, and {held}."
+    if rose and large:
+        traces = f"{held}, and of the processes beside it {counted}"
     else:
-        return None
+        traces = f"the worker was killed, and {counted if rose else held}"
+    likely = "" if rose and large and seen else "most likely "
+    sentence = f"The machine {likely}ran out of memory {_when(status)}: {traces}."
     with contextlib.suppress(PlaygroundError, AttributeError, OSError):  # a reward training has no such setting
         sentence += f" {smaller(yaml_io.load(folder / 'config.yaml', links=False))}"
-    return "out_of_memory", sentence
-
-
-def _vitals(status: Status, folder: Path) -> vitals.Vitals | None:
-    """Those of the attempt that has died: it may have ended before it wrote any, and left those of the one before."""
-    found = vitals.read(folder)
-    return found if found and found.attempt == status.attempt else None
+    yield "out_of_memory", sentence
 
 
 def _is_the_kernels(counter: str) -> bool:
@@ -161,44 +154,33 @@ def _is_the_kernels(counter: str) -> bool:
     return path == vitals.PROC / "vmstat" or path.is_relative_to(vitals.CGROUPS)
 
 
-def _asked_for(folder: Path, status: Status) -> tuple[str, str] | None:
+def _asked_for(folder: Path, status: Status) -> Iterator[tuple[str, str]]:
     """The worker was asked to stop, or was ended by us: that is no accident."""
-    note = notes.killed(folder)
+    note = read_record(vitals.killed_path(folder), vitals.Killed)
     if note and note.attempt == status.attempt:
+        if note.reason:
+            yield note.reason, note.message
         if note.stalled:
-            return "stalled", f"The worker had not answered for {note.silent_seconds:.0f} s, and was ended on request."
-        return "stopped", f"Stopped {_when(status)}: it did not end by itself in time, so its process was ended."
+            yield "stalled", f"The worker had not answered for {note.silent_seconds:.0f} s, and was ended on request."
+        yield "stopped", f"Stopped {_when(status)}: it did not end by itself in time, so its process was ended."
     if (folder / "control" / "stop").exists():
-        return "stopped", f"Stopped {_when(status)}."
-    return None
+        yield "stopped", f"Stopped {_when(status)}."
 
 
-def _last_words(folder: Path) -> tuple[str, str] | None:
+def _last_words(folder: Path) -> Iterator[tuple[str, str]]:
     """A traceback or a fatal error at the very end of what this attempt has printed."""
     text = log_tail(folder / LOG, LOG_BYTES)
     text = text[max(0, text.rfind("\n" + ATTEMPT_LINE)) :]
-    fatal = FATAL.findall(text)
-    if fatal:
-        return "bug", f"The worker crashed: {fatal[-1].strip()}. The whole story is in {LOG}."
-    last = _error_at_the_end(text)
-    if last is None:
-        return None
+    for fatal in reversed(FATAL.findall(text)):
+        yield "bug", f"The worker crashed: {fatal.strip()}. The whole story is in {LOG}."
+    _, traceback, said = text.rpartition(TRACEBACK)
+    errors = [line.rstrip() for line in said.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
+    if not traceback or len(errors) != 1:  # something was printed after it
+        return
+    last = errors[0][:300].rstrip(".") + "."
     if any(words in last for words in DISK_WORDS):
-        return "disk_full", f"The disk was full, so the worker could not go on, nor say so: {last}"
-    return "bug", f"The worker failed: {last} The whole story is in {LOG}."
-
-
-def _error_at_the_end(text: str) -> str | None:
-    """The last line of a traceback, if nothing was printed after it."""
-    start = text.rfind(TRACEBACK)
-    if start < 0:
-        return None
-    said = [line for line in _unindented(text[start + len(TRACEBACK) :]) if line]
-    return said[0][:300].rstrip(".") + "." if len(said) == 1 else None
-
-
-def _unindented(text: str) -> Iterator[str]:
-    return (line.rstrip() for line in text.splitlines() if not line.startswith((" ", "\t")))
+        yield "disk_full", f"The disk was full, so the worker could not go on, nor say so: {last}"
+    yield "bug", f"The worker failed: {last} The whole story is in {LOG}."
 
 
 def _when(status: Status) -> str:

@@ -2,7 +2,8 @@
 
 Written about once a second by one thread of the worker, read by `runs.end.processes` (does it still answer?) and by
 `runs.folder.evidence` (what did it die of?). Moments are seconds of the machine's own clock since boot, which steps of
-the wall clock and a closed laptop do not move. Starts nothing and signals nothing.
+the wall clock and a closed laptop do not move. Beside them the note of who ends a worker by force. Starts nothing and
+signals nothing.
 """
 
 from __future__ import annotations
@@ -44,6 +45,21 @@ class Vitals(Record):
     on_server_death: str = "survive"
 
 
+class Killed(Record):
+    """control/killed, a note left just before the worker was ended by force by us: it was no accident.
+
+    By a person (`runs.end.processes`): how long the worker had been silent then; `stalled` if that was longer than it
+    ever takes. By the watchdog of strangers' programs: the end's `reason` and `message`.
+    """
+
+    time: Seconds = 0.0
+    attempt: Count = 1
+    silent_seconds: Seconds = 0.0
+    stalled: bool = False
+    reason: str = ""
+    message: str = ""
+
+
 class MemoryFacts(NamedTuple):
     """What the system says of this process's memory at its start; see `Vitals`."""
 
@@ -55,6 +71,11 @@ class MemoryFacts(NamedTuple):
 def read(folder: Path) -> Vitals | None:
     """What was written last, or None for a run without it."""
     return read_record(folder / FILE, Vitals)
+
+
+def killed_path(folder: Path) -> Path:
+    """Where the note `Killed` lies, if it was left."""
+    return folder / "control" / "killed"
 
 
 def bound_to_server(folder: Path) -> bool:

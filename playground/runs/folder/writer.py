@@ -1,4 +1,5 @@
-"""The worker's side of a run directory: the one writer of status, metrics, samples and events.
+"""The one writer of status, metrics, samples and events: the worker's side of a run directory, and the end of a run
+whose worker cannot write it.
 
 Append-only files get one `write` per record, so that a reader sees whole lines or a torn last one. A later attempt
 cuts off a torn last line before it appends: no reader has used it. Knows no torch.
@@ -45,10 +46,7 @@ class RunWriter:
         self.status = Status(
             state="starting",
             phase="starting",
-            pid=me.pid,
-            pid_started_at=me.started_at,
-            pid_ticks=me.ticks,
-            boot_id=me.boot_id,
+            **me._asdict(),
             update=done,
             num_updates=num_updates,
             started_at=now,
@@ -151,6 +149,25 @@ class RunWriter:
 
     def _write_status(self) -> None:
         write_atomically(self.run.status_path, self.status.model_dump_json())
+
+
+def write_end(run: RunDirectory, status: Status, state: State, reason: str, message: str) -> None:
+    """Enter a terminal state in the place of a worker that died, or was never started.
+
+    Only for who holds the run's lock, or knows under the folder's lock for starting that the run is in the queue; so
+    there is never a second writer. `updated_at` stays what the worker wrote last: the run lasted until then, not until
+    somebody looked.
+    """
+    ended = status.model_copy(update={"state": state, "phase": "", "reason": reason, "message": message})
+    run.reserve_path.unlink(missing_ok=True)  # the disk may be full, and a killed worker has left it
+    write_atomically(run.status_path, ended.model_dump_json())
+    before = [event.seq for event in run.all_events() if event.attempt == ended.attempt]
+    cut_torn_line(run.events_path)  # or the two would be one line that nobody can read
+    event = Event(
+        attempt=ended.attempt, seq=max(before, default=-1) + 1, time=time.time(), kind="state", update=ended.update,
+        message=message, data={"state": state, "reason": reason},
+    )  # fmt: skip
+    _append(run.events_path, event)
 
 
 def _append(path: Path, *records: Record) -> None:

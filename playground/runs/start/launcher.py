@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,13 +18,11 @@ from typing import IO, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
-from playground.runs.end import last_words
-from playground.runs.folder import checkpoints, requests
+from playground.runs.folder import checkpoints, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, is_locked, make_outputs, private, write_atomically
 from playground.runs.folder.requests import Request
 from playground.runs.start import children, lifeline, queue, used_models
-from playground.safety import redaction
 from playground.safety.process_identity import identity
 from playground.setup import checks
 
@@ -39,8 +36,6 @@ START_BUSY = (
 )
 LEAVING_SECONDS = 15.0  # a worker that has written its end is gone by then (`training.process.ending.leave`)
 WORKER_MODULE = "playground.training.process.worker"
-PROJECT = Path(__file__).resolve().parents[3]
-
 
 Spawn = Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]]
 
@@ -117,18 +112,17 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
         if before.state == "finished":
             raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
         if before.reason == "damaged":
-            before = last_words.recovered(run)
+            before = run.recovered_status()
         with open(run.lock_path, "wb", opener=private) as lock:
             take(lock)  # also where it will wait: then nobody is left whose end could be taken for the next attempt's
             for asked in run.control_path.glob("*"):
                 asked.unlink(missing_ok=True)  # of the attempt that has ended
             requests.move(run, slot)
-            if is_busy(run.path.parent, slot, besides=run):
+            waits = is_busy(run.path.parent, slot, besides=run)
+            if waits:
                 queue.enter(run, slot, run.next_attempt(before))
-                run.queue_again(before, config.ppo.num_updates)
-                return Started(run, None)
             run.queue_again(before, config.ppo.num_updates)
-            return Started(run, spawn_worker(run, lock, spawn))
+            return Started(run, None if waits else spawn_worker(run, lock, spawn))
 
 
 def stop(run: RunDirectory) -> None:
@@ -136,8 +130,7 @@ def stop(run: RunDirectory) -> None:
     run.request_stop()
     if run.queue_path.exists():
         with one_at_a_time(run.path.parent):
-            entry = next((entry for entry in queue.entries(run.path.parent) if entry.run == run.id), None)
-            if entry and queue.holds(run, entry):
+            if run.id in queue.waiting(run.path.parent):
                 _take_out(run)
 
 
@@ -177,7 +170,7 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
             spawn_worker(run, lock, spawn)
         begun = True
     except InvalidConfig as error:
-        last_words.write(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
+        writer.write_end(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
     except WorkerNotStarted:
         pass  # that is its end, and is written
     except (RunBusy, OSError):
@@ -187,7 +180,7 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
 
 
 def _take_out(run: RunDirectory) -> None:
-    last_words.write(run, run.status_on_disk(), "stopped", "stopped", "Stopped while it waited in the queue.")
+    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", "Stopped while it waited in the queue.")
     queue.leave(run)
 
 
@@ -218,7 +211,7 @@ def spawn_worker(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> sub
         process = (spawn or new_worker)(run, lock)
     except OSError as error:
         message = f"Its worker could not be started: {error.strerror or error}."
-        last_words.write(run, run.status_on_disk(), "failed", "bug", message)
+        writer.write_end(run, run.status_on_disk(), "failed", "bug", message)
         raise WorkerNotStarted(f"{message} Close other programs and start it again.") from None
     children.add(run, process)
     return process
@@ -228,8 +221,7 @@ def name_worker(run: RunDirectory, pid: int) -> None:
     """Write down which process a run is given to, until it says so itself: one that never does could not be ended."""
     status, worker = run.status_on_disk(), identity(pid)
     if worker is not None and status.state == "queued":
-        named = {"pid": pid, "pid_started_at": worker.started_at, "pid_ticks": worker.ticks, "boot_id": worker.boot_id}
-        changed = status.model_copy(update={**named, "updated_at": time.time()})
+        changed = status.model_copy(update={**worker._asdict(), "updated_at": time.time()})
         write_atomically(run.status_path, changed.model_dump_json())
 
 
@@ -269,48 +261,13 @@ def _not_in_forks(lock: IO[bytes]) -> IO[bytes]:
     return lock
 
 
-def torch_environment(hub: bool = False) -> dict[str, str]:
-    """The environment of a process that computes: what it needs, and the hub's token for one that downloads (`hub`).
-
-    Waiting threads sleep instead of spinning: with a browser busy on the same cores, spinning made an update 20 times
-    as slow. Small models are spared the price of sleeping by `training.process.session.limit_threads`.
-    """
-    return {
-        "OMP_WAIT_POLICY": "PASSIVE",
-        **redaction.needed_variables(os.environ, hub=hub),
-        "PYTHONUNBUFFERED": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-    }
-
-
-def asks_hub(run: RunDirectory) -> bool:
-    """May the worker of a run have to download something?"""
-    try:
-        return checks.asks_hub(run.config())
-    except InvalidConfig:  # which the worker will say
-        return False
-
-
 def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subprocess.Popen[bytes]:
     """A new process that runs `module` (by default the worker of PPO runs) on a run's folder and holds its lock."""
-    handed = lifeline.for_worker()
     with open(run.log_path, "ab", opener=private) as log:  # the log of an earlier attempt is kept
-        process = subprocess.Popen(
-            [sys.executable, "-m", module or WORKER_MODULE, str(run.path.resolve())],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            pass_fds=(lock.fileno(), *handed.descriptors),
-            start_new_session=True,
-            umask=0o077,  # what it writes is for this user alone
-            cwd=PROJECT,
-            env={
-                **torch_environment(asks_hub(run)),
-                LOCK_FD_VARIABLE: str(lock.fileno()),
-                **handed.environment,
-            },
-        )
+        process = children.new_process(
+            module or WORKER_MODULE, str(run.path.resolve()),
+            descriptor=lock.fileno(), variable=LOCK_FD_VARIABLE, output=log, hub=children.asks_hub(run),
+        )  # fmt: skip
     name_worker(run, process.pid)
     return process
 

@@ -28,18 +28,16 @@ class Handed(NamedTuple):
     environment: dict[str, str]
 
 
-class _Pipe(NamedTuple):
-    reading: int
-    writing: int
-
-
-_pipe: _Pipe | None = None
+_pipe: tuple[int, int] | None = None  # the reading and the writing end
 _lock = threading.Lock()
 
 
 def policy() -> Policy:
     """The policy of workers that this process starts. Raises: InvalidConfig."""
-    chosen = os.environ.get(POLICY_VARIABLE) or "survive"
+    return _checked(os.environ.get(POLICY_VARIABLE) or "survive")
+
+
+def _checked(chosen: str) -> Policy:
     if chosen not in POLICIES:
         words = f"{POLICY_VARIABLE} must be one of {', '.join(POLICIES)} (got {chosen[:40]!r})."
         raise InvalidConfig([Problem("on-server-death", words)])
@@ -48,15 +46,7 @@ def policy() -> Policy:
 
 def choose(chosen: str) -> None:
     """Set the policy for all workers that this process starts from now on. Raises: InvalidConfig."""
-    before = os.environ.get(POLICY_VARIABLE)
-    os.environ[POLICY_VARIABLE] = chosen
-    try:
-        policy()
-    except InvalidConfig:
-        os.environ.pop(POLICY_VARIABLE)
-        if before is not None:
-            os.environ[POLICY_VARIABLE] = before
-        raise
+    os.environ[POLICY_VARIABLE] = _checked(chosen)
 
 
 def for_worker() -> Handed:
@@ -66,8 +56,8 @@ def for_worker() -> Handed:
         return Handed((), {FD_VARIABLE: ""})
     with _lock:
         if _pipe is None:
-            _pipe = _Pipe(*os.pipe())  # neither end is inherited unless it is passed on
-        return Handed((_pipe.reading,), {FD_VARIABLE: str(_pipe.reading)})
+            _pipe = os.pipe()  # neither end is inherited unless it is passed on
+        return Handed((_pipe[0],), {FD_VARIABLE: str(_pipe[0])})
 
 
 def let_go() -> None:

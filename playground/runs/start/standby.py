@@ -11,19 +11,23 @@ import contextlib
 import os
 import socket
 import subprocess
-import sys
 import threading
-from typing import IO
+from typing import IO, NamedTuple
 
 import psutil
 
 from playground.runs.end.processes import STANDBY_VARIABLE
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
-from playground.runs.start import launcher, lifeline
+from playground.runs.start import children, launcher
 
 STANDBY_MODULE = "playground.training.process.waiting"
 STOPPED = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+
+
+class _Waiting(NamedTuple):
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
 
 
 class StandbyWorker:
@@ -31,15 +35,14 @@ class StandbyWorker:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._channel: socket.socket | None = None
+        self._waiting: _Waiting | None = None
         self._closed = False
 
     @property
     def pid(self) -> int | None:
         """Of the process that waits."""
-        process = self._process
-        return process.pid if process is not None and process.poll() is None else None
+        waiting = self._waiting
+        return waiting.process.pid if waiting and waiting.process.poll() is None else None
 
     def prepare(self) -> None:
         """Have a process waiting. Returns at once; does nothing where one waits already or cannot be started."""
@@ -47,25 +50,16 @@ class StandbyWorker:
             if self._closed or self.pid is not None:
                 return
             self._drop()
-            handed = lifeline.for_worker()
             ours, theirs = socket.socketpair()
-            with theirs, contextlib.suppress(OSError):  # no standby is no loss: the launcher says what is wrong
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", STANDBY_MODULE],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    pass_fds=(theirs.fileno(), *handed.descriptors),
-                    start_new_session=True,
-                    umask=0o077,
-                    cwd=launcher.PROJECT,
-                    env={
-                        **launcher.torch_environment(),
-                        STANDBY_VARIABLE: str(theirs.fileno()),
-                        **handed.environment,
-                    },
+            try:
+                process = children.new_process(
+                    STANDBY_MODULE, descriptor=theirs.fileno(), variable=STANDBY_VARIABLE, output=subprocess.DEVNULL
                 )
-            self._channel = ours
+                self._waiting = _Waiting(process, ours)
+            except OSError:  # no standby is no loss: the launcher says what is wrong
+                ours.close()
+            finally:
+                theirs.close()
 
     def worker_for(self, run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
         """The worker of `run`: the waiting process, or a new one. It gets the run's lock and log with the open files.
@@ -73,11 +67,11 @@ class StandbyWorker:
         A process that is still importing finds the run when it is done; until then the lock lives in the channel.
         """
         with self._lock:
-            if launcher.asks_hub(run) or self._is_stopped():
+            if children.asks_hub(run) or self._is_stopped():
                 self._drop()  # it was started without the hub's token; or would never take the run
-            process, channel = self._process, self._channel
-            self._process = self._channel = None
-        if process is not None and channel is not None:
+            waiting, self._waiting = self._waiting, None
+        if waiting:
+            process, channel = waiting
             with channel, open(run.log_path, "ab", opener=private) as log, contextlib.suppress(OSError):
                 if process.poll() is None:
                     launcher.name_worker(run, process.pid)
@@ -99,10 +93,8 @@ class StandbyWorker:
         return False
 
     def _drop(self) -> None:
-        process, channel = self._process, self._channel
-        self._process = self._channel = None
-        if channel is not None:
-            channel.close()  # what the process takes as its end, even if we are killed
-        if process is not None:
-            process.kill()
-            process.wait()
+        waiting, self._waiting = self._waiting, None
+        if waiting:
+            waiting.channel.close()  # what the process takes as its end, even if we are killed
+            waiting.process.kill()
+            waiting.process.wait()

@@ -15,9 +15,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from playground.runs.end import watchdog
+from playground.runs.folder import vitals
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 
@@ -26,53 +27,57 @@ ANSWER_SECONDS = 20.0  # in the model service: before who asks gives it up for w
 PROBE = "Review of the film: the 2nd half wasn't bad, " + "a" * 200  # a rule that runs away does so on a long word
 
 
-class _Watch:
-    """How this process is watched. `ending`: the watchdog's arguments, none where nobody watches."""
+class _Guard:
+    """The watchdog of this process, once it was needed. `note`: where it leaves what it says of a run (attempt
+    `attempt`); without one it answers the question. `on`: this process is one that is watched."""
 
-    def __init__(self) -> None:
-        self.ending: list[str] = []
-        self.kept_open: tuple[int, ...] = ()
+    def __init__(self, on: bool = False, note: Path | None = None, attempt: int = 1) -> None:
+        self.on, self.note, self.attempt = on, note, attempt
         self.question: Any = None
         self.inside = False
         self.process: subprocess.Popen[bytes] | None = None
 
-    def tell(self, message: dict[str, Any]) -> None:
-        line = json.dumps(message).encode() + b"\n"
+    def words(self, message: str) -> str:
+        """What the watchdog is to say, as who reads it wants it."""
+        if self.note is None:
+            return json.dumps({"id": self.question, "event": "error", "message": message})
+        return vitals.Killed(attempt=self.attempt, reason="model", message=message).model_dump_json()
+
+    def tell(self, **begun: Any) -> None:
         if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", watchdog.__file__, str(os.getpid()), *self.ending],
-                stdin=subprocess.PIPE, bufsize=0, pass_fds=self.kept_open, env={},
-            )  # fmt: skip
+            note = [] if self.note is None else [str(self.note.resolve())]
+            command = [sys.executable, "-I", "-S", watchdog.__file__, str(os.getpid()), *note]
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, env={})
         assert self.process.stdin is not None
-        self.process.stdin.write(line)
+        self.process.stdin.write(json.dumps(begun).encode() + b"\n")
 
 
-_watch = _Watch()
+_guard = _Guard()
 
 
-def watch_run(run: RunDirectory, lock: IO[bytes]) -> None:
-    """From now on, what does not come to an end ends the run with the reason `model`. The watchdog holds `lock` too, so
-    that nobody takes the run for dead before it has said why."""
-    _watch.ending, _watch.kept_open = ["run", str(run.path.resolve())], (lock.fileno(),)
-
-
-def dismiss() -> None:
-    """The run has told its end itself: the watchdog goes, and with it its hold on the lock."""
-    process, _watch.process, _watch.ending, _watch.kept_open = _watch.process, None, [], ()
-    if process is not None:
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait()
+def watch_run(run: RunDirectory, attempt: int) -> None:
+    """From now on, what does not come to an end ends the run with the reason `model`."""
+    global _guard
+    _guard = _Guard(True, vitals.killed_path(run.path), attempt)
 
 
 def watch_answers() -> None:
     """In the model service: what does not come to an end is the answer to the question."""
-    _watch.ending = ["answer"]
+    global _guard
+    _guard = _Guard(True)
+
+
+def dismiss() -> None:
+    """Nothing is limited any more, and the watchdog goes."""
+    global _guard
+    process, _guard = _guard.process, _Guard()
+    if process is not None:
+        process.communicate()  # its stdin closes
 
 
 def answering(question: Any) -> None:
     """In the model service: which question is being answered now."""
-    _watch.question = question
+    _guard.question = question
 
 
 @contextlib.contextmanager
@@ -84,16 +89,16 @@ def limited(what: str, folder: Path | str | None = None, seconds: float | None =
             from; what ships with the playground is not limited.
     """
     ours = folder is not None and Path(folder).is_relative_to(catalog.POCKET_MODELS)
-    if not _watch.ending or _watch.inside or ours:
+    if not _guard.on or _guard.inside or ours:
         yield
         return
-    seconds = seconds or (ANSWER_SECONDS if _watch.ending == ["answer"] else SECONDS)
+    seconds = seconds or (SECONDS if _guard.note else ANSWER_SECONDS)
     message = f"{what}: it did not come to an end within {seconds:g} seconds."
-    _watch.tell({"seconds": seconds, "message": message, "question": _watch.question})
-    _watch.inside = True
+    _guard.tell(seconds=seconds, words=_guard.words(message))
+    _guard.inside = True
     try:
         yield
     finally:
-        _watch.inside = False
+        _guard.inside = False
         with contextlib.suppress(OSError):
-            _watch.tell({})
+            _guard.tell()

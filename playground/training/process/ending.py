@@ -22,7 +22,6 @@ from playground.runs.end import processes
 from playground.runs.folder import logs
 from playground.runs.folder.evidence import DISK_WORDS, state_after
 from playground.runs.folder.writer import RunWriter
-from playground.safety.process_identity import identity
 
 LEAVE_SECONDS = 10  # the longest that the end of the process may take once the run has ended
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -122,9 +121,7 @@ def leave(code: int) -> NoReturn:
     Only for a process of its own, never for one that runs tests or a notebook.
     """
     faulthandler.dump_traceback_later(LEAVE_SECONDS, exit=True)  # no thread of Python's has to run for this
-    me = identity(os.getpid())
-    if me is not None:
-        processes.end_family(me)
+    processes.end_own_family()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -16,7 +16,7 @@ from playground.runs.start.launcher import adopt_lock, take_lock
 from playground.safety import redaction
 from playground.training.models import time_limit
 from playground.training.process.ending import MEMORY_ADVICE, STOPPED, leave, reported
-from playground.training.process.watch import Watch
+from playground.training.process.watch import WorkerWatch
 
 EXIT_CODES = {"finished": 0, "stopped": 3}  # of the state at the end; any other is a failure: 1
 UNUSABLE = 2  # the exit code where no run was touched
@@ -30,7 +30,7 @@ class Job(NamedTuple):
     """
 
     run: RunDirectory
-    train: Callable[[RunWriter, Watch], None]
+    train: Callable[[RunWriter, WorkerWatch], None]
     num_updates: int = 0
     stopped: str = STOPPED
     max_minutes: float | None = None
@@ -60,9 +60,13 @@ def carry_out(arguments: list[str], usage: str, job_of: Callable[[Path], Job]) -
         print(f"Another worker is training {run.id}.", file=sys.stderr)
         return UNUSABLE
     redaction.cover_streams()
-    time_limit.watch_run(run, lock)
     writer = RunWriter(run, job.num_updates, run.status().attempt)
-    with lock, Watch(writer, job.stopped, job.max_minutes) as watch, reported(writer, job.stopped, job.memory_advice):
+    time_limit.watch_run(run, writer.status.attempt)
+    with (
+        lock,
+        WorkerWatch(writer, job.stopped, job.max_minutes) as watch,
+        reported(writer, job.stopped, job.memory_advice),
+    ):
         job.train(writer, watch)
     time_limit.dismiss()
     return EXIT_CODES.get(writer.status.state, 1)

@@ -15,7 +15,7 @@ from playground.runs.folder.writer import RunWriter
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import checks
 from playground.training.process import job
-from playground.training.process.watch import Watch
+from playground.training.process.watch import WorkerWatch
 
 STOPPED = "Stopped at step {}; nothing was saved."
 
@@ -33,7 +33,7 @@ def job_in(folder: Path) -> job.Job:
     return job.Job(training, lambda writer, watch: train(training, config, writer, watch), stopped=STOPPED)
 
 
-def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWriter, watch: Watch) -> None:
+def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWriter, watch: WorkerWatch) -> None:
     """Everything between starting and ending.
 
     Raises:

@@ -44,7 +44,7 @@ FROZEN_SECONDS = 3.0  # a longer pause of the watch itself: the whole process st
 STOPPED_EXIT = 3
 
 
-class Watch:
+class WorkerWatch:
     """Context manager around a run. `between` is for the main thread, to be called often.
 
     Args:
@@ -68,7 +68,7 @@ class Watch:
         self._checkpoint = _Checkpoint(self._run.checkpoints_path)
         memory, me = vitals.memory_facts(), identity(os.getpid())
         assert me is not None, "this process is there"
-        self._me, self._process = me, psutil.Process()
+        self._process = psutil.Process()
         self._beat = vitals.now()
         self._gap = 0.0
         self._thawed = 0.0  # when the whole process last stood still, the end of that
@@ -82,7 +82,7 @@ class Watch:
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._over = threading.Event()
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> WorkerWatch:
         self._waking, self._woken_by = os.pipe()
         os.set_blocking(self._waking, False)
         os.set_blocking(self._woken_by, False)
@@ -179,7 +179,7 @@ class Watch:
                 self._ending,
                 f"{sentence} It was {phase} and did not answer, so it was ended there.",
             )
-        processes.end_family(self._me)
+        processes.end_own_family()
         os._exit(STOPPED_EXIT)
 
     def _has_nothing_to_save(self) -> bool:

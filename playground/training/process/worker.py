@@ -18,7 +18,7 @@ from playground.setup import checks, estimates
 from playground.setup.estimates import disk
 from playground.training.process import job
 from playground.training.process.ending import StopRequested
-from playground.training.process.watch import Watch
+from playground.training.process.watch import WorkerWatch
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,7 +40,7 @@ def job_in(folder: Path) -> job.Job:
     )
 
 
-def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Watch) -> None:
+def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: WorkerWatch) -> None:
     """Everything between starting and ending.
 
     Raises:

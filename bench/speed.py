@@ -370,7 +370,7 @@ def machine() -> dict[str, str]:
     """Where and with what this was measured."""
     import importlib.metadata
 
-    from playground.runs.start.launcher import available_cores
+    from playground.setup.devices import available_cores
 
     versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "trl")}
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=PROJECT, capture_output=True, text=True)

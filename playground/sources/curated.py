@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from playground.sources.model_files import Architecture
+from playground.sources.architectures import Architecture
 
 
 class HubModel(NamedTuple):

@@ -23,7 +23,7 @@ from playground.setup.estimates import memory
 from playground.setup.estimates.memory import Form, Lengths, Scorer
 from playground.setup.estimates.timing import Pace, pace
 from playground.sources import curated, hub
-from playground.sources.model_files import Architecture
+from playground.sources.architectures import Architecture
 
 Verdict = Literal["fits", "tight", "does not fit"]
 

@@ -79,7 +79,7 @@ ATTACKS = [*OUT, *TRICKS, *SYNTAX_BOMBS, *NUMBER_BOMBS, *TEXT_BOMBS]
 
 CHILD = """
 import json, os, resource, sys, time
-from playground import config_io
+from playground.config import yaml_io
 from playground.errors import InvalidConfig, RewardFailed
 from playground.rewards import kinds
 
@@ -87,7 +87,7 @@ TEXTS = [("User: " * 4000, "abcdefghijklmnopq" * 2000), ("p", "a" * 30000), ("",
 
 def outcome(source):
     try:
-        spec = config_io.from_dict({"rewards": [{"kind": "expression", "expression": source}]}).rewards[0]
+        spec = yaml_io.from_dict({"rewards": [{"kind": "expression", "expression": source}]}).rewards[0]
     except InvalidConfig as error:
         return "refused", str(error)
     try:

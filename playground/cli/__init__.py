@@ -7,16 +7,26 @@ Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as written, 3 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from playground import __version__
-from playground.cli import check_reward, following, health, outgoing, previewing, printing, reward_model_commands, score
+from playground.cli import (
+    check_reward,
+    following,
+    health,
+    outgoing,
+    previewing,
+    printing,
+    reward_model_commands,
+    run_commands,
+    score,
+)
 from playground.cli.arguments import (
     CANNOT,
     DEFAULT_OUTPUTS,
@@ -27,6 +37,7 @@ from playground.cli.arguments import (
     RunArgument,
     Wait,
     find_run,
+    setting,
 )
 from playground.config import yaml_io
 from playground.errors import (
@@ -42,7 +53,6 @@ from playground.errors import (
     ServiceUnavailable,
 )
 from playground.runs import history
-from playground.runs.end import processes
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.reconciler import Reconciler
 from playground.runs.start import children, launcher, lifeline
@@ -54,7 +64,6 @@ CALLERS_MISTAKES = (
     InvalidConfig, ModelNotFound, PairsUnusable, PromptsUnusable, RunExists, RunNotFound, RunNotResumable,
     RunNotSteerable,
 )  # fmt: skip
-STOP_POLL_SECONDS = 0.05
 
 app = typer.Typer(
     help="Train a small language model with PPO, watch it, and compare it with what it was.",
@@ -118,10 +127,7 @@ def train(
     preset: Annotated[
         str, typer.Argument(metavar="PRESET", help=f"{', '.join(catalog.preset_names())}; or a YAML file.")
     ],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="path=value", help="Change one setting, for example kl.coef=0.2. Repeatable."),
-    ] = None,
+    set_: Annotated[list[str] | None, setting("kl.coef=0.2")] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     run_id: Annotated[str | None, typer.Option(help="Name of the run's folder. Made up when not given.")] = None,
     json: JsonLines = False,
@@ -145,12 +151,7 @@ def estimate(
     preset: Annotated[
         str, typer.Argument(metavar="CONFIG", help="A preset (also one of a hub model), or a YAML file.")
     ],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="path=value", help="Change one setting, for example ppo.batch_size=16. Repeatable."
-        ),
-    ] = None,
+    set_: Annotated[list[str] | None, setting("ppo.batch_size=16")] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: Json = False,
 ) -> None:
@@ -189,93 +190,12 @@ def resume(
     _follow(launcher.resume(run), json, wait)
 
 
-@app.command()
-def stop(
-    run_dir: RunArgument,
-    outputs: Outputs = DEFAULT_OUTPUTS,
-    timeout: Annotated[float, typer.Option(help="How many seconds to wait for the run to end.", min=0)] = 120,
-    now: Annotated[
-        bool, typer.Option("--now", help="End its process by force if it has not ended 10 s after being asked.")
-    ] = False,
-) -> None:
-    """Stop a run and wait until it has stopped; one that waits in the queue is taken out.
-
-    A run that has already ended is left as it is.
-    """
-    run = find_run(run_dir, outputs)
-    status = run.status()
-    if status.ended:
-        print(f"{run.id} has already ended: {status.state}.")
-        return
-    launcher.stop(run)
-    if now and run.is_alive():
-        told = processes.end(run, min(timeout, processes.GRACE_SECONDS))
-        Reconciler(run.path.parent).end_the_dead()
-        status = run.status()
-        print(f"{run.id}: {told.sentence} {status.message}")
-        if told.alive or told.survivors:
-            raise typer.Exit(FAILED)
-    deadline = time.monotonic() + timeout
-    while not status.ended:
-        if time.monotonic() > deadline:
-            printing.complain(
-                f"{run.id} has not stopped within {timeout:g} s. It was asked to and may still do so; "
-                f"`stop --now` ends it by force. Its log is {run.log_path}."
-            )
-            raise typer.Exit(FAILED)
-        time.sleep(STOP_POLL_SECONDS)
-        status = run.status()
-    Reconciler(run.path.parent).end_the_dead()
-    status = run.status()
-    print(f"{run.id} has ended: {status.state}, after update {status.update} of {status.num_updates}.")
-
-
-@app.command(name="set")
-def set_command(
-    run_dir: RunArgument,
-    edits: Annotated[
-        list[str], typer.Argument(metavar="path=value...", help=f"One or more of {', '.join(changes.LIVE_FIELDS)}.")
-    ],
-    outputs: Outputs = DEFAULT_OUTPUTS,
-) -> None:
-    """Change settings of a run that is training, for example `set RUN_DIR kl.coef=0.2`. Applied at its next update."""
-    run = find_run(run_dir, outputs)
-    asked = changes.request_edits(run, [changes.Edit(*yaml_io.parse_override(text)) for text in edits])
-    for field, value in asked:
-        print(f"{run.id}: {field} becomes {value:g} at the next update.")
-
-
-@app.command()
-def pause(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
-    """Let a run wait after the update it is in."""
-    run = find_run(run_dir, outputs)
-    changes.request_pause(run)
-    print(f"{run.id} pauses after the update it is in.")
-
-
-@app.command()
-def step(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
-    """Let a paused run do one more update."""
-    run = find_run(run_dir, outputs)
-    changes.request_step(run)
-    print(f"{run.id} does one more update and pauses again.")
-
-
-@app.command()
-def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
-    """List the runs of the outputs folder, the newest first."""
-    Reconciler(outputs).end_the_dead()
-    printing.print_runs(history.list_runs(outputs), outputs, as_json=json)
-
-
-@app.command()
-def show(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
-    """Show one run: state, settings, last numbers, warnings, before and after."""
-    run = find_run(run_dir, outputs)
-    Reconciler(run.path.parent).end_the_dead()
-    printing.print_run(run, as_json=json)
-
-
+app.command()(run_commands.stop)
+app.command("set")(run_commands.set_command)
+app.command()(run_commands.pause)
+app.command()(run_commands.step)
+app.command()(run_commands.runs)
+app.command()(run_commands.show)
 app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)
@@ -291,15 +211,12 @@ def generate(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON line per completion.")] = False,
 ) -> None:
     """Complete a prompt, before and after training side by side with the same random numbers."""
-    service = ModelService(outputs)
     answers: list[GeneratedSample] = []
-    try:
+    with contextlib.closing(ModelService(outputs)) as service:
         for sample in service.compare(_generator(source, outputs), prompt, num_samples=n, seed=seed):
             answers.append(sample)
             if json:
                 printing.print_json(sample._asdict())
-    finally:
-        service.close()
     if not json:
         printing.print_answers(answers)
 
@@ -307,23 +224,18 @@ def generate(
 @app.command()
 def prompts(
     preset: Annotated[str, typer.Argument(metavar="CONFIG", help="The name of a preset, or a YAML file.")],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="path=value", help="Change one setting, for example prompts.source=my.csv."),
-    ] = None,
+    set_: Annotated[list[str] | None, setting("prompts.source=my.csv")] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: Json = False,
 ) -> None:
     """Show what a run would read as its prompts: how many, how long, what is left out and why. Nothing is trained."""
     config = yaml_io.load(catalog.preset_path(preset), set_)
     checks.check(config, outputs)
-    service = ModelService(outputs)
-    try:
-        (preview,) = service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")})
-    except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone
-        raise PromptsUnusable(str(error)) if str(error).startswith("prompts.") else error from None
-    finally:
-        service.close()
+    with contextlib.closing(ModelService(outputs)) as service:
+        try:
+            (preview,) = service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")})
+        except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone
+            raise PromptsUnusable(str(error)) if str(error).startswith("prompts.") else error from None
     if json:
         printing.print_json(preview)
     else:

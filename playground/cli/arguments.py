@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,6 +26,11 @@ JsonLines = Annotated[
 Wait = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Follow the run to its end, or start it and leave it to itself.")
 ]
+
+
+def setting(example: str) -> Any:
+    """The option --set, with an example of what can be changed."""
+    return typer.Option("--set", metavar="path=value", help=f"Change one setting, for example {example}. Repeatable.")
 
 
 def find_run(text: str, outputs: Path) -> RunDirectory:

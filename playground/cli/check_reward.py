@@ -5,6 +5,7 @@ Thin, as the other commands: it asks the model service, which holds torch, and p
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -14,8 +15,8 @@ import typer
 from rich.table import Table
 
 from playground.cli import printing
-from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs
-from playground.config import ModelReward, RunConfig, yaml_io
+from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
+from playground.config import ModelReward, yaml_io
 from playground.errors import InvalidConfig, Problem, ServiceUnavailable
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks
@@ -27,10 +28,7 @@ def reward_check(
     preset: Annotated[
         str, typer.Argument(metavar="CONFIG", help="A preset or a YAML file; its learned rewards are tested.")
     ] = catalog.DEFAULT_PRESET,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="path=value", help="Change one setting, such as prompts.source=pocket/claims."),
-    ] = None,
+    set_: Annotated[list[str] | None, setting("prompts.source=pocket/claims")] = None,
     reward: Annotated[
         str | None,
         typer.Option(help="Test this reward model instead: one trained here by name, a folder, or a hub id."),
@@ -53,46 +51,24 @@ def reward_check(
     if not any(isinstance(spec, ModelReward) for spec in (*config.rewards, *config.judges)):
         raise InvalidConfig([Problem("rewards", f"{preset} has no reward of kind `model`. Name one with --reward.")])
     question = {
-        "config": _with_whole_paths(config).model_dump(mode="json"),
+        "config": checks.located(config, outputs).model_dump(mode="json"),
         "outputs": str(outputs.resolve()),
         "pairs": str(Path(pairs).resolve()) if pairs and os.path.exists(pairs) else pairs,
     }
-    failed, service = False, ModelService(outputs)
-    try:
-        for answer in service.ask("reward-check", question, timeout_seconds=TIMEOUT_SECONDS):
-            if "phase" in answer:
-                print(printing.plain(f"{answer['phase']} ..."), file=sys.stderr, flush=True)
-                continue
-            report = answer["report"]
-            failed = failed or report["verdict"] == "fail"
-            if json:
-                printing.print_json(report)
-            else:
-                _print(report)
-    except ServiceUnavailable as error:
-        printing.complain(str(error))
-        raise typer.Exit(CANNOT) from None
-    finally:
-        service.close()
+    failed = False
+    with contextlib.closing(ModelService(outputs)) as service:
+        try:
+            for answer in service.ask("reward-check", question, timeout_seconds=TIMEOUT_SECONDS):
+                if "phase" in answer:
+                    print(printing.plain(f"{answer['phase']} ..."), file=sys.stderr, flush=True)
+                    continue
+                report = answer["report"]
+                failed = failed or report["verdict"] == "fail"
+                (printing.print_json if json else _print)(report)
+        except ServiceUnavailable as error:
+            printing.complain(str(error))
+            raise typer.Exit(CANNOT) from None
     raise typer.Exit(FAILED if failed else 0)
-
-
-def _with_whole_paths(config: RunConfig) -> RunConfig:
-    """The service runs in another folder, where a relative path would mean something else."""
-
-    def whole(source: str) -> str:
-        return os.path.abspath(source) if os.path.exists(source) else source
-
-    def located(specs: Any) -> Any:
-        return tuple(
-            spec.model_copy(update={"source": whole(spec.source)}) if isinstance(spec, ModelReward) else spec
-            for spec in specs
-        )
-
-    model = config.model.model_copy(update={"source": whole(config.model.source)})
-    prompts = config.prompts.model_copy(update={"source": whole(config.prompts.source)})
-    changed = {"model": model, "prompts": prompts, "rewards": located(config.rewards), "judges": located(config.judges)}
-    return config.model_copy(update=changed)
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -36,9 +36,7 @@ Figures = Callable[[list[Any], Status], str]  # the records so far and the state
 class Display(Protocol):
     """Where progress is shown."""
 
-    def status(self, status: Status) -> None: ...
-
-    def waiting(self, place: int) -> None: ...
+    def phase(self, words: str, place: int | None) -> None: ...
 
     def update(self, metrics: list[Any], status: Status) -> None: ...
 
@@ -91,7 +89,7 @@ def follow(
                     if getattr(record, "attempt", attempt) >= attempt:  # a resumed run does not tell all from the start
                         shown.update(metrics, status)
             place = queue.position(run) if status.state == "queued" else None
-            shown.status(status) if place is None else shown.waiting(place)
+            shown.phase(_phase(status) if place is None else waiting_words(place), place)
             if status.ended:
                 keeper.look()
                 return run.status()
@@ -138,13 +136,9 @@ class Bar:
         self._task = self._progress.add_task("starting", total=None, figures="")
         self._progress.start()
 
-    def status(self, status: Status) -> None:
-        """The phase in words."""
-        self._progress.update(self._task, description=_phase(status))
-
-    def waiting(self, place: int) -> None:
-        """The place in the queue."""
-        self._progress.update(self._task, description=waiting_words(place))
+    def phase(self, words: str, place: int | None) -> None:
+        """The phase, or the place in the queue, in words."""
+        self._progress.update(self._task, description=words)
 
     def update(self, metrics: list[Any], status: Status) -> None:
         """How far it is, and its latest figures."""
@@ -164,18 +158,11 @@ class Lines:
         self._console, self._figures = console, figures
         self._phase = ""
 
-    def status(self, status: Status) -> None:
-        """A new phase."""
-        self._tell(_phase(status))
-
-    def waiting(self, place: int) -> None:
-        """A new place in the queue."""
-        self._tell(waiting_words(place))
-
-    def _tell(self, phase: str) -> None:
-        if phase != self._phase:
-            self._phase = phase
-            self._console.print(phase, soft_wrap=True)
+    def phase(self, words: str, place: int | None) -> None:
+        """A new phase, or a new place in the queue."""
+        if words != self._phase:
+            self._phase = words
+            self._console.print(words, soft_wrap=True)
 
     def update(self, metrics: list[Any], status: Status) -> None:
         """A new update."""
@@ -190,14 +177,11 @@ class JsonLines:
 
     def __init__(self, word: str = "update") -> None:
         self._word = word
-        self._place = 0
+        self._place: int | None = None
 
-    def status(self, status: Status) -> None:
-        """Not shown."""
-
-    def waiting(self, place: int) -> None:
-        """{"type": "queued", "position": 1} on each change; 1 is the next."""
-        if place != self._place:
+    def phase(self, words: str, place: int | None) -> None:
+        """{"type": "queued", "position": 1} on each change; 1 is the next. Phases are not shown."""
+        if place is not None and place != self._place:
             self._place = place
             print_json({"type": "queued", "position": place})
 

@@ -6,6 +6,7 @@ what would become public, asks, and uploads.
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
 from pathlib import Path
@@ -151,11 +152,8 @@ def _save(
     *,
     replace: bool,
 ) -> saving.Saved:
-    service = ModelService(run.path.parent)
-    try:
+    with contextlib.closing(ModelService(run.path.parent)) as service:
         return saving.save(run, service, kind, target, checkpoint=checkpoint, precision=precision, replace=replace)
-    finally:
-        service.close()
 
 
 def _confirmed() -> bool:

@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from playground.cli import following, printing
+from playground.cli.arguments import DEFAULT_OUTPUTS, Json, Outputs, setting
 from playground.config import RewardTrainingConfig, yaml_io
 from playground.runs.folder.records import Status
 from playground.runs.reward_models import RewardTraining, StepMetrics, trainings
@@ -21,10 +22,6 @@ from playground.setup import catalog, checks
 
 BAR_WIDTH = 32
 LOG_BYTES = 1500
-OutputsOption = Annotated[
-    Path,
-    typer.Option(envvar="PLAYGROUND_OUTPUTS", help="The folder in which runs are kept.", metavar="DIR"),
-]
 
 
 def reward_train(
@@ -37,17 +34,14 @@ def reward_train(
     ] = None,
     base: Annotated[str | None, typer.Option(help="The model that becomes the reward model.")] = None,
     name: Annotated[str | None, typer.Option(help="What the reward model is saved and offered as.")] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="path=value", help="Change one setting, such as pairs.flip=0.25. Repeatable."),
-    ] = None,
+    set_: Annotated[list[str] | None, setting("pairs.flip=0.25")] = None,
     replace: Annotated[
         bool,
         typer.Option(
             "--replace", help="Take the name of a reward model that is there; that one is kept as NAME-before."
         ),
     ] = False,
-    outputs: OutputsOption = Path("outputs"),
+    outputs: Outputs = DEFAULT_OUTPUTS,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON line per step, and a last one with the report.")
     ] = False,
@@ -69,8 +63,8 @@ def reward_train(
 
 
 def reward_models(
-    outputs: OutputsOption = Path("outputs"),
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")] = False,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
 ) -> None:
     """List the reward models that were trained here, the newest first. Any of them can be a reward: {kind: model}."""
     found = [(training, training.status(), training.card()) for training in trainings(outputs)]

@@ -5,12 +5,14 @@ Thin, as the other commands: reads arguments, asks the model service, prints. `p
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from playground.cli import printing, terminal, terms
+from playground.cli.arguments import DEFAULT_OUTPUTS, Json, setting
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
 from playground.rewards import trying
@@ -27,9 +29,7 @@ def score(
     completion: Annotated[
         list[str], typer.Option(help=f"A text to score, as it goes on from the prompt. Up to {trying.MAX_TEXTS}.")
     ],
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="path=value", help="Change one setting. Repeatable.")
-    ] = None,
+    set_: Annotated[list[str] | None, setting("rewards.0.weight=2")] = None,
     samples: Annotated[
         int,
         typer.Option(help="Texts of the untrained model to compare with; 0 for none.", min=0, max=trying.MAX_SAMPLES),
@@ -37,8 +37,8 @@ def score(
     outputs: Annotated[
         Path,
         typer.Option(envvar="PLAYGROUND_OUTPUTS", help="Where reward models trained here are.", metavar="DIR"),
-    ] = Path("outputs"),
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")] = False,
+    ] = DEFAULT_OUTPUTS,
+    json: Json = False,
 ) -> None:
     """Score texts with the rewards of a configuration, term by term, before any training."""
     chosen = yaml_io.load(catalog.preset_path(config), set_)
@@ -66,16 +66,14 @@ def _asked(config: RunConfig, prompt: str, completions: list[str], samples: int,
     """What the service says, its progress on stderr."""
     reference = trying.reference_of(config, samples) if samples else None
     question = trying.question(config.rewards, prompt, completions, reference, str(outputs.resolve()))
-    service, told = ModelService(outputs), ""
-    try:
+    told = ""
+    with contextlib.closing(ModelService(outputs)) as service:
         for answer in service.ask("rewards-score", question, trying.TIMEOUT_SECONDS):
             if "names" in answer:
                 return answer
             if answer["phase"] != told:
                 told = answer["phase"]
                 printing.complain(f"{told} ...")
-    finally:
-        service.close()
     return {}
 
 

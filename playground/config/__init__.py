@@ -16,6 +16,7 @@ import yaml
 from pydantic import Field
 
 from playground.config.parts import RUN_ID, Part, device_knob, knob, knobs_of
+from playground.config.ppo_settings import PPOConfig
 from playground.config.reward_model_settings import PairsConfig, RewardTrainingConfig
 from playground.config.reward_settings import (
     REWARD_CLASSES,
@@ -35,7 +36,7 @@ from playground.config.reward_settings import (
     TruthReward,
 )
 from playground.config.source_settings import AdapterConfig, ModelConfig, PromptsConfig, ReferenceConfig, SamplingConfig
-from playground.config.training_settings import CheckpointConfig, EvaluationConfig, KLConfig, PPOConfig
+from playground.config.training_settings import CheckpointConfig, EvaluationConfig, KLConfig
 
 __all__ = [
     "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig",

@@ -34,7 +34,7 @@ class _Loader(yaml.SafeLoader):
         self._depth = self._nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        mark = self.peek_event().start_mark
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="it uses an alias (`*name`)", problem_mark=mark)
         self._nodes += 1

@@ -84,9 +84,10 @@ def front_matter(config: RunConfig, written: Written) -> str:
 
 def licence_of(config: RunConfig) -> str | None:
     """The licence of the base model in the hub's spelling, from the catalog or from the base's own card; else None."""
-    for model in (*catalog.MODELS, *catalog.CURATED):
-        if model.name == config.model.source and model.licence not in ("", "not stated"):
-            return model.licence.partition(",")[0].strip().lower()
+    licences = {model.name: model.licence for model in catalog.MODELS}
+    licences |= {model.name: model.licence for model in catalog.CURATED}
+    if (named := licences.get(config.model.source, "")) not in ("", "not stated"):
+        return named.partition(",")[0].strip().lower()
     try:
         path = catalog.model_folder(config.model.source) / "README.md"
         found = FRONT_MATTER.match(plain_files.read_bytes(path, MAX_CARD_BYTES, links=True).decode("utf-8"))

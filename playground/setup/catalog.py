@@ -17,7 +17,7 @@ from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Proble
 from playground.pocket import annotators
 from playground.safety import plain_files
 from playground.sources import adapter_files, hub, model_files
-from playground.sources.curated import CURATED
+from playground.sources.curated import BY_NAME, CURATED
 from playground.sources.model_files import ModelFiles, Use
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -197,7 +197,7 @@ def _folder(source: str, revision: str | None) -> Path:
     if os.path.isdir(folder):
         return folder
     if hub.repository(source) is None:
-        hint = unknown("model", source, [model.name for model in (*MODELS, *CURATED)])
+        hint = unknown("model", source, [*(model.name for model in MODELS), *BY_NAME])
         raise ModelNotFound(f"{hint} The path of a model folder and an id of the hub (owner/name) work too.")
     cached = hub.cached(source, revision)
     if cached is not None:

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from playground.errors import ModelNotFound, ModelNotHere
-from playground.sources import model_files, weight_files
-from playground.sources.model_files import Architecture, Use
+from playground.sources import architectures, model_files, weight_files
+from playground.sources.architectures import Architecture
+from playground.sources.model_files import Use
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,99}")
@@ -131,7 +132,7 @@ def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubF
         licence=_licence(info),
         gated=bool(info.gated),
         download_bytes=sum(sizes.values()),
-        architecture=model_files.architecture(config, counted or weights // each, f"config.json of {name}"),
+        architecture=architectures.architecture(config, counted or weights // each, f"config.json of {name}"),
         chat_template="chat_template.jinja" in sizes or _names_chat_template(info.config),
     )
 

@@ -11,23 +11,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from playground.errors import ModelNotFound
-from playground.sources import weight_files
-from playground.sources.weight_files import DTYPE_BYTES, Tensor, read_json
+from playground.sources import architectures, weight_files
+from playground.sources.architectures import CAUSAL_TYPES, ENCODER_TYPES, Architecture
+from playground.sources.weight_files import Tensor, read_json
 
 Use = Literal["policy", "reward"]
 
-# model_type -> what is so where config.json does not say: are input and output embeddings one matrix?
-CAUSAL_TYPES = {
-    "gpt2": True, "opt": True, "gpt_neo": True, "gpt_neox": False, "llama": False, "mistral": False, "qwen2": False,
-    "qwen3": False, "gemma": True, "gemma2": True, "gemma3_text": True, "phi": False, "smollm3": True,
-}  # fmt: skip
-ENCODER_TYPES = ("bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "modernbert", "electra", "albert")
-GATED_MLP = {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "smollm3", "modernbert"}
 TOKENIZER_FORMS = (
     ("tokenizer.json",),
     ("vocab.json", "merges.txt"),
@@ -57,71 +50,12 @@ LEARNED_POSITIONS = ("gpt2", "opt", "gpt_neo", "bert", "roberta", "xlm-roberta",
 EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight", "tok_embeddings.weight")
 EMBEDDING_WIDTHS = ("embedding_size", "word_embed_proj_dim")  # where that is not the hidden size
 LAYER = re.compile(r"(?:^|\.)(?:layers?|h|blocks?)\.(\d{1,9})\.")
-NUMBERS = {  # our name -> the names that architectures give it, in the order in which they are tried
-    "hidden_size": ("hidden_size", "n_embd", "dim", "d_model"),
-    "layers": ("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
-    "heads": ("num_attention_heads", "n_head", "num_heads", "n_heads"),
-    "vocabulary": ("vocab_size",),
-}
-CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "n_ctx")
-INTERMEDIATE_NAMES = ("intermediate_size", "ffn_dim", "n_inner", "hidden_dim")
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """The measures of a model that decide about memory and time.
-
-    `parameters` counts a shared embedding once. `gated` means a feed-forward with three matrices instead of two.
-    """
-
-    model_type: str
-    hidden_size: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head_size: int
-    intermediate_size: int
-    vocabulary: int
-    context_length: int
-    tied: bool
-    parameters: int
-
-    @property
-    def gated(self) -> bool:
-        """Three matrices in the feed-forward part (gate, up, down) instead of two."""
-        return self.model_type in GATED_MLP
-
-    @property
-    def attention_parameters(self) -> int:
-        """Weights of the query, key, value and output matrices of one layer."""
-        return 2 * self.hidden_size * self.head_size * (self.heads + self.kv_heads)
-
-    @property
-    def mlp_parameters(self) -> int:
-        """Weights of the feed-forward matrices of one layer."""
-        return (3 if self.gated else 2) * self.hidden_size * self.intermediate_size
-
-    @property
-    def linear_parameters(self) -> int:
-        """Weights of all matrices inside the layers: what quantization shrinks and what a token is multiplied with."""
-        return self.layers * (self.attention_parameters + self.mlp_parameters)
-
-    @property
-    def embedding_parameters(self) -> int:
-        """Weights of one embedding matrix, which is also the size of the LM head."""
-        return self.vocabulary * self.hidden_size
-
-
-@dataclass(frozen=True)
-class ModelFiles:
+class ModelFiles(NamedTuple):
     """What a model folder holds, as its files say."""
 
-    folder: Path
     architecture: Architecture
-    weight_bytes: int
-    dtype: str  # the one that most weights are stored in, as safetensors names it
-    architectures: tuple[str, ...]
-    num_labels: int | None  # of a classifier or reward model
     chat_template: bool
 
 
@@ -148,31 +82,6 @@ def inspect(folder: Path, use: Use = "policy") -> ModelFiles:
     if isinstance(answer, ModelNotFound):
         raise ModelNotFound(str(answer))
     return answer
-
-
-def architecture(config: Mapping[str, Any], parameters: int, where: str = "config.json") -> Architecture:
-    """The measures that a configuration names, under whatever names its family uses.
-
-    Args:
-        parameters: how many weights there are; a configuration alone does not say. where: for error messages.
-
-    Raises:
-        ModelNotFound: if a measure is missing or makes no sense.
-    """
-    kind = str(config.get("model_type"))
-    numbers = {name: _number(config, names, where) for name, names in NUMBERS.items()}
-    hidden, heads = numbers["hidden_size"], numbers["heads"]
-    grouped = kind not in ("gpt2", "opt", "gpt_neo", "gpt_neox", *ENCODER_TYPES)
-    return Architecture(
-        model_type=kind,
-        kv_heads=_number(config, ("num_key_value_heads",), where, heads) if grouped else heads,
-        head_size=_number(config, ("head_dim",), where, max(1, hidden // heads)),
-        intermediate_size=_number(config, INTERMEDIATE_NAMES, where, 4 * hidden),
-        context_length=_number(config, CONTEXT_NAMES, where, 1024),
-        tied=bool(config.get("tie_word_embeddings", CAUSAL_TYPES.get(kind, True))),
-        parameters=parameters,
-        **numbers,
-    )
 
 
 def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
@@ -265,22 +174,9 @@ def _inspect(folder: Path, use: Use) -> ModelFiles:
     check_config(config, where, use)
     found = weight_files.tensors(folder)
     check_tokenizer(folder)
-    counts: dict[str, int] = {}
-    for tensor in found.values():
-        counts[tensor.dtype] = counts.get(tensor.dtype, 0) + tensor.numbers
-    described = architecture(config, sum(counts.values()), where)
+    described = architectures.architecture(config, sum(tensor.numbers for tensor in found.values()), where)
     _check_fit(config, described, found, where)
-    labels = config.get("id2label")
-    listed = config.get("architectures")
-    return ModelFiles(
-        folder=folder,
-        architecture=described,
-        weight_bytes=sum(DTYPE_BYTES[dtype] * count for dtype, count in counts.items()),
-        dtype=max(counts, key=lambda dtype: counts[dtype]),
-        architectures=tuple(str(name) for name in listed) if isinstance(listed, list) else (),
-        num_labels=len(labels) if isinstance(labels, dict) else config.get("num_labels"),
-        chat_template=has_chat_template(folder),
-    )
+    return ModelFiles(described, has_chat_template(folder))
 
 
 def check_tokenizer(folder: Path, needed: bool = True) -> None:
@@ -346,19 +242,6 @@ def _check_fit(config: Mapping[str, Any], described: Architecture, found: Mappin
             f"{where} describes {needed:,} weights (hidden_size {described.hidden_size}, {described.layers} layers, "
             f"{described.vocabulary} tokens), and the files hold {described.parameters:,}: they do not belong together."
         )
-
-
-def _number(config: Mapping[str, Any], names: tuple[str, ...], where: str, default: int | None = None) -> int:
-    for name in names:
-        value = config.get(name)
-        if value is None:
-            continue
-        if type(value) is not int or not 0 < value < 10**9:
-            raise ModelNotFound(f"{where} has {name}: {str(value)[:40]}, which makes no sense: get the file again.")
-        return value
-    if default is None:
-        raise ModelNotFound(f"{where} does not say {names[0]}: get the file again.")
-    return default
 
 
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import os
 import re
@@ -24,13 +25,12 @@ from playground.safety import plain_files
 KINDS = (".txt", ".csv", ".tsv", ".jsonl")
 MAX_FILE_BYTES = 100_000_000
 MAX_FIELD_CHARACTERS = 1_000_000  # of a line, and of a field that has line breaks in it
-MAX_LINE_BYTES = 4 * MAX_FIELD_CHARACTERS
 MAX_COLUMNS = 1_000
 MAX_ROWS = 500_000
 MAX_LINES = 2_000_000  # a text in a .csv may have line breaks
 BLOCK_BYTES = 2**18
 TEXT_COLUMN = "text"  # what the one column of a .txt file is called
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # other breaks, such as U+2028, belong to a text
+_UNDECODED = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a byte that is no UTF-8
 
 
 class TableUnusable(PlaygroundError):
@@ -120,44 +120,23 @@ def lines(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Iterator[str]:
     number, blank = 0, True
     try:
         with _opened(path, max_bytes, too_large) as file:
-            for piece in _pieces(file, path, max_bytes, too_large):
-                found = _LINE.findall(_decoded(piece, number + 1, path))
-                if number + len(found) > MAX_LINES:
+            # newline="": \n, \r and \r\n end a line and stay; other breaks, such as U+2028, belong to a text
+            text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+            while line := text.readline(MAX_FIELD_CHARACTERS + 1):
+                number += 1
+                if file.tell() > max_bytes:
+                    raise TableUnusable(f"{too_large} when unpacked. Keep only the rows that are needed.")
+                if number > MAX_LINES:
                     raise TableUnusable(f"{path.name} has more than {MAX_LINES:,} lines. Keep only those needed.")
-                for line in found:
-                    number += 1
-                    if len(line) > MAX_FIELD_CHARACTERS:
-                        raise TableUnusable(
-                            f"Line {number} of {path.name} has more than {MAX_FIELD_CHARACTERS:,} characters, which is "
-                            "more than is read. Cut it."
-                        )
-                    blank = blank and not line.strip()
-                    yield line
+                _check_text(line, number, path)
+                blank = blank and not line.strip()
+                yield line
     except (zlib.error, EOFError, gzip.BadGzipFile):
         raise TableUnusable(f"{path.name} is not a whole gzip file. Pack it again.") from None
     except OSError as error:
         raise TableUnusable(f"Cannot read {path}: {error.strerror or error}.") from None
     if blank:
         raise TableUnusable(f"{path.name} is empty.")
-
-
-def _pieces(file: IO[bytes], path: Path, max_bytes: int, too_large: str) -> Iterator[bytes]:
-    """The bytes of a file in pieces of whole lines; a line that is too long is cut, and nothing comes after it."""
-    total, rest = 0, b""
-    for block in iter(lambda: file.read(BLOCK_BYTES), b""):
-        if not total and block[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise TableUnusable(f"{path.name} is not UTF-8 text: it looks like UTF-16. Save it as UTF-8.")
-        total += len(block)
-        if total > max_bytes:
-            raise TableUnusable(f"{too_large} when unpacked. Keep only the rows that are needed.")
-        whole, found, begun = (rest + block).rpartition(b"\n")
-        rest = begun
-        if found:
-            yield whole + found
-        if len(rest) > MAX_LINE_BYTES:
-            break
-    if rest:
-        yield rest
 
 
 def _opened(path: Path, max_bytes: int, too_large: str) -> IO[bytes]:
@@ -173,21 +152,25 @@ def _opened(path: Path, max_bytes: int, too_large: str) -> IO[bytes]:
     if path.suffix.lower() != ".gz":
         return plain
     unpacked: Any = gzip.open(plain)  # noqa: SIM115 - closed by who asked for it
-    return unpacked
+    return io.BufferedReader(unpacked, BLOCK_BYTES)  # in blocks, so that a file that breaks off is not taken for text
 
 
-def _decoded(piece: bytes, number: int, path: Path) -> str:
-    if b"\0" in piece:
+def _check_text(line: str, number: int, path: Path) -> None:
+    """Raises: TableUnusable if a line is too long, or was no UTF-8 text."""
+    if number == 1 and line.startswith(("\udcff\udcfe", "\udcfe\udcff")):
+        raise TableUnusable(f"{path.name} is not UTF-8 text: it looks like UTF-16. Save it as UTF-8.")
+    if "\0" in line:
         raise TableUnusable(f"{path.name} is not UTF-8 text: it contains NUL bytes. Save it as UTF-8.")
-    whole = len(piece) <= MAX_LINE_BYTES  # a line that was cut may end inside a letter
-    try:
-        return piece.decode("utf-8-sig" if number == 1 else "utf-8", "strict" if whole else "ignore")
-    except UnicodeDecodeError as error:
-        line = number + len(_LINE.findall(piece[: error.start].decode("utf-8", "ignore")))
-        line -= 0 if piece[: error.start].endswith((b"\n", b"\r")) or not piece[: error.start] else 1
+    if undecoded := _UNDECODED.search(line):
+        byte = ord(undecoded[0]) - 0xDC00
         raise TableUnusable(
-            f"{path.name} is not UTF-8 text: line {line} has the byte 0x{piece[error.start]:02x}. Save it as UTF-8."
-        ) from None
+            f"{path.name} is not UTF-8 text: line {number} has the byte 0x{byte:02x}. Save it as UTF-8."
+        )
+    if len(line) > MAX_FIELD_CHARACTERS:
+        raise TableUnusable(
+            f"Line {number} of {path.name} has more than {MAX_FIELD_CHARACTERS:,} characters, which is more than is "
+            "read. Cut it."
+        )
 
 
 def _json_lines(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:

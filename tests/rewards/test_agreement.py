@@ -32,7 +32,8 @@ def test_only_pairs_on_which_the_two_differ_count() -> None:
 
 
 def test_ranks_share_ties_and_spearman_is_the_correlation_of_ranks() -> None:
-    assert agreement.ranks([3.0, 1.0, 3.0, 7.0]) == [2.5, 1.0, 2.5, 4.0]
+    ties = agreement.spearman([3.0, 1.0, 3.0, 7.0], [1, 2, 3, 4])  # ranks 2.5, 1, 2.5, 4
+    assert ties == pytest.approx(3 / math.sqrt(4.5 * 5))
     assert agreement.spearman([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)  # 1 - 6 * 2 / (3 * 8)
     assert agreement.spearman([1, 2, 3], [-1, -2, -3]) == pytest.approx(-1)
     assert agreement.spearman([1, 1, 1], [1, 2, 3]) is None

@@ -12,7 +12,7 @@ from playground import config
 from playground.config import ExpressionReward, yaml_io
 from playground.config import expression_functions as table
 from playground.errors import InvalidConfig, RewardFailed
-from playground.rewards import expressions, kinds
+from playground.rewards import expression_library, expressions, kinds
 from playground.setup import checks
 from tests.support import small_config
 
@@ -72,7 +72,7 @@ def test_every_problem_of_a_configuration_is_told_at_once() -> None:
 
 
 def test_the_table_of_functions_is_what_can_be_computed() -> None:
-    computed = {*expressions.FUNCTIONS, *expressions._WITH_LITERALS, "otherwise"}
+    computed = {*expressions.FUNCTIONS, "otherwise"}
     assert computed == set(table.FUNCTIONS)
     for name, signature in table.FUNCTIONS.items():
         assert signature.help.endswith(".") and signature.written(name).startswith(f"{name}(")
@@ -154,7 +154,7 @@ def test_what_fails_on_ordinary_completions_is_told_before_a_run(expression: str
 def test_only_so_much_of_a_long_text_is_read() -> None:
     assert value("characters(completion)", "x" * 50_000) == expressions.MAX_TEXT
     assert value('starts_with(prompt, "b")', prompt="a" + "b" * expressions.MAX_TEXT) == 1
-    assert value("matches_count(completion, 'x')", "x" * 50_000) == expressions.MAX_MATCHES
+    assert value("matches_count(completion, 'x')", "x" * 50_000) == expression_library.MAX_MATCHES
 
 
 def test_without_re2_only_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

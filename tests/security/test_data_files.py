@@ -28,16 +28,16 @@ MOST_MEGABYTES = 100
 MEASURE = """
 import json, os, resource, sys, time
 from pathlib import Path
-from playground.texts import preferences, prompt_texts, tables
+from playground.texts import preferences, prompt_texts, row_files
 from playground.errors import PlaygroundError
-from playground.ui import uploads
+from playground.ui.door import uploads
 
 def upload(path):
     return uploads.keep(path, path.parent / 'outputs').sentence
 
 READERS = {'upload': upload, 'pairs': lambda path: str(preferences.check_file(str(path))),
-           'prompts': lambda path: str(tables.shape(path)) + str(len(tables.values(path, 'prompt'))),
-           'text': lambda path: str(sum(1 for _ in tables.lines(path, 20_000_000)))}
+           'prompts': lambda path: str(row_files.shape(path)) + str(len(row_files.values(path, 'prompt'))),
+           'text': lambda path: str(sum(1 for _ in row_files.lines(path, 20_000_000)))}
 found = {}
 for name in sys.argv[2:]:
     kind, _, file = name.partition(':')

@@ -14,7 +14,7 @@ from playground.setup import catalog, estimates
 from playground.setup.devices import Device
 from playground.setup.estimates import memory, timing
 from playground.setup.estimates.memory import Form, Lengths, Moment, Part
-from playground.sources.model_files import Architecture
+from playground.sources.architectures import Architecture
 from tests.model_folders import model_folder
 
 SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)

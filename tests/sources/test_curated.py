@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from playground.setup import estimates
 from playground.setup.catalog import preset
 from playground.setup.devices import Device
-from playground.sources import model_files
+from playground.sources import architectures
 from playground.sources.curated import BY_NAME, CURATED, HubModel
 
 
@@ -37,7 +37,7 @@ def test_the_number_of_weights_is_that_of_the_architecture(name: str) -> None:
     with torch.device("meta"):
         made = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
     assert sum(weight.numel() for weight in made.parameters()) == model.architecture.parameters
-    assert model_files.architecture(config, model.architecture.parameters) == model.architecture
+    assert architectures.architecture(config, model.architecture.parameters) == model.architecture
 
 
 def test_each_suggestion_is_there_once_with_words_and_licence() -> None:

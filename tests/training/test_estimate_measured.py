@@ -13,7 +13,7 @@ from playground.config import yaml_io
 from playground.setup import estimates
 from playground.setup.devices import Device
 from playground.setup.estimates import memory
-from playground.sources import model_files
+from playground.sources import architectures
 from playground.training.models.language_model import LanguageModel, switch_dropout_off
 from tests.training.memory_probe import MODEL, PROMPTS, measure
 
@@ -98,7 +98,7 @@ def shape_of(kind: str, layers: int) -> dict[str, Any]:
     return {**made, "num_key_value_heads": 2, "head_dim": 16}
 
 
-@pytest.mark.parametrize("kind", model_files.CAUSAL_TYPES)
+@pytest.mark.parametrize("kind", architectures.CAUSAL_TYPES)
 @pytest.mark.parametrize("lora", [False, True])
 def test_what_a_layer_keeps_for_backward_is_as_counted(kind: str, lora: bool) -> None:
     measured, expected = [], []
@@ -112,6 +112,6 @@ def test_what_a_layer_keeps_for_backward_is_as_counted(kind: str, lora: bool) ->
         measured.append(saved_bytes(LanguageModel(made), rows=2, width=31))
         form = memory.Form(lora, False, "none", False, True)
         config = made.config.to_dict()
-        counted = memory.saved(model_files.architecture(config, 0), form, 2, memory.Lengths(8, 24))
+        counted = memory.saved(architectures.architecture(config, 0), form, 2, memory.Lengths(8, 24))
         expected.append(sum(part.size for part in counted))
     assert expected[1] - expected[0] == pytest.approx(measured[1] - measured[0], rel=0.05)

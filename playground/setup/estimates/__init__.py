@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playground.config import ModelReward, RunConfig, yaml_io
-from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere
+from playground.config import ModelReward, RunConfig
+from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.safety import plain_files
 from playground.setup import catalog, checks, devices
 from playground.setup.devices import Device
@@ -23,7 +23,7 @@ from playground.setup.estimates import memory
 from playground.setup.estimates.memory import Form, Lengths, Scorer
 from playground.setup.estimates.timing import Pace, pace
 from playground.sources import curated, hub
-from playground.sources.model_files import Architecture
+from playground.sources.architectures import Architecture
 
 Verdict = Literal["fits", "tight", "does not fit"]
 
@@ -130,7 +130,7 @@ def estimate(
     place = device or devices.chosen(config.device)
     if place is None:
         there = ", ".join(item.name for item in devices.available())
-        raise InvalidConfig([yaml_io.Problem("device", f"There is no {config.device} here. There is: {there}.")])
+        raise InvalidConfig([Problem("device", f"There is no {config.device} here. There is: {there}.")])
     longest = Lengths(
         prompt_tokens or longest_prompt(config, found.chat_template, found.policy.context_length),
         config.sampling.max_new_tokens,

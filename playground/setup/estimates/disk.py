@@ -12,7 +12,7 @@ from playground.config import RunConfig
 from playground.errors import ModelNotFound, NoRoom, Problem
 from playground.setup.estimates import measures
 from playground.setup.estimates.memory import lora_parameters
-from playground.sources.model_files import Architecture
+from playground.sources.architectures import Architecture
 
 NUMBER_BYTES = 4  # checkpoints are in fp32, and so is the optimizer's state
 OPTIMIZER_NUMBERS = 2  # AdamW keeps two for each that is trained

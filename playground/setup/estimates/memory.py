@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from playground.config import ModelReward, RunConfig
-from playground.sources.model_files import Architecture
+from playground.sources.architectures import Architecture
 
 Role = Literal["policy", "value", "reference", "reward", "rollout"]
 Kind = Literal["weights", "gradients", "optimizer", "activations", "logits", "KV cache", "features"]

@@ -15,7 +15,7 @@ import numpy as np
 from playground.config import RunConfig
 from playground.setup.devices import Device, available_cores
 from playground.setup.estimates.memory import SCALE_SAMPLES, SMALL_MODEL, Form, Lengths
-from playground.sources.model_files import Architecture
+from playground.sources.architectures import Architecture
 
 LAYER_SECONDS = {"cpu": 6e-4, "cuda": 8e-4, "mps": 1e-3}  # fixed cost of one layer in one call of a model
 GPU_OPERATIONS = {  # multiplications and additions a second, 16 bits, that large products reach

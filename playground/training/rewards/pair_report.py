@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
+import numpy as np
+
+from playground.rewards import agreement
 from playground.texts.preferences import Pair
 
 Z95 = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
@@ -24,27 +28,25 @@ def report(pairs: Sequence[Pair], chosen: Sequence[float], rejected: Sequence[fl
     """
     margins = [high - low for high, low in zip(chosen, rejected, strict=True)]
     right = [_right(margin) for margin in margins]
-    accuracy = math.fsum(right) / len(right)
+    accuracy = fmean(right)
     low, high = wilson_interval(accuracy, len(right))
-    scores = [*chosen, *rejected]
-    mean = math.fsum(scores) / len(scores)
+    mean, sd = agreement.mean_and_sd([*chosen, *rejected])
     known = [(margin, pair.better) for margin, pair in zip(margins, pairs, strict=True) if pair.better is not None]
-    true_accuracy = None
-    if known:
-        true_accuracy = math.fsum(_right(margin if better else -margin) for margin, better in known) / len(known)
+    truly = [_right(margin if better else -margin) for margin, better in known]
+    buckets = calibration(pairs, margins)
     return {
         "num_pairs": len(pairs),
         "accuracy": accuracy,
         "accuracy_low": low,
         "accuracy_high": high,
-        "true_accuracy": true_accuracy,
-        "loss": math.fsum(_softplus(-margin) for margin in margins) / len(margins),
-        "margin_mean": math.fsum(margins) / len(margins),
+        "true_accuracy": fmean(truly) if truly else None,
+        "loss": float(np.logaddexp(0, -np.array(margins)).mean()),
+        "margin_mean": fmean(margins),
         "margins": histogram(margins),
-        "calibration": calibration(pairs, margins),
-        "calibration_error": calibration_error(calibration(pairs, margins)),
+        "calibration": buckets,
+        "calibration_error": calibration_error(buckets),
         "score_mean": mean,
-        "score_sd": math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / len(scores)),
+        "score_sd": sd,
     }
 
 
@@ -60,13 +62,10 @@ def histogram(values: Sequence[float], bins: int = MARGIN_BINS) -> dict[str, lis
     """Counts in equal bins over what occurs; 0 is always an edge, so that right and wrong never share a bin."""
     largest = max((abs(value) for value in values), default=0.0) or 1.0
     half = bins // 2
-    below = math.ceil(half * min(max(-min(values, default=0.0) / largest, 0), 1))
-    above = math.ceil(half * min(max(max(values, default=0.0) / largest, 0), 1))
+    below = math.ceil(half * max(-min(values, default=0.0) / largest, 0))
+    above = math.ceil(half * max(max(values, default=0.0) / largest, 0))
     edges = [largest * step / half for step in range(-below, above + 1)]
-    counts = [0] * (len(edges) - 1)
-    for value in values:
-        place = math.floor(value / largest * half) + below
-        counts[min(max(place, 0), len(counts) - 1)] += 1
+    counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0].tolist() if len(edges) > 1 else []
     return {"edges": edges, "counts": counts}
 
 
@@ -85,16 +84,16 @@ def calibration(pairs: Sequence[Pair], margins: Sequence[float], bins: int = CAL
     found = []
     for group in filter(None, groups):
         shares = [share for _, _, share in group if share is not None]
-        observed = math.fsum(right for _, right, _ in group) / len(group)
+        observed = fmean(right for _, right, _ in group)
         low, high = wilson_interval(observed, len(group))
         found.append(
             {
                 "count": len(group),
-                "predicted": math.fsum(probability for probability, _, _ in group) / len(group),
+                "predicted": fmean(probability for probability, _, _ in group),
                 "observed": observed,
                 "low": low,
                 "high": high,
-                "known": math.fsum(shares) / len(shares) if shares else None,
+                "known": fmean(shares) if shares else None,
             }
         )
     return found
@@ -109,7 +108,3 @@ def calibration_error(bins: Sequence[dict[str, Any]]) -> float:
 def _right(margin: float) -> float:
     """1 for a pair in the right order, 0 for the wrong one; equal scores are a coin."""
     return 0.5 if margin == 0 else float(margin > 0)
-
-
-def _softplus(value: float) -> float:
-    return max(value, 0.0) + math.log1p(math.exp(-abs(value)))

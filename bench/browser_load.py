@@ -37,7 +37,7 @@ def main() -> None:
         before, started = metrics(session), time.perf_counter()
         page.wait_for_timeout(arguments.seconds * 1000)
         after, wall = metrics(session), time.perf_counter() - started
-        points = page.evaluate("import('/playground/static/store.js').then((m) => m.live.metrics.update.length)")
+        points = page.evaluate("import('/playground/static/core/store.js').then((m) => m.live.metrics.update.length)")
         browser.close()
     busy = {name: round(100 * (after[name] - before[name]) / wall, 1) for name in ("TaskDuration", "ScriptDuration")}
     print(

@@ -18,7 +18,7 @@ def widget(module: str, value: Any, **options: Any) -> gr.HTML:
     return gr.HTML(
         value,
         html_template="",
-        js_on_load=f"Promise.all(['{module}', 'dom'].map((name) => "
+        js_on_load=f"Promise.all(['{module}', 'core/dom'].map((name) => "
         "import(new URL(`playground/static/${name}.js`, document.baseURI))))"
         ".then(([part, dom]) => part.mount(element, props, { trigger, watch, server: dom.answering(server) }));",
         apply_default_css=False,

@@ -1,4 +1,4 @@
-"""The page: header, Train, Compare, Rewards, Runs, all in one document; static/header.js shows one of them at a time.
+"""The page: header, Train, Compare, Rewards, Runs, all in one document; core/header.js shows one of them at a time.
 
 Knows gradio and the page modules. `server` calls `build`.
 """
@@ -27,7 +27,7 @@ def build(
     """The whole page for one outputs folder. Every handler is registered through `access`, which says who may."""
     access, service, standby = access or Access(), service or ModelService(), standby or StandbyWorker()
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
-        components.widget("header", None, elem_id="header")
+        components.widget("core/header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
             train = train_page.build(demo, Path(outputs), standby, service, access)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
@@ -42,10 +42,10 @@ def build(
 
 
 def head() -> str:
-    """What goes into <head>: our style sheets, and BokehJS ahead of time, for static/bokeh.js. Relative, so that a
+    """What goes into <head>: our style sheets, and BokehJS ahead of time, for charts/bokeh.js. Relative, so that a
     sub-path works."""
     version = routes.bokeh_version()
-    sheets = "".join(f'<link rel="stylesheet" href="playground/static/{name}.css">' for name in SHEETS)
+    sheets = "".join(f'<link rel="stylesheet" href="playground/static/css/{name}.css">' for name in SHEETS)
     scripts = "".join(
         f'<link rel="preload" as="script" data-bokeh href="playground/bokeh/{version}/{name}.min.js">'
         for name in ("bokeh", "bokeh-api")

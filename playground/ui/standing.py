@@ -2,7 +2,7 @@
 what taking it up again would mean.
 
 Reads run folders and asks `runs.queue`, `runs.processes` and `runs.checkpoints`; starts and ends nothing. `feed` and
-`routes` call it, static/notice.js puts it into words.
+`routes` call it, static/train/notice.js puts it into words.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from tests.ui.test_browser import updates_done, visit, wait_for_update
 expect.set_options(timeout=WAIT_MS)
 STATE = ".status .state strong"
 TITLE = ".notice h2"
-SHOWN_UPDATES = "import('/playground/static/store.js').then((m) => m.live.metrics.update)"
+SHOWN_UPDATES = "import('/playground/static/core/store.js').then((m) => m.live.metrics.update)"
 
 
 def config(name, num_updates=4000, **changes):
@@ -53,7 +53,7 @@ def begin(site, monkeypatch):
 
 def look_at(page, run_id):
     """Go to a run within the page, as a link of it does."""
-    page.evaluate("run => import('/playground/static/nav.js').then((m) => m.go({ page: 'train', run }))", run_id)
+    page.evaluate("run => import('/playground/static/core/nav.js').then((m) => m.go({ page: 'train', run }))", run_id)
 
 
 def button(page, name):

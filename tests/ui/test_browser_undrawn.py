@@ -67,7 +67,8 @@ def test_without_bokehjs_runs_are_started_steered_compared_and_asked(site, make_
     for name in ("undrawn-a", "undrawn-b"):
         fake_run.write_run(site.outputs, name)
     page.evaluate(
-        "import('/playground/static/nav.js').then((m) => m.go({ page: 'runs', overlay: ['undrawn-a', 'undrawn-b'] }))"
+        "import('/playground/static/core/nav.js')"
+        ".then((m) => m.go({ page: 'runs', overlay: ['undrawn-a', 'undrawn-b'] }))"
     )
     expect(page.locator(".legend li")).to_have_count(2)
     expect(page.locator(".overlay .undrawn-note")).to_contain_text("The curves cannot be drawn")

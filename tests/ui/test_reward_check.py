@@ -98,9 +98,9 @@ def test_an_error_of_the_service_is_shown(tmp_path: Path) -> None:
 
 def test_the_report_is_drawn_as_text(site, make_page) -> None:
     page = make_page()
-    page.goto(site.url + "playground/static/dom.js")
+    page.goto(site.url + "playground/static/core/dom.js")
     text = page.evaluate(
-        """(report) => import('/playground/static/reward_check.js').then((m) => {
+        """(report) => import('/playground/static/rewards/check.js').then((m) => {
           const root = document.createElement('div');
           document.body.append(root);
           m.mount(root, { value: { state: 'done', report } }, { watch: () => {} });

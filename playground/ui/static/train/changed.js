@@ -1,0 +1,135 @@
+// What changed: the same prompts with the same random numbers, before and now, with a slider over the evaluated updates.
+
+import { el, setText } from "../core/dom.js";
+import { number, percent, rounded, signed } from "../core/format.js";
+import { live, moment, onChange } from "../core/store.js";
+import { textPair } from "../core/texts.js";
+
+const FIRST_ROWS = 6;
+
+export class Changed {
+  constructor(element) {
+    this.follow = true;
+    this.all = false;
+    this.shown = "";
+    this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "aria-label": "Evaluated update to read",
+      oninput: () => {
+        const last = this.later().length - 1;
+        this.follow = Number(this.slider.value) === last;
+        this.refresh();
+      } });
+    this.at = el("output", { class: "at" });
+    this.every = el("span", { class: "muted" });
+    this.body = el("tbody", {});
+    this.more = el("button", { type: "button", class: "quiet-button", hidden: true, onclick: () => {
+      this.all = !this.all;
+      this.shown = "";
+      this.refresh();
+    } });
+    this.nowHead = el("th", { scope: "col", class: "now" }, "Now");
+    this.scoreHead = el("th", { scope: "col", class: "figure" }, "Score");
+    this.summary = el("p", { class: "summary" });
+    this.empty = el("p", { class: "empty" });
+    this.table = el("table", { class: "pairs" },
+      el("thead", {}, el("tr", {},
+        el("th", { scope: "col", class: "prompt" }, "Prompt"), el("th", { scope: "col", class: "before" }, "Before"),
+        this.nowHead, this.scoreHead, el("th", { scope: "col", class: "figure", title: "KL to the reference, nats per completion" }, "KL"))),
+      this.body);
+    element.append(el("section", { class: "changed" },
+      el("div", { class: "chart-bar" },
+        el("h2", {}, "What changed"), el("span", { class: "muted" }, "same prompts, same random numbers"), this.every,
+        el("span", { class: "grow" }), el("label", { class: "inline slider-label" }, this.at, this.slider)),
+      this.summary, this.empty, this.table, this.more));
+    onChange((what) => {
+      if (what.snapshot) {
+        this.follow = true;
+        this.shown = "";
+      }
+      const ended = Boolean(live.status?.ended);
+      if (what.snapshot || what.moments || what.connection || ended !== this.ended) this.refresh();
+      this.ended = ended;
+    });
+    this.refresh();
+  }
+
+  /** Evaluated updates after the first look; before there are any, the first look itself. */
+  later() {
+    const later = live.updates.filter((update) => update > 0);
+    return later.length ? later : live.updates;
+  }
+
+  async refresh() {
+    const later = this.later();
+    const before = live.moments.get(0);
+    this.slider.max = Math.max(0, later.length - 1);
+    this.slider.disabled = later.length < 2;
+    if (this.follow) this.slider.value = later.length - 1;
+    const update = later[Number(this.slider.value)];
+    if (update === undefined || !before) return this.refreshEmpty();
+    let now;
+    try {
+      now = await moment(update);
+    } catch (error) {
+      setText(this.summary, error.message);
+      return;
+    }
+    if (update !== later[Number(this.slider.value)]) return; // the slider moved on meanwhile
+    this.table.hidden = false;
+    this.empty.hidden = true;
+    setText(this.at, update === 0 ? "before training" : `after update ${update}`);
+    this.slider.setAttribute("aria-valuetext", this.at.textContent);
+    setText(this.nowHead, this.follow && !live.status?.ended ? "Now" : `After update ${update}`);
+    setText(this.every, live.run ? `every ${live.run.every} updates` : "");
+    setText(this.scoreHead, `Score, ${live.run?.unit ?? "sd"}`);
+    this.fillSummary(before, now);
+    this.fillRows(before, now, update);
+  }
+
+  refreshEmpty() {
+    this.table.hidden = true;
+    this.more.hidden = true;
+    this.empty.hidden = false;
+    setText(this.summary, "");
+    setText(this.at, "");
+    setText(this.empty, !live.runId ? "The fixed prompts appear here, each answered before and after training."
+      : live.connection === "failed" ? "" : "The untrained model is about to answer the fixed prompts.");
+  }
+
+  fillSummary(before, now) {
+    const { summary } = now;
+    const items = [];
+    if (now.update > 0) items.push(["score", `${signed(before.summary.score)} \u2192 ${signed(summary.score)} ${live.run?.unit ?? "sd"}`]);
+    for (const [name, value] of Object.entries(summary.terms)) items.push([`${name}, raw`, `${now.update > 0 ? `${rounded(before.summary.terms[name])} \u2192 ` : ""}${rounded(value)}`]);
+    for (const [name, value] of Object.entries(summary.judges ?? {})) items.push([`judge ${name}, raw`, `${now.update > 0 ? `${rounded(before.summary.judges?.[name])} \u2192 ` : ""}${rounded(value)}`]);
+    items.push(["KL", `${rounded(summary.kl)} nats`]);
+    items.push(["different texts", `${summary.unique} of ${summary.count}`]);
+    if (summary.ended !== null) items.push(["ends by itself", percent(summary.ended)]);
+    if (summary.length !== null) items.push(["length", `${number(summary.length)} tokens`]);
+    this.summary.replaceChildren(...items.map(([name, value]) =>
+      el("span", { class: "fact" }, el("span", { class: "muted" }, `${name} `), el("span", { class: "fact-value" }, value))));
+  }
+
+  fillRows(before, now, update) {
+    const key = `${live.runId} ${update} ${now.rows.length} ${this.all}`;
+    if (key === this.shown) return;
+    this.shown = key;
+    const prompts = new Map(live.prompts.map((prompt) => [prompt.id, prompt.text]));
+    const earlier = new Map(before.rows.map((row) => [row.id, row]));
+    const rows = this.all ? now.rows : now.rows.slice(0, FIRST_ROWS);
+    this.body.replaceChildren(...rows.map((row) => pairRow(prompts.get(row.id) ?? "", earlier.get(row.id), row, update)));
+    this.more.hidden = now.rows.length <= FIRST_ROWS;
+    setText(this.more, this.all ? `Show ${FIRST_ROWS} prompts` : `Show all ${now.rows.length} prompts`);
+  }
+}
+
+function pairRow(prompt, before, now, update) {
+  const [left, right] = textPair(before?.text ?? "", now.text);
+  const gain = update === 0 || before?.score == null || now.score == null ? null : now.score - before.score;
+  return el("tr", {},
+    el("td", { class: "prompt", "data-label": "Prompt" }, el("p", { class: "output" }, prompt)),
+    el("td", { class: "before", "data-label": "Before" }, left),
+    el("td", { class: "now", "data-label": "Now" }, update === 0 ? el("p", { class: "output nothing" }, "\u2026") : right),
+    el("td", { class: "figure score", "data-label": "Score" }, el("span", { class: "nowrap" }, signed(before?.score), gain === null ? null : " \u2192 "),
+      gain === null ? null : el("strong", {}, signed(now.score))),
+    el("td", { class: "figure", "data-label": "KL" }, update === 0 ? "0" : rounded(now.kl)));
+}

@@ -11,7 +11,7 @@ import gradio as gr
 
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import compare_page, components, rewards_page, routes, runs_page, train_page
+from playground.ui import compare_page, components, own_files, rewards_page, routes, runs_page, train_page
 from playground.ui.access import Access
 
 TITLE = "RLHF Playground"
@@ -42,12 +42,13 @@ def build(
 
 
 def head() -> str:
-    """What goes into <head>: our style sheets, and BokehJS ahead of time, for charts/bokeh.js. Relative, so that a
-    sub-path works."""
+    """What goes into <head>: our style sheets, our scripts ahead of time, and BokehJS ahead of time, for
+    charts/bokeh.js. Relative, so that a sub-path works."""
     version = routes.bokeh_version()
-    sheets = "".join(f'<link rel="stylesheet" href="playground/static/css/{name}.css">' for name in SHEETS)
+    sheets = "".join(f'<link rel="stylesheet" href="{own_files.address(f"css/{name}.css")}">' for name in SHEETS)
+    modules = "".join(f'<link rel="modulepreload" href="{own_files.address(name)}">' for name in own_files.modules())
     scripts = "".join(
         f'<link rel="preload" as="script" data-bokeh href="playground/bokeh/{version}/{name}.min.js">'
         for name in ("bokeh", "bokeh-api")
     )
-    return f'<meta name="viewport" content="width=device-width, initial-scale=1">{sheets}{scripts}'
+    return f'<meta name="viewport" content="width=device-width, initial-scale=1">{sheets}{modules}{scripts}'

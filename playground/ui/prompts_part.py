@@ -22,10 +22,7 @@ from playground.ui import components, form, uploads
 from playground.ui.access import Access, Action
 
 FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")
-SHOW_FIELDS = (
-    "(source) => { import(new URL('playground/static/train/prompts.js', document.baseURI))"
-    ".then((module) => module.show(source)); }"
-)
+SHOW_FIELDS = components.calling("train/prompts", "show", "source")
 INFO = "Or type a file's path, or the id of a dataset on the Hugging Face hub such as Anthropic/hh-rlhf."
 
 

@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from playground import checks, exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
@@ -30,12 +29,11 @@ from playground.exports.report import Report
 from playground.runs import history, launcher, queue
 from playground.runs.directory import RunDirectory
 from playground.runs.records import ScoreScale
-from playground.ui import machine, reward_data, standing, taking_out, uploads, wire
+from playground.ui import machine, own_files, reward_data, standing, taking_out, uploads, wire
 from playground.ui.access import Access, Action, Role
 from playground.ui.feed import Hub
 from playground.ui.run_feed import RECORDED_ID, RunFeed
 
-STATIC = Path(__file__).parent / "static"
 BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
 HOME_SECONDS = 0.5
 READERS = 2  # threads
@@ -74,17 +72,7 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/host", access.enter, Action.WATCH),
     ]
     found: list[BaseRoute] = [Route(path, _polite(access.route(action, handler))) for path, handler, action in table]
-    return [*found, Mount("/playground/static", OwnFiles(directory=STATIC))]
-
-
-class OwnFiles(StaticFiles):
-    """Our scripts and style sheets: browsers ask again each time, so that an update never mixes old and new modules."""
-
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """As usual, plus the header."""
-        response = super().file_response(*args, **kwargs)
-        response.headers["Cache-Control"] = "no-cache"
-        return response
+    return [*found, Mount("/playground/static", own_files.OwnFiles(directory=own_files.STATIC))]
 
 
 class Views:
@@ -305,7 +293,7 @@ async def bokeh_file(request: Request) -> Response:
     if not BOKEH_FILE.fullmatch(name):
         return PlainTextResponse("Not found.", status_code=404)
     body = await asyncio.to_thread(_bokeh_bytes, name)
-    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    headers = {"Cache-Control": own_files.FOR_EVER}
     return Response(body, media_type="text/javascript", headers=headers)
 
 

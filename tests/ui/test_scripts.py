@@ -6,17 +6,17 @@ import pytest
 
 from playground import config_io
 from playground.rewards import trying
-from playground.ui import reward_form
+from playground.ui import own_files, reward_form
 
 
 @pytest.fixture
 def call(site, make_page):
     """Import a module of the page and evaluate an expression of `m` in it."""
     page = make_page()
-    page.goto(site.url + "playground/static/core/dom.js")
+    page.goto(site.url + own_files.address("core/dom.js"))
 
     def evaluate(module, expression):
-        return page.evaluate(f"import('/playground/static/{module}.js').then((m) => {expression})")
+        return page.evaluate(f"import('/{own_files.address(module + '.js')}').then((m) => {expression})")
 
     return evaluate
 

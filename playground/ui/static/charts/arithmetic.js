@@ -37,8 +37,13 @@ export function extent(arrays, from = 0, to = Infinity) {
   return low <= high ? [low, high] : null;
 }
 
-/** Round bounds around [low, high]. A range that still fits is kept, so that the axis does not twitch. */
-export function niceRange([low, high], previous = null) {
+/**
+ * Round bounds around [low, high]. A range that still fits is kept, so that the axis does not twitch.
+ * @param {number[]} found
+ * @param {number[] | null} previous
+ */
+export function niceRange(found, previous = null) {
+  const [low, high] = found;
   if (previous && low >= previous[0] && high <= previous[1]) {
     const used = (high - low) / (previous[1] - previous[0]);
     if (used > 0.35 || previous[1] - previous[0] < 1e-9) return previous;

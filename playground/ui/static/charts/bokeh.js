@@ -8,6 +8,11 @@ const LIBRARY = "the library that draws (BokehJS)";
 
 let loading = null;
 
+/** BokehJS, which has no types of its own here; undefined until it has come. @returns {any} */
+export function bokeh() {
+  return /** @type {any} */ (window).Bokeh;
+}
+
 /** Whether `what` can be drawn, as soon as that is known. While it is late, or when it does not come, `note` says so, and
     where the numbers are: `instead`. */
 export async function bokehReady(note, what, instead) {
@@ -24,11 +29,11 @@ export async function bokehReady(note, what, instead) {
 /** The head of the page names the files, in their order (playground/ui/page.py). */
 async function load() {
   try {
-    for (const { href } of document.querySelectorAll("link[data-bokeh]")) await script(href);
+    for (const link of document.querySelectorAll("link[data-bokeh]")) await script(link.getAttribute("href"));
   } catch {
     return false;
   }
-  return Boolean(window.Bokeh?.Plotting); // a proxy may have sent a page of its own in place of a file
+  return Boolean(bokeh()?.Plotting); // a proxy may have sent a page of its own in place of a file
 }
 
 function script(address) {

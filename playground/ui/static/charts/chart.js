@@ -3,6 +3,7 @@
 // Bokeh paints; pointer, crosshair, flags and marks are plain elements, so moving the mouse repaints no canvas.
 // charts/overlay_chart.js draws several runs in one chart: it replaces `glyphs`, `paint`, `visibleValues` and what shows numbers.
 
+import { bokeh } from "./bokeh.js";
 import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, whenChanged } from "./arithmetic.js";
 import { cssValue, el, setAttribute, setText } from "../core/dom.js";
 import { number, rounded } from "../core/format.js";
@@ -45,7 +46,7 @@ export class Chart {
   /** Make the Bokeh figure. The card must be in the document. */
   async draw() {
     const { spec } = this;
-    const B = window.Bokeh;
+    const B = bokeh();
     this.xRange = new B.Range1d({ start: 0, end: 1 }); // each figure is a Bokeh document, and those share no models
     this.yRange = new B.Range1d({ start: 0, end: 1 });
     const figure = B.Plotting.figure({
@@ -66,7 +67,7 @@ export class Chart {
   /** The lines of the figure. */
   glyphs(figure) {
     const { spec } = this;
-    const B = window.Bokeh;
+    const B = bokeh();
     this.source = new B.ColumnDataSource({ data: { x: [], raw: [], line: [], low: [], high: [] } });
     const data = { source: this.source };
     const x = { field: "x" };

@@ -1,6 +1,6 @@
 // Two histograms of the fixed prompts, before and after: score and length. Before slate, after indigo.
 
-import { bokehReady } from "./bokeh.js";
+import { bokeh, bokehReady } from "./bokeh.js";
 import { cssValue, el, setText } from "../core/dom.js";
 import { niceStep } from "./arithmetic.js";
 import { number } from "../core/format.js";
@@ -60,7 +60,7 @@ export class Histograms {
   }
 
   async draw(plot) {
-    const B = window.Bokeh;
+    const B = bokeh();
     plot.source = new B.ColumnDataSource({ data: { left: [], right: [], before: [], after: [] } });
     plot.x = new B.Range1d({ start: 0, end: 1 });
     plot.y = new B.Range1d({ start: 0, end: 1 });

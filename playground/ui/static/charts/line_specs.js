@@ -2,8 +2,7 @@
 // only watch. Colours are those of overlaid runs; each line is also named at its end and has its own dash pattern.
 
 import { column, nearest, smooth } from "./arithmetic.js";
-import { COLOURS, DASHES } from "./overlay_chart.js";
-import { live } from "../core/store.js";
+import { COLOURS, DASHES } from "./specs.js";
 
 export const PARTS = "contributions.";
 const SCORE = "--pg-score";
@@ -53,6 +52,6 @@ export const LINE_CHARTS = [
       return known.length ? trained - Math.min(...known) : NaN;
     },
     words: ({ judged }) => judged?.verdicts ?? [],
-    turns: () => live.judged?.turns ?? [],
+    turns: ({ judged }) => judged?.turns ?? [],
   },
 ];

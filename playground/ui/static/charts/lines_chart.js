@@ -1,10 +1,12 @@
 // One chart with a line for each reward or judge, each named at its end and with its value at the cursor. What the lines
 // are, and what they say in words, comes from the spec; everything else from charts/chart.js.
 
+import { bokeh } from "./bokeh.js";
 import { Chart } from "./chart.js";
 import { drawnIndices, extent, nearest, spreadLabels } from "./arithmetic.js";
 import { cssValue, el, setAttribute, setText } from "../core/dom.js";
 import { signed } from "../core/format.js";
+import { live } from "../core/store.js";
 
 const MOST_LINES = 12;
 const LABEL_HEIGHT = 15;
@@ -27,7 +29,7 @@ export class LinesChart extends Chart {
   }
 
   glyphs(figure) {
-    const B = window.Bokeh;
+    const B = bokeh();
     const x = { field: "x" };
     const area = (source) => figure.varea({ x, y1: { field: "low" }, y2: { field: "high" }, fill_alpha: 0.13, source });
     const gapSource = new B.ColumnDataSource({ data: { x: [], low: [], high: [] } });
@@ -71,7 +73,7 @@ export class LinesChart extends Chart {
         turned ? el("span", { class: "icon", "aria-hidden": "true" }, "! ") : null, text)));
     }
     if (!this.view) {
-      if (this.drawing || !window.Bokeh?.Plotting) return;
+      if (this.drawing || !bokeh()?.Plotting) return;
       this.drawing = true; // in a hidden card a figure would have no width
       await this.draw();
       this.drawing = false;
@@ -153,7 +155,7 @@ export class LinesChart extends Chart {
   placeTurns() {
     const box = this.frame();
     if (!box || !this.xOf) return;
-    const marks = (this.spec.turns?.() ?? []).map((turn) => ({ ...turn, at: this.pixel(this.xOf(turn.update)) })).filter(({ at }) => at !== null);
+    const marks = (this.spec.turns?.(live) ?? []).map((turn) => ({ ...turn, at: this.pixel(this.xOf(turn.update)) })).filter(({ at }) => at !== null);
     this.marks.replaceChildren(...marks.map(({ label, update, at }) => {
       const node = el("div", { class: "turn-mark", title: `${label} turned down ${update ? `after update ${update}` : "from the start"}` });
       node.style.left = `${at}px`;

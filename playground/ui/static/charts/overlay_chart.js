@@ -1,13 +1,12 @@
 // One chart with a line for each of several runs: a colour, a dash pattern and a letter for each, so that colour is never
 // the only sign. Everything but the lines comes from charts/chart.js.
 
+import { bokeh } from "./bokeh.js";
 import { Chart } from "./chart.js";
 import { column, drawnIndices, extent, nearest, smooth } from "./arithmetic.js";
 import { cssValue, el, setAttribute, setText } from "../core/dom.js";
+import { COLOURS, DASHES, LETTERS } from "./specs.js";
 
-export const LETTERS = ["A", "B", "C", "D"];
-export const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
-export const COLOURS = ["--pg-run-a", "--pg-run-b", "--pg-run-c", "--pg-run-d"];
 const LABEL_HEIGHT = 14;
 
 export class OverlayChart extends Chart {
@@ -20,7 +19,7 @@ export class OverlayChart extends Chart {
   }
 
   glyphs(figure) {
-    const B = window.Bokeh;
+    const B = bokeh();
     const x = { field: "x" };
     this.lines = DASHES.map((dash) => {
       const source = new B.ColumnDataSource({ data: { x: [], raw: [], line: [] } });

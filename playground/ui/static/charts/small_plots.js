@@ -7,7 +7,10 @@ const WIDTH = 380;
 const HEIGHT = 190;
 const EDGE = { left: 40, right: 18, top: 10, bottom: 36 };
 
-/** A frame with ticks: {node, x, y, add}. `x` and `y` turn values into places. */
+/**
+ * A frame with ticks: {node, x, y, add}. `x` and `y` turn values into places.
+ * @param {Record<string, any>} frame
+ */
 function frame({ label, from, to, low, high, xTicks, yTicks, xName, tell = String, tellX = String }) {
   const x = (value) => EDGE.left + ((value - from) / (to - from || 1)) * (WIDTH - EDGE.left - EDGE.right);
   const y = (value) => HEIGHT - EDGE.bottom - ((value - low) / (high - low || 1)) * (HEIGHT - EDGE.top - EDGE.bottom);
@@ -26,11 +29,15 @@ function frame({ label, from, to, low, high, xTicks, yTicks, xName, tell = Strin
   return { node, x, y, add: (name, attributes) => node.append(shape(name, attributes)) };
 }
 
-/** Lines over steps: [{kind: "training" | "held-out", at: [...], values: [...]}]. */
-export function lines(label, series, { low, high, yTicks, tell, xName }) {
+/**
+ * Lines over steps: [{kind: "training" | "held-out", at: [...], values: [...]}].
+ * @param {Record<string, any>} axes
+ */
+export function lines(label, series, axes) {
+  const { low, high } = axes;
   const all = series.flatMap((item) => item.at);
   const to = Math.max(2, ...all);
-  const { node, x, y, add } = frame({ label, from: 1, to, low, high, yTicks, tell, xName, xTicks: roundTicks(1, to, 5) });
+  const { node, x, y, add } = frame({ label, from: 1, to, xTicks: roundTicks(1, to, 5), ...axes });
   for (const { kind, at, values } of series) {
     const known = at.map((step, index) => [step, values[index]]).filter(([, value]) => value !== null && value !== undefined);
     const points = known.map(([step, value]) => `${x(step).toFixed(1)},${y(Math.min(Math.max(value, low), high)).toFixed(1)}`);

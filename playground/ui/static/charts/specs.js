@@ -54,6 +54,11 @@ export const CHARTS = [
   },
 ];
 
+/** Lines of which there are several: each has a colour, a dash pattern and, for runs, a letter. */
+export const LETTERS = ["A", "B", "C", "D"];
+export const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
+export const COLOURS = ["--pg-run-a", "--pg-run-b", "--pg-run-c", "--pg-run-d"];
+
 export const X_MODES = {
   update: { column: "update", label: "update" },
   seconds: { column: "seconds", label: "seconds" },

@@ -1,6 +1,7 @@
 // How the scores of the fixed prompts are spread at each look, from before training to the end: a box from the 25th to the
 // 75th percentile, a line from the 10th to the 90th, a mark at the median, and the moment that is compared in full colour.
 
+import { bokeh } from "./bokeh.js";
 import { cssValue, el, setText } from "../core/dom.js";
 import { number } from "../core/format.js";
 
@@ -46,7 +47,7 @@ export class Spread {
   }
 
   async draw() {
-    const B = window.Bokeh;
+    const B = bokeh();
     const columns = ["x", "left", "right", "p10", "p25", "p50", "p75", "p90", "colour", "alpha"];
     this.source = new B.ColumnDataSource({ data: Object.fromEntries(columns.map((name) => [name, []])) });
     this.x = new B.Range1d({ start: 0, end: 1 });

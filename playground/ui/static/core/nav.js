@@ -13,7 +13,10 @@ export function place() {
   return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), overlay };
 }
 
-/** Go to a page, with a run if one is named and with runs to overlay; `replace` leaves no step in the browser's history. */
+/**
+ * Go to a page, with a run if one is named and with runs to overlay; `replace` leaves no step in the browser's history.
+ * @param {{page?: string, run?: string, overlay?: string[], replace?: boolean}} where
+ */
 export function go({ page, run, overlay, replace = false }) {
   const query = new URLSearchParams(location.search);
   const wanted = page ?? place().page;

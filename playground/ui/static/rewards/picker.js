@@ -23,7 +23,10 @@ export function mount(element, props, { trigger, watch, server }) {
   const current = () => (Array.isArray(props.value) ? props.value : []);
   const kindOf = (name) => kinds.find((item) => item.kind === name);
   // a reward that another page offers (static/rewards/training.js) takes the place of all that are there
-  document.addEventListener("playground-use-reward", ({ detail }) => props.watching || edit([{ ...fresh(detail.kind), ...detail }]));
+  document.addEventListener("playground-use-reward", (event) => {
+    const { detail } = /** @type {CustomEvent} */ (event);
+    if (!props.watching) edit([{ ...fresh(detail.kind), ...detail }]);
+  });
 
   function fresh(kind) {
     const found = kindOf(kind);
@@ -58,9 +61,9 @@ export function mount(element, props, { trigger, watch, server }) {
     const text = JSON.stringify(current());
     if (list.dataset.shown === text) return;
     list.dataset.shown = text;
-    const focused = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute("data-key") : null;
     list.replaceChildren(...current().map(row));
-    if (focused) list.querySelector(`[data-key="${focused}"]`)?.focus();
+    if (focused) /** @type {HTMLElement} */ (list.querySelector(`[data-key="${focused}"]`))?.focus();
   }
 
   function row(reward, index) {

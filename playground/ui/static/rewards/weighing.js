@@ -2,10 +2,12 @@
 // The same as playground/rewards/mixture.py; a test holds them together. Pure.
 
 const LEAST_VARIANCE = 1e-12;
+const TREATMENT = new Set(["weight", "normalise", "cap"]); // what is done with a value, not what is measured
 
 /** What a reward measures, whatever is done with its value afterwards. */
-export function whatOf({ weight, normalise, cap, ...reward }) {
-  return JSON.stringify(Object.entries(reward).filter(([, value]) => value !== "" && value !== null).sort(([a], [b]) => (a < b ? -1 : 1)));
+export function whatOf(reward) {
+  const told = ([name, value]) => !TREATMENT.has(name) && value !== "" && value !== null;
+  return JSON.stringify(Object.entries(reward).filter(told).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Mean and standard deviation of what is known; sd 1 where it does not vary. */
@@ -25,7 +27,11 @@ function contribution(value, term) {
   return term.weight * scaled;
 }
 
-/** Rows of {raw: [...], parts: [...], total} from columns of raw values, one column for each term. */
+/**
+ * Rows of {raw: [...], parts: [...], total} from columns of raw values, one column for each term; score, adds and rank come
+ * later.
+ * @returns {any[]}
+ */
 function rowsOf(columns, terms, count) {
   return Array.from({ length: count }, (_, row) => {
     const raw = columns.map((values) => values[row]);

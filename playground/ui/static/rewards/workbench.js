@@ -115,7 +115,7 @@ class Workbench {
 
   showOutcome({ texts, terms, samples }) {
     const { sides, about } = this.found;
-    const place = ({ score, rank }) => `${signed(score)} sd, better than ${Math.round(100 * shareBelow(samples, score))} % of ${samples.length} texts of the untrained ${about.model}`;
+    const place = ({ score }) => `${signed(score)} sd, better than ${Math.round(100 * shareBelow(samples, score))} % of ${samples.length} texts of the untrained ${about.model}`;
     let text = `${samples.length} texts of the untrained ${about.model}, ranked by these rewards.`;
     if (texts.length === 1) text = `${sides[0].side} scores ${place(texts[0])}.`;
     if (texts.length === 2) {

@@ -3,8 +3,7 @@
 import { el, getJson, setText } from "../core/dom.js";
 import { rounded, signed, stateOf, when } from "../core/format.js";
 import { Histograms } from "../charts/histograms.js";
-import { onPlace } from "../core/nav.js";
-import { go } from "../core/nav.js";
+import { go, onPlace } from "../core/nav.js";
 import { live, onChange } from "../core/store.js";
 import { textPair } from "../core/texts.js";
 
@@ -84,7 +83,7 @@ class Compare {
 
   /** The page came into view: which runs are there, and the one that the address or the Train page names. */
   async enter(wanted) {
-    let list = [];
+    let list;
     try {
       list = await getJson("live/_runs");
     } catch (error) {

@@ -122,7 +122,8 @@ export function mount(element, props, { trigger, server }) {
     go({ page: "train" });
     document.body.classList.add("drawer-open");
   }
-  document.addEventListener("playground-use-settings", (event) => useSettings(event.detail));
+  document.addEventListener("playground-use-settings", (event) =>
+    useSettings(/** @type {CustomEvent} */ (event).detail));
 
   /** Ask the server for something that takes a moment; a second press on the same button meanwhile does nothing, also
       when its row has been drawn anew. */

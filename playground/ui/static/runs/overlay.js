@@ -3,12 +3,12 @@
 
 import { bokehReady } from "../charts/bokeh.js";
 import { curveControls } from "../charts/toolbar.js";
-import { X_MODES, CHARTS } from "../charts/specs.js";
+import { CHARTS, COLOURS, DASHES, LETTERS, X_MODES } from "../charts/specs.js";
 import { fullRange } from "../charts/arithmetic.js";
 import { ANSWER_MS, el, getJson, setHidden, setText, shape, showParts, svg, withCode } from "../core/dom.js";
 import { stateOf } from "../core/format.js";
 import { go, onPlace, place } from "../core/nav.js";
-import { COLOURS, DASHES, LETTERS, OverlayChart } from "../charts/overlay_chart.js";
+import { OverlayChart } from "../charts/overlay_chart.js";
 import { open } from "../core/store.js";
 
 export const MAX_RUNS = LETTERS.length;
@@ -23,6 +23,7 @@ export class Overlay {
     this.weight = 0.5;
     this.zoom = null;
     this.hover = null;
+    this.preparing = null;
     this.build();
     element.append(this.root);
     onPlace(({ overlay }) => this.want(overlay));

@@ -124,7 +124,7 @@ export class Changed {
 
 function pairRow(prompt, before, now, update) {
   const [left, right] = textPair(before?.text ?? "", now.text);
-  const gain = update === 0 || before?.score == null || now.score == null ? null : now.score - before.score;
+  const gain = update > 0 && Number.isFinite(before?.score) && Number.isFinite(now.score) ? now.score - before.score : null;
   return el("tr", {},
     el("td", { class: "prompt", "data-label": "Prompt" }, el("p", { class: "output" }, prompt)),
     el("td", { class: "before", "data-label": "Before" }, left),

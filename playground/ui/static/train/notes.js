@@ -81,7 +81,7 @@ function reveal(field) {
   if (!control) return;
   const group = control.closest(".group");
   const closed = group?.querySelector("button.label-wrap:not(.open)");
-  closed?.click();
+  /** @type {HTMLElement} */ (closed)?.click();
   setTimeout(() => {
     control.scrollIntoView({ block: "center", behavior: "smooth" });
     (inputOf(control, field) ?? control.querySelector("input:not([type=range]), textarea, select"))?.focus({ preventScroll: true });

@@ -33,7 +33,7 @@ export function mount(element, props, { watch }) {
 
   watch("value", () => say(props.value?.problem ?? props.value?.sentence ?? "", Boolean(props.value?.problem)));
   document.addEventListener("change", (event) => {
-    const input = event.target;
+    const input = /** @type {HTMLInputElement} */ (event.target);
     if (input.type !== "file" || !input.closest("#prompts-part")) return;
     const file = input.files[0];
     if (!file) return;

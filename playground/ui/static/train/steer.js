@@ -24,7 +24,7 @@ export class Steer {
     this.root = el("div", { class: "buttons steer", role: "group", "aria-label": "Pause and step", hidden: true }, this.step.node, this.main.node);
     this.face(this.step, { icon: "\u25B8|", word: "One step", title: "One step: make one update, then pause again" });
     document.addEventListener("keydown", (event) => {
-      const elsewhere = event.target.closest("button, a, input, select, textarea, summary, dialog, [tabindex='0'], [contenteditable]");
+      const elsewhere = /** @type {Element} */ (event.target).closest("button, a, input, select, textarea, summary, dialog, [tabindex='0'], [contenteditable]");
       const free = !elsewhere && !event.repeat && !event.ctrlKey && !event.metaKey && !event.altKey;
       if (event.key !== " " || !free || place().page !== "train" || this.root.hidden || this.main.node.getAttribute("aria-disabled") === "true") return;
       event.preventDefault();

@@ -19,7 +19,7 @@ export default [
   },
   {
     files: ["tests/js/**/*.js"],
-    languageOptions: { ecmaVersion: 2023, sourceType: "module", globals: { globalThis: "readonly" } },
+    languageOptions: { ecmaVersion: 2023, sourceType: "module", globals: { AbortSignal: "readonly", setImmediate: "readonly", setTimeout: "readonly" } },
   },
   {
     linterOptions: { reportUnusedDisableDirectives: "error" },

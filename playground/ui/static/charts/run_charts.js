@@ -11,7 +11,8 @@ import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./png.js";
 import { el, setHidden, setText, url } from "../core/dom.js";
 import { number } from "../core/format.js";
-import { live, onChange } from "../core/store.js";
+import { effect } from "../core/signals.js";
+import { hasEnded, live, numUpdates } from "../core/store.js";
 
 const FLAGGED = new Set(["checkpoint", "warning", "paused", "resumed"]);
 const TABLE_ROWS = 200;
@@ -76,20 +77,21 @@ export class Charts {
     for (const chart of this.charts) (chart.spec.large ? this.large : this.small).append(chart.card);
     this.lines = LINE_CHARTS.map((spec) => new LinesChart(spec, shared));
     this.more.append(...this.lines.map((chart) => chart.card));
-    onChange((what) => {
-      if (what.snapshot) {
+    effect(() => this.listChanges());
+    let snapshot;
+    effect(() => {
+      if (live.snapshots !== snapshot) {
         this.zoom = null;
         for (const chart of this.all()) chart.forget();
       }
-      if (what.snapshot || what.events) this.listChanges();
-      if (what.metrics || what.snapshot || what.events || what.outcome) this.refresh();
+      snapshot = live.snapshots;
+      this.refresh();
     });
     document.addEventListener("playground-look", () => {
       for (const chart of this.all()) if (chart.view) chart.look();
     });
+    effect(() => this.placeFlags());
     new ResizeObserver(() => this.placeFlags()).observe(this.large);
-    this.listChanges();
-    this.refresh();
   }
 
   async draw() {
@@ -121,7 +123,7 @@ export class Charts {
 
   refresh() {
     const column = X_MODES[this.mode].column;
-    [this.range.start, this.range.end] = this.zoom ?? fullRange(live.metrics[column] ?? [], this.mode, live.status?.num_updates ?? 0);
+    [this.range.start, this.range.end] = this.zoom ?? fullRange(live.metrics[column] ?? [], this.mode, numUpdates.value);
     this.addText();
     for (const chart of this.charts) chart.update(live.metrics, column, this.weight, live.run);
     for (const chart of this.lines) chart.follow(live, column, this.weight);
@@ -151,7 +153,7 @@ export class Charts {
       chart.showMarks(this.marks, xOf);
     }
     const score = this.charts.find((chart) => chart.spec.key === "score");
-    score.showKnee(live.status?.ended ? live.outcome?.knee : null, xOf);
+    score.showKnee(hasEnded.value ? live.outcome?.knee : null, xOf);
   }
 
   setHover(x) {

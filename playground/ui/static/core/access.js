@@ -5,7 +5,9 @@
 // What a stylesheet needs to know stands on <html> as data-can-<action>="yes" or "no", for the run in view.
 
 import { el, getJson, setText } from "./dom.js";
-import { live, onChange } from "./store.js";
+import { poll } from "./poll.js";
+import { effect } from "./signals.js";
+import { live } from "./store.js";
 
 const RETRY_MS = 3000;
 const FOR_THE_HOST = "Only the host can use this part.";
@@ -14,14 +16,21 @@ const PARTS = { controls: "form", ask: "ask", workbench: "try_rewards", "reward-
 
 let rules = null;
 
-/** Put the banner below the header and switch off what one may not use. */
-export async function showAccess(header) {
-  try {
-    rules = await getJson("live/_access");
-  } catch {
-    setTimeout(() => showAccess(header), RETRY_MS);
-    return;
-  }
+/** Put the banner below the header and switch off what one may not use, as soon as that is known. */
+export function showAccess(header) {
+  poll({
+    ask: (signal) => getJson("live/_access", signal),
+    tell: (found) => {
+      rules = found;
+      show(header);
+    },
+    fail: () => {},
+    every: () => (rules ? 0 : RETRY_MS),
+    wanted: () => !rules,
+  })();
+}
+
+function show(header) {
   document.documentElement.dataset.role = rules.role;
   document.documentElement.dataset.mode = rules.mode;
   const banner = bannerOf(rules);
@@ -34,11 +43,9 @@ export async function showAccess(header) {
   for (const [id, action] of Object.entries(PARTS)) {
     if (rules.may[action] === "no") switchOff(document.getElementById(id), rules.mode === "classroom" ? FOR_THE_HOST : NOT_PUBLIC);
   }
-  let shown = null;
-  onChange(() => {
-    if (live.runId !== shown) forRun((shown = live.runId));
+  effect(() => {
+    forRun(live.runId);
   });
-  forRun((shown = live.runId));
 }
 
 /** What one may do with the run in view; where that depends on who started it, the server is asked. */

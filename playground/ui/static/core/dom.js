@@ -1,7 +1,7 @@
 // Building the page from text nodes. No data ever passes through innerHTML. Every other module uses this one.
 
-/** How long to wait for what is asked again and again: on a connection that has died quietly no answer ever comes. */
-export const ANSWER_MS = 15000;
+const UNREACHED = "The page cannot reach the playground";
+const STILL_RUNNING = ". Is it still running?";
 
 /** An element: attributes (class, title, aria-*, data-*, on<event>), then children; strings become text nodes. */
 export function el(tag, attributes = {}, ...children) {
@@ -126,7 +126,7 @@ export async function getJson(path, signal = null) {
   try {
     response = await fetch(url(path), { cache: "no-store", signal });
   } catch {
-    throw new Error("The page cannot reach the playground. Is it still running?");
+    throw new Error(UNREACHED + STILL_RUNNING);
   }
   let data = null;
   try {
@@ -143,9 +143,35 @@ export async function getJson(path, signal = null) {
 export function answering(server) {
   return Object.fromEntries(Object.entries(server ?? {}).map(([name, call]) => [name, async (...given) => {
     const answer = await call(...given);
-    if (answer === undefined) throw new Error("The page cannot reach the playground. Is it still running?");
+    if (answer === undefined) throw new Error(UNREACHED + STILL_RUNNING);
     return answer;
   }]));
+}
+
+/** What the server answers to something a person asked of it; without an answer {error}, which ends in `so`. */
+export async function answerOf(call, so = STILL_RUNNING) {
+  try {
+    return (await call()) ?? {};
+  } catch {
+    return { error: UNREACHED + so };
+  }
+}
+
+/** Ask a person to confirm: resolves to true or false. `parts` say what it is about. */
+export function confirmed(title, parts, yes) {
+  return new Promise((resolve) => {
+    const button = (kind, text, answer) => el("button", { type: "button", class: `button ${kind}`, onclick: () => {
+      resolve(answer);
+      dialog.close();
+    } }, text);
+    const dialog = el("dialog", { class: "confirm", "aria-label": title, onclose: () => {
+      resolve(false);
+      dialog.remove();
+    } }, el("h2", {}, title), parts,
+    el("div", { class: "buttons" }, button("", "Keep it", false), button("danger", yes, true)));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
 }
 
 /** Value of a CSS custom property where the element stands (Gradio scopes its themes). */

@@ -3,19 +3,14 @@
 import { showAccess } from "./access.js";
 import { el, setText, showParts } from "./dom.js";
 import { onHome } from "./home.js";
-import { go, onPlace } from "./nav.js";
-import { open } from "./store.js";
+import { link, onPlace } from "./nav.js";
+import { whenNew } from "./signals.js";
 
 const NAMES = { train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
 
 export function mount(element) {
   const machine = el("span", { class: "machine", title: "What this machine has: device, processor cores, memory in use" });
-  const links = Object.entries(NAMES).map(([page, name]) =>
-    el("a", { href: page === "train" ? "?" : `?tab=${page}`, "data-page": page, onclick: (event) => {
-      if (event.metaKey || event.ctrlKey) return;
-      event.preventDefault();
-      go({ page });
-    } }, name));
+  const links = Object.entries(NAMES).map(([page, name]) => link({ page }, [name], { "data-page": page }));
   const training = el("span", { class: "training" });
   const projector = el("button", { type: "button", class: "switch", "aria-pressed": "false", onclick: toggleProjector,
     title: "Projector: larger text" }, "A\u207A", el("span", { class: "wide-only" }, " Projector"));
@@ -32,12 +27,16 @@ export function mount(element) {
       else link.removeAttribute("aria-current");
     }
   });
+  const showTraining = whenNew((running, numWaiting) => showParts(training, trainingLinks(running, numWaiting), currentLink()));
   onHome((home) => {
     setText(machine, home.machine);
     machine.classList.toggle("problem", !home.connected);
-    showTraining(training, home);
+    showTraining(home.training ?? [], home.waiting?.length ?? 0);
   });
 
+  function currentLink() {
+    return links.find((item) => item.hasAttribute("aria-current"));
+  }
   function toggleProjector() {
     const on = document.body.classList.toggle("projector");
     store("playground-projector", on ? "on" : "");
@@ -67,23 +66,15 @@ export function mount(element) {
 }
 
 /** What trains and how many wait, on every page: links to the runs, and to the list of those that wait. */
-function showTraining(element, { training = [], waiting = [] }) {
-  const key = JSON.stringify([training, waiting.length]);
-  if (element.dataset.key === key) return;
-  element.dataset.key = key;
-  const link = (address, act, ...content) => el("a", { href: address, "data-key": address, onclick: (event) => {
-    if (event.metaKey || event.ctrlKey) return;
-    event.preventDefault();
-    act();
-  } }, ...content);
-  showParts(element, [
-    ...training.map(({ id, title, device }) => link(`?run=${encodeURIComponent(id)}`, () => {
-      go({ page: "train", run: id });
-      open(id);
-    }, el("span", { class: "icon", "aria-hidden": "true" }, "\u25CF"), el("span", { class: "visually-hidden" }, "Training now: "),
-      el("span", { class: "training-title", title }, device ? `${title} on ${device}` : title))),
-    ...(waiting.length ? [link("?tab=runs", () => go({ page: "runs" }), el("span", { class: "icon waiting-icon", "aria-hidden": "true" }, "\u25CB"),
-      el("span", { class: "waiting-count" }, String(waiting.length)), el("span", { class: "waiting-word" }, " waiting"))] : [])], document.querySelector("#header [aria-current]"));
+function trainingLinks(running, numWaiting) {
+  const icon = (kind, sign) => el("span", { class: `icon ${kind}`.trim(), "aria-hidden": "true" }, sign);
+  const runs = running.map(({ id, title, device }) => link({ run: id }, [
+    icon("", "\u25CF"), el("span", { class: "visually-hidden" }, "Training now: "),
+    el("span", { class: "training-title", title }, device ? `${title} on ${device}` : title),
+  ]));
+  if (!numWaiting) return runs;
+  return [...runs, link({ page: "runs" }, [icon("waiting-icon", "\u25CB"),
+    el("span", { class: "waiting-count" }, String(numWaiting)), el("span", { class: "waiting-word" }, " waiting")])];
 }
 
 let announced = "";

@@ -2,7 +2,8 @@
 // at the preset's value, one sentence on what it does and one at each end on too low and too high.
 
 import { el, setText } from "./dom.js";
-import { onForm } from "../train/form_state.js";
+import { form } from "./form.js";
+import { effect } from "./signals.js";
 
 const LOG_STEPS = 200;
 const ZERO_STEPS = 10; // width of the "0" stop at the left end of a slider in powers of ten
@@ -22,8 +23,8 @@ export function mount(element, props, { trigger, watch }) {
   });
   element.append(control.root);
   watch("value", () => control.show(props.value));
-  onForm(({ marks }) => {
-    control.setMark(marks[knob.field]);
+  effect(() => {
+    control.setMark(form.value.marks[knob.field]);
     control.show(props.value);
   });
 }

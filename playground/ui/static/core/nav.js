@@ -2,6 +2,9 @@
 // the address so that reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
+import { el } from "./dom.js";
+import { open } from "./store.js";
+
 const PAGES = ["train", "compare", "rewards", "runs"];
 const listeners = new Set();
 
@@ -32,6 +35,26 @@ export function go({ page, run, overlay, replace = false }) {
     else history.pushState(null, "", address);
   }
   show();
+}
+
+/** The Train page with a run in view. */
+export function openRun(run) {
+  go({ page: "train", run });
+  open(run);
+}
+
+/**
+ * A link to a page, or to a run: a plain click stays in this document.
+ * @param {{page?: string, run?: string}} where
+ */
+export function link({ page = "train", run }, content, attributes = {}) {
+  const address = run ? `?run=${encodeURIComponent(run)}` : page === "train" ? "?" : `?tab=${page}`;
+  return el("a", { href: address, "data-key": address, ...attributes, onclick: (event) => {
+    if (event.metaKey || event.ctrlKey) return;
+    event.preventDefault();
+    if (run) openRun(run);
+    else go({ page });
+  } }, content);
 }
 
 /** Call back now and at every change of place. */

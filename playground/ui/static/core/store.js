@@ -2,15 +2,32 @@
 //
 // Stream first (server-sent events); if that does not work, polling with back-off; nothing while the tab is hidden.
 // `live.settings` holds the values of what can be changed in mid-run, as they are now.
-// Parts listen with `onChange` and read `live`; they never talk to the server about the run themselves.
+// Every field of `live` is a signal: an effect that reads one runs again when it is set. Parts read it; they never talk to
+// the server about the run themselves.
 
-import { ANSWER_MS, getJson, url } from "./dom.js";
+import { getJson, url } from "./dom.js";
 import { play } from "./player.js";
+import { ANSWER_MS } from "./poll.js";
+import { computed, signal } from "./signals.js";
 
 const MAX_POINTS = 2600; // the server sends at most 2,000 at once; a long-watched run is fetched anew beyond this
-const listeners = new Set();
 
-export const live = empty(null);
+/** The run in view. `snapshots` counts how often all of it was told anew. */
+export const live = { ...empty(null), snapshots: 0 };
+for (const [name, value] of Object.entries(live)) {
+  const held = signal(value);
+  Object.defineProperty(live, name, {
+    get: () => held.value,
+    set: (next) => {
+      held.value = next;
+    },
+  });
+}
+
+/** Whether the run in view has ended, and how many updates it will have: these change less often than its status. */
+export const hasEnded = computed(() => Boolean(live.status?.ended));
+export const numUpdates = computed(() => live.status?.num_updates ?? 0);
+
 let source = null;
 let timer = 0;
 let failures = 0;
@@ -20,19 +37,13 @@ let stopPlaying = null;
 let nextTry = 0; // when the next one is made while the connection is lost, by performance.now()
 let awaited = 0; // an attempt that was asked for or seen elsewhere: until it shows, an ended run is not the last word
 
-/** Call back with what changed: {snapshot, metrics, moments, events, status, connection}; at most once a frame. */
-export function onChange(callback) {
-  listeners.add(callback);
-}
-
 /** Look at a run; null means at nothing. */
 export function open(runId) {
   close();
-  Object.assign(live, empty(runId));
+  Object.assign(live, empty(runId), { snapshots: live.snapshots + 1 });
   cursor = "";
   failures = 0;
   awaited = 0;
-  changed({ snapshot: true, metrics: true, moments: true, events: true, status: true, connection: true });
   if (runId) connect();
 }
 
@@ -59,9 +70,7 @@ export function retry() {
 export async function fetchOutcome() {
   const runId = live.runId;
   const found = await getJson(`live/${encodeURIComponent(runId)}/outcome`);
-  if (live.runId !== runId) return;
-  live.outcome = found;
-  changed({ outcome: true });
+  if (live.runId === runId) live.outcome = found;
 }
 
 /** One evaluation; fetched if it has not been seen yet. */
@@ -88,7 +97,8 @@ export function clock() {
 function empty(runId) {
   return {
     runId, run: null, status: null, statusAt: 0, metrics: { update: [] }, events: [], prompts: [], updates: [],
-    farmed: "", judged: null, text: [], outcome: null, settings: {}, moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
+    farmed: "", judged: null, text: [], outcome: null, settings: {}, moments: new Map(),
+    connection: runId ? "connecting" : "none", problem: "",
   };
 }
 
@@ -120,7 +130,7 @@ function receive(event, take) {
   cursor = event.lastEventId;
   failures = 0;
   take(JSON.parse(event.data));
-  setConnection("open");
+  live.connection = "open";
   rest();
 }
 
@@ -139,7 +149,7 @@ async function poll() {
     cursor = answer.cursor;
     if (answer.snapshot) takeSnapshot(answer.snapshot);
     for (const delta of answer.deltas ?? []) takeDelta(delta);
-    setConnection("open");
+    live.connection = "open";
     if (rest()) return;
     if (failures > 2) timer = setTimeout(poll, 1500); // streams do not get through here
     else connect();
@@ -148,7 +158,6 @@ async function poll() {
     failures += 1;
     timer = setTimeout(poll, backOff());
     live.connection = "lost";
-    changed({ connection: true });
   }
 }
 
@@ -156,7 +165,7 @@ async function fetchRecorded(runId) {
   try {
     const answer = await getJson(`live/${encodeURIComponent(runId)}/poll`);
     if (live.runId !== runId) return;
-    setConnection("open");
+    live.connection = "open";
     stopPlaying = play(answer.snapshot, takeSnapshot, takeDelta);
   } catch (error) {
     fail(error.message, true);
@@ -188,56 +197,34 @@ function close() {
 function fail(message, final) {
   close();
   live.problem = message;
-  setConnection(final ? "failed" : "lost");
-}
-
-function setConnection(state) {
-  if (live.connection === state) return;
-  live.connection = state;
-  changed({ connection: true });
+  live.connection = final ? "failed" : "lost";
 }
 
 function takeSnapshot(data) {
+  const { run, status, metrics, events, farmed = "", judged = null, text = [], prompts, updates } = data;
   Object.assign(live, {
-    run: data.run, status: data.status, statusAt: performance.now(), metrics: data.metrics, events: data.events,
-    farmed: data.farmed ?? "", judged: data.judged ?? null, text: data.text ?? [], prompts: data.prompts, updates: data.updates, settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
+    run, status, statusAt: performance.now(), metrics, events, farmed, judged, text, prompts, updates,
+    settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
+    snapshots: live.snapshots + 1,
   });
-  changed({ snapshot: true, metrics: true, moments: true, events: true, status: true });
 }
 
 function takeDelta(data) {
-  const what = {};
   if (data.metrics) {
     appendColumns(live.metrics, data.metrics);
-    if (data.farmed !== undefined) live.farmed = data.farmed;
-    what.metrics = true;
+    live.metrics = { ...live.metrics };
     if (live.metrics.update.length > MAX_POINTS) cursor = "";
   }
-  if (data.judged !== undefined) {
-    live.judged = data.judged;
-    what.metrics = true; // the curves of the judges are drawn with those of the metrics
+  for (const name of ["farmed", "judged", "prompts", "updates", "text"]) {
+    if (data[name] !== undefined && data[name] !== null) live[name] = data[name];
   }
-  if (data.moments) {
-    if (data.prompts) live.prompts = data.prompts;
-    live.updates = data.updates;
-    for (const item of data.moments) live.moments.set(item.update, item);
-    what.moments = true;
-  }
-  if (data.text) {
-    live.text = data.text;
-    what.metrics = true; // drawn with the curves of the metrics
-  }
+  if (data.moments) live.moments = new Map([...live.moments, ...data.moments.map((item) => [item.update, item])]);
   if (data.events) {
     live.events = [...live.events, ...data.events];
-    for (const event of data.events) if (event.kind === "edit" && event.field in live.settings) live.settings[event.field] = event.value;
-    what.events = true;
+    const edits = data.events.filter(({ kind, field }) => kind === "edit" && field in live.settings);
+    live.settings = { ...live.settings, ...Object.fromEntries(edits.map(({ field, value }) => [field, value])) };
   }
-  if (data.status) {
-    live.status = data.status;
-    live.statusAt = performance.now();
-    what.status = true;
-  }
-  changed(what);
+  if (data.status) Object.assign(live, { status: data.status, statusAt: performance.now() });
   if (cursor === "" && source) {
     close();
     connect(); // too many points: take a thinned snapshot
@@ -249,21 +236,6 @@ export function appendColumns(columns, added) {
   const first = added.update[0];
   while (columns.update.length && columns.update.at(-1) >= first) for (const name in columns) columns[name].pop();
   for (const name in added) (columns[name] ??= []).push(...added[name]);
-}
-
-let pending = null;
-function changed(what) {
-  if (pending) {
-    Object.assign(pending, what);
-    return;
-  }
-  pending = { ...what };
-  const soon = document.hidden ? queueMicrotask : requestAnimationFrame; // a slow page takes what came meanwhile in one
-  soon(() => {
-    const all = pending;
-    pending = null;
-    for (const callback of listeners) callback(all);
-  });
 }
 
 document.addEventListener("visibilitychange", () => {

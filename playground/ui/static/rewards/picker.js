@@ -3,12 +3,14 @@
 
 import { el } from "../core/dom.js";
 import { read, write } from "../core/knob.js";
-import { setRewards } from "./lists.js";
+import { whenNew } from "../core/signals.js";
+import { lists } from "./lists.js";
 import { functionList, writingField } from "./written.js";
 
 export function mount(element, props, { trigger, watch, server }) {
   const { kinds, watching } = props;
   const list = el("div", { class: "reward-list" });
+  let writing = false; // a box is being written in, and stays as it is
   const open = new Set(); // which folded parts a person has opened, as "index name"
   const names = el("datalist", { id: `${props.place}-models` });
   const add = el("button", { type: "button", class: "quiet-button", onclick: () => {
@@ -47,8 +49,9 @@ export function mount(element, props, { trigger, watch, server }) {
   /** What is being written goes to the server, and the box that it is written in stays as it is. */
   function changeUnderWay(index, name, value) {
     props.value = current().map((reward, place) => (place === index ? { ...reward, [name]: value } : reward));
-    list.dataset.shown = JSON.stringify(current());
-    setRewards(props.place, current());
+    writing = true;
+    show();
+    writing = false;
     trigger("input");
   }
 
@@ -57,14 +60,15 @@ export function mount(element, props, { trigger, watch, server }) {
 
   /** Draw the list anew, with the focus where it was. */
   function show() {
-    setRewards(props.place, current());
-    const text = JSON.stringify(current());
-    if (list.dataset.shown === text) return;
-    list.dataset.shown = text;
-    const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute("data-key") : null;
-    list.replaceChildren(...current().map(row));
-    if (focused) /** @type {HTMLElement} */ (list.querySelector(`[data-key="${focused}"]`))?.focus();
+    lists[props.place].value = current();
+    draw(current());
   }
+  const draw = whenNew((rewards) => {
+    if (writing) return;
+    const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute("data-key") : null;
+    list.replaceChildren(...rewards.map(row));
+    if (focused) /** @type {HTMLElement} */ (list.querySelector(`[data-key="${focused}"]`))?.focus();
+  });
 
   function row(reward, index) {
     const kind = kindOf(reward.kind);

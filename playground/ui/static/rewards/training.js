@@ -1,15 +1,19 @@
 // "Train a reward model": what to learn from and with, start and stop, the curve while it learns, and what it is worth in
 // the end. All that is shown comes from the disk (`live/_rewards`), so a reload or another tab shows the same.
 
-import { ANSWER_MS, el, getJson, setAttribute, setText, showParts, withCode } from "../core/dom.js";
+import { answerOf, confirmed, el, getJson, setAttribute, setText, showParts, withCode } from "../core/dom.js";
 import { duration, number, percent, signed, stateOf, when } from "../core/format.js";
 import { knobControl } from "../core/knob.js";
 import { go, onPlace, place } from "../core/nav.js";
+import { poll } from "../core/poll.js";
+import { whenNew } from "../core/signals.js";
 import { calibrationDots, lines, marginBars, numbers } from "../charts/small_plots.js";
 
 const BUSY_MS = 1000;
 const IDLE_MS = 6000;
 const OTHER = "other"; // the choice that opens a text field
+
+const about = (sentence) => el("p", { class: "muted" }, sentence);
 
 export function mount(element, props, { watch, server }) {
   const form = new Form(props.form, start);
@@ -28,9 +32,7 @@ export function mount(element, props, { watch, server }) {
 
   let chosen = null; // the reward model in view; null: the one in training, or the newest
   let overview = { living: null, run: null, models: [] };
-  let timer = 0;
   let lost = false; // the complaint is that nothing could be fetched
-  let asked = 0; // counts questions, so that a late answer does not undo what a later one said
 
   /** Gradio's upload button among our own fields: whether it is there. */
   function placeUpload() {
@@ -39,54 +41,48 @@ export function mount(element, props, { watch, server }) {
     return Boolean(button);
   }
 
-  async function refresh() {
-    clearTimeout(timer);
-    asked += 1;
-    const mine = asked;
-    if (place().page === "rewards" && !document.hidden) {
-      try {
-        const found = await getJson("live/_rewards", AbortSignal.timeout(ANSWER_MS));
-        if (mine !== asked) return;
-        overview = found;
-        const names = overview.models.map((item) => item.name);
-        if (!names.includes(chosen)) chosen = null;
-        const shown = chosen ?? overview.living ?? names[0] ?? null;
-        form.know(overview, names);
-        showList(shown);
-        const detail = shown ? await getJson(`live/_rewards/${encodeURIComponent(shown)}`, AbortSignal.timeout(ANSWER_MS)) : null;
-        if (mine !== asked) return;
-        report.show(detail);
-        if (lost) report.complain(""); // what came of a press on a button stays
-        lost = false;
-      } catch (error) {
-        if (mine !== asked) return;
-        report.complain(error.message);
-        lost = true;
-      }
-    }
-    timer = setTimeout(refresh, overview.living ? BUSY_MS : IDLE_MS);
-  }
+  const refresh = poll({
+    async ask(signal) {
+      const found = await getJson("live/_rewards", signal);
+      const names = found.models.map((item) => item.name);
+      const shown = names.includes(chosen) ? chosen : found.living ?? names[0] ?? null;
+      const detail = shown ? await getJson(`live/_rewards/${encodeURIComponent(shown)}`, signal) : null;
+      return { found, names, shown, detail };
+    },
+    tell({ found, names, shown, detail }) {
+      overview = found;
+      if (!names.includes(chosen)) chosen = null;
+      form.know(found, names);
+      known.hidden = !names.length;
+      showList(found.models, shown);
+      report.show(detail);
+      if (lost) report.complain(""); // what came of a press on a button stays
+      lost = false;
+    },
+    fail(error) {
+      report.complain(error.message);
+      lost = true;
+    },
+    every: () => (overview.living ? BUSY_MS : IDLE_MS),
+    wanted: () => place().page === "rewards",
+  });
 
-  function showList(shown) {
-    known.hidden = !overview.models.length;
-    const text = JSON.stringify([overview.models, shown]);
-    if (list.dataset.shown === text) return;
-    list.dataset.shown = text;
-    showParts(list, overview.models.map((item) => {
-      const { icon, word } = stateOf(item.state);
-      return el("li", { "data-key": item.name }, el("button", { type: "button", class: "quiet-button", "aria-pressed": String(item.name === shown), "data-name": item.name,
-        title: `${word}, ${when(item.started_at)}`, onclick: () => {
-          chosen = item.name;
-          refresh();
-        } }, el("span", { "aria-hidden": "true" }, `${icon} `), item.name, item.accuracy === null ? ` ${word}` : ` ${percent(item.accuracy)}`));
-    }));
-  }
+  const showList = whenNew((models, shown) => showParts(list, models.map((item) => {
+    const { icon, word } = stateOf(item.state);
+    const told = item.accuracy === null ? ` ${word}` : ` ${percent(item.accuracy)}`;
+    return el("li", { "data-key": item.name }, el("button", {
+      type: "button", class: "quiet-button", "aria-pressed": String(item.name === shown), "data-name": item.name,
+      title: `${word}, ${when(item.started_at)}`, onclick: () => {
+        chosen = item.name;
+        refresh();
+      } }, el("span", { "aria-hidden": "true" }, `${icon} `), item.name, told));
+  })));
 
   async function start(values, replace = false) {
     form.tell([]);
     form.setStarting(true, null);
-    const answer = await ask(() => server.start_training({ values, replace }));
-    if (answer.exists && !replace && (await confirmed(`Replace ${values.name}?`, "There is a reward model of that name. The new one takes its place; the present one is kept, and its name gets -before at the end.", "Replace it"))) {
+    const answer = await answerOf(() => server.start_training({ values, replace }));
+    if (answer.exists && !replace && (await confirmed(`Replace ${values.name}?`, about("There is a reward model of that name. The new one takes its place; the present one is kept, and its name gets -before at the end."), "Replace it"))) {
       return start(values, true);
     }
     form.tell(answer.exists ? [] : answer.problems ?? [{ field: "", message: answer.error }]);
@@ -99,30 +95,21 @@ export function mount(element, props, { watch, server }) {
   }
 
   async function stop(name) {
-    const answer = await ask(() => server.stop_training(name));
+    const answer = await answerOf(() => server.stop_training(name));
     report.complain(answer.error ?? "");
     await refresh();
   }
 
   async function remove(name) {
-    if (!(await confirmed(`Delete ${name}?`, "The reward model and the record of its training are deleted for good. Runs that were trained against it keep their figures.", "Delete"))) return;
-    const answer = await ask(() => server.delete_reward_model(name));
+    if (!(await confirmed(`Delete ${name}?`, about("The reward model and the record of its training are deleted for good. Runs that were trained against it keep their figures."), "Delete"))) return;
+    const answer = await answerOf(() => server.delete_reward_model(name));
     report.complain(answer.error ?? "");
     chosen = null;
     await refresh();
   }
 
   watch("value", () => form.uploaded(props.value));
-  onPlace(() => refresh());
-  document.addEventListener("visibilitychange", refresh);
-}
-
-async function ask(question) {
-  try {
-    return await question();
-  } catch {
-    return { error: "The page cannot reach the playground. Is it still running?" };
-  }
+  onPlace(refresh);
 }
 
 /** The form at the left. */
@@ -264,22 +251,13 @@ class Report {
     this.problem = el("p", { class: "problem", role: "status" });
     this.body = el("div", { class: "reward-report" });
     this.root = el("div", {}, this.problem, this.body);
-    this.shown = "";
+    this.show = whenNew((data) => showParts(this.body, data ? this.parts(data) : [el("p", { class: "empty" },
+      "No reward model was trained here yet. With the settings at the left one takes about half a minute: its curve "
+      + "appears here, and then how far it can be trusted.")]));
   }
 
   complain(sentence) {
     setText(this.problem, sentence);
-  }
-
-  show(data) {
-    const text = JSON.stringify(data);
-    if (text === this.shown) return;
-    this.shown = text;
-    if (!data) {
-      showParts(this.body, [el("p", { class: "empty" }, "No reward model was trained here yet. With the settings at the left one takes about half a minute: its curve appears here, and then how far it can be trusted.")]);
-      return;
-    }
-    showParts(this.body, this.parts(data));
   }
 
   parts(data) {
@@ -382,21 +360,4 @@ function use(name) {
   document.dispatchEvent(new CustomEvent("playground-use-reward", { detail: { kind: "model", source: name } }));
   go({ page: "train" });
   document.body.classList.add("drawer-open");
-}
-
-function confirmed(title, text, yes) {
-  return new Promise((resolve) => {
-    const close = (answer) => {
-      resolve(answer);
-      dialog.close();
-    };
-    const dialog = el("dialog", { class: "confirm", "aria-label": title, onclose: () => {
-      resolve(false);
-      dialog.remove();
-    } }, el("h2", {}, title), el("p", { class: "muted" }, text),
-      el("div", { class: "buttons" }, el("button", { type: "button", class: "button", onclick: () => close(false) }, "Keep it"),
-        el("button", { type: "button", class: "button danger", onclick: () => close(true) }, yes)));
-    document.body.append(dialog);
-    dialog.showModal();
-  });
 }

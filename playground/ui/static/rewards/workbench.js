@@ -4,20 +4,18 @@
 import { niceStep } from "../charts/arithmetic.js";
 import { el, setHidden, setText, shape, svg } from "../core/dom.js";
 import { number, rounded, signed } from "../core/format.js";
-import { onRewards, rewardsAt } from "./lists.js";
+import { effect } from "../core/signals.js";
+import { lists } from "./lists.js";
 import { analyse, binsOf, duel, shareBelow } from "./weighing.js";
 
-const PLACE = "workbench";
 const FIRST_ROWS = 5;
 const MANY_ROWS = 20;
 
 export function mount(element, props, { watch }) {
   const bench = new Workbench(element);
   watch("value", () => bench.take(props.value));
-  onRewards((place) => {
-    if (place === PLACE) bench.show();
-  });
   bench.take(props.value);
+  effect(() => bench.show());
 }
 
 class Workbench {
@@ -95,10 +93,11 @@ class Workbench {
 
   show() {
     const { found } = this;
+    const rewards = lists.workbench.value;
     for (const part of [this.texts, this.places, this.ranks]) part.hidden = !found;
     this.empty.hidden = Boolean(found) || !this.status.hidden;
     if (!found) return;
-    const now = analyse(found, rewardsAt(PLACE));
+    const now = analyse(found, rewards);
     this.before ??= now.samples.map(({ rank }) => rank);
     this.showMissing(now);
     this.showOutcome(now);

@@ -4,7 +4,8 @@ import { el, getJson, setText } from "../core/dom.js";
 import { rounded, signed, stateOf, when } from "../core/format.js";
 import { Histograms } from "../charts/histograms.js";
 import { go, onPlace } from "../core/nav.js";
-import { live, onChange } from "../core/store.js";
+import { effect } from "../core/signals.js";
+import { hasEnded, live } from "../core/store.js";
 import { textPair } from "../core/texts.js";
 
 const FIRST_ROWS = 20;
@@ -36,9 +37,10 @@ class Compare {
     onPlace((place) => {
       if (place.page === "compare") this.enter(place.run);
     });
-    onChange((what) => {
+    effect(() => {
+      const news = live.moments.size > 0 || hasEnded.value;
       const watching = document.body.dataset.page === "compare" && this.run === live.runId && !live.run?.recorded;
-      if (watching && (what.moments || what.status) && this.atEnd()) this.load();
+      if (watching && news && this.atEnd()) this.load();
     });
   }
 

@@ -1,10 +1,12 @@
 // The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
 // four runs to overlay their curves.
 
-import { ANSWER_MS, el, getJson, setAttribute, setText, shape, showParts, svg, url } from "../core/dom.js";
+import { answerOf, confirmed, el, getJson, setAttribute, setText, shape, showParts, svg, url } from "../core/dom.js";
 import { duration, rounded, signed, stateOf, when } from "../core/format.js";
 import { refreshHome } from "../core/home.js";
-import { go, onPlace } from "../core/nav.js";
+import { go, link, onPlace, openRun, place } from "../core/nav.js";
+import { poll } from "../core/poll.js";
+import { whenNew } from "../core/signals.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
 import { live, open } from "../core/store.js";
 
@@ -29,46 +31,38 @@ export function mount(element, props, { trigger, server }) {
   const overlay = new Overlay(element);
   element.append(el("section", { class: "panel runs-panel" }, bar, note, table, empty));
   const busy = new Map(); // what a button says while its question is under way, by the button's key
-  let shown = "";
-  let timer = 0;
   let lost = false; // the note says that the list could not be fetched
 
-  async function refresh() {
-    clearTimeout(timer);
-    let runs = null;
-    try {
-      runs = await getJson("live/_runs", AbortSignal.timeout(ANSWER_MS));
+  const refresh = poll({
+    ask: (signal) => getJson("live/_runs", signal),
+    tell: (runs) => {
       if (lost) setText(note, ""); // what came of a press on a button stays
       lost = false;
-    } catch (error) {
+      show(runs);
+    },
+    fail: (error) => {
       setText(note, error.message);
       lost = true;
-    }
-    const text = JSON.stringify(runs);
-    if (runs && text !== shown) {
-      shown = text;
-      showParts(body, runs.map(row));
-      for (const id of chosen) if (!runs.some((run) => run.id === id)) chosen.delete(id);
-      showChoice();
-      table.hidden = !runs.length;
-      bar.classList.toggle("nothing", runs.length < 2);
-      empty.hidden = runs.length > 0;
-      setText(empty, "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here.");
-    }
-    clearTimeout(timer); // another look may have been asked for meanwhile
-    if (document.body.dataset.page === "runs" && !document.hidden) timer = setTimeout(refresh, EVERY_MS);
-  }
+    },
+    every: () => EVERY_MS,
+    wanted: () => place().page === "runs",
+  });
+
+  const show = whenNew((runs) => {
+    showParts(body, runs.map(row));
+    for (const id of chosen) if (!runs.some((run) => run.id === id)) chosen.delete(id);
+    showChoice();
+    table.hidden = !runs.length;
+    bar.classList.toggle("nothing", runs.length < 2);
+    empty.hidden = runs.length > 0;
+    setText(empty, "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here.");
+  });
 
   function row(run) {
     const { icon, word, tone } = stateOf(run.state);
     const ended = Boolean(run.end);
     const told = run.place ? `waiting, number ${run.place}` : ended ? run.end.title : word;
     const gain = run.score_first === null || run.score_last === null ? null : run.score_last - run.score_first;
-    const show = (event) => {
-      event?.preventDefault();
-      go({ page: "train", run: run.id });
-      open(run.id);
-    };
     const action = (name, key, run_, kind = "") => {
       const word = busy.get(`${key} ${run.id}`);
       return el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`, "aria-disabled": word ? "true" : null, onclick: run_ }, word ?? name);
@@ -80,9 +74,9 @@ export function mount(element, props, { trigger, server }) {
         showChoice();
       } });
     const actions = [
-      action("Open", "show", show),
+      action("Open", "show", () => openRun(run.id)),
       run.score_last === null ? null : action("Compare", "compare", () => go({ page: "compare", run: run.id })),
-      run.resumable ? action("Resume", "resume", (event) => act(event.currentTarget, "Resume", "Resuming\u2026", () => server.resume_run(run.id), () => show())) : null,
+      run.resumable ? action("Resume", "resume", (event) => act(event.currentTarget, "Resume", "Resuming\u2026", () => server.resume_run(run.id), () => openRun(run.id))) : null,
       run.place ? action("Take out", "out", (event) => act(event.currentTarget, "Take out", "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
       action("Use settings", "settings", () => useSettings(run.id)),
       download("YAML", "yaml", "Settings for `python -m playground train`", run),
@@ -92,7 +86,7 @@ export function mount(element, props, { trigger, server }) {
     return el("tr", { "data-key": `run ${run.id}` },
       el("td", { class: "tick" }, el("label", {}, tick)),
       el("td", { "data-label": "When", class: "nowrap" }, when(run.started_at)),
-      el("td", { "data-label": "Experiment" }, el("a", { href: `?run=${encodeURIComponent(run.id)}`, class: "run-name", "data-key": `open ${run.id}`, onclick: show }, run.title),
+      el("td", { "data-label": "Experiment" }, link({ run: run.id }, [run.title], { class: "run-name", "data-key": `open ${run.id}` }),
         el("div", { class: "muted small" }, `${run.model}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
       el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, told)),
         el("div", { class: "muted small" }, `${run.update} of ${run.num_updates} updates${run.attempt > 1 ? `, attempt ${run.attempt}` : ""}`)),
@@ -137,41 +131,23 @@ export function mount(element, props, { trigger, server }) {
     };
     busy.set(key, busyWord);
     tell(busyWord);
-    let answer;
-    try {
-      answer = await ask();
-    } catch {
-      answer = { error: "The page cannot reach the playground; nothing was done. Try again in a moment." };
-    }
+    const answer = await answerOf(ask, "; nothing was done. Try again in a moment.");
     busy.delete(key);
     tell(name);
-    if (!answer?.error) await then();
-    setText(note, answer?.error ?? "");
+    if (!answer.error) await then();
+    setText(note, answer.error ?? "");
     refreshHome();
   }
 
-  function confirmDelete(run) {
-    const cancel = el("button", { type: "button", class: "button", onclick: () => dialog.close() }, "Keep it");
-    const confirm = el("button", { type: "button", class: "button danger", onclick: async () => {
-      confirm.disabled = true;
-      let answer;
-      try {
-        answer = await server.delete_run(run.id);
-      } catch {
-        answer = { error: "The page cannot reach the playground; nothing was deleted." };
-      }
-      dialog.close();
-      await refresh();
-      setText(note, answer?.error ?? "");
-      if (!answer?.error && live.runId === run.id) open(null);
-    } }, "Delete");
-    const dialog = el("dialog", { class: "confirm", "aria-label": "Delete this run?", onclose: () => dialog.remove() },
-      el("h2", {}, "Delete this run?"),
-      el("p", {}, `${run.title}, ${when(run.started_at)} (${run.id}).`),
-      el("p", { class: "muted" }, "It moves to the bin, the folder .bin inside the outputs folder, and stays there until the bin is emptied."),
-      el("div", { class: "buttons" }, cancel, confirm));
-    document.body.append(dialog);
-    dialog.showModal();
+  async function confirmDelete(run) {
+    const what = el("p", {}, `${run.title}, ${when(run.started_at)} (${run.id}).`);
+    const kept = el("p", { class: "muted" }, "It moves to the bin, the folder .bin inside the outputs folder, and stays "
+      + "there until the bin is emptied.");
+    if (!(await confirmed("Delete this run?", [what, kept], "Delete"))) return;
+    const answer = await answerOf(() => server.delete_run(run.id), "; nothing was deleted.");
+    await refresh();
+    setText(note, answer.error ?? "");
+    if (!answer.error && live.runId === run.id) open(null);
   }
 
   onPlace(({ page, overlay: wanted }) => {
@@ -181,7 +157,6 @@ export function mount(element, props, { trigger, server }) {
     showChoice();
     refresh();
   });
-  document.addEventListener("visibilitychange", refresh);
 }
 
 /** A link that saves a run for use elsewhere. */

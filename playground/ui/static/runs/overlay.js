@@ -5,11 +5,12 @@ import { bokehReady } from "../charts/bokeh.js";
 import { curveControls } from "../charts/toolbar.js";
 import { CHARTS, COLOURS, DASHES, LETTERS, X_MODES } from "../charts/specs.js";
 import { fullRange } from "../charts/arithmetic.js";
-import { ANSWER_MS, el, getJson, setHidden, setText, shape, showParts, svg, withCode } from "../core/dom.js";
+import { el, getJson, setHidden, setText, shape, showParts, svg, withCode } from "../core/dom.js";
 import { stateOf } from "../core/format.js";
-import { go, onPlace, place } from "../core/nav.js";
+import { go, link, onPlace, place } from "../core/nav.js";
+import { poll } from "../core/poll.js";
+import { whenNew } from "../core/signals.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
-import { open } from "../core/store.js";
 
 export const MAX_RUNS = LETTERS.length;
 const EVERY_MS = 3000;
@@ -17,8 +18,7 @@ const EVERY_MS = 3000;
 export class Overlay {
   constructor(element) {
     this.wanted = [];
-    this.data = null;
-    this.shown = "";
+    this.data = /** @type {any} */ (null);
     this.mode = "update";
     this.weight = 0.5;
     this.zoom = null;
@@ -26,8 +26,27 @@ export class Overlay {
     this.preparing = null;
     this.build();
     element.append(this.root);
+    this.cleared = 0;
+    this.show = whenNew((data) => this.showAll(data));
+    // the curves; again and again while one of the runs is alive and somebody looks
+    this.refresh = poll({
+      ask: async (signal) => {
+        const ids = this.wanted;
+        return { ids, data: await getJson(`live/_overlay?runs=${ids.map(encodeURIComponent).join(",")}`, signal) };
+      },
+      tell: ({ ids, data }) => {
+        if (ids !== this.wanted) return;
+        this.data = data;
+        this.show(data, this.cleared);
+      },
+      fail: (error) => {
+        setText(this.problem, error.message);
+        this.cleared += 1; // the next answer takes the sentence away
+      },
+      every: () => (this.data?.runs.every((run) => run.ended) ? 0 : EVERY_MS),
+      wanted: () => this.wanted.length > 0 && place().page === "runs",
+    });
     onPlace(({ overlay }) => this.want(overlay));
-    document.addEventListener("visibilitychange", () => this.refresh());
     document.addEventListener("playground-look", () => {
       for (const chart of this.charts ?? []) chart.look();
     });
@@ -68,7 +87,7 @@ export class Overlay {
     this.root.hidden = !ids.length;
     if (!same) {
       this.data = null;
-      this.shown = "";
+      this.cleared += 1;
       this.zoom = null;
       this.legend.replaceChildren();
       this.settings.replaceChildren();
@@ -80,33 +99,8 @@ export class Overlay {
     if (ids.length) this.refresh();
   }
 
-  /** Ask for the curves; again and again while one of the runs is alive and somebody looks. */
-  async refresh() {
-    clearTimeout(this.timer);
-    const ids = this.wanted;
-    if (!ids.length || document.hidden || place().page !== "runs") return;
-    let again = true;
-    try {
-      const data = await getJson(`live/_overlay?runs=${ids.map(encodeURIComponent).join(",")}`, AbortSignal.timeout(ANSWER_MS));
-      if (ids !== this.wanted) return;
-      again = data.runs.some((run) => !run.ended);
-      const text = JSON.stringify(data);
-      if (text !== this.shown) {
-        this.shown = text;
-        this.data = data;
-        this.show();
-      }
-    } catch (error) {
-      if (ids !== this.wanted) return;
-      setText(this.problem, error.message);
-      this.shown = ""; // the next answer takes the sentence away
-    }
-    clearTimeout(this.timer);
-    if (again) this.timer = setTimeout(() => this.refresh(), EVERY_MS);
-  }
-
-  show() {
-    const { runs, problems } = this.data;
+  /** @param {{runs: any[], problems: string[]}} data */
+  showAll({ runs, problems }) {
     const few = runs.length < 2 && !problems.length ? ["Tick a second run below to see two sets of curves."] : [];
     setText(this.problem, [...problems, ...few].join(" "));
     this.showLegend(runs);
@@ -173,11 +167,7 @@ export class Overlay {
       const { icon, word, tone } = stateOf(run.state);
       return el("li", { "data-key": run.id }, sample(index),
         el("span", { class: "letter" }, LETTERS[index]),
-        el("a", { href: `?run=${encodeURIComponent(run.id)}`, class: "run-name", title: run.id, onclick: (event) => {
-          event.preventDefault();
-          go({ page: "train", run: run.id });
-          open(run.id);
-        } }, run.title),
+        link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
         el("span", { class: "muted" }, `${run.model}, engine ${run.engine}, seed ${run.seed}`),
         el("span", { class: "state", "data-tone": tone }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, word),
           el("span", { class: "where" }, run.ended ? `after ${run.update} updates` : `update ${run.update} of ${run.num_updates}`)));

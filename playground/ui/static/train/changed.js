@@ -2,7 +2,8 @@
 
 import { el, setText } from "../core/dom.js";
 import { number, percent, rounded, signed } from "../core/format.js";
-import { live, moment, onChange } from "../core/store.js";
+import { effect, whenNew } from "../core/signals.js";
+import { hasEnded, live, moment } from "../core/store.js";
 import { textPair } from "../core/texts.js";
 
 const FIRST_ROWS = 6;
@@ -11,7 +12,8 @@ export class Changed {
   constructor(element) {
     this.follow = true;
     this.all = false;
-    this.shown = "";
+    this.showRows = whenNew((prompts, before, rows, update) => this.body.replaceChildren(
+      ...rows.map((row, index) => pairRow(prompts[index], before[index], row, update))));
     this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "aria-label": "Evaluated update to read",
       oninput: () => {
         const last = this.later().length - 1;
@@ -23,7 +25,6 @@ export class Changed {
     this.body = el("tbody", {});
     this.more = el("button", { type: "button", class: "quiet-button", hidden: true, onclick: () => {
       this.all = !this.all;
-      this.shown = "";
       this.refresh();
     } });
     this.nowHead = el("th", { scope: "col", class: "now" }, "Now");
@@ -40,16 +41,12 @@ export class Changed {
         el("h2", {}, "What changed"), el("span", { class: "muted" }, "same prompts, same random numbers"), this.every,
         el("span", { class: "grow" }), el("label", { class: "inline slider-label" }, this.at, this.slider)),
       this.summary, this.empty, this.table, this.more));
-    onChange((what) => {
-      if (what.snapshot) {
-        this.follow = true;
-        this.shown = "";
-      }
-      const ended = Boolean(live.status?.ended);
-      if (what.snapshot || what.moments || what.connection || ended !== this.ended) this.refresh();
-      this.ended = ended;
+    let snapshot;
+    effect(() => {
+      if (live.snapshots !== snapshot) this.follow = true;
+      snapshot = live.snapshots;
+      this.refresh();
     });
-    this.refresh();
   }
 
   /** Evaluated updates after the first look; before there are any, the first look itself. */
@@ -61,6 +58,8 @@ export class Changed {
   async refresh() {
     const later = this.later();
     const before = live.moments.get(0);
+    const { run } = live;
+    const ended = hasEnded.value;
     this.slider.max = Math.max(0, later.length - 1);
     this.slider.disabled = later.length < 2;
     if (this.follow) this.slider.value = later.length - 1;
@@ -78,9 +77,9 @@ export class Changed {
     this.empty.hidden = true;
     setText(this.at, update === 0 ? "before training" : `after update ${update}`);
     this.slider.setAttribute("aria-valuetext", this.at.textContent);
-    setText(this.nowHead, this.follow && !live.status?.ended ? "Now" : `After update ${update}`);
-    setText(this.every, live.run ? `every ${live.run.every} updates` : "");
-    setText(this.scoreHead, `Score, ${live.run?.unit ?? "sd"}`);
+    setText(this.nowHead, this.follow && !ended ? "Now" : `After update ${update}`);
+    setText(this.every, run ? `every ${run.every} updates` : "");
+    setText(this.scoreHead, `Score, ${run?.unit ?? "sd"}`);
     this.fillSummary(before, now);
     this.fillRows(before, now, update);
   }
@@ -110,13 +109,10 @@ export class Changed {
   }
 
   fillRows(before, now, update) {
-    const key = `${live.runId} ${update} ${now.rows.length} ${this.all}`;
-    if (key === this.shown) return;
-    this.shown = key;
     const prompts = new Map(live.prompts.map((prompt) => [prompt.id, prompt.text]));
     const earlier = new Map(before.rows.map((row) => [row.id, row]));
     const rows = this.all ? now.rows : now.rows.slice(0, FIRST_ROWS);
-    this.body.replaceChildren(...rows.map((row) => pairRow(prompts.get(row.id) ?? "", earlier.get(row.id), row, update)));
+    this.showRows(rows.map(({ id }) => prompts.get(id) ?? ""), rows.map(({ id }) => earlier.get(id)), rows, update);
     this.more.hidden = now.rows.length <= FIRST_ROWS;
     setText(this.more, this.all ? `Show ${FIRST_ROWS} prompts` : `Show all ${now.rows.length} prompts`);
   }

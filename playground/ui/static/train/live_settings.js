@@ -2,9 +2,10 @@
 //
 // A field shows what a person typed until it is applied; else what is in use, also when somebody else has changed it.
 
-import { el, runTitle, setAttribute, setHidden, setText } from "../core/dom.js";
+import { answerOf, el, runTitle, setAttribute, setHidden, setText } from "../core/dom.js";
 import { knobControl, write } from "../core/knob.js";
-import { live, onChange } from "../core/store.js";
+import { effect } from "../core/signals.js";
+import { live } from "../core/store.js";
 
 export class LiveSettings {
   /** `knobs`: words and sliders of every setting; `ask(run, changes)` answers {error, problems, edits}. */
@@ -22,10 +23,12 @@ export class LiveSettings {
       el("div", { class: "live-grid" }, [...this.fields.values()].map((item) => item.root)),
       el("div", { class: "live-foot" }, this.apply, this.note));
     element.append(this.root);
-    onChange((what) => {
-      if (what.snapshot) this.begin();
-      if (what.events) this.hear();
-      if (what.snapshot || what.events || what.metrics || what.status) this.refresh();
+    let snapshot;
+    effect(() => {
+      if (live.snapshots === snapshot) this.hear();
+      else this.begin();
+      snapshot = live.snapshots;
+      this.refresh();
     });
   }
 
@@ -132,12 +135,8 @@ export class LiveSettings {
     const changes = Object.fromEntries(drafts.map((item) => [item.knob.field, item.draft]));
     this.sending = true;
     this.refresh();
-    let answer;
-    try {
-      answer = await this.ask(run, changes);
-    } catch {
-      answer = { error: "The page cannot reach the playground; nothing was changed.", problems: [], edits: {} };
-    }
+    const none = { problems: [], edits: {} };
+    const answer = { ...none, ...await answerOf(() => this.ask(run, changes), "; nothing was changed.") };
     this.sending = false;
     if (live.runId !== run) return this.refresh();
     for (const { field, message } of answer.problems) if (this.fields.has(field)) this.fields.get(field).problem = `${this.fields.get(field).knob.label} ${message}`;

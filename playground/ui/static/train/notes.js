@@ -1,7 +1,7 @@
 // What the form has to say, above the Start button and beside each field: what differs from the preset, what is wrong.
 
 import { el } from "../core/dom.js";
-import { formState, setForm } from "./form_state.js";
+import { form } from "../core/form.js";
 
 const SHOWN = 4;
 
@@ -13,7 +13,7 @@ export function mount(element, props, { watch }) {
   function show() {
     const { problems = [], differences = [], marks = {}, show: asked } = props.value ?? {};
     list.replaceChildren(...(problems.length ? problemList(problems) : differenceList(differences)));
-    setForm(marks, problems);
+    form.value = { marks, problems };
     placeBesideFields();
     if (asked && asked !== shownAt) {
       shownAt = asked;
@@ -25,7 +25,7 @@ export function mount(element, props, { watch }) {
   show();
   // a group that is opened brings controls into the document that were not there when its problems were found
   new MutationObserver(() => {
-    const missing = formState.problems.some(({ field }) => field && controlOf(field) && !controlOf(field).querySelector(".field-problem"));
+    const missing = form.value.problems.some(({ field }) => field && controlOf(field) && !controlOf(field).querySelector(".field-problem"));
     if (missing) placeBesideFields();
   }).observe(document.getElementById("controls"), { childList: true, subtree: true });
 }
@@ -67,7 +67,7 @@ function inputOf(control, field) {
 function placeBesideFields() {
   for (const old of document.querySelectorAll(".field-problem")) old.remove();
   for (const invalid of document.querySelectorAll("#controls [aria-invalid]")) invalid.removeAttribute("aria-invalid");
-  for (const { field, message } of formState.problems) {
+  for (const { field, message } of form.value.problems) {
     const control = field && controlOf(field);
     if (!control) continue;
     control.append(el("p", { class: "field-problem" }, el("span", { "aria-hidden": "true" }, "! "), message));

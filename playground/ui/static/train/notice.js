@@ -3,6 +3,7 @@
 
 import { el, getJson, runTitle, setHidden, setText, showButtons, url } from "../core/dom.js";
 import { duration } from "../core/format.js";
+import { whenNew } from "../core/signals.js";
 
 const LOG_LINES = 40;
 export const PATIENCE_SECONDS = 10; // how long a run may take to stop before the page offers to end it
@@ -65,6 +66,8 @@ export class Notice {
     this.icon = el("span", { class: "icon", "aria-hidden": "true" });
     this.title = el("span", {});
     this.lines = el("div", { class: "notice-lines" });
+    this.showLines = whenNew((lines, remedy) => this.lines.replaceChildren(...lines.map((line) => el("p", {}, line)),
+      ...(remedy ? [el("p", { class: "remedy" }, remedy)] : [])));
     this.buttons = el("div", { class: "notice-actions" });
     this.log = el("pre", { class: "log", tabindex: "0", "aria-label": "The end of the worker's log" });
     this.logPart = el("div", { class: "log-part", hidden: true }, this.log);
@@ -88,12 +91,7 @@ export class Notice {
     this.root.dataset.key = notice.key;
     setText(this.icon, notice.icon);
     setText(this.title, notice.title);
-    const told = [...notice.lines, notice.remedy].join("\n");
-    if (this.told !== told) {
-      this.lines.replaceChildren(...notice.lines.map((line) => el("p", {}, line)),
-        ...(notice.remedy ? [el("p", { class: "remedy" }, notice.remedy)] : []));
-    }
-    this.told = told;
+    this.showLines(notice.lines, notice.remedy);
     if (!notice.log) this.hideLog();
     const shown = !this.logPart.hidden;
     showButtons(this.buttons, [

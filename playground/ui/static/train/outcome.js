@@ -1,9 +1,10 @@
 // What a run came to: the knee and the perplexities in words, what it cost, and what can be taken along: the model, its
 // settings, its tables. There is no push to the hub from here, only the command for it.
 
-import { el, runTitle, setAttribute, setHidden, setText, url } from "../core/dom.js";
+import { answerOf, el, runTitle, setAttribute, setHidden, setText, url } from "../core/dom.js";
 import { duration, number, percent } from "../core/format.js";
-import { fetchOutcome, live, onChange } from "../core/store.js";
+import { computed, effect, untracked } from "../core/signals.js";
+import { fetchOutcome, live } from "../core/store.js";
 
 const FILES = [
   ["YAML", "export/yaml", "Settings for `python -m playground train`"],
@@ -31,9 +32,11 @@ export class Outcome {
     this.root = el("section", { class: "changed outcome-panel", hidden: true }, el("div", { class: "chart-bar" }, this.title),
       this.words, el("div", { class: "outcome-columns" }, found, take));
     element.append(this.root);
-    onChange((what) => {
-      if (what.snapshot || what.status) this.look();
-      if (what.snapshot || what.outcome || what.status) this.refresh();
+    effect(() => this.look());
+    const outcome = computed(() => (live.status?.ended ? live.outcome : null));
+    effect(() => {
+      const data = outcome.value;
+      untracked(() => this.show(data));
     });
   }
 
@@ -47,11 +50,9 @@ export class Outcome {
     });
   }
 
-  refresh() {
-    const data = live.status?.ended ? live.outcome : null;
+  show(data) {
     setHidden(this.root, !data?.compute, runTitle());
-    if (this.root.hidden || this.shown === data) return;
-    this.shown = data;
+    if (this.root.hidden) return;
     this.words.replaceChildren(...data.sentences.map((sentence) => el("li", {}, sentence)));
     this.words.hidden = !data.sentences.length;
     const { sentence, phases, parameters, trained } = data.compute;
@@ -92,17 +93,12 @@ export class Outcome {
     setAttribute(button, "aria-disabled", "true"); // not `disabled`, which would take the focus away
     setText(button, "Saving\u2026");
     setText(this.told, "Loading the weights and writing them; a large model takes a minute.");
-    let answer;
-    try {
-      answer = await this.save(run, kind);
-    } catch {
-      answer = { error: "The page cannot reach the playground; nothing was saved." };
-    }
+    const answer = await answerOf(() => this.save(run, kind), "; nothing was saved.");
     setAttribute(button, "aria-disabled", "false");
     setText(button, name);
     if (live.runId !== run) return;
-    this.told.classList.toggle("problem", Boolean(answer?.error));
-    setText(this.told, answer?.error || answer?.sentence || "");
+    this.told.classList.toggle("problem", Boolean(answer.error));
+    setText(this.told, answer.error || answer.sentence || "");
   }
 }
 

@@ -3,12 +3,13 @@
 import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
 import { el } from "../core/dom.js";
-import { onHome, refreshHome } from "../core/home.js";
+import { home, onHome, refreshHome } from "../core/home.js";
 import { LiveSettings } from "./live_settings.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
 import { StatusPanel } from "./status.js";
-import { expectAttempt, live, onChange, open, retry } from "../core/store.js";
+import { alike, effect } from "../core/signals.js";
+import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
 
 export function mount(element, props, { trigger, watch, server }) {
   const root = el("div", { class: "run-view" });
@@ -48,8 +49,8 @@ export function mount(element, props, { trigger, watch, server }) {
   onHome((home) => {
     if (!home.connected && home.living === null && home.newest === null) return; // nothing is known yet
     const first = busy === undefined;
-    const now = JSON.stringify([home.training?.map(({ id }) => id), home.waiting]);
-    const changed = busy !== now;
+    const now = [home.training?.map(({ id }) => id), home.waiting];
+    const changed = !alike(busy, now);
     busy = now;
     if (changed && !first) trigger("input"); // the form's Start button depends on what trains and what waits
     if (home.connected && live.status?.ended) { // somebody else may have taken it up again
@@ -64,11 +65,10 @@ export function mount(element, props, { trigger, watch, server }) {
   });
 
   let wasEnded = true;
-  onChange((what) => {
-    if (!what.status || live.run?.recorded) return;
-    const ended = Boolean(live.status?.ended);
-    if (ended && !wasEnded) untilGone(live.runId);
-    wasEnded = ended;
+  effect(() => {
+    if (!live.run || live.run.recorded) return;
+    if (hasEnded.value && !wasEnded) untilGone(live.runId);
+    wasEnded = hasEnded.value;
   });
 }
 
@@ -95,8 +95,8 @@ function drawer(root) {
 /** The worker process outlives its last word for a moment; the Start button waits for the process. */
 async function untilGone(run) {
   for (let tries = 0; tries < 10; tries += 1) {
-    const home = await refreshHome();
-    if (!home.training?.some(({ id }) => id === run)) return;
+    await refreshHome();
+    if (!home.value?.training?.some(({ id }) => id === run)) return;
     await new Promise((resolve) => setTimeout(resolve, 700));
   }
 }

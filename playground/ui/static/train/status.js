@@ -1,13 +1,14 @@
 // The status panel: title, state in words, progress, time left, Pause, One step, Stop. What needs more words (how a run has
 // ended, that it waits or does not answer) is in the notice below, see train/notice.js.
 
-import { el, setText, showButtons } from "../core/dom.js";
+import { answerOf, el, setText, showButtons } from "../core/dom.js";
 import { duration, stateOf } from "../core/format.js";
-import { onHome, refreshHome } from "../core/home.js";
-import { go } from "../core/nav.js";
+import { home, refreshHome } from "../core/home.js";
+import { go, openRun } from "../core/nav.js";
 import { Notice, noticeOf, resumeOffer } from "./notice.js";
 import { Steer } from "./steer.js";
-import { clock, expectAttempt, live, onChange, open, replay, retry } from "../core/store.js";
+import { effect, whenNew } from "../core/signals.js";
+import { clock, expectAttempt, live, replay, retry } from "../core/store.js";
 
 const SPEAK_EVERY = 10; // updates between two announcements to a screen reader
 
@@ -32,17 +33,11 @@ export class StatusPanel {
       again: () => ({ text: "Start again from its settings", act: () => this.reuse(),
         title: "Puts its settings into the form; change what is needed there, then press Start" }),
     });
-    this.spoken = "";
-    this.home = null;
     this.build(element);
-    onChange((what) => {
+    effect(() => {
       if (this.runId !== live.runId) this.complaint = "";
       this.runId = live.runId;
-      if (what.snapshot || what.status) this.findOffer();
-      this.refresh();
-    });
-    onHome((home) => {
-      this.home = home;
+      this.findOffer();
       this.refresh();
     });
     setInterval(() => this.tick(), 1000);
@@ -61,7 +56,10 @@ export class StatusPanel {
     this.fill = el("div", { class: "fill" });
     this.bar = el("div", { class: "progress", role: "progressbar", "aria-label": "Updates done", "aria-valuemin": 0 }, this.fill);
     this.line = el("p", { class: "line" });
-    this.settings = el("dl", { class: "settings" });
+    this.settings = el("dl", { class: "settings" }); // those that matter most; changed in mid-run, one shows both values
+    this.showSettings = whenNew((settings, now) => this.settings.replaceChildren(
+      ...settings.map(({ field, label, value, unit }) => el("div", {}, el("dt", {}, label),
+        el("dd", { title: unit || null }, field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}` : value)))));
     this.speaker = el("div", { class: "visually-hidden", role: "status", "aria-live": "polite" });
     const drawer = el("button", { type: "button", class: "button drawer-button",
       onclick: () => document.body.classList.add("drawer-open") }, "Set up a run");
@@ -93,7 +91,8 @@ export class StatusPanel {
     this.refreshLine(run, status, state);
     this.steer.refresh(run, status, state);
     this.refreshButtons(run, status, state);
-    this.refreshSettings(run);
+    const edits = live.events.filter(({ kind }) => kind === "edit");
+    this.showSettings(run.settings, Object.fromEntries(edits.map(({ field, value }) => [field, value])));
     this.speak(run, status, word);
     document.title = this.tabTitle(run, status, state);
   }
@@ -105,7 +104,7 @@ export class StatusPanel {
     setText(this.where, "");
     setText(this.phase, "");
     this.fill.style.transform = "scaleX(0)";
-    this.settings.replaceChildren();
+    this.showSettings([], {});
     this.steer.refresh(null, null, "");
     this.refreshNotice();
     if (live.connection === "failed") {
@@ -143,12 +142,9 @@ export class StatusPanel {
 
   refreshButtons(run, status, state) {
     const buttons = [];
-    const living = this.home?.living;
-    if (living && living !== live.runId && !this.home.training?.some(({ id }) => id === live.runId)) {
-      buttons.push({ key: "watch", text: "Watch the run that is training", act: () => {
-        go({ page: "train", run: living });
-        open(living);
-      } });
+    const living = home.value?.living;
+    if (living && living !== live.runId && !home.value.training?.some(({ id }) => id === live.runId)) {
+      buttons.push({ key: "watch", text: "Watch the run that is training", act: () => openRun(living) });
     }
     if (run.recorded && status.ended) buttons.push({ key: "replay", text: "Play again", act: replay });
     if (status.ended && live.updates.length > 1) {
@@ -159,16 +155,6 @@ export class StatusPanel {
         title: "Stop: end the run after the current step and keep what was learned", act: () => this.askFor("stop") });
     }
     showButtons(this.buttons, buttons);
-  }
-
-  /** The settings that matter most; one that was changed in mid-run shows both values. */
-  refreshSettings(run) {
-    const now = Object.fromEntries(live.events.filter(({ kind }) => kind === "edit").map(({ field, value }) => [field, value]));
-    const key = JSON.stringify([run.id, now]);
-    if (this.settings.dataset.key === key && this.settings.childElementCount) return;
-    this.settings.dataset.key = key;
-    this.settings.replaceChildren(...run.settings.map(({ field, label, value, unit }) =>
-      el("div", {}, el("dt", {}, label), el("dd", { title: unit || null }, field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}` : value))));
   }
 
   isAsked(what) {
@@ -188,17 +174,12 @@ export class StatusPanel {
     this.asked = asked;
     this.complaint = "";
     this.refresh();
-    let answer;
-    try {
-      answer = await this.ask[what](run);
-    } catch {
-      answer = { error: "The page cannot reach the playground; nothing was asked of the run. Try again in a moment." };
-    }
-    if (answer?.error && this.asked === asked) this.asked = null;
-    if (what === "end" && !answer?.error) this.told = { run, attempt: asked.attempt, text: answer.sentence };
+    const answer = await answerOf(() => this.ask[what](run), "; nothing was asked of the run. Try again in a moment.");
+    if (answer.error && this.asked === asked) this.asked = null;
+    if (what === "end" && !answer.error) this.told = { run, attempt: asked.attempt, text: answer.sentence };
     if (live.runId !== run) return;
-    this.complaint = answer?.error ?? "";
-    if (what === "resume" && !answer?.error) expectAttempt(answer.attempt);
+    this.complaint = answer.error ?? "";
+    if (what === "resume" && !answer.error) expectAttempt(answer.attempt);
     this.refresh();
     refreshHome();
   }
@@ -239,7 +220,7 @@ export class StatusPanel {
 
   refreshNotice() {
     const { silent, stopping, retryIn } = clock();
-    const lost = live.connection === "lost" ? retryIn : this.home?.connected === false ? 0 : null;
+    const lost = live.connection === "lost" ? retryIn : home.value?.connected === false ? 0 : null;
     const { run, status } = live;
     const known = run && `${live.runId} ${status?.attempt} ${status?.state} ${status?.reason}` === this.offer?.key;
     this.notice.show(noticeOf({ run, status, lost, silent, stopping, offer: known ? this.offer.data : null }), live.runId);

@@ -2,7 +2,7 @@
 //
 // One button is Pause and Resume, so that a keyboard stays where it is; the space key does the same on the Train page.
 
-import { el, runTitle, setAttribute, setHidden, setText } from "../core/dom.js";
+import { answerOf, el, runTitle, setAttribute, setHidden, setText } from "../core/dom.js";
 import { place } from "../core/nav.js";
 import { live } from "../core/store.js";
 
@@ -71,13 +71,8 @@ export class Steer {
     const run = live.runId;
     this.asked = { run, command, at: live.status.update };
     this.complain("");
-    let answer;
-    try {
-      answer = await this.ask(run, command);
-    } catch {
-      answer = { error: "The page cannot reach the playground; the run goes on as it was." };
-    }
-    if (answer?.error) {
+    const answer = await answerOf(() => this.ask(run, command), "; the run goes on as it was.");
+    if (answer.error) {
       this.asked = null;
       this.complain(answer.error);
     }

@@ -1,10 +1,11 @@
 // One chart: a card with title, current value, and a BokehJS canvas with our own crosshair, zoom and marks above it.
 //
-// Bokeh paints; pointer, crosshair, flags and marks are plain elements, so moving the mouse repaints no canvas.
-// charts/overlay_chart.js draws several runs in one chart: it replaces `glyphs`, `paint`, `visibleValues` and what shows numbers.
+// Bokeh paints; pointer, crosshair, flags and marks are plain elements, so moving the mouse repaints no canvas. What is
+// painted are `series`: [{x, raw, line, low, high, colour, dash, width}], one of them here. lines_chart.js and
+// overlay_chart.js have several: they replace what makes them and what shows numbers.
 
-import { bokeh } from "./bokeh.js";
 import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, whenChanged } from "./arithmetic.js";
+import { bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
 import { cssValue, el, setAttribute, setText } from "../core/dom.js";
 import { number, rounded } from "../core/format.js";
 import { live } from "../core/store.js";
@@ -19,8 +20,8 @@ export class Chart {
     this.spec = spec;
     this.shared = shared;
     this.yBounds = null;
-    this.x = new Float64Array();
-    this.raw = new Float64Array();
+    /** @type {any[]} */
+    this.series = [];
     this.value = el("span", { class: "chart-value" });
     this.detail = el("span", { class: "chart-detail" });
     this.note = el("span", { class: "chart-note" }, spec.note(null));
@@ -31,10 +32,12 @@ export class Chart {
     this.knee = el("div", { class: "knee", hidden: true }, el("span", {}, "knee"));
     this.marked = [];
     this.canvas = el("div", { class: "canvas" });
-    this.stage = el("div", { class: "stage", role: "img", "aria-label": spec.title }, this.canvas, this.selection,
-      this.marks, this.knee, this.cross, this.flags);
-    this.expand = spec.large ? null : el("button", { type: "button", class: "icon-button expand", "aria-expanded": "false",
-      "aria-label": `Enlarge ${spec.title}`, title: "Enlarge", onclick: () => this.toggle() }, "\u2922");
+    this.stage = el("div", { class: "stage", role: "img", "aria-label": spec.title },
+      this.canvas, this.selection, this.marks, this.knee, this.cross, this.flags);
+    this.expand = spec.large ? null : el("button", {
+      type: "button", class: "icon-button expand", "aria-expanded": "false", "aria-label": `Enlarge ${spec.title}`,
+      title: "Enlarge", onclick: () => this.toggle(),
+    }, "\u2922");
     this.card = el("section", { class: `chart ${spec.large ? "large" : "small"}`, "data-chart": spec.key },
       el("div", { class: "chart-head" },
         el("h3", { title: spec.gloss, tabindex: "-1" }, spec.title), this.value, this.expand),
@@ -45,66 +48,58 @@ export class Chart {
 
   /** Make the Bokeh figure. The card must be in the document. */
   async draw() {
-    const { spec } = this;
+    const { large, zero } = this.spec;
     const B = bokeh();
-    this.xRange = new B.Range1d({ start: 0, end: 1 }); // each figure is a Bokeh document, and those share no models
-    this.yRange = new B.Range1d({ start: 0, end: 1 });
-    const figure = B.Plotting.figure({
-      height: spec.large ? LARGE_HEIGHT : SMALL_HEIGHT, sizing_mode: "stretch_width", x_range: this.xRange,
-      y_range: this.yRange, toolbar_location: null, tools: [], min_border_left: spec.large ? 40 : 34, min_border_right: 8,
-      min_border_top: 6, min_border_bottom: 18, background_fill_color: null, border_fill_color: null,
-      outline_line_color: null,
+    this.figure = plainFigure({
+      height: large ? LARGE_HEIGHT : SMALL_HEIGHT,
+      min_border_left: large ? 40 : 34, min_border_top: 6, min_border_bottom: 18,
     });
-    this.zero = new B.Span({ location: 0, dimension: "width", line_width: 1, visible: Boolean(spec.zero) });
-    figure.add_layout(this.zero);
-    this.glyphs(figure);
-    this.figure = figure;
-    this.ticks(spec.large);
+    this.zero = new B.Span({ location: 0, dimension: "width", line_width: 1, visible: Boolean(zero) });
+    this.figure.add_layout(this.zero);
+    this.guide = new B.Span({ location: 0, dimension: "width", line_dash: [5, 4], line_width: 1.5, visible: false });
+    this.glyphs(this.figure);
+    this.figure.add_layout(this.guide);
+    this.ticks(large);
     this.look();
-    this.view = await B.Plotting.show(figure, this.canvas);
+    this.view = await B.Plotting.show(this.figure, this.canvas);
   }
 
   /** The lines of the figure. */
   glyphs(figure) {
-    const { spec } = this;
-    const B = bokeh();
-    this.source = new B.ColumnDataSource({ data: { x: [], raw: [], line: [], low: [], high: [] } });
-    const data = { source: this.source };
-    const x = { field: "x" };
-    if (spec.band) {
-      this.band = figure.varea({ x, y1: { field: "low" }, y2: { field: "high" }, fill_alpha: 0.16, ...data });
-    }
-    this.guide = new B.Span({ location: 0, dimension: "width", line_dash: [5, 4], line_width: 1.5, visible: false });
-    figure.add_layout(this.guide);
-    this.rawLine = figure.line({ x, y: { field: "raw" }, line_width: 1, line_alpha: 0.28, ...data });
-    this.dots = figure.scatter({ x, y: { field: "raw" }, size: spec.large ? 4 : 3, line_color: null, fill_alpha: 0.35, ...data });
-    this.line = figure.line({ x, y: { field: "line" }, line_width: spec.large ? 2.25 : 1.75, line_join: "round", ...data });
+    const { band, large } = this.spec;
+    const only = lineGlyphs(figure, { bandAlpha: band ? 0.16 : 0, rawAlpha: 0.28, width: large ? 2.25 : 1.75 });
+    this.slots = [only];
+    const y = { field: "raw" };
+    this.dots = figure.scatter({
+      x: { field: "x" }, y, size: large ? 4 : 3, line_color: null, fill_alpha: 0.35, source: only.source,
+    });
   }
 
   ticks(large) {
-    for (const axis of [...this.figure.xaxes, ...this.figure.yaxes]) {
-      axis.minor_tick_line_color = null;
-      axis.major_tick_line_color = null;
-      axis.axis_line_color = null;
-      axis.major_label_text_font = "IBM Plex Sans, system-ui, sans-serif";
-      axis.ticker.desired_num_ticks = large ? 5 : 3;
-    }
-    for (const axis of this.figure.xaxes) axis.ticker.desired_num_ticks = large ? 7 : 4;
+    this.large = large;
+    plainAxes(this.figure, large ? 5 : 3, large ? 7 : 4);
   }
 
-  /** Colours and text sizes from the page's style sheet: called at the start and when light/dark or projector changes. */
+  /** Colours and text sizes from the page's style sheet: at the start and when light/dark or projector changes. */
   look() {
-    const projector = document.body.classList.contains("projector");
     this.paint();
     this.zero.line_color = cssValue("--pg-line-strong");
-    for (const axis of [...this.figure.xaxes, ...this.figure.yaxes]) {
-      axis.major_label_text_color = cssValue("--pg-muted");
-      axis.major_label_text_font_size = projector ? "15px" : "11px";
-    }
-    for (const grid of this.figure.center) {
-      if (grid.grid_line_color !== undefined) grid.grid_line_color = cssValue("--pg-grid");
-    }
-    for (const grid of this.figure.xgrids) grid.grid_line_color = null;
+    this.ticks(this.large);
+  }
+
+  /** Colours of the lines. */
+  paint() {
+    this.slots.forEach(({ band, raw, line }, index) => {
+      const { colour = this.spec.colour, dash = [], width = line.glyph.line_width } = this.series[index] ?? {};
+      if (!colour) return;
+      const value = cssValue(colour);
+      if (band) band.glyph.fill_color = value;
+      raw.glyph.line_color = value;
+      line.glyph.setv({ line_color: value, line_dash: dash, line_width: width });
+    });
+    if (!this.dots) return;
+    this.dots.glyph.fill_color = cssValue(this.spec.colour);
+    this.guide.line_color = cssValue(this.spec.colour);
   }
 
   /** First index of a line in view, and the one after the last, with one more on either side. */
@@ -117,81 +112,70 @@ export class Chart {
     return [Math.max(from - 1, 0), Math.min(to + 1, x.length)];
   }
 
-  /** Colours of the lines. */
-  paint() {
-    const colour = cssValue(this.spec.colour);
-    for (const renderer of [this.line, this.rawLine]) renderer.glyph.line_color = colour;
-    this.dots.glyph.fill_color = colour;
-    if (this.band) this.band.glyph.fill_color = colour;
-    this.guide.line_color = colour;
-  }
-
   /** Draw columns: x by mode, values smoothed by weight. */
   update(columns, xColumn, weight, run) {
     const { spec } = this;
-    this.x = column(columns, xColumn);
-    this.raw = column(columns, spec.column);
-    this.smoothed = smooth(this.raw, spec.exact ? 0 : weight);
-    this.low = spec.band ? smooth(column(columns, spec.band[0]), weight) : this.raw;
-    this.high = spec.band ? smooth(column(columns, spec.band[1]), weight) : this.raw;
+    const raw = column(columns, spec.column);
+    const [low, high] = (spec.band ?? []).map((name) => smooth(column(columns, name), weight));
+    const line = smooth(raw, spec.exact ? 0 : weight);
+    this.series = [{ x: column(columns, xColumn), raw, line, low: low ?? raw, high: high ?? raw }];
     this.run = run;
-    const guide = spec.guide?.(run, live);
     setText(this.note, spec.note(run));
-    if (!this.source) return;
-    const [from, to] = this.inView();
-    const all = drawnIndices(this.raw, Math.max(from - 1, 0), Math.min(to + 1, this.x.length), this.stage.clientWidth);
-    const drawn = spec.sparse ? all.filter((index) => !Number.isNaN(this.raw[index])) : all; // measured at some updates only
-    const pick = (values) => Float64Array.from(drawn, (index) => values[index]);
-    this.source.data = { x: pick(this.x), raw: pick(this.raw), line: pick(this.smoothed), low: pick(this.low), high: pick(this.high) };
-    const dots = drawn.length <= DOTS_UP_TO;
-    if (this.dots.visible !== dots) this.dots.visible = dots;
-    this.dots.glyph.size = drawn.length < 8 ? 6 : spec.large ? 4 : 3;
-    if (this.rawLine.visible === dots) this.rawLine.visible = !dots;
+    if (!this.slots) return;
+    const [drawn] = this.fill();
+    const dots = drawn <= DOTS_UP_TO;
+    this.dots.visible = dots;
+    this.dots.glyph.size = drawn < 8 ? 6 : spec.large ? 4 : 3;
+    this.slots[0].raw.visible = !dots;
+    const guide = spec.guide?.(run, live);
     this.guide.visible = Boolean(guide);
     if (guide) this.guide.location = guide.value;
     this.fit(guide);
     this.describe();
   }
 
+  /** Give Bokeh what is in view of each line, no more points than can be seen; returns how many. */
+  fill() {
+    return this.slots.map(({ source }, index) => {
+      const one = this.series[index];
+      const all = one ? drawnIndices(one.raw, ...this.between(one), this.stage.clientWidth) : [];
+      // what was measured at some updates only is drawn through the gaps
+      const drawn = this.spec.sparse ? all.filter((at) => !Number.isNaN(one.raw[at])) : all;
+      const pick = (values) => Float64Array.from(drawn, (at) => values[at]);
+      const { x = [], raw = [], line = [], low = line, high = line } = one ?? {};
+      source.data = { x: pick(x), raw: pick(raw), line: pick(line), low: pick(low), high: pick(high) };
+      return drawn.length;
+    });
+  }
+
   /** Both ranges. */
   fit(guide = null) {
+    const { x_range: range } = this.figure;
     const { start, end } = this.shared.range;
-    if (this.xRange.start !== start || this.xRange.end !== end) this.xRange.setv({ start, end });
+    if (range.start !== start || range.end !== end) range.setv({ start, end });
     this.fitY(guide);
-  }
-
-  /** Lowest and highest value in view, or null. */
-  visibleValues() {
-    return extent([this.raw, this.low, this.high], ...this.inView());
-  }
-
-  /** First index in view, and the one after the last. */
-  inView() {
-    const { start, end } = this.shared.range;
-    const from = this.x.findIndex((value) => value >= start);
-    let to = this.x.length;
-    while (to > 0 && this.x[to - 1] > end) to -= 1;
-    return [Math.max(from, 0), to];
   }
 
   /** Fit the y range to what is in view; a range that still fits stays. */
   fitY(guide) {
-    const found = this.visibleValues();
+    const { span, floor, zero } = this.spec;
+    const found = extent(this.series.flatMap((one) =>
+      [one.raw, one.low ?? one.raw, one.high ?? one.raw].map((values) => values.subarray(...this.between(one)))));
     if (!found) return;
-    const lacking = this.spec.span - (found[1] - found[0]);
+    const lacking = span - (found[1] - found[0]);
     if (lacking > 0) {
-      found[1] += this.spec.floor ? lacking : lacking / 2;
-      if (!this.spec.floor) found[0] -= lacking / 2;
+      found[1] += floor ? lacking : lacking / 2;
+      if (!floor) found[0] -= lacking / 2;
     }
     if (guide) found[1] = Math.max(found[1], guide.value);
-    if (this.spec.floor) found[0] = Math.min(found[0], 0) || 0;
-    if (this.spec.zero) {
+    if (floor) found[0] = Math.min(found[0], 0) || 0;
+    if (zero) {
       found[0] = Math.min(found[0], 0);
       found[1] = Math.max(found[1], 0);
     }
     this.yBounds = niceRange(found, this.yBounds);
-    if (this.spec.floor && found[0] >= 0) this.yBounds = [0, this.yBounds[1]];
-    this.yRange.setv({ start: this.yBounds[0], end: this.yBounds[1] });
+    if (floor && found[0] >= 0) this.yBounds = [0, this.yBounds[1]];
+    this.figure.y_range.setv({ start: this.yBounds[0], end: this.yBounds[1] });
   }
 
   /** Forget the y range: another run. */
@@ -201,56 +185,55 @@ export class Chart {
 
   /** Show the numbers at x, or the newest ones when x is null. */
   readOut(x) {
+    const [{ x: xs, raw, low, high }] = this.series;
     const index = this.readAt(x);
     const unit = this.spec.unit(this.run);
-    const value = index < 0 ? NaN : this.raw[index];
+    const value = index < 0 ? NaN : raw[index];
     setText(this.value, Number.isNaN(value) ? "\u2013" : `${this.told(value)}${unit ? ` ${unit}` : ""}`);
     let detail = "";
     const guide = this.spec.guide?.(this.run, live);
-    if (index >= 0 && this.spec.band) detail = `${this.told(this.low[index])} to ${this.told(this.high[index])}`;
+    if (index >= 0 && this.spec.band) detail = `${this.told(low[index])} to ${this.told(high[index])}`;
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
     setText(this.detail, detail);
-    const at = index < 0 || x === null ? null : this.pixel(this.x[index]);
+    this.showCross(index < 0 || x === null ? null : xs[index]);
+    this.value.title = Number.isNaN(value) ? "" : String(value);
+  }
+
+  showCross(x) {
+    const at = x === null ? null : this.pixel(x);
     this.cross.style.visibility = at === null ? "hidden" : "visible";
     if (at !== null) this.cross.style.transform = `translateX(${at}px)`;
-    this.value.title = Number.isNaN(value) ? "" : String(value);
   }
 
   /** Index of the point at x, or of the newest when x is null; where only some are known, of the nearest known one. */
   readAt(x) {
-    if (!this.spec.sparse) return x === null ? this.x.length - 1 : nearest(this.x, x);
-    const known = [...this.raw.keys()].filter((index) => !Number.isNaN(this.raw[index]));
+    const [{ x: xs, raw }] = this.series;
+    if (!this.spec.sparse) return x === null ? xs.length - 1 : nearest(xs, x);
+    const known = [...raw.keys()].filter((index) => !Number.isNaN(raw[index]));
     if (!known.length) return -1;
-    return x === null ? known.at(-1) : known[nearest(known.map((index) => this.x[index]), x)];
+    return x === null ? known.at(-1) : known[nearest(known.map((index) => xs[index]), x)];
   }
 
   /** Small flags on the axis: [{update, kind, message}]. */
   showFlags(events, xOf) {
     if (!this.spec.large || !this.view) return;
-    const nodes = [];
-    for (const event of events) {
-      const at = this.pixel(xOf(event.update));
-      if (at === null) continue;
-      const flag = el("span", { class: `flag ${event.kind}`, title: `update ${event.update}: ${event.message || event.kind}` });
-      flag.style.left = `${at}px`;
-      nodes.push(flag);
-    }
-    this.flags.replaceChildren(...nodes);
+    this.flags.replaceChildren(...this.placed(events, xOf).map(({ at, update, kind, message }) =>
+      standing(at, "span", { class: `flag ${kind}`, title: `update ${update}: ${message || kind}` })));
   }
 
   /** What was changed in mid-run: a dashed line with its number at the top, and in words where there is room. */
   showMarks(marks, xOf) {
-    if (!this.frame()) return;
-    this.marked = marks.map((mark) => ({ ...mark, at: this.pixel(xOf(mark.update)) })).filter(({ at }) => at !== null);
     const box = this.frame();
-    const width = ({ label }) => 30 + label.length * (document.body.classList.contains("projector") ? 8.2 : 6.1);
-    const sides = this.spec.large ? labelSides(this.marked.map((mark) => ({ at: mark.at, width: width(mark) })), box.left, box.left + box.width) : [];
+    if (!box) return;
+    this.marked = this.placed(marks, xOf);
+    const perLetter = document.body.classList.contains("projector") ? 8.2 : 6.1;
+    const wanted = this.marked.map(({ at, label }) => ({ at, width: 30 + label.length * perLetter }));
+    const sides = this.spec.large ? labelSides(wanted, box.left, box.left + box.width) : [];
     this.marks.replaceChildren(...this.marked.map(({ at, number: index, update, label, messages }, place) => {
       const title = `${whenChanged(update)}: ${messages.join(", ")}`;
-      const tag = el("span", { class: "edit-tag", title }, String(index), sides[place] ? el("span", { class: "edit-label" }, label) : null);
-      const node = el("div", { class: `edit-mark ${sides[place] ?? ""}` }, tag);
-      node.style.left = `${at}px`;
-      return node;
+      const tag = el("span", { class: "edit-tag", title }, String(index),
+        sides[place] ? el("span", { class: "edit-label" }, label) : null);
+      return standing(at, "div", { class: `edit-mark ${sides[place] ?? ""}` }, tag);
     }));
   }
 
@@ -260,7 +243,13 @@ export class Chart {
     this.knee.hidden = at === null;
     if (at === null) return;
     this.knee.style.left = `${at}px`;
-    this.knee.title = `Knee: from update ${knee.update} on the score hardly rises${knee.low === knee.high ? "" : ` (other prompts would say ${knee.low} to ${knee.high})`}`;
+    const others = knee.low === knee.high ? "" : ` (other prompts would say ${knee.low} to ${knee.high})`;
+    this.knee.title = `Knee: from update ${knee.update} on the score hardly rises${others}`;
+  }
+
+  /** Of what happened at an update, what is in view, with its place. */
+  placed(items, xOf) {
+    return items.map((item) => ({ ...item, at: this.pixel(xOf(item.update)) })).filter(({ at }) => at !== null);
   }
 
   /** Pixels from the left edge of the stage for an x value; null when outside. */
@@ -269,6 +258,13 @@ export class Chart {
     const { start, end } = this.shared.range;
     if (!box || x < start || x > end || !(end > start)) return null;
     return box.left + ((x - start) / (end - start)) * box.width;
+  }
+
+  /** Pixels from the top edge of the stage for a y value. */
+  height(y) {
+    const { top, height } = this.frame();
+    const [low, high] = this.yBounds;
+    return top + ((high - y) / (high - low)) * height;
   }
 
   frame() {
@@ -282,9 +278,11 @@ export class Chart {
   }
 
   describe() {
+    const [{ raw }] = this.series;
     const last = this.readAt(null);
-    const first = this.raw[this.spec.sparse ? this.raw.findIndex((value) => !Number.isNaN(value)) : 0];
-    const text = last < 0 ? "no points yet" : `${this.told(first)} at the start, now ${this.told(this.raw[last])} ${this.spec.unit(this.run)}`;
+    const first = raw[this.spec.sparse ? raw.findIndex((value) => !Number.isNaN(value)) : 0];
+    const text = last < 0 ? "no points yet"
+      : `${this.told(first)} at the start, now ${this.told(raw[last])} ${this.spec.unit(this.run)}`;
     setAttribute(this.stage, "aria-label", `${this.spec.title}: ${text}`);
   }
 
@@ -319,9 +317,7 @@ export class Chart {
     });
     this.stage.addEventListener("pointerup", (event) => {
       const to = xAt(event);
-      const box = this.frame();
-      const { start, end } = this.shared.range;
-      const wide = from !== null && to !== null && box && (Math.abs(to - from) / (end - start)) * box.width > 6;
+      const wide = from !== null && to !== null && Math.abs(this.pixel(to) - this.pixel(from)) > 6;
       const range = wide ? [Math.min(from, to), Math.max(from, to)] : null;
       from = null;
       this.selection.style.visibility = "hidden";
@@ -335,4 +331,16 @@ export class Chart {
     if (a === null || b === null) return;
     Object.assign(this.selection.style, { visibility: "visible", left: `${a}px`, width: `${b - a}px` });
   }
+}
+
+/** An element at a place, in pixels from the left. */
+function standing(at, tag, attributes, ...children) {
+  const node = el(tag, attributes, ...children);
+  node.style.left = `${at}px`;
+  return node;
+}
+
+/** Index of the last value that is known; -1 without any. */
+export function lastKnown(values) {
+  return values.findLastIndex((value) => !Number.isNaN(value));
 }

@@ -1,10 +1,10 @@
 // Two histograms of the fixed prompts, before and after: score and length. Before slate, after indigo.
 
-import { bokeh, bokehReady } from "./bokeh.js";
+import { bokeh, bokehReady, plainAxes, plainFigure } from "./bokeh.js";
 import { cssValue, el, setText } from "../core/dom.js";
 import { niceStep } from "./arithmetic.js";
 import { number } from "../core/format.js";
-import { plainAxes, Spread } from "./spread.js";
+import { Spread } from "./spread.js";
 
 const BINS = 14;
 
@@ -53,8 +53,8 @@ export class Histograms {
       const unit = plot.unit(data.run);
       setText(plot.unitNode, `number of texts, by ${unit}`);
       plot.source.data = bins;
-      plot.x.setv({ start: bins.left[0], end: bins.right.at(-1) });
-      plot.y.setv({ start: 0, end: Math.max(...bins.before, ...bins.after) * 1.12 });
+      plot.figure.x_range.setv({ start: bins.left[0], end: bins.right.at(-1) });
+      plot.figure.y_range.setv({ start: 0, end: Math.max(...bins.before, ...bins.after) * 1.12 });
       plot.stage.setAttribute("aria-label", `${plot.title}: mean ${number(mean(before))} before, ${number(mean(after))} ${unit} after`);
     }
   }
@@ -62,12 +62,7 @@ export class Histograms {
   async draw(plot) {
     const B = bokeh();
     plot.source = new B.ColumnDataSource({ data: { left: [], right: [], before: [], after: [] } });
-    plot.x = new B.Range1d({ start: 0, end: 1 });
-    plot.y = new B.Range1d({ start: 0, end: 1 });
-    const figure = B.Plotting.figure({
-      height: 150, sizing_mode: "stretch_width", x_range: plot.x, y_range: plot.y, toolbar_location: null, tools: [],
-      background_fill_color: null, border_fill_color: null, outline_line_color: null, min_border_left: 34, min_border_right: 8,
-    });
+    const figure = plainFigure({ height: 150 });
     const side = (name) => figure.quad({ left: { field: "left" }, right: { field: "right" }, bottom: 0, top: { field: name },
       source: plot.source, line_width: 1.5 });
     plot.sides = [side("before"), side("after")];

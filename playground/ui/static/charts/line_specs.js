@@ -37,7 +37,7 @@ export const LINE_CHARTS = [
       return judged.lines.map(({ label, comparable, mean, half }, index) => {
         const line = Float64Array.from(mean, (value) => value ?? NaN);
         const bound = (sign) => Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
-        return { label, comparable, x, raw: line, line, low: bound(-1), high: bound(1), ...(index ? look(index - 1) : { colour: SCORE, dash: [], bold: true }) };
+        return { label, comparable, x, raw: line, line, low: bound(-1), high: bound(1), ...(index ? look(index - 1) : { colour: SCORE, dash: [], width: 3 }) };
       });
     },
     /** Between the trained score and the judge that is furthest below it, of those in the same unit. */

@@ -2,7 +2,8 @@
 
 import js from "@eslint/js";
 
-const MARKUP = "Text of models and users reaches the page through text nodes only: use el() and setText() of core/dom.js.";
+const MARKUP = "Text of models and users reaches the page through text nodes only: use el() and setText() of "
+  + "core/dom.js.";
 const browser = Object.fromEntries([
   "addEventListener", "AbortController", "AbortSignal", "Blob", "clearInterval", "clearTimeout", "crypto", "CSS",
   "CustomEvent", "document", "Event", "EventSource", "fetch", "getComputedStyle", "getSelection", "history",
@@ -19,13 +20,14 @@ export default [
   },
   {
     files: ["tests/js/**/*.js"],
-    languageOptions: { ecmaVersion: 2023, sourceType: "module", globals: { AbortSignal: "readonly", setImmediate: "readonly", setTimeout: "readonly" } },
+    languageOptions: { ecmaVersion: 2023, sourceType: "module",
+      globals: { AbortSignal: "readonly", setImmediate: "readonly", setTimeout: "readonly" } },
   },
   {
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: {
       "eqeqeq": "error",
-      // MAXLEN
+      "max-len": ["error", { code: 120 }],
       "no-duplicate-imports": "error",
       "no-implied-eval": "error",
       "no-new-func": "error",
@@ -35,7 +37,8 @@ export default [
       "no-var": "error",
       "prefer-const": ["error", { destructuring: "all" }],
       "no-restricted-properties": ["error",
-        ...["innerHTML", "outerHTML", "insertAdjacentHTML", "srcdoc"].map((property) => ({ property, message: MARKUP })),
+        ...["innerHTML", "outerHTML", "insertAdjacentHTML", "srcdoc"].map(
+          (property) => ({ property, message: MARKUP })),
         { object: "document", property: "write", message: MARKUP },
         { object: "document", property: "writeln", message: MARKUP },
       ],

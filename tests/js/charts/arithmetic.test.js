@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  changesBefore, drawnIndices, extent, fullRange, labelSides, marksOf, nearest, niceRange, niceStep, smooth, spreadLabels,
+  changesBefore, drawnIndices, extent, fullRange, labelSides, marksOf, nearest, niceRange, niceStep, smooth,
+  spreadLabels,
   whenChanged,
 } from "../../../playground/ui/static/charts/arithmetic.js";
 

@@ -20,7 +20,8 @@ const [farmed, judged] = LINE_CHARTS;
 
 test("where the gain comes from has a line for each reward that was measured, and they add up", () => {
   const run = { terms: [{ name: "a", label: "A" }, { name: "b", label: "B" }, { name: "c", label: "C" }] };
-  const metrics = { update: [1, 2], "contributions.a": [1, 2], "contributions.b": [0.5, null], "contributions.c": [null, null] };
+  const metrics = { update: [1, 2], "contributions.a": [1, 2], "contributions.b": [0.5, null],
+    "contributions.c": [null, null] };
   const lines = farmed.lines({ run, metrics }, "update", 0);
   assert.deepEqual(lines.map(({ label, raw }) => [label, [...raw]]), [["A", [1, 2]], ["B", [0.5, NaN]]]);
   assert.equal(farmed.total([2, NaN]), 2);
@@ -29,7 +30,8 @@ test("where the gain comes from has a line for each reward that was measured, an
 
 test("the gap is to the lowest judge in the unit of the score", () => {
   const line = (label, mean, comparable = true) => ({ label, mean, comparable, half: [0.1, 0.1] });
-  const data = { updates: [0, 5], lines: [line("score", [0, 2]), line("low", [0, 1]), line("other unit", [0, -9], false)] };
+  const data = { updates: [0, 5], lines: [line("score", [0, 2]), line("low", [0, 1]),
+    line("other unit", [0, -9], false)] };
   const lines = judged.lines({ judged: data, metrics: { update: [1, 5] } }, "update");
   assert.deepEqual(lines.map(({ low }) => [...low]), [[-0.1, 1.9], [-0.1, 0.9], [-0.1, -9.1]]);
   const { low, high } = judged.gap(lines);

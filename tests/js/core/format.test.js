@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { duration, number, percent, rounded, signed, stateOf, when } from "../../../playground/ui/static/core/format.js";
+import { duration, number, percent, rounded, signed, stateOf,
+  when } from "../../../playground/ui/static/core/format.js";
 
 test("numbers are told with three digits and a real minus", () => {
   assert.deepEqual([1.234, -0.5, 12.34, 123.4, 12345, 0, -4, null].map(number),

@@ -6,7 +6,8 @@ import test from "node:test";
 import { noticeOf } from "../../../playground/ui/static/train/notice.js";
 
 const running = { ended: false, state: "running", before: null };
-const facts = (more) => ({ run: { recorded: false }, status: running, lost: null, silent: null, stopping: null, offer: null, ...more });
+const facts = (more) => ({ run: { recorded: false }, status: running, lost: null, silent: null, stopping: null,
+  offer: null, ...more });
 
 test("a run that is well needs no notice", () => {
   assert.equal(noticeOf(facts({})), null);
@@ -22,7 +23,8 @@ test("the notice says what is wrong and offers the way out", () => {
 });
 
 test("an end says what happened once, what to do, and where the run would go on", () => {
-  const status = { ended: true, state: "failed", attempt: 1, reason: "memory", message: "It ran out of memory. At update 3.",
+  const status = { ended: true, state: "failed", attempt: 1, reason: "memory",
+    message: "It ran out of memory. At update 3.",
     end: { title: "It ran out of memory", remedy: "Take a smaller batch." } };
   const notice = noticeOf(facts({ status, offer: { from: 2, skipped: ["Update 3 is damaged."] } }));
   assert.deepEqual(notice.lines, ["At update 3.", "Update 3 is damaged."]);

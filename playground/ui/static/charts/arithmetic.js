@@ -132,7 +132,9 @@ export function changesBefore(updates, marks) {
   return rows;
 }
 
-/** Which labels fit beside their marks: [{at, width}] in rising order, within from..to -> "right", "left" or "" each. */
+/**
+ * Which labels fit beside their marks: [{at, width}] in rising order, within from..to -> "right", "left" or "" each.
+ */
 export function labelSides(marks, from, to, gap = 6) {
   let free = from; // up to where labels and lines have been placed
   return marks.map(({ at, width }, index) => {

@@ -1,6 +1,6 @@
-// BokehJS, which draws the curves: its two files come from the installed package once, for all parts that draw. They may
-// be blocked, missing or slow, so each part says in words why nothing is drawn, and shows its numbers without it. And what
-// all figures of the page have in common.
+// BokehJS, which draws the curves: its two files come from the installed package once, for all parts that draw. They
+// may be blocked, missing or slow, so each part says in words why nothing is drawn, and shows its numbers without it.
+// And what all figures of the page have in common.
 
 import { cssValue, el, setText } from "../core/dom.js";
 
@@ -14,15 +14,18 @@ export function bokeh() {
   return /** @type {any} */ (window).Bokeh;
 }
 
-/** Whether `what` can be drawn, as soon as that is known. While it is late, or when it does not come, `note` says so, and
-    where the numbers are: `instead`. */
+/**
+ * Whether `what` can be drawn, as soon as that is known. While it is late, or when it does not come, `note` says so,
+ * and where the numbers are: `instead`.
+ */
 export async function bokehReady(note, what, instead) {
   const late = setTimeout(() => setText(note,
     `${what} are not drawn yet: ${LIBRARY} is still on its way from the playground. ${instead}`), LATE_MS);
   loading ??= load();
   const ready = await loading;
   clearTimeout(late);
-  setText(note, ready ? "" : `${what} cannot be drawn: ${LIBRARY} did not come from the playground. Reload the page. If `
+  setText(note,
+    ready ? "" : `${what} cannot be drawn: ${LIBRARY} did not come from the playground. Reload the page. If `
     + "it stays like this, something between the browser and the playground keeps it back (an ad blocker, a proxy), or "
     + `the package bokeh is not installed where the playground runs. ${instead}`);
   return ready;

@@ -55,7 +55,8 @@ export class Histograms {
       plot.source.data = bins;
       plot.figure.x_range.setv({ start: bins.left[0], end: bins.right.at(-1) });
       plot.figure.y_range.setv({ start: 0, end: Math.max(...bins.before, ...bins.after) * 1.12 });
-      plot.stage.setAttribute("aria-label", `${plot.title}: mean ${number(mean(before))} before, ${number(mean(after))} ${unit} after`);
+      plot.stage.setAttribute("aria-label",
+        `${plot.title}: mean ${number(mean(before))} before, ${number(mean(after))} ${unit} after`);
     }
   }
 
@@ -63,7 +64,8 @@ export class Histograms {
     const B = bokeh();
     plot.source = new B.ColumnDataSource({ data: { left: [], right: [], before: [], after: [] } });
     const figure = plainFigure({ height: 150 });
-    const side = (name) => figure.quad({ left: { field: "left" }, right: { field: "right" }, bottom: 0, top: { field: name },
+    const side = (name) => figure.quad({ left: { field: "left" }, right: { field: "right" }, bottom: 0,
+      top: { field: name },
       source: plot.source, line_width: 1.5 });
     plot.sides = [side("before"), side("after")];
     plot.figure = figure;

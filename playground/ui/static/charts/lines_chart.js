@@ -1,10 +1,10 @@
-// One chart with a line for each reward or judge, each named at its end and with its value at the cursor. What the lines
-// are, and what they say in words, comes from the spec; everything else from chart.js.
+// One chart with a line for each reward or judge, each named at its end and with its value at the cursor. What the
+// lines are, and what they say in words, comes from the spec; everything else from chart.js.
 
 import { nearest, spreadLabels } from "./arithmetic.js";
 import { bokeh, lineGlyphs } from "./bokeh.js";
 import { Chart, lastKnown } from "./chart.js";
-import { cssValue, el, setAttribute, setText } from "../core/dom.js";
+import { cssValue, el, setAttribute, setText, signOf } from "../core/dom.js";
 import { signed } from "../core/format.js";
 import { whenNew } from "../core/signals.js";
 import { live } from "../core/store.js";
@@ -26,7 +26,7 @@ export class LinesChart extends Chart {
     this.words = el("ul", { class: "chart-words", "aria-live": "polite" });
     this.showWords = whenNew((words) => this.words.replaceChildren(...words.map(({ text, turned }) =>
       el("li", { class: turned ? "turned" : null },
-        turned ? el("span", { class: "icon", "aria-hidden": "true" }, "! ") : null, text))));
+        turned ? signOf("! ") : null, text))));
     this.card.append(this.words);
     this.card.hidden = true;
   }

@@ -1,5 +1,5 @@
-// One chart with a line for each of several runs: a colour, a dash pattern and a letter for each, so that colour is never
-// the only sign. Everything but the lines comes from chart.js.
+// One chart with a line for each of several runs: a colour, a dash pattern and a letter for each, so that colour is
+// never the only sign. Everything but the lines comes from chart.js.
 
 import { column, nearest, smooth } from "./arithmetic.js";
 import { lineGlyphs } from "./bokeh.js";
@@ -77,7 +77,8 @@ export class OverlayChart extends Chart {
 
   describe() {
     const told = this.series.map(({ raw, run }, index) => {
-      const values = raw.length ? `${this.told(raw[0])} at the start, now ${this.told(raw.at(-1))} ${this.spec.unit(run)}`
+      const values = raw.length
+        ? `${this.told(raw[0])} at the start, now ${this.told(raw.at(-1))} ${this.spec.unit(run)}`
         : "no points yet";
       return `${LETTERS[index]}, ${run.title}: ${values}`;
     });

@@ -11,13 +11,15 @@ const HEAD = 44;
 export function savePng(charts, marks) {
   const ratio = Math.max(window.devicePixelRatio || 1, 2);
   const cards = charts.map((chart) => ({
-    chart, layer: chart.view.export("png"), card: chart.card.getBoundingClientRect(), stage: chart.stage.getBoundingClientRect(),
+    chart, layer: chart.view.export("png"), card: chart.card.getBoundingClientRect(),
+    stage: chart.stage.getBoundingClientRect(),
   }));
   const left = Math.min(...cards.map(({ card }) => card.left)) - GAP;
   const top = Math.min(...cards.map(({ card }) => card.top)) - HEAD;
   const sheet = document.createElement("canvas");
   sheet.width = (Math.max(...cards.map(({ card }) => card.right)) - left + GAP) * ratio;
-  sheet.height = (Math.max(...cards.map(({ card }) => card.bottom)) - top + GAP + (marks.length ? 16 * marks.length + 8 : 0)) * ratio;
+  sheet.height = (Math.max(...cards.map(({ card }) => card.bottom)) - top + GAP
+    + (marks.length ? 16 * marks.length + 8 : 0)) * ratio;
   const pen = sheet.getContext("2d");
   pen.scale(ratio, ratio);
   pen.fillStyle = cssValue("--pg-card");
@@ -48,7 +50,8 @@ export function savePng(charts, marks) {
     }
   }
   const words = marks.map(({ number, update, messages }) => `${number} ${whenChanged(update)}: ${messages.join(", ")}`);
-  words.forEach((text, index) => write(text, GAP, sheet.height / ratio - GAP - 16 * (words.length - 1 - index), "--pg-text", "12px"));
+  words.forEach((text, index) => write(text, GAP, sheet.height / ratio - GAP - 16 * (words.length - 1 - index),
+    "--pg-text", "12px"));
   sheet.toBlob((blob) => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);

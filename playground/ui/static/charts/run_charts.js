@@ -1,5 +1,5 @@
-// The charts of a run: three large ones, small multiples, one shared x range, crosshair, smoothing, table, export. Without
-// BokehJS they are not drawn, and all their numbers are there.
+// The charts of a run: three large ones, small multiples, one shared x range, crosshair, smoothing, table, export.
+// Without BokehJS they are not drawn, and all their numbers are there.
 
 import { bokehReady } from "./bokeh.js";
 import { Chart } from "./chart.js";
@@ -9,7 +9,7 @@ import { CHARTS, X_MODES } from "./specs.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./png.js";
-import { el, setHidden, setText, url } from "../core/dom.js";
+import { buttonOf, el, runPath, setHidden, setText, url } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live, numUpdates } from "../core/store.js";
@@ -54,10 +54,10 @@ export class Charts {
     });
     this.reset = reset;
     this.where = el("span", { class: "where", "aria-hidden": "true" });
-    this.tableButton = el("button", { type: "button", class: "quiet-button", "aria-pressed": "false",
+    this.tableButton = buttonOf("quiet-button", { "aria-pressed": "false",
       onclick: () => this.toggleTable() }, "Table");
     this.csv = el("a", { class: "quiet-button", download: "", title: "All numbers, for a spreadsheet" }, "CSV");
-    this.png = el("button", { type: "button", class: "quiet-button", disabled: true, title: "The curves as a picture",
+    this.png = buttonOf("quiet-button", { disabled: true, title: "The curves as a picture",
       onclick: () => savePng(this.all().filter((chart) => chart.view && !chart.card.hidden), this.marks) }, "PNG");
     this.bar = el("div", { class: "chart-bar" },
       el("h2", {}, "Curves"), this.where, el("span", { class: "grow" }), this.reset,
@@ -95,7 +95,8 @@ export class Charts {
   }
 
   async draw() {
-    if (!(await bokehReady(this.note, "The curves", "The newest numbers are below, all of them under Table and CSV."))) {
+    if (!(await bokehReady(this.note, "The curves",
+      "The newest numbers are below, all of them under Table and CSV."))) {
       this.root.classList.add("undrawn");
       return;
     }
@@ -112,23 +113,28 @@ export class Charts {
     return [...this.charts, ...this.lines];
   }
 
-  /** What was changed in mid-run, in words: the key to the numbered marks, and the marks for those who do not see them. */
+  /**
+   * What was changed in mid-run, in words: the key to the numbered marks, and the marks for those who do not see them.
+   */
   listChanges() {
     this.marks = marksOf(live.events);
     this.changes.hidden = !this.marks.length;
     this.changes.replaceChildren(el("h3", { id: "edits-title" }, "Changed while it trained"),
-      el("ol", { "aria-labelledby": "edits-title" }, this.marks.map(({ number: index, update, messages }) => el("li", {},
-        el("span", { class: "edit-tag", "aria-hidden": "true" }, String(index)), ` ${whenChanged(update)}: `, el("strong", {}, messages.join(", "))))));
+      el("ol", { "aria-labelledby": "edits-title" },
+        this.marks.map(({ number: index, update, messages }) => el("li", {},
+        el("span", { class: "edit-tag", "aria-hidden": "true" }, String(index)), ` ${whenChanged(update)}: `,
+        el("strong", {}, messages.join(", "))))));
   }
 
   refresh() {
     const column = X_MODES[this.mode].column;
-    [this.range.start, this.range.end] = this.zoom ?? fullRange(live.metrics[column] ?? [], this.mode, numUpdates.value);
+    [this.range.start, this.range.end] = this.zoom
+      ?? fullRange(live.metrics[column] ?? [], this.mode, numUpdates.value);
     this.addText();
     for (const chart of this.charts) chart.update(live.metrics, column, this.weight, live.run);
     for (const chart of this.lines) chart.follow(live, column, this.weight);
     setHidden(this.reset, !this.zoom, this.tableButton);
-    if (live.runId) this.csv.href = url(`live/${encodeURIComponent(live.runId)}/metrics.csv`);
+    if (live.runId) this.csv.href = url(runPath(live.runId, "metrics.csv"));
     if (!this.table.hidden) this.fillTable();
     this.setHover(this.hover);
     requestAnimationFrame(() => this.placeFlags());
@@ -160,7 +166,8 @@ export class Charts {
     this.hover = x;
     const updates = live.metrics.update;
     const index = x === null ? updates.length - 1 : nearest(live.metrics[X_MODES[this.mode].column] ?? [], x);
-    setText(this.where, index < 0 ? "" : x === null ? `at update ${updates[index]}` : `reading update ${updates[index]}`);
+    setText(this.where, index < 0 ? "" : x === null ? `at update ${updates[index]}`
+      : `reading update ${updates[index]}`);
     for (const chart of this.all()) chart.readOut(x);
   }
 
@@ -192,8 +199,12 @@ export class Charts {
       return el("td", { title: value ?? "" }, name === "update" ? String(value) : number(value));
     };
     this.table.replaceChildren(el("table", {},
-      el("thead", {}, el("tr", {}, titles.map((title) => el("th", { scope: "col", class: title === titles[1] && changes ? "words" : null }, title)))),
+      el("thead", {},
+        el("tr", {},
+          titles.map((title) => el("th", { scope: "col", class: title === titles[1] && changes ? "words" : null },
+            title)))),
       el("tbody", {}, rows.map((index) => el("tr", {}, cell("update", index),
-        changes ? el("td", { class: "words" }, changes[index].join(", ")) : null, names.slice(1).map((name) => cell(name, index)))))));
+        changes ? el("td", { class: "words" }, changes[index].join(", ")) : null,
+        names.slice(1).map((name) => cell(name, index)))))));
   }
 }

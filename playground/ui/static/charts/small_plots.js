@@ -1,7 +1,7 @@
 // Small drawings that are read once: lines over steps, a histogram, a calibration plot. SVG in the page's colours, so
 // light and dark need no redrawing; the numbers behind each are in a table beside it.
 
-import { el, shape, svg } from "../core/dom.js";
+import { el, headOf, shape, svg } from "../core/dom.js";
 
 const WIDTH = 380;
 const HEIGHT = 190;
@@ -24,8 +24,10 @@ function frame({ label, from, to, low, high, xTicks, yTicks, xName, tell = Strin
     node.append(shape("line", { class: "grid", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: y(value), y2: y(value) }),
       words(tell(value), { class: "tick", x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }));
   }
-  for (const value of xTicks) node.append(words(tellX(value), { class: "tick", x: x(value), y: HEIGHT - EDGE.bottom + 15, "text-anchor": "middle" }));
-  node.append(words(xName, { class: "tick name", x: (EDGE.left + WIDTH - EDGE.right) / 2, y: HEIGHT - 4, "text-anchor": "middle" }));
+  const below = { y: HEIGHT - EDGE.bottom + 15, "text-anchor": "middle" };
+  for (const value of xTicks) node.append(words(tellX(value), { class: "tick", x: x(value), ...below }));
+  const middle = (EDGE.left + WIDTH - EDGE.right) / 2;
+  node.append(words(xName, { ...below, class: "tick name", x: middle, y: HEIGHT - 4 }));
   return { node, x, y, add: (name, attributes) => node.append(shape(name, attributes)) };
 }
 
@@ -39,11 +41,14 @@ export function lines(label, series, axes) {
   const to = Math.max(2, ...all);
   const { node, x, y, add } = frame({ label, from: 1, to, xTicks: roundTicks(1, to, 5), ...axes });
   for (const { kind, at, values } of series) {
-    const known = at.map((step, index) => [step, values[index]]).filter(([, value]) => value !== null && value !== undefined);
-    const points = known.map(([step, value]) => `${x(step).toFixed(1)},${y(Math.min(Math.max(value, low), high)).toFixed(1)}`);
+    const known = at.map((step, index) => [step, values[index]])
+      .filter(([, value]) => value !== null && value !== undefined);
+    const height = (value) => y(Math.min(Math.max(value, low), high));
+    const points = known.map(([step, value]) => `${x(step).toFixed(1)},${height(value).toFixed(1)}`);
     if (points.length > 1) add("polyline", { class: `line ${kind}`, points: points.join(" ") });
     if (kind === "held-out" || points.length === 1) {
-      for (const point of points) add("circle", { class: `dot ${kind}`, cx: point.split(",")[0], cy: point.split(",")[1], r: 3.5 });
+      for (const point of points)
+        add("circle", { class: `dot ${kind}`, cx: point.split(",")[0], cy: point.split(",")[1], r: 3.5 });
     }
   }
   return node;
@@ -57,7 +62,9 @@ export function marginBars(label, { edges, counts }, xName) {
     xTicks: roundTicks(edges[0], edges.at(-1), 6), tellX: (value) => String(value).replace("-", "\u2212") });
   counts.forEach((count, index) => {
     const [left, right] = [x(edges[index]), x(edges[index + 1])];
-    if (count) add("rect", { class: edges[index] < -1e-9 ? "bar wrong" : "bar right", x: left + 0.5, y: y(count), width: Math.max(right - left - 1, 1), height: y(0) - y(count) });
+    if (count)
+      add("rect", { class: edges[index] < -1e-9 ? "bar wrong" : "bar right", x: left + 0.5, y: y(count),
+        width: Math.max(right - left - 1, 1), height: y(0) - y(count) });
   });
   add("line", { class: "zero", x1: x(0), x2: x(0), y1: y(0), y2: y(most * 1.05) });
   return node;
@@ -82,7 +89,7 @@ export function calibrationDots(label, bins, xName) {
 /** A table of numbers that opens with a click. */
 export function numbers(title, heads, rows) {
   return el("details", { class: "folded numbers" }, el("summary", {}, title),
-    el("table", {}, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
+    el("table", {}, el("thead", {}, el("tr", {}, heads.map((head) => headOf(head)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell) => el("td", {}, cell)))))));
 }
 
@@ -92,6 +99,7 @@ export function roundTicks(from, to, count) {
   const size = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * size).find((value) => value >= rough);
   const found = [];
-  for (let at = Math.ceil(from / step - 1e-9) * step; at <= to + step * 1e-6; at += step) found.push(Number(at.toPrecision(6)) || 0);
+  for (let at = Math.ceil(from / step - 1e-9) * step; at <= to + step * 1e-6; at += step)
+    found.push(Number(at.toPrecision(6)) || 0);
   return found;
 }

@@ -1,5 +1,6 @@
-// How the scores of the fixed prompts are spread at each look, from before training to the end: a box from the 25th to the
-// 75th percentile, a line from the 10th to the 90th, a mark at the median, and the moment that is compared in full colour.
+// How the scores of the fixed prompts are spread at each look, from before training to the end: a box from the 25th to
+// the 75th percentile, a line from the 10th to the 90th, a mark at the median, and the moment that is compared in full
+// colour.
 
 import { bokeh, plainAxes, plainFigure } from "./bokeh.js";
 import { cssValue, el, setText } from "../core/dom.js";
@@ -57,8 +58,8 @@ export class Spread {
     this.figure = plainFigure({ height: 150 });
     this.source = new B.ColumnDataSource({ data: {} });
     const { source } = this;
-    const fields = Object.fromEntries(["x", "left", "right", "colour", "alpha", ...LEVELS].map((field) => [field, { field }]));
-    const { x, left, right, colour, alpha: fill_alpha, p10, p25, p50, p75, p90 } = fields;
+    const [x, left, right, colour, fill_alpha, p10, p25, p50, p75, p90] =
+      ["x", "left", "right", "colour", "alpha", ...LEVELS].map((field) => ({ field }));
     const line = { line_color: colour, source };
     this.figure.segment({ x0: x, x1: x, y0: p10, y1: p90, line_width: 1.5, ...line });
     this.figure.quad({ left, right, bottom: p25, top: p75, fill_color: colour, fill_alpha, line_width: 1.25, ...line });

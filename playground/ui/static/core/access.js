@@ -1,18 +1,20 @@
-// Who one is on this page, and what that means: the host's sentence with the addresses for the class, the caps of a public
-// page, and parts that one may not use, switched off with the reason in words. The server asks again at every call
-// (playground/ui/access.py); nothing here protects anything.
+// Who one is on this page, and what that means: the host's sentence with the addresses for the class, the caps of a
+// public page, and parts that one may not use, switched off with the reason in words. The server asks again at every
+// call (playground/ui/access.py); nothing here protects anything.
 //
 // What a stylesheet needs to know stands on <html> as data-can-<action>="yes" or "no", for the run in view.
 
-import { el, getJson, setText } from "./dom.js";
+import { buttonOf, el, getJson, setText } from "./dom.js";
 import { poll } from "./poll.js";
 import { effect } from "./signals.js";
 import { live } from "./store.js";
 
 const RETRY_MS = 3000;
 const FOR_THE_HOST = "Only the host can use this part.";
-const NOT_PUBLIC = "This part is not offered on a public page. It works when you run the playground on your own computer.";
-const PARTS = { controls: "form", ask: "ask", workbench: "try_rewards", "reward-check": "check_reward", "reward-training": "train_reward" };
+const NOT_PUBLIC = "This part is not offered on a public page. It works when you run the playground on your own "
+  + "computer.";
+const PARTS = { controls: "form", ask: "ask", workbench: "try_rewards", "reward-check": "check_reward",
+  "reward-training": "train_reward" };
 
 let rules = null;
 
@@ -41,7 +43,8 @@ function show(header) {
   }
   if (rules.caps.length) document.getElementById("start-bar")?.append(caps(rules.caps));
   for (const [id, action] of Object.entries(PARTS)) {
-    if (rules.may[action] === "no") switchOff(document.getElementById(id), rules.mode === "classroom" ? FOR_THE_HOST : NOT_PUBLIC);
+    if (rules.may[action] === "no")
+      switchOff(document.getElementById(id), rules.mode === "classroom" ? FOR_THE_HOST : NOT_PUBLIC);
   }
   effect(() => {
     forRun(live.runId);
@@ -60,8 +63,8 @@ async function forRun(run) {
     if (run !== live.runId) return;
   }
   for (const [action, right] of Object.entries(rules.may)) {
-    document.documentElement.dataset[`can${action.split("_").map((word) => word[0].toUpperCase() + word.slice(1)).join("")}`] =
-      right === "yes" || (right === "own" && own) ? "yes" : "no";
+    const may = right === "yes" || (right === "own" && own);
+    document.documentElement.setAttribute(`data-can-${action.replaceAll("_", "-")}`, may ? "yes" : "no");
   }
 }
 
@@ -70,7 +73,7 @@ function bannerOf({ notice, role, mode, share }) {
   if (role !== "host" || mode !== "classroom") return null;
   const addresses = share.flatMap((address, index) => [index ? " or " : "", el("code", {}, address)]);
   const told = el("span", { role: "status" });
-  const copy = share.length && navigator.clipboard ? el("button", { type: "button", class: "quiet-button", onclick: async () => {
+  const copy = share.length && navigator.clipboard ? buttonOf("quiet-button", { onclick: async () => {
     await navigator.clipboard.writeText(share[0]);
     setText(told, " Copied.");
   } }, "Copy the address") : null;
@@ -79,8 +82,10 @@ function bannerOf({ notice, role, mode, share }) {
 }
 
 function caps(list) {
-  return el("details", { class: "caps" }, el("summary", {}, el("strong", {}, "Public page"), ": small runs, and everybody can watch"),
-    el("p", {}, `With the ${list[0]}: at most ${list.slice(1).join(", ")}. What you type or upload for a run can be read by everybody who watches it.`));
+  return el("details", { class: "caps" }, el("summary", {}, el("strong", {}, "Public page"),
+    ": small runs, and everybody can watch"),
+    el("p", {}, `With the ${list[0]}: at most ${list.slice(1).join(", ")}. What you type or upload for a run can be `
+      + "read by everybody who watches it."));
 }
 
 /** No keyboard, no pointer, and the reason where the part begins. */

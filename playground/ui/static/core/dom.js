@@ -16,6 +16,21 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** A button that submits nothing; `kind` is its class. */
+export function buttonOf(kind, attributes, ...children) {
+  return el("button", { type: "button", class: kind, ...attributes }, ...children);
+}
+
+/** A sign that only stands beside words, which say the same. */
+export function signOf(icon) {
+  return el("span", { class: "icon", "aria-hidden": "true" }, icon);
+}
+
+/** The head of a column. */
+export function headOf(text, kind = null, title = null) {
+  return el("th", { scope: "col", class: kind, title }, text);
+}
+
 /** Set a text only when it changed, so that nothing repaints and a screen reader stays calm. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
@@ -27,8 +42,9 @@ export function setAttribute(node, name, value) {
 }
 
 /**
- * Show buttons, [{key, text, title, kind, off, expanded, act}], in a box. One that is shown already stays the same element,
- * and if the one with the keyboard's focus goes, its neighbour gets it: who steers by keyboard never falls out.
+ * Show buttons, [{key, text, title, kind, off, expanded, act}], in a box. One that is shown already stays the same
+ * element, and if the one with the keyboard's focus goes, its neighbour gets it: who steers by keyboard never falls
+ * out.
  */
 export function showButtons(box, wanted) {
   const old = [...box.children];
@@ -52,10 +68,10 @@ export function showButtons(box, wanted) {
 }
 
 /**
- * Show elements in a box, and keep those that are there already, down to each of their parts: they are told apart by their
- * `data-key`, or else by their place, and only what looks different is changed. So nobody who is in there with the keyboard
- * or a screen reader is thrown out by what changes beside them. What a part does when it is pressed must follow from its
- * key. If the control with the focus goes, the next one in the box gets it, or else `heir`.
+ * Show elements in a box, and keep those that are there already, down to each of their parts: they are told apart by
+ * their `data-key`, or else by their place, and only what looks different is changed. So nobody who is in there with
+ * the keyboard or a screen reader is thrown out by what changes beside them. What a part does when it is pressed must
+ * follow from its key. If the control with the focus goes, the next one in the box gets it, or else `heir`.
  */
 export function showParts(box, wanted, heir = null) {
   const focused = box.contains(document.activeElement) ? document.activeElement : null;
@@ -90,7 +106,8 @@ function renewed(known, node) {
   }
   for (const { name, value } of node.attributes) setAttribute(known, name, value);
   for (const name of known.getAttributeNames()) {
-    if (!node.hasAttribute(name) && name !== "open") known.removeAttribute(name); // what a person has unfolded stays open
+    // what a person has unfolded stays open
+    if (!node.hasAttribute(name) && name !== "open") known.removeAttribute(name);
   }
   renewParts(known, [...node.childNodes]);
   return known;
@@ -113,6 +130,11 @@ function madeButton(key) {
     if (node.getAttribute("aria-disabled") !== "true") node.act(node);
   } });
   return node;
+}
+
+/** What the server has of a run, relative to the page. */
+export function runPath(run, what) {
+  return `live/${encodeURIComponent(run)}/${what}`;
 }
 
 /** An address relative to the page, so that the app works under a sub-path. */
@@ -138,8 +160,10 @@ export async function getJson(path, signal = null) {
   return data;
 }
 
-/** The functions of the server that a part may call, but one that gets no answer fails: Gradio's own come back with nothing
-    then, as if all were well. */
+/**
+ * The functions of the server that a part may call, but one that gets no answer fails: Gradio's own come back with
+ * nothing then, as if all were well.
+ */
 export function answering(server) {
   return Object.fromEntries(Object.entries(server ?? {}).map(([name, call]) => [name, async (...given) => {
     const answer = await call(...given);

@@ -1,5 +1,5 @@
-// What the form knows besides its values: the preset's values (`marks`) and the problems. Controls in a closed group are not
-// in the document, so whoever appears later reads here.
+// What the form knows besides its values: the preset's values (`marks`) and the problems. Controls in a closed group
+// are not in the document, so whoever appears later reads here.
 
 import { signal } from "./signals.js";
 

@@ -1,7 +1,7 @@
 // The header: brand, navigation, machine facts, projector and light/dark switches.
 
 import { showAccess } from "./access.js";
-import { el, setText, showParts } from "./dom.js";
+import { buttonOf, el, setText, showParts } from "./dom.js";
 import { onHome } from "./home.js";
 import { link, onPlace } from "./nav.js";
 import { whenNew } from "./signals.js";
@@ -9,12 +9,13 @@ import { whenNew } from "./signals.js";
 const NAMES = { train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
 
 export function mount(element) {
-  const machine = el("span", { class: "machine", title: "What this machine has: device, processor cores, memory in use" });
+  const machine = el("span", { class: "machine",
+    title: "What this machine has: device, processor cores, memory in use" });
   const links = Object.entries(NAMES).map(([page, name]) => link({ page }, [name], { "data-page": page }));
   const training = el("span", { class: "training" });
-  const projector = el("button", { type: "button", class: "switch", "aria-pressed": "false", onclick: toggleProjector,
+  const projector = buttonOf("switch", { "aria-pressed": "false", onclick: toggleProjector,
     title: "Projector: larger text" }, "A\u207A", el("span", { class: "wide-only" }, " Projector"));
-  const theme = el("button", { type: "button", class: "switch", onclick: toggleTheme, title: "Light or dark" });
+  const theme = buttonOf("switch", { onclick: toggleTheme, title: "Light or dark" });
   element.append(el("header", { class: "top" },
     el("a", { href: "?", class: "brand" }, "RLHF Playground"),
     el("nav", { "aria-label": "Pages" }, links),
@@ -27,7 +28,8 @@ export function mount(element) {
       else link.removeAttribute("aria-current");
     }
   });
-  const showTraining = whenNew((running, numWaiting) => showParts(training, trainingLinks(running, numWaiting), currentLink()));
+  const showTraining = whenNew((running, numWaiting) =>
+    showParts(training, trainingLinks(running, numWaiting), currentLink()));
   onHome((home) => {
     setText(machine, home.machine);
     machine.classList.toggle("problem", !home.connected);

@@ -1,7 +1,7 @@
 // One number of the form: name and unit, a field, a slider (linear, or in powers of ten with 0 at its left end), a mark
 // at the preset's value, one sentence on what it does and one at each end on too low and too high.
 
-import { el, setText } from "./dom.js";
+import { buttonOf, el, setText } from "./dom.js";
 import { form } from "./form.js";
 import { effect } from "./signals.js";
 
@@ -29,8 +29,10 @@ export function mount(element, props, { trigger, watch }) {
   });
 }
 
-/** The control by itself. `onEdit(value)` hears what a person sets; `show(value)` and `setMark(value)` are for the owner.
-    `markWord` says what the marked value is, for example "preset". */
+/**
+ * The control by itself. `onEdit(value)` hears what a person sets; `show(value)` and `setMark(value)` are for the
+ * owner. `markWord` says what the marked value is, for example "preset".
+ */
 export function knobControl(knob, id, { markWord, onEdit }) {
   const scale = knob.slider ? makeScale(knob) : null;
   const field = el("input", { id, type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false",
@@ -50,9 +52,9 @@ export function knobControl(knob, id, { markWord, onEdit }) {
       sliding = false;
       onEdit(scale.toValue(Number(slider.value)));
     } });
-  const mark = el("button", { type: "button", class: "mark", tabindex: "-1",
+  const mark = buttonOf("mark", { tabindex: "-1",
     title: `Click to go back to this value (${markWord})`, onclick: () => onEdit(markValue) });
-  const back = el("button", { type: "button", class: "back", hidden: true, onclick: () => onEdit(markValue) });
+  const back = buttonOf("back", { hidden: true, onclick: () => onEdit(markValue) });
   const unit = knob.unit.toLowerCase() === knob.label.toLowerCase() ? "" : knob.unit;
   let markValue;
   let shown = "";
@@ -126,8 +128,10 @@ export function makeScale(knob) {
   const span = Math.log10(high) - from;
   const steps = LOG_STEPS + zero;
   return { low, steps,
-    toValue: (at) => (zero && at < zero / 2 ? 0 : twoDigits(10 ** (from + (Math.max(at - zero, 0) / LOG_STEPS) * span))),
-    toStep: (value) => (value <= 0 ? 0 : Math.min(Math.max(zero + ((Math.log10(value) - from) / span) * LOG_STEPS, zero), steps)) };
+    toValue: (at) =>
+      (zero && at < zero / 2 ? 0 : twoDigits(10 ** (from + (Math.max(at - zero, 0) / LOG_STEPS) * span))),
+    toStep: (value) =>
+      (value <= 0 ? 0 : Math.min(Math.max(zero + ((Math.log10(value) - from) / span) * LOG_STEPS, zero), steps)) };
 }
 
 function twoDigits(value) {

@@ -22,14 +22,16 @@ export function play(recorded, takeSnapshot, takeDelta) {
   }
   const columns = Object.fromEntries(Object.keys(recorded.metrics).map((name) => [name, []]));
   const first = recorded.moments.filter((item) => item.update === 0);
-  takeSnapshot({ ...recorded, status: status(0), metrics: columns, events: [], moments: first, updates: [0], farmed: "", judged: null });
+  takeSnapshot({ ...recorded, status: status(0), metrics: columns, events: [], moments: first, updates: [0], farmed: "",
+    judged: null });
   let index = 0;
   const timer = setInterval(() => {
     if (document.hidden) return;
     const update = updates[index];
     index += 1;
     const delta = {
-      metrics: Object.fromEntries(Object.entries(recorded.metrics).map(([name, values]) => [name, [values[index - 1]]])),
+      metrics: Object.fromEntries(Object.entries(recorded.metrics)
+        .map(([name, values]) => [name, [values[index - 1]]])),
       status: status(index),
       events: recorded.events.filter((item) => item.update === update || (index === 1 && item.update === 0)),
     };

@@ -1,5 +1,5 @@
-// Asking the server again and again: nothing while the tab is hidden or nobody wants to know, later and later while there
-// is no answer, and a late answer does not undo what a later one said.
+// Asking the server again and again: nothing while the tab is hidden or nobody wants to know, later and later while
+// there is no answer, and a late answer does not undo what a later one said.
 
 /** How long to wait for an answer: on a connection that has died quietly none ever comes. */
 export const ANSWER_MS = 15000;

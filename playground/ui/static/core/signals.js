@@ -1,5 +1,5 @@
-// Values that tell those who read them: a `signal` holds one, `computed` derives one from others, an `effect` runs now, and
-// again in the next frame after something that it has read has changed. Knows nothing of the page.
+// Values that tell those who read them: a `signal` holds one, `computed` derives one from others, an `effect` runs now,
+// and again in the next frame after something that it has read has changed. Knows nothing of the page.
 
 /** @typedef {{ run: () => void, sources: Set<Set<any>> }} Reader */
 

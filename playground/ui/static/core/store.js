@@ -1,11 +1,11 @@
 // The run in view, as data: one connection to `/live/<run>` for all parts of the page.
 //
 // Stream first (server-sent events); if that does not work, polling with back-off; nothing while the tab is hidden.
-// `live.settings` holds the values of what can be changed in mid-run, as they are now.
-// Every field of `live` is a signal: an effect that reads one runs again when it is set. Parts read it; they never talk to
-// the server about the run themselves.
+// `live.settings` holds the values of what can be changed in mid-run, as they are now. Every field of `live` is a
+// signal: an effect that reads one runs again when it is set. Parts read it; they never talk to the server about the
+// run themselves.
 
-import { getJson, url } from "./dom.js";
+import { getJson, runPath, url } from "./dom.js";
 import { play } from "./player.js";
 import { ANSWER_MS } from "./poll.js";
 import { computed, signal } from "./signals.js";
@@ -69,7 +69,7 @@ export function retry() {
 /** What the run came to, fetched again when it has ended. */
 export async function fetchOutcome() {
   const runId = live.runId;
-  const found = await getJson(`live/${encodeURIComponent(runId)}/outcome`);
+  const found = await getJson(runPath(runId, "outcome"));
   if (live.runId === runId) live.outcome = found;
 }
 
@@ -77,12 +77,15 @@ export async function fetchOutcome() {
 export async function moment(update) {
   if (live.moments.has(update)) return live.moments.get(update);
   const runId = live.runId;
-  const found = await getJson(`live/${encodeURIComponent(runId)}/moment/${update}`);
+  const found = await getJson(runPath(runId, `moment/${update}`));
   if (live.runId === runId) live.moments.set(update, found);
   return found;
 }
 
-/** Seconds, counted on since the server said so: since the start, left, silent, stopping (null: not); and to the next try. */
+/**
+ * Seconds, counted on since the server said so: since the start, left, silent, stopping (null: not); and to the next
+ * try.
+ */
 export function clock() {
   const status = live.status;
   const retryIn = Math.max(0, (nextTry - performance.now()) / 1000);
@@ -163,7 +166,7 @@ async function poll() {
 
 async function fetchRecorded(runId) {
   try {
-    const answer = await getJson(`live/${encodeURIComponent(runId)}/poll`);
+    const answer = await getJson(runPath(runId, "poll"));
     if (live.runId !== runId) return;
     live.connection = "open";
     stopPlaying = play(answer.snapshot, takeSnapshot, takeDelta);

@@ -11,6 +11,12 @@ export function textPair(before, after, { plain = false } = {}) {
   return [marked(left, "gone", before ?? ""), marked(right, "new", after)];
 }
 
+/** What there is to know in a line: [[name, value], ...]; what is null is left out. */
+export function facts(pairs) {
+  return pairs.filter(Boolean).map(([name, value]) => el("span", { class: "fact" },
+    el("span", { class: "muted" }, `${name} `), el("span", { class: "fact-value" }, value)));
+}
+
 function marked(parts, kind, whole) {
   const node = el("p", { class: "output" });
   if (!whole.trim()) return el("p", { class: "output nothing" }, "(nothing)");
@@ -21,6 +27,7 @@ function marked(parts, kind, whole) {
       node.append(space, el("mark", { class: kind }, part.text.slice(space.length)));
     }
   }
-  if (node.firstChild?.nodeType === Node.TEXT_NODE) node.firstChild.textContent = node.firstChild.textContent.trimStart();
+  if (node.firstChild?.nodeType === Node.TEXT_NODE)
+    node.firstChild.textContent = node.firstChild.textContent.trimStart();
   return node;
 }

@@ -1,7 +1,8 @@
 // The reward picker: one or several rewards, each with a weight and the fields of its kind. Value: a list of objects.
-// The judges that only watch are picked with it too (`props.watching`): then the list may be empty, and no weight counts.
+// The judges that only watch are picked with it too (`props.watching`): then the list may be empty, and no weight
+// counts.
 
-import { el } from "../core/dom.js";
+import { buttonOf, el, signOf } from "../core/dom.js";
 import { read, write } from "../core/knob.js";
 import { whenNew } from "../core/signals.js";
 import { lists } from "./lists.js";
@@ -13,13 +14,14 @@ export function mount(element, props, { trigger, watch, server }) {
   let writing = false; // a box is being written in, and stays as it is
   const open = new Set(); // which folded parts a person has opened, as "index name"
   const names = el("datalist", { id: `${props.place}-models` });
-  const add = el("button", { type: "button", class: "quiet-button", onclick: () => {
+  const add = buttonOf("quiet-button", { onclick: () => {
     const used = new Set(current().map((reward) => reward.kind));
     const kind = kinds.find((item) => !used.has(item.kind)) ?? kinds[0];
     edit([...current(), fresh(kind.kind)]);
   } }, watching ? "+ Add a judge" : "+ Add a reward");
   element.append(el("div", { class: "rewards", role: "group", "aria-label": props.title },
-    watching ? null : el("div", { class: "knob-head" }, el("span", { class: "label" }, props.title), el("span", { class: "unit" }, "weighted sum")),
+    watching ? null : el("div", { class: "knob-head" }, el("span", { class: "label" }, props.title),
+      el("span", { class: "unit" }, "weighted sum")),
     props.help ? el("p", { class: "help" }, props.help) : null, list, add, names));
 
   const current = () => (Array.isArray(props.value) ? props.value : []);
@@ -56,7 +58,8 @@ export function mount(element, props, { trigger, watch, server }) {
   }
 
   /** What is wrong with a reward, where no form beside the list says so. */
-  const told = async (index) => (props.place === "workbench" ? await server?.reward_problem?.(current()[index]).catch(() => "") : "") || "";
+  const told = async (index) => (props.place === "workbench"
+    ? await server?.reward_problem?.(current()[index]).catch(() => "") : "") || "";
 
   /** Draw the list anew, with the focus where it was. */
   function show() {
@@ -73,41 +76,55 @@ export function mount(element, props, { trigger, watch, server }) {
   function row(reward, index) {
     const kind = kindOf(reward.kind);
     const label = kind?.label ?? reward.kind;
-    const select = el("select", { "aria-label": watching ? "Kind of judge" : "Kind of reward", "data-key": `${index} kind`, onchange: () =>
+    const select = el("select", { "aria-label": watching ? "Kind of judge" : "Kind of reward",
+      "data-key": `${index} kind`, onchange: () =>
       edit(current().map((item, place) => (place === index ? fresh(select.value) : item))) },
       kinds.map((item) => el("option", { value: item.kind }, item.label)));
     select.value = reward.kind;
-    const weight = el("input", { type: "text", inputmode: "decimal", value: write(reward.weight), "aria-label": `Weight of ${label}`,
-      class: "weight", "data-key": `${index} weight`, title: "Weight: a negative one punishes", onchange: () => change(index, "weight", read(weight.value)) });
-    const remove = el("button", { type: "button", class: "icon-button", "aria-label": `Remove ${label}`,
-      title: "Remove", hidden: !watching && current().length < 2, onclick: () => edit(current().filter((_, place) => place !== index)) }, "\u00d7");
+    const weight = el("input", { type: "text", inputmode: "decimal", value: write(reward.weight),
+      "aria-label": `Weight of ${label}`,
+      class: "weight", "data-key": `${index} weight`, title: "Weight: a negative one punishes",
+      onchange: () => change(index, "weight", read(weight.value)) });
+    const remove = buttonOf("icon-button", { "aria-label": `Remove ${label}`,
+      title: "Remove", hidden: !watching && current().length < 2,
+      onclick: () => edit(current().filter((_, place) => place !== index)) }, "\u00d7");
     const control = (field) => (field.lines
-      ? writingField(field, reward[field.name], `${index} ${field.name}`, (value) => changeUnderWay(index, field.name, value), () => told(index))
-      : ownField(field, reward[field.name], `${index} ${field.name}`, props.place, (value) => change(index, field.name, value)));
+      ? writingField(field, reward[field.name], `${index} ${field.name}`,
+        (value) => changeUnderWay(index, field.name, value), () => told(index))
+      : ownField(field, reward[field.name], `${index} ${field.name}`, props.place,
+        (value) => change(index, field.name, value)));
     const fields = kind?.fields ?? [];
     const rare = fields.filter((field) => field.rare);
     return el("div", { class: "reward", "data-index": index },
-      el("div", { class: "reward-head" }, select, watching ? null : [el("span", { class: "times", "aria-hidden": "true" }, "\u00d7"), weight], remove),
+      el("div", { class: "reward-head" }, select, watching ? null
+        : [el("span", { class: "times", "aria-hidden": "true" }, "\u00d7"), weight], remove),
       el("p", { class: "help" }, kind?.help ?? ""),
-      kind?.warning ? el("p", { class: "warning" }, el("span", { class: "icon", "aria-hidden": "true" }, "! "), kind.warning) : null,
+      kind?.warning ? el("p", { class: "warning" }, signOf("! "), kind.warning) : null,
       fields.filter((field) => !field.rare).map(control),
-      fields.some((field) => field.name === "expression") ? folded(`${index} functions`, "What an expression can use", functionList(props.functions)) : null,
+      fields.some((field) => field.name === "expression")
+        ? folded(`${index} functions`, "What an expression can use", functionList(props.functions)) : null,
       rare.length ? folded(`${index} rare`, "More about the model", rare.map(control)) : null,
       watching ? null : scaleAndCap(reward, index));
   }
 
   /** What happens to a value before it is weighted. */
   function scaleAndCap(reward, index) {
-    const normalise = el("input", { type: "checkbox", checked: Boolean(reward.normalise), "data-key": `${index} normalise`,
+    const normalise = el("input", { type: "checkbox", checked: Boolean(reward.normalise),
+      "data-key": `${index} normalise`,
       onchange: () => change(index, "normalise", normalise.checked) });
-    const cap = el("input", { type: "text", inputmode: "decimal", value: write(reward.cap ?? ""), placeholder: "no cap", "data-key": `${index} cap`,
+    const cap = el("input", { type: "text", inputmode: "decimal", value: write(reward.cap ?? ""), placeholder: "no cap",
+      "data-key": `${index} cap`,
       onchange: () => change(index, "cap", read(cap.value)) });
-    const told = [reward.normalise ? "on the reference's scale" : null, reward.cap ? `cap \u00b1${reward.cap}` : null].filter(Boolean).join(", ");
-    return folded(`${index} scale`, el("span", {}, "Scale and cap", told ? el("span", { class: "told" }, `: ${told}`) : null), [
-      el("label", { class: "own check" }, normalise, el("span", {}, "Measure in standard deviations of the untrained model's texts")),
+    const told = [reward.normalise ? "on the reference's scale" : null,
+      reward.cap ? `cap \u00b1${reward.cap}` : null].filter(Boolean).join(", ");
+    return folded(`${index} scale`, el("span", {}, "Scale and cap",
+      told ? el("span", { class: "told" }, `: ${told}`) : null), [
+      el("label", { class: "own check" }, normalise,
+        el("span", {}, "Measure in standard deviations of the untrained model's texts")),
       el("p", { class: "help" }, "Then weights of different rewards compare: each is 1 sd wide before it is weighted."),
       el("label", { class: "own" }, `Cap, in ${reward.normalise ? "sd" : "the reward's own units"}`, cap),
-      el("p", { class: "help" }, "Beyond plus or minus this, more of it pays nothing: what is farmed cannot drown the rest."),
+      el("p", { class: "help" },
+        "Beyond plus or minus this, more of it pays nothing: what is farmed cannot drown the rest."),
     ]);
   }
 
@@ -139,7 +156,8 @@ function ownField(field, value, key, place, changed) {
     select.value = value;
     return el("label", { class: "own" }, field.label, select);
   }
-  const input = el("input", { type: "text", value: field.number ? write(value ?? "") : value ?? "", placeholder: field.hint, spellcheck: "false", "data-key": key,
+  const input = el("input", { type: "text", value: field.number ? write(value ?? "") : value ?? "",
+    placeholder: field.hint, spellcheck: "false", "data-key": key,
     list: field.name === "source" ? `${place}-models` : null, inputmode: field.number ? "decimal" : null,
     onchange: () => changed(field.number ? read(input.value) : input.value) });
   return el("label", { class: "own" }, field.label, input);

@@ -1,7 +1,7 @@
-// "Train a reward model": what to learn from and with, start and stop, the curve while it learns, and what it is worth in
-// the end. All that is shown comes from the disk (`live/_rewards`), so a reload or another tab shows the same.
+// "Train a reward model": what to learn from and with, start and stop, the curve while it learns, and what it is worth
+// in the end. All that is shown comes from the disk (`live/_rewards`), so a reload or another tab shows the same.
 
-import { answerOf, confirmed, el, getJson, setAttribute, setText, showParts, withCode } from "../core/dom.js";
+import { answerOf, confirmed, el, getJson, setAttribute, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { duration, number, percent, signed, stateOf, when } from "../core/format.js";
 import { knobControl } from "../core/knob.js";
 import { go, onPlace, place } from "../core/nav.js";
@@ -22,8 +22,10 @@ export function mount(element, props, { watch, server }) {
   const known = el("section", { class: "known-models", hidden: true }, el("h3", {}, "Trained here"), list);
   element.append(el("section", { class: "panel reward-training" },
     el("h2", {}, "Train a reward model"),
-    el("p", { class: "muted small-text" }, "From pairs of answers of which somebody preferred one, a model learns to give one number to any answer. PPO can then train against it."),
-    el("div", { class: "reward-training-columns" }, form.root, el("div", { class: "reward-view" }, known, report.root))));
+    el("p", { class: "muted small-text" }, "From pairs of answers of which somebody preferred one, a model learns to "
+      + "give one number to any answer. PPO can then train against it."),
+    el("div", { class: "reward-training-columns" }, form.root,
+      el("div", { class: "reward-view" }, known, report.root))));
   if (!placeUpload()) {
     new MutationObserver((_, observer) => {
       if (placeUpload()) observer.disconnect();
@@ -82,7 +84,9 @@ export function mount(element, props, { watch, server }) {
     form.tell([]);
     form.setStarting(true, null);
     const answer = await answerOf(() => server.start_training({ values, replace }));
-    if (answer.exists && !replace && (await confirmed(`Replace ${values.name}?`, about("There is a reward model of that name. The new one takes its place; the present one is kept, and its name gets -before at the end."), "Replace it"))) {
+    if (answer.exists && !replace && (await confirmed(`Replace ${values.name}?`, about("There is a reward model of "
+      + "that name. The new one takes its place; the present one is kept, and its name gets -before at the end."),
+        "Replace it"))) {
       return start(values, true);
     }
     form.tell(answer.exists ? [] : answer.problems ?? [{ field: "", message: answer.error }]);
@@ -101,7 +105,8 @@ export function mount(element, props, { watch, server }) {
   }
 
   async function remove(name) {
-    if (!(await confirmed(`Delete ${name}?`, about("The reward model and the record of its training are deleted for good. Runs that were trained against it keep their figures."), "Delete"))) return;
+    if (!(await confirmed(`Delete ${name}?`, about("The reward model and the record of its training are deleted for "
+      + "good. Runs that were trained against it keep their figures."), "Delete"))) return;
     const answer = await answerOf(() => server.delete_reward_model(name));
     report.complain(answer.error ?? "");
     chosen = null;
@@ -123,17 +128,24 @@ class Form {
     this.living = null; // the name of the one in training
     const option = (value, label) => el("option", { value }, label);
     this.pairs = el("select", { id: "reward-pairs", onchange: () => this.changed() },
-      form.annotators.map((item) => option(item.name, `${item.label} (pocket world)`)), option(OTHER, "A file or a dataset"));
+      form.annotators.map((item) => option(item.name, `${item.label} (pocket world)`)),
+        option(OTHER, "A file or a dataset"));
     this.pairsHelp = el("p", { class: "help" });
-    this.source = el("input", { type: "text", id: "reward-source", spellcheck: "false", placeholder: "/path/pairs.jsonl or owner/name", oninput: () => this.changed() });
+    this.source = el("input", { type: "text", id: "reward-source", spellcheck: "false",
+      placeholder: "/path/pairs.jsonl or owner/name", oninput: () => this.changed() });
     this.uploadPlace = el("div", { class: "upload-place" });
-    this.sourceRow = el("div", { class: "own" }, el("label", { for: "reward-source" }, "Path of a file, or id of a dataset"), this.source, this.uploadPlace,
-      el("p", { class: "help" }, "Lines of JSON or a table with prompt, chosen and rejected; or whole dialogues in chosen and rejected."));
+    this.sourceRow = el("div", { class: "own" },
+      el("label", { for: "reward-source" }, "Path of a file, or id of a dataset"), this.source, this.uploadPlace,
+      el("p", { class: "help" },
+        "Lines of JSON or a table with prompt, chosen and rejected; or whole dialogues in chosen and rejected."));
     this.base = el("select", { id: "reward-base", onchange: () => this.changed() },
-      form.bases.map((item) => option(item.name, `${item.label}, ${item.size.split(",")[0]}`)), option(OTHER, "Another model"));
+      form.bases.map((item) => option(item.name, `${item.label}, ${item.size.split(",")[0]}`)),
+        option(OTHER, "Another model"));
     this.base.value = form.base;
-    this.baseSource = el("input", { type: "text", id: "reward-base-source", spellcheck: "false", placeholder: "owner/name or a model folder", "aria-label": "Base model" });
-    this.name = el("input", { type: "text", id: "reward-name", spellcheck: "false", oninput: () => { this.touched = this.name.value !== ""; } });
+    this.baseSource = el("input", { type: "text", id: "reward-base-source", spellcheck: "false",
+      placeholder: "owner/name or a model folder", "aria-label": "Base model" });
+    this.name = el("input", { type: "text", id: "reward-name", spellcheck: "false",
+      oninput: () => { this.touched = this.name.value !== ""; } });
     this.template = el("select", { id: "reward-template" }, form.templates.map((item) => option(item, item)));
     this.lora = el("input", { type: "checkbox", id: "reward-lora" });
     this.button = el("button", { type: "submit", class: "button strong" }, "Train");
@@ -144,11 +156,13 @@ class Form {
       if (!this.starting && !this.living) start(this.values());
     } },
       row("Preference pairs", this.pairs, this.pairsHelp), this.sourceRow,
-      row("Base model", this.base, el("p", { class: "help" }, "Becomes the reward model: its language head is replaced by one number."), this.baseSource),
+      row("Base model", this.base, el("p", { class: "help" },
+        "Becomes the reward model: its language head is replaced by one number."), this.baseSource),
       form.first.map((knob) => this.number(knob)),
       el("details", { class: "folded" }, el("summary", {}, "More settings"), form.more.map((knob) => this.number(knob)),
         row("Template", this.template, el("p", { class: "help" }, withCode(form.help.template))),
-        el("label", { class: "own check" }, this.lora, el("span", {}, "LoRA: train small matrices beside the frozen weights"))),
+        el("label", { class: "own check" }, this.lora,
+          el("span", {}, "LoRA: train small matrices beside the frozen weights"))),
       row("Name", this.name, el("p", { class: "help" }, form.help.name)),
       this.problems, this.button, this.beside);
     this.changed();
@@ -156,7 +170,8 @@ class Form {
 
   number(knob) {
     const item = { knob, value: knob.default ?? "" };
-    item.control = knobControl(knob, `reward-${knob.field.replaceAll(".", "-")}`, { markWord: "default", onEdit: (value) => {
+    item.control = knobControl(knob, `reward-${knob.field.replaceAll(".", "-")}`,
+      { markWord: "default", onEdit: (value) => {
       item.value = value;
       item.control.show(value);
     } });
@@ -174,7 +189,8 @@ class Form {
     setText(this.pairsHelp, annotator ? `${annotator.help} It judges pairs that a pocket model writes.` : "");
     this.baseSource.hidden = this.base.value !== OTHER;
     for (const { knob, control } of this.knobs) {
-      control.root.hidden = (knob.pocket && other) || (knob.field === "pairs.majority" && this.pairs.value !== "divided");
+      control.root.hidden = (knob.pocket && other)
+        || (knob.field === "pairs.majority" && this.pairs.value !== "divided");
     }
     this.propose();
   }
@@ -195,7 +211,8 @@ class Form {
     if (changed && document.activeElement !== this.name) this.propose();
     this.living = overview.living;
     this.showButton();
-    setText(this.beside, overview.run && !overview.living ? "A PPO run is on. Both work beside each other, each more slowly." : "");
+    setText(this.beside, overview.run && !overview.living
+      ? "A PPO run is on. Both work beside each other, each more slowly." : "");
   }
 
   values() {
@@ -220,12 +237,14 @@ class Form {
 
   showButton() {
     setText(this.button, this.starting ? "Starting\u2026" : this.living ? `${this.living} is in training` : "Train");
-    setAttribute(this.button, "aria-disabled", String(this.starting || Boolean(this.living))); // not `disabled`, which would take the focus away
+    // not `disabled`, which would take the focus away
+    setAttribute(this.button, "aria-disabled", String(this.starting || Boolean(this.living)));
   }
 
   tell(problems) {
     const labels = Object.fromEntries(this.knobs.map(({ knob }) => [knob.field, knob.label]));
-    Object.assign(labels, { "pairs.source": "Preference pairs", base: "Base model", name: "Name", template: "Template" });
+    Object.assign(labels, { "pairs.source": "Preference pairs", base: "Base model", name: "Name",
+      template: "Template" });
     this.problems.replaceChildren(...problems.map(({ field, message }) =>
       el("li", { class: "problem" }, field ? el("strong", {}, `${labels[field] ?? field}: `) : null, message)));
   }
@@ -266,7 +285,9 @@ class Report {
     const share = data.num_steps ? data.step / data.num_steps : 0;
     const fill = el("div", { class: "fill", "data-tone": tone });
     fill.style.transform = `scaleX(${share})`;
-    const button = (what, kind, act, off = false) => el("button", { type: "button", class: kind, "data-key": `${what} ${data.name}`, "aria-disabled": off ? "true" : null,
+    const button = (what, kind, act, off = false) =>
+      el("button", { type: "button", class: kind, "data-key": `${what} ${data.name}`,
+        "aria-disabled": off ? "true" : null,
       onclick: (event) => {
         if (event.currentTarget.getAttribute("aria-disabled") !== "true") act();
       } }, what);
@@ -274,17 +295,25 @@ class Report {
       running ? button("Stop", "button", () => this.actions.stop(data.name), data.state === "stopping") : null,
       data.card ? button("Use it as reward", "button strong", () => use(data.name)) : null,
       running ? null : button("Delete", "quiet-button delete", () => this.actions.remove(data.name)));
-    const where = running ? `${data.phase}${data.num_steps ? `, step ${data.step} of ${data.num_steps}` : ""}` : `after ${duration(data.seconds)}`;
+    const where = running ? `${data.phase}${data.num_steps ? `, step ${data.step} of ${data.num_steps}` : ""}`
+      : `after ${duration(data.seconds)}`;
     return [
       el("div", { class: "status-head" }, el("div", { class: "status-names" }, el("h3", {}, data.name),
-        el("span", { class: "state", "data-tone": tone }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", { role: "status" }, word), el("span", { class: "where" }, ` ${where}`))), buttons),
+        el("span", { class: "state", "data-tone": tone }, signOf(icon), el("strong", { role: "status" }, word),
+          el("span", { class: "where" }, ` ${where}`))), buttons),
       el("p", { class: "muted small-text" }, `${data.pairs}, base ${data.base}; ${data.settings}`),
-      data.ended ? null : el("div", { class: "progress", role: "progressbar", "aria-label": "Steps done", "aria-valuemin": 0, "aria-valuemax": data.num_steps, "aria-valuenow": data.step }, fill),
-      data.message && !data.card ? el("p", { class: data.state === "failed" || data.state === "interrupted" ? "problem" : "muted" }, data.message) : null,
+      data.ended ? null
+        : el("div", { class: "progress", role: "progressbar", "aria-label": "Steps done", "aria-valuemin": 0,
+          "aria-valuemax": data.num_steps, "aria-valuenow": data.step }, fill),
+      data.message && !data.card
+        ? el("p", { class: data.state === "failed" || data.state === "interrupted" ? "problem" : "muted" },
+          data.message) : null,
       data.card ? verdict(data.card) : null,
-      data.training.step.length ? curves(data) : el("p", { class: "empty" }, running ? "The first point comes after the pairs are written and the model is loaded." : ""),
+      data.training.step.length ? curves(data) : el("p", { class: "empty" },
+        running ? "The first point comes after the pairs are written and the model is loaded." : ""),
       data.card ? reportPlots(data.card.report) : null,
-      data.log ? el("details", { class: "folded" }, el("summary", {}, "Log"), el("pre", { class: "log" }, data.log)) : null,
+      data.log ? el("details", { class: "folded" }, el("summary", {}, "Log"), el("pre", { class: "log" }, data.log))
+        : null,
     ].filter(Boolean);
   }
 }
@@ -295,9 +324,13 @@ function verdict(card) {
   const interval = `${percent(found.accuracy_low)} to ${percent(found.accuracy_high)}`;
   const noisy = found.true_accuracy !== null && Math.abs(found.true_accuracy - found.accuracy) > 0.005;
   return el("div", { class: "verdict" },
-    el("p", { class: "outcome" }, `Right on ${percent(found.accuracy)} of ${found.num_pairs} pairs that it has not seen (95 % interval ${interval}).`),
-    noisy ? el("p", {}, `Against what the annotator truly prefers, wrong answers set aside: ${percent(found.true_accuracy)}.`) : null,
-    el("p", { class: "muted small-text" }, `${card.counts} Scores of held-out answers: mean ${signed(found.score_mean)}, sd ${number(found.score_sd)}. Template ${card.template}, at most ${card.max_length} tokens.`));
+    el("p", { class: "outcome" }, `Right on ${percent(found.accuracy)} of ${found.num_pairs} pairs that it has not `
+      + `seen (95 % interval ${interval}).`),
+    noisy ? el("p", {},
+      `Against what the annotator truly prefers, wrong answers set aside: ${percent(found.true_accuracy)}.`) : null,
+    el("p", { class: "muted small-text" }, `${card.counts} Scores of held-out answers: mean `
+      + `${signed(found.score_mean)}, sd ${number(found.score_sd)}. Template ${card.template}, at most `
+      + `${card.max_length} tokens.`));
 }
 
 function curves(data) {
@@ -305,7 +338,8 @@ function curves(data) {
   const losses = [...training.loss, ...held.loss].filter((value) => value !== null);
   const high = Math.max(0.8, Math.min(3, Math.ceil(Math.max(...losses, 0) * 5) / 5));
   const step = high > 1.6 ? 0.5 : 0.2;
-  const lossTicks = Array.from({ length: Math.floor(high / step) + 1 }, (_, index) => Number((index * step).toFixed(1)));
+  const lossTicks = Array.from({ length: Math.floor(high / step) + 1 },
+    (_, index) => Number((index * step).toFixed(1)));
   const accuracies = [...training.accuracy, ...held.accuracy].filter((value) => value !== null);
   const low = Math.min(0.5, Math.floor(Math.min(...accuracies, 1) * 10) / 10);
   const series = (name) => [
@@ -314,13 +348,17 @@ function curves(data) {
   ];
   const last = (values) => values.filter((value) => value !== null).at(-1) ?? null;
   return el("div", { class: "small-plots" },
-    plot("Accuracy", "share of pairs in the right order", legend(), lines(`Accuracy on held-out pairs: ${percent(last(held.accuracy))}`, series("accuracy"),
-      { low, high: 1, yTicks: [0, 0.25, 0.5, 0.75, 1].filter((value) => value >= low), tell: (value) => `${Math.round(value * 100)} %`, xName: "step" })),
-    plot("Loss", "0.69 is a coin", legend(), lines(`Loss on held-out pairs: ${number(last(held.loss))}`, series("loss"), { low: 0, high, yTicks: lossTicks, xName: "step" })));
+    plot("Accuracy", "share of pairs in the right order", legend(),
+      lines(`Accuracy on held-out pairs: ${percent(last(held.accuracy))}`, series("accuracy"),
+      { low, high: 1, yTicks: [0, 0.25, 0.5, 0.75, 1].filter((value) => value >= low),
+        tell: (value) => `${Math.round(value * 100)} %`, xName: "step" })),
+    plot("Loss", "0.69 is a coin", legend(), lines(`Loss on held-out pairs: ${number(last(held.loss))}`, series("loss"),
+      { low: 0, high, yTicks: lossTicks, xName: "step" })));
 }
 
 function legend() {
-  return el("span", {}, el("span", { class: "key training" }, "training batches"), el("span", { class: "key held-out" }, "held-out pairs"));
+  return el("span", {}, el("span", { class: "key training" }, "training batches"),
+    el("span", { class: "key held-out" }, "held-out pairs"));
 }
 
 /** A running mean, because a batch of a few pairs jumps. */
@@ -341,18 +379,28 @@ function reportPlots(found) {
   const told = (value) => percent(value);
   return el("div", { class: "small-plots" },
     plot("Margins", "held-out pairs by score of the chosen minus score of the rejected",
-      el("span", {}, el("span", { class: "key wrong" }, "wrong order"), el("span", { class: "key right" }, "right order")),
-      marginBars(`Margins: mean ${signed(found.margin_mean)}; ${percent(found.accuracy)} above 0`, found.margins, "margin"),
-      numbers("Margins as numbers", ["from", "to", "pairs"], counts.map((count, index) => [signed(edges[index]), signed(edges[index + 1]), String(count)]))),
+      el("span", {}, el("span", { class: "key wrong" }, "wrong order"),
+        el("span", { class: "key right" }, "right order")),
+      marginBars(`Margins: mean ${signed(found.margin_mean)}; ${percent(found.accuracy)} above 0`, found.margins,
+        "margin"),
+      numbers("Margins as numbers", ["from", "to", "pairs"],
+        counts.map((count, index) => [signed(edges[index]), signed(edges[index + 1]), String(count)]))),
     plot("Calibration", "how often it is right where it is so sure",
-      el("span", {}, el("span", { class: "key held-out" }, "observed, 95 % interval"), known ? el("span", { class: "key known" }, "the annotator") : null),
-      calibrationDots(`Calibration error ${number(found.calibration_error)}`, found.calibration, "how sure: sigma(margin)"),
-      numbers("Calibration as numbers", ["promised", "observed", "95 % interval", known ? "annotator" : null, "pairs"].filter(Boolean),
-        found.calibration.map((bin) => [told(bin.predicted), told(bin.observed), `${told(bin.low)} to ${told(bin.high)}`, known ? told(bin.known) : null, String(bin.count)].filter((cell) => cell !== null)))));
+      el("span", {}, el("span", { class: "key held-out" }, "observed, 95 % interval"),
+        known ? el("span", { class: "key known" }, "the annotator") : null),
+      calibrationDots(`Calibration error ${number(found.calibration_error)}`, found.calibration,
+        "how sure: sigma(margin)"),
+      numbers("Calibration as numbers", ["promised", "observed", "95 % interval", known ? "annotator" : null,
+        "pairs"].filter(Boolean),
+        found.calibration.map((bin) => [told(bin.predicted), told(bin.observed),
+          `${told(bin.low)} to ${told(bin.high)}`, known ? told(bin.known) : null,
+          String(bin.count)].filter((cell) => cell !== null)))));
 }
 
 function plot(title, note, key, drawing, table = null) {
-  return el("figure", { class: "small-figure" }, el("figcaption", {}, el("strong", {}, title), el("span", { class: "muted" }, ` ${note}`)), el("div", { class: "keys muted" }, key), drawing, table);
+  return el("figure", { class: "small-figure" },
+    el("figcaption", {}, el("strong", {}, title), el("span", { class: "muted" }, ` ${note}`)),
+    el("div", { class: "keys muted" }, key), drawing, table);
 }
 
 /** Put it into the reward picker of the Train page, which hears of it, and go there. */

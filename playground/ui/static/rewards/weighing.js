@@ -1,5 +1,5 @@
-// Arithmetic of the reward workbench, without any drawing: from each reward's raw values to contributions, scores, ranks.
-// The same as playground/rewards/mixture.py; a test holds them together. Pure.
+// Arithmetic of the reward workbench, without any drawing: from each reward's raw values to contributions, scores,
+// ranks. The same as playground/rewards/mixture.py; a test holds them together. Pure.
 
 const LEAST_VARIANCE = 1e-12;
 const TREATMENT = new Set(["weight", "normalise", "cap"]); // what is done with a value, not what is measured
@@ -28,8 +28,8 @@ function contribution(value, term) {
 }
 
 /**
- * Rows of {raw: [...], parts: [...], total} from columns of raw values, one column for each term; score, adds and rank come
- * later.
+ * Rows of {raw: [...], parts: [...], total} from columns of raw values, one column for each term; score, adds and rank
+ * come later.
  * @returns {any[]}
  */
 function rowsOf(columns, terms, count) {
@@ -43,10 +43,12 @@ function rowsOf(columns, terms, count) {
 
 /** Everything that is shown, for rewards as they are now in the picker.
  *  `found`: what the server measured: names, labels, rewards (as measured), texts and reference (raw values by name).
- *  Returns {terms, missing, texts, samples, scale}: of each text and sample raw, adds (in sd above the reference's average,
+ *  Returns {terms, missing, texts, samples, scale}: of each text and sample raw, adds (in sd above the reference's
+ * average,
  *  by term), score and rank; `missing` are rewards that were not measured yet. */
 export function analyse(found, rewards) {
-  const measured = found.rewards.map((reward, index) => ({ what: whatOf(reward), name: found.names[index], label: found.labels[index] }));
+  const measured = found.rewards.map((reward, index) =>
+    ({ what: whatOf(reward), name: found.names[index], label: found.labels[index] }));
   const missing = [];
   const terms = [];
   for (const reward of rewards) {
@@ -56,14 +58,16 @@ export function analyse(found, rewards) {
       continue;
     }
     const [{ name, label }] = measured.splice(at, 1);
-    terms.push({ name, label, weight: numberOr(reward.weight, 1), normalise: Boolean(reward.normalise), cap: numberOr(reward.cap, 0), scale: scaleOf(found.reference[name]) });
+    terms.push({ name, label, weight: numberOr(reward.weight, 1), normalise: Boolean(reward.normalise),
+      cap: numberOr(reward.cap, 0), scale: scaleOf(found.reference[name]) });
   }
   const columns = (source) => terms.map(({ name }) => source[name]);
   const samples = rowsOf(columns(found.reference), terms, terms.length ? found.samples.length : 0);
   const texts = rowsOf(columns(found.texts), terms, terms.length ? found.sides.length : 0);
   const scale = scaleOf(samples.map(({ total }) => total));
   const known = samples.filter(({ total }) => total !== null);
-  const averages = terms.map((_, index) => known.reduce((sum, { parts }) => sum + (parts[index] ?? 0), 0) / (known.length || 1));
+  const averages = terms.map((_, index) => known.reduce((sum, { parts }) => sum + (parts[index] ?? 0),
+    0) / (known.length || 1));
   for (const row of [...samples, ...texts]) {
     row.score = row.total === null ? 0 : (row.total - scale.mean) / scale.sd;
     row.adds = row.parts.map((part, index) => (row.total === null ? 0 : ((part ?? 0) - averages[index]) / scale.sd));
@@ -81,7 +85,10 @@ export function shareBelow(samples, score) {
   return samples.length ? (below + same / 2) / samples.length : 0;
 }
 
-/** Which of two texts wins and by which term: {winner, loser, by, terms: [{label, by}]} with the largest first; null if they tie. */
+/**
+ * Which of two texts wins and by which term: {winner, loser, by, terms: [{label, by}]} with the largest first; null if
+ * they tie.
+ */
 export function duel(texts, terms) {
   const by = texts[0].score - texts[1].score;
   if (Math.abs(by) < 0.005) return null;
@@ -96,7 +103,8 @@ export function binsOf(scores, count = 24) {
   const low = Math.min(...scores);
   const high = Math.max(...scores);
   const width = (high - low) / count || 0.25;
-  const bins = Array.from({ length: high > low ? count : 1 }, (_, index) => ({ from: low + index * width, to: low + (index + 1) * width, count: 0 }));
+  const bins = Array.from({ length: high > low ? count : 1 },
+    (_, index) => ({ from: low + index * width, to: low + (index + 1) * width, count: 0 }));
   for (const score of scores) bins[Math.min(Math.floor((score - low) / width), bins.length - 1)].count += 1;
   return bins;
 }

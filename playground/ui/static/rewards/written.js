@@ -1,10 +1,13 @@
-// The boxes of the reward picker in which a person writes an expression or code, and the list of what an expression can use.
+// The boxes of the reward picker in which a person writes an expression or code, and the list of what an expression can
+// use.
 
 import { el, withCode } from "../core/dom.js";
 
 const PAUSE = 400; // milliseconds without a key before the server is asked
 
-/** A box of several lines. `changed(value)` hears of it in the pauses of writing, `problem()` then says what is wrong. */
+/**
+ * A box of several lines. `changed(value)` hears of it in the pauses of writing, `problem()` then says what is wrong.
+ */
 export function writingField(field, value, key, changed, problem) {
   let waiting = 0;
   const wrong = el("p", { class: "own-problem", role: "status" });
@@ -19,7 +22,8 @@ export function writingField(field, value, key, changed, problem) {
     changed(box.value);
     ask();
   };
-  const box = el("textarea", { class: "written", rows: field.lines, placeholder: field.hint, spellcheck: "false", autocapitalize: "off", autocomplete: "off", "data-key": key,
+  const box = el("textarea", { class: "written", rows: field.lines, placeholder: field.hint, spellcheck: "false",
+    autocapitalize: "off", autocomplete: "off", "data-key": key,
     oninput: () => {
       clearTimeout(waiting);
       waiting = setTimeout(tell, PAUSE);

@@ -1,12 +1,12 @@
 // The Compare page: one run, one moment, before and after on the fixed prompts; sort, filter, blind reading.
 
-import { el, getJson, setText } from "../core/dom.js";
+import { buttonOf, el, getJson, headOf, runPath, setText } from "../core/dom.js";
 import { rounded, signed, stateOf, when } from "../core/format.js";
 import { Histograms } from "../charts/histograms.js";
 import { go, onPlace } from "../core/nav.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
-import { textPair } from "../core/texts.js";
+import { facts, textPair } from "../core/texts.js";
 
 const FIRST_ROWS = 20;
 const SORTS = {
@@ -45,7 +45,8 @@ class Compare {
   }
 
   build(element) {
-    this.runs = el("select", { "aria-label": "Run", onchange: () => go({ page: "compare", run: this.runs.value, replace: true }) });
+    this.runs = el("select", { "aria-label": "Run",
+      onchange: () => go({ page: "compare", run: this.runs.value, replace: true }) });
     this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Moment to compare with",
       oninput: () => this.chooseMoment(Number(this.slider.value)) });
     this.at = el("output", { class: "at" });
@@ -59,13 +60,13 @@ class Compare {
     this.only = el("select", { "aria-label": "Which prompts", onchange: () => this.fill() },
       el("option", { value: "all" }, "all prompts"), el("option", { value: "better" }, "score went up"),
       el("option", { value: "worse" }, "score went down"), el("option", { value: "same" }, "text unchanged"));
-    this.blindButton = el("button", { type: "button", class: "quiet-button", "aria-pressed": "false",
+    this.blindButton = buttonOf("quiet-button", { "aria-pressed": "false",
       title: "Hide which side is which, shuffled row by row", onclick: () => this.toggleBlind() }, "Read blind");
     this.count = el("span", { class: "muted" });
     this.heads = el("tr", {});
     this.body = el("tbody", {});
     this.table = el("table", { class: "pairs compare" }, el("thead", {}, this.heads), this.body);
-    this.more = el("button", { type: "button", class: "quiet-button", onclick: () => {
+    this.more = buttonOf("quiet-button", { onclick: () => {
       this.limit += 60;
       this.fill();
     } }, "Show more");
@@ -77,7 +78,8 @@ class Compare {
         el("label", { class: "inline slider-label" }, this.slider, this.at)),
       this.outcome, this.facts, this.terms, plots);
     this.rows = el("section", { class: "panel" },
-      el("div", { class: "bar" }, el("h2", {}, "Prompt by prompt"), this.count, el("span", { class: "grow" }), this.filter,
+      el("div", { class: "bar" }, el("h2", {}, "Prompt by prompt"), this.count, el("span", { class: "grow" }),
+        this.filter,
         this.only, this.sort, this.blindButton), this.table, this.more, this.empty);
     element.append(el("div", { class: "compare-view" }, this.top, this.rows));
     this.histograms = new Histograms(plots);
@@ -126,7 +128,7 @@ class Compare {
     const query = update === null ? "" : `?update=${update}`;
     let data;
     try {
-      data = await getJson(`live/${encodeURIComponent(run)}/compare${query}`);
+      data = await getJson(runPath(run, `compare${query}`));
     } catch (error) {
       if (run === this.run) this.refreshEmpty(error.message);
       return;
@@ -137,9 +139,14 @@ class Compare {
     this.slider.max = Math.max(0, data.moments.length - 1);
     this.slider.disabled = data.moments.length < 2;
     this.slider.value = Math.max(0, index);
-    if (data.update === null) return this.refreshEmpty("No later answers yet: the fixed prompts are answered again after the first few updates.");
-    setText(this.at, `update ${data.update}${data.state === "finished" && index === data.moments.length - 1 ? " (the end)" : ""}`);
-    setText(this.outcome, data.outcome || "These rewards have no opinion on the fixed prompts, so there is no score to compare.");
+    if (data.update === null) {
+      return this.refreshEmpty(
+        "No later answers yet: the fixed prompts are answered again after the first few updates.");
+    }
+    setText(this.at,
+      `update ${data.update}${data.state === "finished" && index === data.moments.length - 1 ? " (the end)" : ""}`);
+    setText(this.outcome,
+      data.outcome || "These rewards have no opinion on the fixed prompts, so there is no score to compare.");
     this.fillFacts();
     this.histograms.show(data);
     this.fill();
@@ -172,10 +179,14 @@ class Compare {
     this.terms.replaceChildren(el("table", {},
       el("thead", {}, el("tr", {}, ["Reward", "Before", "After", "Change"].map(head))),
       el("tbody", {}, table.map(({ name, role, before, after, change, half, unit }) => el("tr", {},
-        el("th", { scope: "row", class: "words" }, this.labelOf(name, role !== "trained on"), el("span", { class: "muted" }, ` ${role}`)),
+        el("th", { scope: "row", class: "words" }, this.labelOf(name, role !== "trained on"),
+          el("span", { class: "muted" }, ` ${role}`)),
         el("td", { title: before ?? "" }, rounded(before)), el("td", { title: after ?? "" }, rounded(after)),
-        el("td", {}, change === null ? "no opinion" : [el("strong", {}, signed(change)), half === null ? "" : ` \u00b1 ${rounded(half)}`, ` ${unit}`]))))),
-      el("p", { class: "muted small-text" }, "Means of the rewards' own values, and the change on the same prompts with its 95 % interval, in standard deviations of the texts before training. No opinion counts as the average before. What only watches was never trained on."));
+        el("td", {}, change === null ? "no opinion" : [el("strong", {}, signed(change)),
+          half === null ? "" : ` \u00b1 ${rounded(half)}`, ` ${unit}`]))))),
+      el("p", { class: "muted small-text" }, "Means of the rewards' own values, and the change on the same prompts "
+        + "with its 95 % interval, in standard deviations of the texts before training. No opinion counts as the "
+        + "average before. What only watches was never trained on."));
   }
 
   fillFacts() {
@@ -184,12 +195,12 @@ class Compare {
     const unit = this.data.run.unit;
     const pairs = [
       ["score", `${signed(before.score)} \u2192 ${signed(after.score)} ${unit}`],
-      ...(this.data.table.length < 2 ? Object.keys(after.terms) : []).map((name) => [`${name}, raw`, `${rounded(before.terms[name])} \u2192 ${rounded(after.terms[name])}`]),
+      ...(this.data.table.length < 2 ? Object.keys(after.terms) : [])
+        .map((name) => [`${name}, raw`, `${rounded(before.terms[name])} \u2192 ${rounded(after.terms[name])}`]),
       ["length", `${rounded(before.length)} \u2192 ${rounded(after.length)} tokens`],
       ["different texts", `${before.unique} \u2192 ${after.unique} of ${after.count}`],
     ];
-    this.facts.replaceChildren(...pairs.map(([name, value]) =>
-      el("span", { class: "fact" }, el("span", { class: "muted" }, `${name} `), el("span", { class: "fact-value" }, value))));
+    this.facts.replaceChildren(...facts(pairs));
   }
 
   toggleBlind() {
@@ -216,7 +227,8 @@ class Compare {
     const key = this.blind ? SORTS.order[1] : SORTS[this.sort.value][1]; // a sorted list would give the answer away
     this.sort.disabled = this.blind;
     const found = this.data.rows
-      .filter((row) => wanted(row) && (!words || `${row.prompt} ${row.before.text} ${row.after.text}`.toLowerCase().includes(words)))
+      .filter((row) => wanted(row) && (!words || `${row.prompt} ${row.before.text} ${row.after.text}`.toLowerCase()
+        .includes(words)))
       .sort((a, b) => key(a) - key(b) || a.id - b.id);
     const shown = found.slice(0, this.limit);
     this.heads.replaceChildren(...this.headings());
@@ -229,10 +241,10 @@ class Compare {
   }
 
   headings() {
-    const head = (name, kind, title) => el("th", { scope: "col", class: kind, title }, name);
-    if (this.blind) return [head("Prompt", "prompt"), head("One", ""), head("Other", "")];
-    return [head("Prompt", "prompt"), head("Before", "before"), head(`After update ${this.data.update}`, "now"),
-      head(`Score, ${this.data.run.unit}`, "figure"), head("KL", "figure", "nats from the reference"), head("Tokens", "figure")];
+    if (this.blind) return [headOf("Prompt", "prompt"), headOf("One", ""), headOf("Other", "")];
+    return [headOf("Prompt", "prompt"), headOf("Before", "before"), headOf(`After update ${this.data.update}`, "now"),
+      headOf(`Score, ${this.data.run.unit}`, "figure"), headOf("KL", "figure", "nats from the reference"),
+        headOf("Tokens", "figure")];
   }
 
   row(row) {
@@ -240,7 +252,8 @@ class Compare {
     const prompt = el("td", { class: "prompt", "data-label": "Prompt" }, el("p", { class: "output" }, row.prompt));
     if (this.blind) {
       const sides = this.swapped(row) ? [after, before] : [before, after];
-      return el("tr", {}, prompt, el("td", { class: "before", "data-label": "One" }, sides[0]), el("td", { class: "now", "data-label": "Other" }, sides[1]));
+      return el("tr", {}, prompt, el("td", { class: "before", "data-label": "One" }, sides[0]),
+        el("td", { class: "now", "data-label": "Other" }, sides[1]));
     }
     const changed = (label, from, to) => el("div", { class: "term" }, `${label} `,
       el("span", { class: "nowrap" }, `${rounded(from)} \u2192 ${rounded(to)}`));
@@ -250,15 +263,18 @@ class Compare {
     return el("tr", {}, prompt,
       el("td", { class: "before", "data-label": "Before" }, before),
       el("td", { class: "now", "data-label": "After" }, after),
-      el("td", { class: "figure score", "data-label": "Score" }, el("div", { class: "nowrap" }, `${signed(row.before.score)} \u2192 `,
+      el("td", { class: "figure score", "data-label": "Score" },
+        el("div", { class: "nowrap" }, `${signed(row.before.score)} \u2192 `,
         el("strong", {}, signed(row.after.score))), this.direction(row.gain), terms, judges),
       el("td", { class: "figure", "data-label": "KL" }, rounded(row.after.kl)),
-      el("td", { class: "figure nowrap", "data-label": "Tokens" }, `${row.before.tokens ?? "\u2013"} \u2192 ${row.after.tokens ?? "\u2013"}`));
+      el("td", { class: "figure nowrap", "data-label": "Tokens" },
+        `${row.before.tokens ?? "\u2013"} \u2192 ${row.after.tokens ?? "\u2013"}`));
   }
 
   direction(gain) {
     if (gain === null) return el("div", { class: "term" }, "no opinion");
     if (gain === 0) return el("div", { class: "term" }, "the same");
-    return el("div", { class: `term ${gain > 0 ? "up" : "down"}` }, gain > 0 ? `\u2191 ${rounded(gain)} higher` : `\u2193 ${rounded(-gain)} lower`);
+    return el("div", { class: `term ${gain > 0 ? "up" : "down"}` },
+      gain > 0 ? `\u2191 ${rounded(gain)} higher` : `\u2193 ${rounded(-gain)} lower`);
   }
 }

@@ -1,7 +1,8 @@
 // The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
 // four runs to overlay their curves.
 
-import { answerOf, confirmed, el, getJson, setAttribute, setText, shape, showParts, svg, url } from "../core/dom.js";
+import { answerOf, buttonOf, confirmed, el, getJson, runPath, setAttribute, setText, shape, showParts, signOf, svg,
+  url } from "../core/dom.js";
 import { duration, rounded, signed, stateOf, when } from "../core/format.js";
 import { refreshHome } from "../core/home.js";
 import { go, link, onPlace, openRun, place } from "../core/nav.js";
@@ -18,15 +19,18 @@ export function mount(element, props, { trigger, server }) {
   const note = el("p", { class: "problem", role: "status" });
   const heads = ["", "When", "Experiment", "State", "Score", "KL", "Duration", "", ""];
   const table = el("table", { class: "runs" },
-    el("thead", {}, el("tr", {}, heads.map((name, index) => el("th", { scope: "col", class: index > 3 && index < 7 ? "figure" : null },
+    el("thead", {},
+      el("tr", {},
+        heads.map((name, index) => el("th", { scope: "col", class: index > 3 && index < 7 ? "figure" : null },
       name || (index ? "" : el("span", { class: "visually-hidden" }, "Overlay")))))), body);
   const chosen = new Set(); // ids of the ticked runs, in the order of ticking
-  const overlayButton = el("button", { type: "button", class: "button", onclick: () => {
+  const overlayButton = buttonOf("button", { onclick: () => {
     go({ page: "runs", overlay: [...chosen] });
     overlay.root.scrollIntoView({ block: "start", behavior: "smooth" });
   } }, "Overlay curves");
   const hint = el("span", { class: "muted" });
-  const bar = el("div", { class: "bar" }, el("h2", {}, "Runs"), el("span", { class: "muted" }, "all that were started here, newest first"),
+  const bar = el("div", { class: "bar" }, el("h2", {}, "Runs"),
+    el("span", { class: "muted" }, "all that were started here, newest first"),
     el("span", { class: "grow" }), hint, overlayButton);
   const overlay = new Overlay(element);
   element.append(el("section", { class: "panel runs-panel" }, bar, note, table, empty));
@@ -65,9 +69,11 @@ export function mount(element, props, { trigger, server }) {
     const gain = run.score_first === null || run.score_last === null ? null : run.score_last - run.score_first;
     const action = (name, key, run_, kind = "") => {
       const word = busy.get(`${key} ${run.id}`);
-      return el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`, "aria-disabled": word ? "true" : null, onclick: run_ }, word ?? name);
+      return el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`,
+        "aria-disabled": word ? "true" : null, onclick: run_ }, word ?? name);
     };
-    const tick = el("input", { type: "checkbox", value: run.id, checked: chosen.has(run.id), "data-key": `tick ${run.id}`,
+    const tick = el("input", { type: "checkbox", value: run.id, checked: chosen.has(run.id),
+      "data-key": `tick ${run.id}`,
       "aria-label": `Overlay ${run.title}, ${when(run.started_at)}`, onchange: () => {
         if (tick.checked) chosen.add(run.id);
         else chosen.delete(run.id);
@@ -76,8 +82,11 @@ export function mount(element, props, { trigger, server }) {
     const actions = [
       action("Open", "show", () => openRun(run.id)),
       run.score_last === null ? null : action("Compare", "compare", () => go({ page: "compare", run: run.id })),
-      run.resumable ? action("Resume", "resume", (event) => act(event.currentTarget, "Resume", "Resuming\u2026", () => server.resume_run(run.id), () => openRun(run.id))) : null,
-      run.place ? action("Take out", "out", (event) => act(event.currentTarget, "Take out", "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
+      run.resumable ? action("Resume", "resume", (event) =>
+        act(event.currentTarget, "Resume", "Resuming\u2026", () => server.resume_run(run.id), () => openRun(run.id)))
+        : null,
+      run.place ? action("Take out", "out", (event) =>
+        act(event.currentTarget, "Take out", "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
       action("Use settings", "settings", () => useSettings(run.id)),
       download("YAML", "yaml", "Settings for `python -m playground train`", run),
       download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
@@ -86,13 +95,20 @@ export function mount(element, props, { trigger, server }) {
     return el("tr", { "data-key": `run ${run.id}` },
       el("td", { class: "tick" }, el("label", {}, tick)),
       el("td", { "data-label": "When", class: "nowrap" }, when(run.started_at)),
-      el("td", { "data-label": "Experiment" }, link({ run: run.id }, [run.title], { class: "run-name", "data-key": `open ${run.id}` }),
-        el("div", { class: "muted small" }, `${run.model}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
-      el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, told)),
-        el("div", { class: "muted small" }, `${run.update} of ${run.num_updates} updates${run.attempt > 1 ? `, attempt ${run.attempt}` : ""}`)),
-      el("td", { "data-label": "Score", class: "figure" }, signed(run.score_last), el("div", { class: "muted small" }, gain === null ? "" : `${signed(gain)} since the start`)),
-      el("td", { "data-label": "KL", class: "figure" }, rounded(run.kl), el("div", { class: "muted small" }, run.kl === null ? "" : "nats")),
-      el("td", { "data-label": "Duration", class: "figure nowrap" }, run.state === "queued" ? "\u2013" : duration(run.duration)),
+      el("td", { "data-label": "Experiment" }, link({ run: run.id }, [run.title],
+        { class: "run-name", "data-key": `open ${run.id}` }),
+        el("div", { class: "muted small" },
+          `${run.model}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
+      el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null },
+        signOf(icon), el("strong", {}, told)),
+        el("div", { class: "muted small" },
+          `${run.update} of ${run.num_updates} updates${run.attempt > 1 ? `, attempt ${run.attempt}` : ""}`)),
+      el("td", { "data-label": "Score", class: "figure" }, signed(run.score_last),
+        el("div", { class: "muted small" }, gain === null ? "" : `${signed(gain)} since the start`)),
+      el("td", { "data-label": "KL", class: "figure" }, rounded(run.kl),
+        el("div", { class: "muted small" }, run.kl === null ? "" : "nats")),
+      el("td", { "data-label": "Duration", class: "figure nowrap" },
+        run.state === "queued" ? "\u2013" : duration(run.duration)),
       el("td", { class: "spark-cell" }, spark(run.spark)),
       el("td", { class: "actions" }, actions));
   }
@@ -141,8 +157,8 @@ export function mount(element, props, { trigger, server }) {
 
   async function confirmDelete(run) {
     const what = el("p", {}, `${run.title}, ${when(run.started_at)} (${run.id}).`);
-    const kept = el("p", { class: "muted" }, "It moves to the bin, the folder .bin inside the outputs folder, and stays "
-      + "there until the bin is emptied.");
+    const kept = el("p", { class: "muted" },
+      "It moves to the bin, the folder .bin inside the outputs folder, and stays there until the bin is emptied.");
     if (!(await confirmed("Delete this run?", [what, kept], "Delete"))) return;
     const answer = await answerOf(() => server.delete_run(run.id), "; nothing was deleted.");
     await refresh();
@@ -161,7 +177,8 @@ export function mount(element, props, { trigger, server }) {
 
 /** A link that saves a run for use elsewhere. */
 function download(text, kind, title, run) {
-  return el("a", { class: "quiet-button", href: url(`live/${encodeURIComponent(run.id)}/export/${kind}`), download: "", title, "data-key": `${kind} ${run.id}` }, text);
+  return el("a", { class: "quiet-button", href: url(runPath(run.id, `export/${kind}`)), download: "", title,
+    "data-key": `${kind} ${run.id}` }, text);
 }
 
 /** A small line of the score. */
@@ -172,7 +189,8 @@ function spark(values) {
     const low = Math.min(...values);
     const span = Math.max(...values) - low || 1;
     shapes.push(shape("polyline", { points: values.map((value, index) =>
-      `${(2 + (index / (values.length - 1)) * 92).toFixed(1)},${(25 - ((value - low) / span) * 22).toFixed(1)}`).join(" ") }));
+      `${(2 + (index / (values.length - 1)) * 92).toFixed(1)},${(25 - ((value - low) / span) * 22).toFixed(1)}`)
+        .join(" ") }));
   }
   return svg({ class: "spark", viewBox: "0 0 96 28", role: "img", "aria-label": label }, ...shapes);
 }

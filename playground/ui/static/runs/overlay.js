@@ -5,7 +5,8 @@ import { bokehReady } from "../charts/bokeh.js";
 import { curveControls } from "../charts/toolbar.js";
 import { CHARTS, COLOURS, DASHES, LETTERS, X_MODES } from "../charts/specs.js";
 import { fullRange } from "../charts/arithmetic.js";
-import { el, getJson, setHidden, setText, shape, showParts, svg, withCode } from "../core/dom.js";
+import { buttonOf, el, getJson, headOf, setHidden, setText, shape, showParts, signOf, svg,
+  withCode } from "../core/dom.js";
 import { stateOf } from "../core/format.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
@@ -74,9 +75,10 @@ export class Overlay {
     this.grid = el("div", { class: "charts-large" });
     this.settings = el("div", { class: "overlay-settings" });
     this.engines = el("div", { class: "overlay-engines", hidden: true });
-    this.close = el("button", { type: "button", class: "quiet-button", onclick: () => go({ page: "runs", overlay: [] }) }, "Close");
+    this.close = buttonOf("quiet-button", { onclick: () => go({ page: "runs", overlay: [] }) }, "Close");
     this.root = el("section", { class: "panel overlay", "aria-label": "Overlaid curves", hidden: true },
-      el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), this.where, el("span", { class: "grow" }), this.reset,
+      el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), this.where, el("span", { class: "grow" }),
+        this.reset,
         smoothing, over, this.close),
       this.problem, this.legend, this.undrawn, this.grid, this.note, this.settings, this.engines);
   }
@@ -106,7 +108,9 @@ export class Overlay {
     this.showLegend(runs);
     this.grid.hidden = !runs.length;
     const units = new Set(runs.map((run) => run.unit));
-    setText(this.note, units.size > 1 ? "Their scores are in different units (standard deviations and raw points), so their heights cannot be compared." : "");
+    setText(this.note,
+      units.size > 1 ? "Their scores are in different units (standard deviations and raw points), so their heights "
+      + "cannot be compared." : "");
     this.showSettings();
     this.showEngines();
     if (runs.length) this.prepare();
@@ -116,7 +120,8 @@ export class Overlay {
   /** Make the charts, once; they draw what there is when they are there. */
   prepare() {
     this.preparing ??= (async () => {
-      if (!(await bokehReady(this.undrawn, "The curves", "The numbers of each run are on its own page, under Table and CSV."))) return;
+      if (!(await bokehReady(this.undrawn, "The curves",
+        "The numbers of each run are on its own page, under Table and CSV."))) return;
       this.range = { start: 0, end: 1 };
       const shared = {
         range: this.range,
@@ -124,7 +129,8 @@ export class Overlay {
         onZoom: (from, to) => this.setZoom([from, to]),
         onReset: () => this.setZoom(null),
       };
-      const charts = CHARTS.filter((spec) => spec.large).map((spec) => new OverlayChart({ ...spec, key: `overlay-${spec.key}` }, shared));
+      const charts = CHARTS.filter((spec) => spec.large)
+        .map((spec) => new OverlayChart({ ...spec, key: `overlay-${spec.key}` }, shared));
       for (const chart of charts) this.grid.append(chart.card);
       for (const chart of charts) await chart.draw();
       this.charts = charts;
@@ -137,7 +143,8 @@ export class Overlay {
     if (!this.charts || !this.data?.runs.length) return;
     const { runs } = this.data;
     const x = X_MODES[this.mode].column;
-    const whole = runs.map((run) => fullRange(run.metrics[x] ?? [], this.mode, run.ended ? run.update : run.num_updates));
+    const whole = runs.map((run) => fullRange(run.metrics[x] ?? [], this.mode,
+      run.ended ? run.update : run.num_updates));
     [this.range.start, this.range.end] = this.zoom ?? [0, Math.max(...whole.map(([, end]) => end))];
     for (const chart of this.charts) chart.update(runs, x, this.weight);
     setHidden(this.reset, !this.zoom, this.close);
@@ -152,7 +159,8 @@ export class Overlay {
   setHover(x) {
     this.hover = x;
     const digits = this.mode === "update" ? Math.round(x ?? 0) : Math.round(x ?? 0).toLocaleString("en-US");
-    setText(this.where, x === null ? "at the newest update of each" : this.mode === "update" ? `at update ${digits}` : `at ${digits} ${X_MODES[this.mode].label}`);
+    setText(this.where, x === null ? "at the newest update of each" : this.mode === "update" ? `at update ${digits}`
+      : `at ${digits} ${X_MODES[this.mode].label}`);
     for (const chart of this.charts ?? []) chart.readOut(x);
   }
 
@@ -169,8 +177,9 @@ export class Overlay {
         el("span", { class: "letter" }, LETTERS[index]),
         link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
         el("span", { class: "muted" }, `${run.model}, engine ${run.engine}, seed ${run.seed}`),
-        el("span", { class: "state", "data-tone": tone }, el("span", { class: "icon", "aria-hidden": "true" }, icon), el("strong", {}, word),
-          el("span", { class: "where" }, run.ended ? `after ${run.update} updates` : `update ${run.update} of ${run.num_updates}`)));
+        el("span", { class: "state", "data-tone": tone }, signOf(icon), el("strong", {}, word),
+          el("span", { class: "where" }, run.ended ? `after ${run.update} updates`
+            : `update ${run.update} of ${run.num_updates}`)));
     }));
   }
 
@@ -183,8 +192,10 @@ export class Overlay {
     }
     showParts(this.settings, [
       el("h3", {}, "Settings in which they differ"),
-      el("div", { class: "numbers", tabindex: "0", role: "region", "aria-label": "Settings in which they differ" }, el("table", {},
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Setting"), runs.map((run, index) => el("th", { scope: "col", title: run.title }, LETTERS[index])))),
+      el("div", { class: "numbers", tabindex: "0", role: "region", "aria-label": "Settings in which they differ" },
+        el("table", {},
+        el("thead", {}, el("tr", {}, headOf("Setting"),
+          runs.map((run, index) => el("th", { scope: "col", title: run.title }, LETTERS[index])))),
         el("tbody", {}, settings.map(({ label, unit, values }) => el("tr", {},
           el("th", { scope: "row", title: unit || null }, label), values.map((value) => el("td", {}, value)))))))]);
   }
@@ -195,16 +206,20 @@ export class Overlay {
     this.engines.hidden = !names.includes("trl");
     if (this.engines.hidden) return;
     const sentence = names.length > 1
-      ? "One side was trained by TRL's own PPOTrainer, the other by the playground's PPO, from settings of the same names. Where their curves part, look here first."
+      ? "One side was trained by TRL's own PPOTrainer, the other by the playground's PPO, from settings of the same "
+        + "names. Where their curves part, look here first."
       : "These runs were trained by TRL's own PPOTrainer, which differs from the playground's PPO.";
-    this.engines.replaceChildren(el("h3", {}, "What differs between the engines"), el("p", { class: "muted" }, sentence),
-      differences.length ? el("dl", {}, differences.map((item) => [el("dt", {}, item.title), el("dd", {}, withCode(item.sentence))]).flat()) : "");
+    this.engines.replaceChildren(el("h3", {}, "What differs between the engines"),
+      el("p", { class: "muted" }, sentence),
+      differences.length ? el("dl", {}, differences.flatMap(({ title, sentence: told }) =>
+        [el("dt", {}, title), el("dd", {}, withCode(told))])) : "");
   }
 }
 
 /** A short piece of a run's line, as in the charts. */
 function sample(index) {
-  const line = shape("line", { x1: 1, x2: 33, y1: 5, y2: 5, "stroke-width": 2.5, "stroke-dasharray": DASHES[index].join(" ") });
+  const line = shape("line", { x1: 1, x2: 33, y1: 5, y2: 5, "stroke-width": 2.5,
+    "stroke-dasharray": DASHES[index].join(" ") });
   line.style.stroke = `var(${COLOURS[index]})`;
   return svg({ class: "line-sample", viewBox: "0 0 34 10", "aria-hidden": "true" }, line);
 }

@@ -1,10 +1,11 @@
-// What changed: the same prompts with the same random numbers, before and now, with a slider over the evaluated updates.
+// What changed: the same prompts with the same random numbers, before and now, with a slider over the evaluated
+// updates.
 
-import { el, setText } from "../core/dom.js";
+import { buttonOf, el, headOf, setText } from "../core/dom.js";
 import { number, percent, rounded, signed } from "../core/format.js";
 import { effect, whenNew } from "../core/signals.js";
 import { hasEnded, live, moment } from "../core/store.js";
-import { textPair } from "../core/texts.js";
+import { facts, textPair } from "../core/texts.js";
 
 const FIRST_ROWS = 6;
 
@@ -14,7 +15,8 @@ export class Changed {
     this.all = false;
     this.showRows = whenNew((prompts, before, rows, update) => this.body.replaceChildren(
       ...rows.map((row, index) => pairRow(prompts[index], before[index], row, update))));
-    this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "aria-label": "Evaluated update to read",
+    this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, value: 0,
+      "aria-label": "Evaluated update to read",
       oninput: () => {
         const last = this.later().length - 1;
         this.follow = Number(this.slider.value) === last;
@@ -23,18 +25,19 @@ export class Changed {
     this.at = el("output", { class: "at" });
     this.every = el("span", { class: "muted" });
     this.body = el("tbody", {});
-    this.more = el("button", { type: "button", class: "quiet-button", hidden: true, onclick: () => {
+    this.more = buttonOf("quiet-button", { hidden: true, onclick: () => {
       this.all = !this.all;
       this.refresh();
     } });
-    this.nowHead = el("th", { scope: "col", class: "now" }, "Now");
-    this.scoreHead = el("th", { scope: "col", class: "figure" }, "Score");
+    this.nowHead = headOf("Now", "now");
+    this.scoreHead = headOf("Score", "figure");
     this.summary = el("p", { class: "summary" });
     this.empty = el("p", { class: "empty" });
     this.table = el("table", { class: "pairs" },
       el("thead", {}, el("tr", {},
-        el("th", { scope: "col", class: "prompt" }, "Prompt"), el("th", { scope: "col", class: "before" }, "Before"),
-        this.nowHead, this.scoreHead, el("th", { scope: "col", class: "figure", title: "KL to the reference, nats per completion" }, "KL"))),
+        headOf("Prompt", "prompt"), headOf("Before", "before"),
+        this.nowHead, this.scoreHead,
+        el("th", { scope: "col", class: "figure", title: "KL to the reference, nats per completion" }, "KL"))),
       this.body);
     element.append(el("section", { class: "changed" },
       el("div", { class: "chart-bar" },
@@ -96,16 +99,18 @@ export class Changed {
 
   fillSummary(before, now) {
     const { summary } = now;
-    const items = [];
-    if (now.update > 0) items.push(["score", `${signed(before.summary.score)} \u2192 ${signed(summary.score)} ${live.run?.unit ?? "sd"}`]);
-    for (const [name, value] of Object.entries(summary.terms)) items.push([`${name}, raw`, `${now.update > 0 ? `${rounded(before.summary.terms[name])} \u2192 ` : ""}${rounded(value)}`]);
-    for (const [name, value] of Object.entries(summary.judges ?? {})) items.push([`judge ${name}, raw`, `${now.update > 0 ? `${rounded(before.summary.judges?.[name])} \u2192 ` : ""}${rounded(value)}`]);
-    items.push(["KL", `${rounded(summary.kl)} nats`]);
-    items.push(["different texts", `${summary.unique} of ${summary.count}`]);
-    if (summary.ended !== null) items.push(["ends by itself", percent(summary.ended)]);
-    if (summary.length !== null) items.push(["length", `${number(summary.length)} tokens`]);
-    this.summary.replaceChildren(...items.map(([name, value]) =>
-      el("span", { class: "fact" }, el("span", { class: "muted" }, `${name} `), el("span", { class: "fact-value" }, value))));
+    const was = before.summary;
+    const later = now.update > 0;
+    const raw = (name, from, to) => [`${name}, raw`, later ? `${rounded(from)} \u2192 ${rounded(to)}` : rounded(to)];
+    this.summary.replaceChildren(...facts([
+      later ? ["score", `${signed(was.score)} \u2192 ${signed(summary.score)} ${live.run?.unit ?? "sd"}`] : null,
+      ...Object.entries(summary.terms).map(([name, value]) => raw(name, was.terms[name], value)),
+      ...Object.entries(summary.judges ?? {}).map(([name, value]) => raw(`judge ${name}`, was.judges?.[name], value)),
+      ["KL", `${rounded(summary.kl)} nats`],
+      ["different texts", `${summary.unique} of ${summary.count}`],
+      summary.ended === null ? null : ["ends by itself", percent(summary.ended)],
+      summary.length === null ? null : ["length", `${number(summary.length)} tokens`],
+    ]));
   }
 
   fillRows(before, now, update) {
@@ -120,12 +125,15 @@ export class Changed {
 
 function pairRow(prompt, before, now, update) {
   const [left, right] = textPair(before?.text ?? "", now.text);
-  const gain = update > 0 && Number.isFinite(before?.score) && Number.isFinite(now.score) ? now.score - before.score : null;
+  const gain = update > 0 && Number.isFinite(before?.score) && Number.isFinite(now.score) ? now.score - before.score
+    : null;
   return el("tr", {},
     el("td", { class: "prompt", "data-label": "Prompt" }, el("p", { class: "output" }, prompt)),
     el("td", { class: "before", "data-label": "Before" }, left),
-    el("td", { class: "now", "data-label": "Now" }, update === 0 ? el("p", { class: "output nothing" }, "\u2026") : right),
-    el("td", { class: "figure score", "data-label": "Score" }, el("span", { class: "nowrap" }, signed(before?.score), gain === null ? null : " \u2192 "),
+    el("td", { class: "now", "data-label": "Now" },
+      update === 0 ? el("p", { class: "output nothing" }, "\u2026") : right),
+    el("td", { class: "figure score", "data-label": "Score" },
+      el("span", { class: "nowrap" }, signed(before?.score), gain === null ? null : " \u2192 "),
       gain === null ? null : el("strong", {}, signed(now.score))),
     el("td", { class: "figure", "data-label": "KL" }, update === 0 ? "0" : rounded(now.kl)));
 }

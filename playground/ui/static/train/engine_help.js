@@ -7,5 +7,6 @@ export function mount(element, props) {
   const note = absent ? el("p", { class: "absent" }, `TRL's engine cannot be chosen here. ${absent}`) : "";
   element.append(el("div", { class: "engine-help" }, note,
     el("details", {}, el("summary", {}, `How TRL's PPO differs (${differences.length})`),
-      el("dl", {}, differences.map(({ title, sentence }) => [el("dt", {}, title), el("dd", {}, withCode(sentence))]).flat()))));
+      el("dl", {}, differences.map(({ title, sentence }) => [el("dt", {}, title), el("dd", {}, withCode(sentence))])
+        .flat()))));
 }

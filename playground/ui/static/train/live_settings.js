@@ -2,7 +2,7 @@
 //
 // A field shows what a person typed until it is applied; else what is in use, also when somebody else has changed it.
 
-import { answerOf, el, runTitle, setAttribute, setHidden, setText } from "../core/dom.js";
+import { answerOf, buttonOf, el, runTitle, setAttribute, setHidden, setText } from "../core/dom.js";
 import { knobControl, write } from "../core/knob.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
@@ -15,7 +15,7 @@ export class LiveSettings {
     this.seen = 0;
     this.sending = false; // until the answer has come
     this.fields = new Map(knobs.map((knob) => [knob.field, this.field(knob)]));
-    this.apply = el("button", { type: "button", class: "button strong", onclick: () => this.send() }, "Apply");
+    this.apply = buttonOf("button strong", { onclick: () => this.send() }, "Apply");
     this.note = el("span", { class: "live-note", role: "status", "aria-live": "polite" });
     this.count = el("span", { class: "muted" });
     this.root = el("details", { class: "live-settings", hidden: true },
@@ -85,14 +85,17 @@ export class LiveSettings {
   }
 
   refresh() {
-    const ready = live.run && live.status && !live.status.ended && !["queued", "stopping"].includes(live.status.state) && live.run.can_steer && Object.keys(live.settings).length > 0;
+    const ready = live.run && live.status && !live.status.ended && !["queued", "stopping"].includes(live.status.state)
+      && live.run.can_steer && Object.keys(live.settings).length > 0;
     setHidden(this.root, !ready, runTitle());
     if (!ready) return;
     for (const item of this.fields.values()) this.show(item);
     const drafts = this.drafts().length;
     setText(this.apply, drafts > 1 ? `Apply ${drafts} changes` : "Apply");
-    setAttribute(this.apply, "aria-disabled", String(this.sending || !drafts)); // not `disabled`, which would take the focus away
-    setText(this.count, drafts ? `${drafts} not applied yet` : "leash, learning rate and others; takes effect at the next update");
+    setAttribute(this.apply, "aria-disabled", String(this.sending
+      || !drafts)); // not `disabled`, which would take the focus away
+    setText(this.count, drafts ? `${drafts} not applied yet`
+      : "leash, learning rate and others; takes effect at the next update");
   }
 
   show(item) {
@@ -103,7 +106,8 @@ export class LiveSettings {
     if (item.draft !== undefined && item.draft === used) item.draft = undefined;
     item.control.setMark(used);
     item.control.show(item.draft ?? item.sent ?? used);
-    setText(item.state, item.sent !== undefined ? `${write(item.sent)} applies at the next update` : this.remark(field, used));
+    setText(item.state, item.sent !== undefined ? `${write(item.sent)} applies at the next update`
+      : this.remark(field, used));
     item.state.classList.toggle("waiting", item.sent !== undefined);
     setText(item.told, item.problem);
     item.told.hidden = !item.problem;
@@ -120,7 +124,8 @@ export class LiveSettings {
   remark(field, used) {
     const rate = live.metrics.learning_rate?.at(-1);
     if (field === "kl.coef" && live.run.adaptive) return "Moves by itself towards the target KL.";
-    if (field === "ppo.learning_rate" && rate && Math.abs(rate - used) > 1e-3 * used) return `The schedule has brought it to ${write(Number(rate.toPrecision(2)))}.`;
+    if (field === "ppo.learning_rate" && rate && Math.abs(rate - used) > 1e-3 * used)
+      return `The schedule has brought it to ${write(Number(rate.toPrecision(2)))}.`;
     return "";
   }
 
@@ -139,7 +144,8 @@ export class LiveSettings {
     const answer = { ...none, ...await answerOf(() => this.ask(run, changes), "; nothing was changed.") };
     this.sending = false;
     if (live.runId !== run) return this.refresh();
-    for (const { field, message } of answer.problems) if (this.fields.has(field)) this.fields.get(field).problem = `${this.fields.get(field).knob.label} ${message}`;
+    for (const { field, message } of answer.problems)
+      if (this.fields.has(field)) this.fields.get(field).problem = `${this.fields.get(field).knob.label} ${message}`;
     for (const item of drafts) {
       if (!(item.knob.field in answer.edits)) continue;
       const sent = answer.edits[item.knob.field];

@@ -3,8 +3,10 @@
 import { el, withCode } from "../core/dom.js";
 import { duration, number } from "../core/format.js";
 
-const VERDICTS = { fits: ["\u2713", "Fits", "good"], tight: ["\u25B2", "Tight", "tight"], "does not fit": ["\u2715", "Does not fit", "bad"] };
-const WORDS = { policy: "Policy", value: "Value head", reference: "Reference", reward: "Reward model", rollout: "Rollout",
+const VERDICTS = { fits: ["\u2713", "Fits", "good"], tight: ["\u25B2", "Tight", "tight"],
+  "does not fit": ["\u2715", "Does not fit", "bad"] };
+const WORDS = { policy: "Policy", value: "Value head", reference: "Reference", reward: "Reward model",
+  rollout: "Rollout",
   "kept for reuse": "Kept for reuse" };
 const HELP = {
   policy: "The model that is trained: its weights, and what training keeps beside them",
@@ -21,7 +23,8 @@ export function mount(element, props, { watch }) {
   const details = el("details", { class: "needs" }, summary, body);
   const advice = el("p", { class: "needs-advice" });
   const download = el("p", { class: "needs-download" });
-  const whole = el("div", { class: "needs-whole", hidden: true, role: "group", "aria-label": "What it needs" }, details, download, advice);
+  const whole = el("div", { class: "needs-whole", hidden: true, role: "group", "aria-label": "What it needs" }, details,
+    download, advice);
   element.append(whole);
 
   function show() {
@@ -69,10 +72,12 @@ function bars(needs) {
 function facts(needs) {
   const [shortest, longest] = needs.seconds_per_update;
   return [
-    el("p", {}, `${gigabytes(needs.total_gb)} at the fullest moment (${needs.fullest_moment}); ${needs.device.label} (${needs.device.name}) has ` +
+    el("p", {}, `${gigabytes(needs.total_gb)} at the fullest moment (${needs.fullest_moment}); ${needs.device.label} `
+      + `(${needs.device.name}) has ` +
       `${gigabytes(needs.device.free_gb)} free of ${gigabytes(needs.device.total_gb)}.`),
     el("p", { class: "muted" }, `An update takes ${timeRange(shortest, longest)}. Reckoned for prompts of up to ` +
-      `${needs.prompt_tokens} and completions of up to ${needs.completion_tokens} tokens. The memory may be off by a quarter, the time by more.`),
+      `${needs.prompt_tokens} and completions of up to ${needs.completion_tokens} tokens. The memory may be off by a `
+        + "quarter, the time by more."),
   ];
 }
 
@@ -91,5 +96,6 @@ function coarse(seconds) {
 }
 
 function gigabytes(size) {
-  return size >= 0.1 || size === 0 ? `${size >= 10 ? Math.round(size) : size.toFixed(1)} GB` : `${number(Math.max(1, Math.round(size * 1000)))} MB`;
+  return size >= 0.1 || size === 0 ? `${size >= 10 ? Math.round(size) : size.toFixed(1)} GB`
+    : `${number(Math.max(1, Math.round(size * 1000)))} MB`;
 }

@@ -1,6 +1,6 @@
 // What the form has to say, above the Start button and beside each field: what differs from the preset, what is wrong.
 
-import { el } from "../core/dom.js";
+import { buttonOf, el, signOf } from "../core/dom.js";
 import { form } from "../core/form.js";
 
 const SHOWN = 4;
@@ -25,26 +25,28 @@ export function mount(element, props, { watch }) {
   show();
   // a group that is opened brings controls into the document that were not there when its problems were found
   new MutationObserver(() => {
-    const missing = form.value.problems.some(({ field }) => field && controlOf(field) && !controlOf(field).querySelector(".field-problem"));
+    const missing = form.value.problems.some(({ field }) => field && controlOf(field)
+      && !controlOf(field).querySelector(".field-problem"));
     if (missing) placeBesideFields();
   }).observe(document.getElementById("controls"), { childList: true, subtree: true });
 }
 
 function problemList(problems) {
   return [el("ul", { class: "problems" }, problems.map(({ field, label, message }) =>
-    el("li", {}, el("span", { class: "icon", "aria-hidden": "true" }, "! "),
-      field ? el("button", { type: "button", class: "field-link", onclick: () => reveal(field) }, label) : null,
+    el("li", {}, signOf("! "),
+      field ? buttonOf("field-link", { onclick: () => reveal(field) }, label) : null,
       `${field ? " " : ""}${message}`)))];
 }
 
 function differenceList(differences) {
   if (!differences.length) return [el("p", { class: "muted" }, "All settings as in the preset.")];
   const rows = differences.slice(0, SHOWN).map(({ field, label, before, after }) =>
-    el("li", {}, el("button", { type: "button", class: "field-link", onclick: () => reveal(field) }, label), " ",
+    el("li", {}, buttonOf("field-link", { onclick: () => reveal(field) }, label), " ",
       el("span", { class: "was" }, before), " \u2192 ", el("strong", {}, after)));
   const rest = differences.length - rows.length;
   return [
-    el("p", { class: "muted" }, `${differences.length} ${differences.length === 1 ? "setting differs" : "settings differ"} from the preset`),
+    el("p", { class: "muted" },
+      `${differences.length} ${differences.length === 1 ? "setting differs" : "settings differ"} from the preset`),
     el("ul", { class: "differences" }, rows, rest > 0 ? el("li", { class: "muted" }, `and ${rest} more`) : null),
   ];
 }
@@ -84,6 +86,7 @@ function reveal(field) {
   /** @type {HTMLElement} */ (closed)?.click();
   setTimeout(() => {
     control.scrollIntoView({ block: "center", behavior: "smooth" });
-    (inputOf(control, field) ?? control.querySelector("input:not([type=range]), textarea, select"))?.focus({ preventScroll: true });
+    (inputOf(control, field)
+      ?? control.querySelector("input:not([type=range]), textarea, select"))?.focus({ preventScroll: true });
   }, closed ? 120 : 0);
 }

@@ -1,7 +1,7 @@
 // The notice under the status line: how a run ended and what to do, that it waits, that it does not answer, that the
 // playground does not. What to say is `noticeOf`, a pure function of what is known; the class below shows it.
 
-import { el, getJson, runTitle, setHidden, setText, showButtons, url } from "../core/dom.js";
+import { el, getJson, runPath, runTitle, setHidden, setText, showButtons, url } from "../core/dom.js";
 import { duration } from "../core/format.js";
 import { whenNew } from "../core/signals.js";
 
@@ -9,27 +9,31 @@ const LOG_LINES = 40;
 export const PATIENCE_SECONDS = 10; // how long a run may take to stop before the page offers to end it
 
 /**
- * What there is to say, or null: {key, tone, icon, title, lines, remedy, actions, log}. `actions` are names that StatusPanel
- * knows; `remedy` is a line too, for those who may do what it says.
- * `facts`: run, status, lost (seconds to the next try, or null), silent and stopping (seconds or null), offer (of resuming).
+ * What there is to say, or null: {key, tone, icon, title, lines, remedy, actions, log}. `actions` are names that
+ * StatusPanel knows; `remedy` is a line too, for those who may do what it says. `facts`: run, status, lost (seconds to
+ * the next try, or null), silent and stopping (seconds or null), offer (of resuming).
  */
 export function noticeOf({ run, status, lost, silent, stopping, offer }) {
   if (lost !== null) {
     return { key: "lost", tone: "bad", icon: "!", title: "The playground does not answer",
-      lines: [`${status && !status.ended && !run?.recorded ? "A run that is training goes on without it. " : ""}The page tries again ${lost > 0 ? `in ${duration(lost)}` : "now"} and comes back to this run by itself.`],
+      lines: [`${status && !status.ended && !run?.recorded ? "A run that is training goes on without it. " : ""}The `
+        + `page tries again ${lost > 0 ? `in ${duration(lost)}` : "now"} and comes back to this run by itself.`],
       actions: ["retry"], log: false };
   }
   if (!run || !status || run.recorded) return null;
   if (status.ended) return status.state === "finished" ? null : endNotice(run, status, offer);
   if (status.before !== null && status.before !== undefined) {
     const ahead = status.before;
-    return { key: "queued", tone: "quiet", icon: "\u25CB", title: ahead ? `Waiting: ${ahead} ${ahead === 1 ? "run" : "runs"} before it` : "Waiting: it is next",
-      lines: ["It starts by itself when its device is free. You can close this page, and the playground may be restarted: it keeps its place."],
+    return { key: "queued", tone: "quiet", icon: "\u25CB",
+      title: ahead ? `Waiting: ${ahead} ${ahead === 1 ? "run" : "runs"} before it` : "Waiting: it is next",
+      lines: ["It starts by itself when its device is free. You can close this page, and the playground may be "
+        + "restarted: it keeps its place."],
       actions: ["takeOut"], log: false };
   }
   if (silent !== null) {
     return { key: "silent", tone: "bad", icon: "!", title: `Not answering for ${duration(silent)}`,
-      lines: ["The worker has given no sign of life for too long. The machine may be short of memory, asleep, or waiting for a disk; then the run goes on by itself as soon as it can."],
+      lines: ["The worker has given no sign of life for too long. The machine may be short of memory, asleep, or "
+        + "waiting for a disk; then the run goes on by itself as soon as it can."],
       remedy: "If it stays like this, end it: what it did up to its last checkpoint is kept.",
       actions: ["end"], log: true };
   }
@@ -48,7 +52,8 @@ function endNotice(run, status, offer) {
   const title = status.end?.title ?? "It ended";
   const told = status.message || (quiet ? "Somebody asked it to stop." : "It ended without saying why.");
   const what = told.startsWith(`${title}. `) ? told.slice(title.length + 2) : told; // said already, in larger letters
-  return { key: `end ${status.attempt} ${status.reason}`, tone: quiet ? "quiet" : "bad", icon: quiet ? "\u25A0" : "\u2715",
+  return { key: `end ${status.attempt} ${status.reason}`, tone: quiet ? "quiet" : "bad",
+    icon: quiet ? "\u25A0" : "\u2715",
     title, lines: [what, ...(offer?.skipped ?? [])], remedy: again ? `What to do: ${lowered(again)}` : "",
     actions: [...(offer && offer.from !== null ? ["resume"] : []), "again"], log: true };
 }
@@ -96,7 +101,9 @@ export class Notice {
     const shown = !this.logPart.hidden;
     showButtons(this.buttons, [
       ...notice.actions.map((name) => ({ key: name, ...this.actions[name]() })),
-      ...(notice.log ? [{ key: "log", text: shown ? "Hide the log" : "Show the log", expanded: shown, act: () => this.toggleLog() }] : []),
+      ...(notice.log
+        ? [{ key: "log", text: shown ? "Hide the log" : "Show the log", expanded: shown, act: () => this.toggleLog() }]
+        : []),
       ...(notice.log && shown ? [{ key: "copy", text: this.copied || "Copy the log", act: () => this.copy() }] : []),
     ]);
   }
@@ -113,7 +120,7 @@ export class Notice {
     this.show(this.notice, run);
     let text;
     try {
-      text = await (await fetch(url(`live/${encodeURIComponent(run)}/log`))).text();
+      text = await (await fetch(url(runPath(run, "log")))).text();
     } catch {
       text = "The log cannot be read right now.";
     }
@@ -145,5 +152,5 @@ export class Notice {
 
 /** Where a run would go on, asked once for each end. */
 export async function resumeOffer(runId) {
-  return getJson(`live/${encodeURIComponent(runId)}/resume`);
+  return getJson(runPath(runId, "resume"));
 }

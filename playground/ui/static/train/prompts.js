@@ -43,7 +43,8 @@ export function mount(element, props, { watch }) {
     }
     event.stopImmediatePropagation();
     input.value = "";
-    say(`The file was not taken. ${file.name} has ${megabytes(file.size)} MB and at most ${megabytes(props.limit)} MB can be uploaded. `
+    say(`The file was not taken. ${file.name} has ${megabytes(file.size)} MB and at most ${megabytes(props.limit)} MB `
+      + "can be uploaded. "
       + "Keep only the rows that are needed, or put it beside the playground and type its path.", true);
   }, { capture: true });
 }

@@ -1,7 +1,7 @@
 // A look at the prompts before any training: how many, how long, what is left out and why, the first ones, and what the
 // model really reads. All texts are a person's or a dataset's, so they are text nodes.
 
-import { el, setText, shape, svg } from "../core/dom.js";
+import { buttonOf, el, headOf, setText, shape, svg } from "../core/dom.js";
 
 const BAR = 12;
 const HEIGHT = 56;
@@ -10,10 +10,11 @@ export function mount(element, props, { watch }) {
   const title = el("h2", {}, "Prompts");
   const line = el("p", { class: "muted", role: "status" });
   const body = el("div", { class: "preview-body" });
-  const close = el("button", { type: "button", class: "icon-button", "aria-label": "Close", title: "Close", onclick: () => {
+  const close = buttonOf("icon-button", { "aria-label": "Close", title: "Close", onclick: () => {
     panel.hidden = true;
   } }, "\u00d7");
-  const panel = el("section", { class: "panel prompts-preview", hidden: true, tabindex: "-1", "aria-label": "The prompts of the form" },
+  const panel = el("section", { class: "panel prompts-preview", hidden: true, tabindex: "-1",
+    "aria-label": "The prompts of the form" },
     el("div", { class: "preview-head" }, title, el("span", { class: "grow" }), close), line, body);
   element.append(panel);
 
@@ -24,7 +25,8 @@ export function mount(element, props, { watch }) {
     document.body.classList.remove("drawer-open");
     setText(title, name ? `Prompts: ${name}` : "Prompts");
     line.classList.toggle("problem", state === "error");
-    setText(line, state === "error" ? message : state === "asking" ? "Reading the prompts; the first look takes a few seconds." : inWords(preview));
+    setText(line, state === "error" ? message : state === "asking"
+      ? "Reading the prompts; the first look takes a few seconds." : inWords(preview));
     body.replaceChildren(...(state === "done" ? parts(preview) : []));
     if (state !== "asking") panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
   }
@@ -70,9 +72,11 @@ function lengthsPart({ lengths, room }) {
     ["Longest", lengths.max], ["Room in the model", room]];
   return el("section", { class: "lengths" }, el("h3", {}, "Length in tokens"),
     svg({ viewBox: `0 0 ${counts.length * BAR} ${HEIGHT}`, class: "bars", role: "img", preserveAspectRatio: "none",
-      "aria-label": `Histogram of lengths, from ${lengths.min} to ${lengths.max} tokens, median ${lengths.median}` }, ...bars),
+      "aria-label": `Histogram of lengths, from ${lengths.min} to ${lengths.max} tokens, median ${lengths.median}` },
+        ...bars),
     el("div", { class: "bars-ends muted" }, el("span", {}, count(edges[0])), el("span", {}, count(lengths.max))),
-    el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, count(value))))));
+    el("dl", { class: "facts" },
+      facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, count(value))))));
 }
 
 const REASONS = {
@@ -86,9 +90,11 @@ function leftOutPart({ left_out, num_rows, room }) {
   const items = left_out.map(({ reason: name, count: number, rows }) => el("li", {},
     el("details", {}, el("summary", {}, el("strong", {}, count(number)), ` ${reason(name)}`),
       el("ul", { class: "examples" }, rows.map(({ row, text }) =>
-        el("li", {}, el("span", { class: "muted" }, `Row ${count(row)} `), el("span", { class: "output short" }, text || "(nothing)")))))));
+        el("li", {}, el("span", { class: "muted" }, `Row ${count(row)} `),
+          el("span", { class: "output short" }, text || "(nothing)")))))));
   return el("section", { class: "left-out" }, el("h3", {}, "Left out"),
-    left_out.length ? el("p", { class: "muted small-text" }, `Of ${count(num_rows)} rows. Open one to see its first rows.`)
+    left_out.length ? el("p", { class: "muted small-text" },
+      `Of ${count(num_rows)} rows. Open one to see its first rows.`)
       : el("p", { class: "muted small-text" }, `Nothing: all ${count(num_rows)} rows that were looked at can be used.`),
     el("ul", { class: "reasons" }, items));
 }
@@ -100,8 +106,8 @@ function seenPart(pieces) {
 
 function rowsPart(rows) {
   return el("table", { class: "prompt-rows" },
-    el("thead", {}, el("tr", {}, el("th", { scope: "col", class: "nowrap" }, "Used to"), el("th", { scope: "col", class: "figure" }, "Tokens"),
-      el("th", { scope: "col" }, "Prompt"))),
+    el("thead", {}, el("tr", {}, headOf("Used to", "nowrap"), headOf("Tokens", "figure"),
+      headOf("Prompt"))),
     el("tbody", {}, rows.map(({ text, cut, tokens, held_out }) => el("tr", {},
       el("td", { class: "muted nowrap" }, held_out ? "compare" : "train"),
       el("td", { class: "figure" }, count(tokens)),

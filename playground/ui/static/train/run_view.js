@@ -2,7 +2,7 @@
 
 import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
-import { el } from "../core/dom.js";
+import { buttonOf, el } from "../core/dom.js";
 import { home, onHome, refreshHome } from "../core/home.js";
 import { LiveSettings } from "./live_settings.js";
 import { go, onPlace, place } from "../core/nav.js";
@@ -54,7 +54,8 @@ export function mount(element, props, { trigger, watch, server }) {
     busy = now;
     if (changed && !first) trigger("input"); // the form's Start button depends on what trains and what waits
     if (home.connected && live.status?.ended) { // somebody else may have taken it up again
-      const again = home.waiting?.includes(live.runId) ? live.status.attempt + 1 : home.training?.find(({ id }) => id === live.runId)?.attempt;
+      const again = home.waiting?.includes(live.runId) ? live.status.attempt + 1
+        : home.training?.find(({ id }) => id === live.runId)?.attempt;
       if (again > live.status.attempt) expectAttempt(again);
     }
     if (home.connected && !connected) retry(); // a stream that broke without a word is replaced
@@ -78,7 +79,8 @@ export function mount(element, props, { trigger, watch, server }) {
  */
 function nameNextStart(props) {
   const random = crypto.getRandomValues(new Uint32Array(4)); // randomUUID is for https only
-  props.value = { run: props.value?.run ?? null, request: [...random].map((part) => part.toString(16).padStart(8, "0")).join("") };
+  props.value = { run: props.value?.run ?? null,
+    request: [...random].map((part) => part.toString(16).padStart(8, "0")).join("") };
 }
 
 /** On a narrow screen the form is a drawer: it closes by its button, by Escape and by a tap beside it. */
@@ -86,7 +88,7 @@ function drawer(root) {
   const close = () => document.body.classList.remove("drawer-open");
   root.append(el("div", { class: "backdrop", onclick: close }));
   document.getElementById("controls").prepend(el("div", { class: "drawer-head" }, el("strong", {}, "Set up a run"),
-    el("button", { type: "button", class: "icon-button", "aria-label": "Close", onclick: close }, "\u00d7")));
+    buttonOf("icon-button", { "aria-label": "Close", onclick: close }, "\u00d7")));
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
   });

@@ -1,7 +1,7 @@
-// The status panel: title, state in words, progress, time left, Pause, One step, Stop. What needs more words (how a run has
-// ended, that it waits or does not answer) is in the notice below, see train/notice.js.
+// The status panel: title, state in words, progress, time left, Pause, One step, Stop. What needs more words (how a run
+// has ended, that it waits or does not answer) is in the notice below, see train/notice.js.
 
-import { answerOf, el, setText, showButtons } from "../core/dom.js";
+import { answerOf, buttonOf, el, setText, showButtons } from "../core/dom.js";
 import { duration, stateOf } from "../core/format.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
@@ -13,7 +13,9 @@ import { clock, expectAttempt, live, replay, retry } from "../core/store.js";
 const SPEAK_EVERY = 10; // updates between two announcements to a screen reader
 
 export class StatusPanel {
-  /** What the server can be asked, each answers {error}: `stop(run)`, `steer(run, command)`, `end(run)`, `resume(run)`. */
+  /**
+   * What the server can be asked, each answers {error}: `stop(run)`, `steer(run, command)`, `end(run)`, `resume(run)`.
+   */
   constructor(element, { stop, steer, end, resume }) {
     this.ask = { stop, end, resume };
     this.asked = null; // {run, what, at}: what this page has asked for and not seen happen
@@ -27,8 +29,10 @@ export class StatusPanel {
     });
     this.notice = new Notice({
       retry: () => ({ text: "Try now", act: () => this.retryNow() }),
-      takeOut: () => ({ text: this.isAsked("stop") ? "Taking it out\u2026" : "Take out of the queue", kind: "danger", off: this.isAsked("stop"), act: () => this.askFor("stop") }),
-      end: () => ({ text: this.isAsked("end") ? "Ending it\u2026" : "End it now", kind: "danger", off: this.isAsked("end"), act: () => this.askFor("end") }),
+      takeOut: () => ({ text: this.isAsked("stop") ? "Taking it out\u2026" : "Take out of the queue", kind: "danger",
+        off: this.isAsked("stop"), act: () => this.askFor("stop") }),
+      end: () => ({ text: this.isAsked("end") ? "Ending it\u2026" : "End it now", kind: "danger",
+        off: this.isAsked("end"), act: () => this.askFor("end") }),
       resume: () => this.resumeButton(),
       again: () => ({ text: "Start again from its settings", act: () => this.reuse(),
         title: "Puts its settings into the form; change what is needed there, then press Start" }),
@@ -54,20 +58,24 @@ export class StatusPanel {
     this.phase = el("span", { class: "phase" });
     this.buttons = el("div", { class: "buttons" });
     this.fill = el("div", { class: "fill" });
-    this.bar = el("div", { class: "progress", role: "progressbar", "aria-label": "Updates done", "aria-valuemin": 0 }, this.fill);
+    this.bar = el("div", { class: "progress", role: "progressbar", "aria-label": "Updates done", "aria-valuemin": 0 },
+      this.fill);
     this.line = el("p", { class: "line" });
-    this.settings = el("dl", { class: "settings" }); // those that matter most; changed in mid-run, one shows both values
+    // those that matter most; changed in mid-run, one shows both values
+    this.settings = el("dl", { class: "settings" });
     this.showSettings = whenNew((settings, now) => this.settings.replaceChildren(
       ...settings.map(({ field, label, value, unit }) => el("div", {}, el("dt", {}, label),
-        el("dd", { title: unit || null }, field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}` : value)))));
+        el("dd", { title: unit || null }, field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}`
+          : value)))));
     this.speaker = el("div", { class: "visually-hidden", role: "status", "aria-live": "polite" });
-    const drawer = el("button", { type: "button", class: "button drawer-button",
-      onclick: () => document.body.classList.add("drawer-open") }, "Set up a run");
+    const drawer = buttonOf("button drawer-button", { onclick: () => document.body.classList.add("drawer-open") },
+      "Set up a run");
     element.append(el("section", { class: "status", "aria-label": "Run" },
       el("div", { class: "status-head" },
         el("div", { class: "status-names" }, this.title, this.badge, this.state),
         this.steer.root, this.buttons, drawer),
-      this.bar, el("div", { class: "status-foot" }, this.line, this.phase), this.notice.root, this.settings, this.speaker));
+      this.bar, el("div", { class: "status-foot" }, this.line, this.phase), this.notice.root, this.settings,
+      this.speaker));
   }
 
   refresh() {
@@ -110,8 +118,10 @@ export class StatusPanel {
     if (live.connection === "failed") {
       setText(this.title, "Not found");
       setText(this.line, live.problem);
-    } else setText(this.line, loading ? "Loading the run\u2026" : "Choose an experiment and press Start. Its curves and texts appear here.");
-    showButtons(this.buttons, live.connection === "failed" ? [{ key: "runs", text: "All runs", act: () => go({ page: "runs" }) }] : []);
+    } else setText(this.line, loading ? "Loading the run\u2026"
+      : "Choose an experiment and press Start. Its curves and texts appear here.");
+    showButtons(this.buttons, live.connection === "failed"
+      ? [{ key: "runs", text: "All runs", act: () => go({ page: "runs" }) }] : []);
     document.title = "RLHF Playground";
   }
 
@@ -130,11 +140,13 @@ export class StatusPanel {
         : `${run.story} A recording of a real run, played fast. Press Start to train your own.`;
     } else if (status.ended) text = status.outcome || (state === "finished" ? "Finished." : "");
     else if (state === "stopping") text = "Stopping: saving the weights. What was learned so far is kept.";
-    else if (state === "paused") text = "Paused. Nothing is lost: read the curves, change a setting, go on when you like.";
+    else if (state === "paused")
+      text = "Paused. Nothing is lost: read the curves, change a setting, go on when you like.";
     else if (status.attempt > 1) {
       text = resumed ? `${resumed.message} ${run.story}` : `Going on with it (attempt ${status.attempt}). ${run.story}`;
     }
-    if (this.told?.run === live.runId && this.told.attempt === status.attempt) text = [this.told.text, text].filter(Boolean).join(" ");
+    if (this.told?.run === live.runId && this.told.attempt === status.attempt)
+      text = [this.told.text, text].filter(Boolean).join(" ");
     if (this.complaint) [text, tone] = [this.complaint, "problem"];
     setText(this.line, text);
     this.line.className = `line ${tone}`;
@@ -148,10 +160,12 @@ export class StatusPanel {
     }
     if (run.recorded && status.ended) buttons.push({ key: "replay", text: "Play again", act: replay });
     if (status.ended && live.updates.length > 1) {
-      buttons.push({ key: "compare", text: "Compare before and after", kind: state === "finished" || run.recorded ? "strong" : "",
+      buttons.push({ key: "compare", text: "Compare before and after",
+        kind: state === "finished" || run.recorded ? "strong" : "",
         act: () => go({ page: "compare", run: live.runId }) });
     } else if (!status.ended && !run.recorded && state !== "queued") {
-      buttons.push({ key: "stop", text: state === "stopping" ? "Stopping\u2026" : "Stop", kind: "danger", off: state === "stopping",
+      buttons.push({ key: "stop", text: state === "stopping" ? "Stopping\u2026" : "Stop", kind: "danger",
+        off: state === "stopping",
         title: "Stop: end the run after the current step and keep what was learned", act: () => this.askFor("stop") });
     }
     showButtons(this.buttons, buttons);
@@ -187,8 +201,10 @@ export class StatusPanel {
   resumeButton() {
     const from = this.offer?.data?.from;
     const text = from ? `Resume from update ${from}` : "Start again from the beginning";
-    return { text: this.isAsked("resume") ? "Resuming\u2026" : text, kind: "strong", off: this.isAsked("resume"), act: () => this.askFor("resume"),
-      title: from ? "Goes on from its last checkpoint, in this same run" : "It has no checkpoint that can be used: this same run starts over" };
+    return { text: this.isAsked("resume") ? "Resuming\u2026" : text, kind: "strong", off: this.isAsked("resume"),
+      act: () => this.askFor("resume"),
+      title: from ? "Goes on from its last checkpoint, in this same run"
+        : "It has no checkpoint that can be used: this same run starts over" };
   }
 
   /** Ask once for each end where the run would go on. */
@@ -223,7 +239,8 @@ export class StatusPanel {
     const lost = live.connection === "lost" ? retryIn : home.value?.connected === false ? 0 : null;
     const { run, status } = live;
     const known = run && `${live.runId} ${status?.attempt} ${status?.state} ${status?.reason}` === this.offer?.key;
-    this.notice.show(noticeOf({ run, status, lost, silent, stopping, offer: known ? this.offer.data : null }), live.runId);
+    this.notice.show(noticeOf({ run, status, lost, silent, stopping, offer: known ? this.offer.data : null }),
+      live.runId);
   }
 
   /** Once a second: times count on. */
@@ -240,7 +257,8 @@ export class StatusPanel {
     const parts = [`update ${status.update} of ${status.num_updates}`];
     const attempt = status.attempt > 1 ? `attempt ${status.attempt}, ` : ""; // of which the time is
     if ((!run.recorded || status.ended) && state !== "queued") parts.push(attempt + duration(elapsed));
-    if (left !== null && !status.ended && state === "running" && silent === null && !this.steer.phase(status)) parts.push(left < 1 ? "almost done" : `about ${duration(left)} left`);
+    if (left !== null && !status.ended && state === "running" && silent === null && !this.steer.phase(status))
+      parts.push(left < 1 ? "almost done" : `about ${duration(left)} left`);
     setText(this.where, parts.join(" \u00b7 "));
   }
 
@@ -257,8 +275,8 @@ export class StatusPanel {
 
   tabTitle(run, status, state) {
     if (run.recorded) return "RLHF Playground";
-    if (!status.ended) return `${state === "paused" ? `${stateOf(state).icon} ` : ""}${status.update}/${status.num_updates} ${run.title}`;
     const { icon } = stateOf(state);
-    return `${icon} ${run.title}`;
+    if (status.ended) return `${icon} ${run.title}`;
+    return `${state === "paused" ? `${icon} ` : ""}${status.update}/${status.num_updates} ${run.title}`;
   }
 }

@@ -1,4 +1,5 @@
-// Pause, Resume and One step of a living run. What has been asked for shows at once; the truth comes from the run's folder.
+// Pause, Resume and One step of a living run. What has been asked for shows at once; the truth comes from the run's
+// folder.
 //
 // One button is Pause and Resume, so that a keyboard stays where it is; the space key does the same on the Train page.
 
@@ -7,7 +8,8 @@ import { place } from "../core/nav.js";
 import { live } from "../core/store.js";
 
 const FACES = {
-  pause: { icon: "\u2016", word: "Pause", title: "Pause: wait after the update it is in, until you resume (space key)" },
+  pause: { icon: "\u2016", word: "Pause",
+    title: "Pause: wait after the update it is in, until you resume (space key)" },
   pausing: { icon: "\u2016", word: "Pausing\u2026", title: "It pauses after the update it is in" },
   resume: { icon: "\u25B6", word: "Resume", title: "Resume: go on training (space key)" },
   resuming: { icon: "\u25B6", word: "Resuming\u2026", title: "It goes on in a moment" },
@@ -21,12 +23,15 @@ export class Steer {
     this.asked = null;
     this.main = this.button("steer-main", () => this.request(this.paused ? "resume" : "pause"));
     this.step = this.button("steer-step", () => this.request("step"));
-    this.root = el("div", { class: "buttons steer", role: "group", "aria-label": "Pause and step", hidden: true }, this.step.node, this.main.node);
+    this.root = el("div", { class: "buttons steer", role: "group", "aria-label": "Pause and step", hidden: true },
+      this.step.node, this.main.node);
     this.face(this.step, { icon: "\u25B8|", word: "One step", title: "One step: make one update, then pause again" });
     document.addEventListener("keydown", (event) => {
-      const elsewhere = /** @type {Element} */ (event.target).closest("button, a, input, select, textarea, summary, dialog, [tabindex='0'], [contenteditable]");
+      const elsewhere = /** @type {Element} */ (event.target)
+        .closest("button, a, input, select, textarea, summary, dialog, [tabindex='0'], [contenteditable]");
       const free = !elsewhere && !event.repeat && !event.ctrlKey && !event.metaKey && !event.altKey;
-      if (event.key !== " " || !free || place().page !== "train" || this.root.hidden || this.main.node.getAttribute("aria-disabled") === "true") return;
+      if (event.key !== " " || !free || place().page !== "train" || this.root.hidden
+        || this.main.node.getAttribute("aria-disabled") === "true") return;
       event.preventDefault();
       this.request(this.paused ? "resume" : "pause");
     });
@@ -51,7 +56,8 @@ export class Steer {
     const stepping = command === "step";
     const pausing = command === "pause" || (!command && status.phase.startsWith("pausing"));
     this.paused = status.state === "paused" || stepping;
-    this.face(this.main, FACES[command === "resume" ? "resuming" : pausing ? "pausing" : this.paused ? "resume" : "pause"]);
+    this.face(this.main, FACES[command === "resume" ? "resuming" : pausing ? "pausing" : this.paused ? "resume"
+      : "pause"]);
     const early = status.state !== "running" && status.state !== "paused";
     this.disable(this.main, early || Boolean(command) || pausing);
     this.disable(this.step, early || Boolean(command));

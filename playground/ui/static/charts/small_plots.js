@@ -41,8 +41,7 @@ export function lines(label, series, axes) {
   const to = Math.max(2, ...all);
   const { node, x, y, add } = frame({ label, from: 1, to, xTicks: roundTicks(1, to, 5), ...axes });
   for (const { kind, at, values } of series) {
-    const known = at.map((step, index) => [step, values[index]])
-      .filter(([, value]) => value !== null && value !== undefined);
+    const known = at.map((step, index) => [step, values[index]]).filter(([, value]) => Number.isFinite(value));
     const height = (value) => y(Math.min(Math.max(value, low), high));
     const points = known.map(([step, value]) => `${x(step).toFixed(1)},${height(value).toFixed(1)}`);
     if (points.length > 1) add("polyline", { class: `line ${kind}`, points: points.join(" ") });

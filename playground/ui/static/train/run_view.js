@@ -3,7 +3,7 @@
 import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
 import { buttonOf, el } from "../core/dom.js";
-import { home, onHome, refreshHome } from "../core/home.js";
+import { onHome, refreshHome, watchEnd } from "../core/home.js";
 import { LiveSettings } from "./live_settings.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
@@ -68,7 +68,7 @@ export function mount(element, props, { trigger, watch, server }) {
   let wasEnded = true;
   effect(() => {
     if (!live.run || live.run.recorded) return;
-    if (hasEnded.value && !wasEnded) untilGone(live.runId);
+    if (hasEnded.value && !wasEnded) watchEnd(live.runId);
     wasEnded = hasEnded.value;
   });
 }
@@ -92,13 +92,4 @@ function drawer(root) {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
   });
-}
-
-/** The worker process outlives its last word for a moment; the Start button waits for the process. */
-async function untilGone(run) {
-  for (let tries = 0; tries < 10; tries += 1) {
-    await refreshHome();
-    if (!home.value?.training?.some(({ id }) => id === run)) return;
-    await new Promise((resolve) => setTimeout(resolve, 700));
-  }
 }

@@ -154,7 +154,8 @@ export async function getJson(path, signal = null) {
   try {
     data = await response.json();
   } catch {
-    // an answer that is not JSON has no sentence for us
+    if (response.ok) throw new Error(UNREACHED + STILL_RUNNING); // it broke off on its way
+    // else it has no sentence for us
   }
   if (!response.ok) throw new Error(data?.error ?? `The playground answered with error ${response.status}.`);
   return data;

@@ -24,9 +24,11 @@ run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
 
 test: lint chromium
+	$(BIN)/node --test "tests/js/**/*.test.js"
 	$(BIN)/python -m pytest $(POOL)
 
 test-all: lint chromium
+	$(BIN)/node --test "tests/js/**/*.test.js"
 	$(BIN)/python -m pytest -m "" $(POOL)
 
 test-faults: $(VENV)/.test-ready
@@ -39,10 +41,12 @@ reliability: FIGURES := --write-figures docs/reliability.md
 reliability: MUTATIONS := --write docs/mutations.md
 reliability: test-faults test-mutations
 
-lint: $(VENV)/.test-ready
+lint: $(VENV)/.test-ready node_modules/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/node node_modules/eslint/bin/eslint.js --cache --cache-location node_modules/.eslintcache .
+	$(BIN)/node node_modules/typescript/bin/tsc
 
 results: $(VENV)/.run-ready
 	$(BIN)/python bench/results.py
@@ -51,7 +55,7 @@ bench: $(VENV)/.run-ready
 	$(BIN)/python bench/speed.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) node_modules .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -68,6 +72,11 @@ $(VENV)/.run-ready: requirements.txt | $(BIN)/python
 
 $(VENV)/.test-ready: requirements-dev.txt $(VENV)/.run-ready
 	$(BIN)/pip install -r requirements-dev.txt
+	touch $@
+
+# npm looks for `node` on the PATH.
+node_modules/.ready: package.json package-lock.json .npmrc $(VENV)/.test-ready
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci
 	touch $@
 
 chromium:

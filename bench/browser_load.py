@@ -17,7 +17,10 @@ from playwright.sync_api import CDPSession, sync_playwright
 from screenshots import CHROMIUM, FLAGS
 from viewers import watched_run
 
+from playground.ui import own_files
+
 SETTLE_MS = 4000
+STORE = own_files.address("core/store.js")
 
 
 def main() -> None:
@@ -37,7 +40,7 @@ def main() -> None:
         before, started = metrics(session), time.perf_counter()
         page.wait_for_timeout(arguments.seconds * 1000)
         after, wall = metrics(session), time.perf_counter() - started
-        points = page.evaluate("import('/playground/static/store.js').then((m) => m.live.metrics.update.length)")
+        points = page.evaluate(f"import('/{STORE}').then((m) => m.live.metrics.update.length)")
         browser.close()
     busy = {name: round(100 * (after[name] - before[name]) / wall, 1) for name in ("TaskDuration", "ScriptDuration")}
     print(

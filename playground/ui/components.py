@@ -12,15 +12,27 @@ from typing import Any
 
 import gradio as gr
 
+from playground.ui import own_files
+
 
 def widget(module: str, value: Any, **options: Any) -> gr.HTML:
-    """Load `playground/static/<module>.js` and call its `mount(element, props, {trigger, watch, server})`."""
+    """Load the script `<module>.js` of static/ and call its `mount(element, props, {trigger, watch, server})`."""
     return gr.HTML(
         value,
         html_template="",
-        js_on_load=f"Promise.all(['{module}', 'dom'].map((name) => "
-        "import(new URL(`playground/static/${name}.js`, document.baseURI))))"
+        js_on_load=f"Promise.all(['{_script(module)}', '{_script('core/dom')}'].map((address) => "
+        "import(new URL(address, document.baseURI))))"
         ".then(([part, dom]) => part.mount(element, props, { trigger, watch, server: dom.answering(server) }));",
         apply_default_css=False,
         **options,
     )
+
+
+def calling(module: str, call: str, argument: str) -> str:
+    """JavaScript for a Gradio event: `call` of a module with the event's one value."""
+    imported = f"import(new URL('{_script(module)}', document.baseURI))"
+    return f"({argument}) => {{ {imported}.then((module) => module.{call}({argument})); }}"
+
+
+def _script(module: str) -> str:
+    return own_files.address(f"{module}.js")

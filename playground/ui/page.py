@@ -1,4 +1,4 @@
-"""The page: header, Train, Compare, Rewards, Runs, all in one document; static/header.js shows one of them at a time.
+"""The page: header, Train, Compare, Rewards, Runs, all in one document; core/header.js shows one of them at a time.
 
 Knows gradio and the page modules. `server` calls `build`.
 """
@@ -11,7 +11,7 @@ import gradio as gr
 
 from playground.runs.model_service import ModelService
 from playground.runs.start.standby import StandbyWorker
-from playground.ui import components, routes
+from playground.ui import components, own_files, routes
 from playground.ui.door.access import Access
 from playground.ui.rewards import rewards_page
 from playground.ui.runs import compare_page, runs_page
@@ -30,7 +30,7 @@ def build(
     """The whole page for one outputs folder. Every handler is registered through `access`, which says who may."""
     access, service, standby = access or Access(), service or ModelService(), standby or StandbyWorker()
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
-        components.widget("header", None, elem_id="header")
+        components.widget("core/header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
             train = train_page.build(demo, Path(outputs), standby, service, access)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
@@ -45,12 +45,13 @@ def build(
 
 
 def head() -> str:
-    """What goes into <head>: our style sheets, and BokehJS ahead of time, for static/bokeh.js. Relative, so that a
-    sub-path works."""
+    """What goes into <head>: our style sheets, our scripts ahead of time, and BokehJS ahead of time, for
+    charts/bokeh.js. Relative, so that a sub-path works."""
     version = routes.bokeh_version()
-    sheets = "".join(f'<link rel="stylesheet" href="playground/static/{name}.css">' for name in SHEETS)
+    sheets = "".join(f'<link rel="stylesheet" href="{own_files.address(f"css/{name}.css")}">' for name in SHEETS)
+    modules = "".join(f'<link rel="modulepreload" href="{own_files.address(name)}">' for name in own_files.modules())
     scripts = "".join(
         f'<link rel="preload" as="script" data-bokeh href="playground/bokeh/{version}/{name}.min.js">'
         for name in ("bokeh", "bokeh-api")
     )
-    return f'<meta name="viewport" content="width=device-width, initial-scale=1">{sheets}{scripts}'
+    return f'<meta name="viewport" content="width=device-width, initial-scale=1">{sheets}{modules}{scripts}'

@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from playground import exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
@@ -32,6 +31,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.start import launcher, queue
 from playground.setup import checks
+from playground.ui import own_files
 from playground.ui.door import uploads
 from playground.ui.door.access import Access, Action, Role
 from playground.ui.live import machine, standing, wire
@@ -40,7 +40,6 @@ from playground.ui.live.run_feed import RECORDED_ID, RunFeed
 from playground.ui.rewards import reward_data
 from playground.ui.train import outcome_part
 
-STATIC = Path(__file__).parent / "static"
 BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
 HOME_SECONDS = 0.5
 READERS = 2  # threads
@@ -79,17 +78,7 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/host", access.enter, Action.WATCH),
     ]
     found: list[BaseRoute] = [Route(path, _polite(access.route(action, handler))) for path, handler, action in table]
-    return [*found, Mount("/playground/static", OwnFiles(directory=STATIC))]
-
-
-class OwnFiles(StaticFiles):
-    """Our scripts and style sheets: browsers ask again each time, so that an update never mixes old and new modules."""
-
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """As usual, plus the header."""
-        response = super().file_response(*args, **kwargs)
-        response.headers["Cache-Control"] = "no-cache"
-        return response
+    return [*found, Mount("/playground/static", own_files.OwnFiles(directory=own_files.STATIC))]
 
 
 class Views:
@@ -310,7 +299,7 @@ async def bokeh_file(request: Request) -> Response:
     if not BOKEH_FILE.fullmatch(name):
         return PlainTextResponse("Not found.", status_code=404)
     body = await asyncio.to_thread(_bokeh_bytes, name)
-    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    headers = {"Cache-Control": own_files.FOR_EVER}
     return Response(body, media_type="text/javascript", headers=headers)
 
 

@@ -1,4 +1,4 @@
-"""Colours and fonts of the Gradio parts, matching static/page.css. All fonts come with Gradio; nothing is fetched."""
+"""Colours and fonts of the Gradio parts, matching css/page.css. All fonts come with Gradio; nothing is fetched."""
 
 from __future__ import annotations
 

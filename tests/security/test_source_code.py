@@ -37,7 +37,7 @@ ALLOWED = {  # (file, what): why
     ("tests/test_layers.py", "importlib.import_module"): "imports every module of the project",
 }
 SKIPPED = ("tests/security/test_source_code.py",)  # its samples
-SCRIPTS = sorted((PROJECT / "playground" / "ui" / "static").glob("*.js"))
+SCRIPTS = sorted((PROJECT / "playground" / "ui" / "static").rglob("*.js"))
 MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\s*\.\s*write|createContextualFragment|DOMParser|srcdoc"
     r"|\beval\s*\(|new\s+Function|setTimeout\s*\(\s*['\"`]|\.setAttribute\(\s*['\"]on|javascript:|\bon\w+\s*=\s*['\"`]"

@@ -11,6 +11,7 @@ from playground.runs.folder import end_reasons, vitals
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
 from playground.setup import catalog
+from playground.ui import own_files
 from tests.support import kill_worker, wait_until
 from tests.ui import fake_run, fake_server
 from tests.ui.conftest import WAIT_MS
@@ -23,7 +24,7 @@ from tests.ui.test_browser import updates_done, visit, wait_for_update
 expect.set_options(timeout=WAIT_MS)
 STATE = ".status .state strong"
 TITLE = ".notice h2"
-SHOWN_UPDATES = "import('/playground/static/store.js').then((m) => m.live.metrics.update)"
+SHOWN_UPDATES = f"import('/{own_files.address('core/store.js')}').then((m) => m.live.metrics.update)"
 
 
 def config(name, num_updates=4000, **changes):
@@ -54,7 +55,8 @@ def begin(site, monkeypatch):
 
 def look_at(page, run_id):
     """Go to a run within the page, as a link of it does."""
-    page.evaluate("run => import('/playground/static/nav.js').then((m) => m.go({ page: 'train', run }))", run_id)
+    module = own_files.address("core/nav.js")
+    page.evaluate(f"run => import('/{module}').then((m) => m.go({{ page: 'train', run }}))", run_id)
 
 
 def button(page, name):

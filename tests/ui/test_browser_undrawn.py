@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from playground.ui import own_files
 from tests.thoroughness import cases
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS
@@ -68,7 +69,8 @@ def test_without_bokehjs_runs_are_started_steered_compared_and_asked(site, make_
     for name in ("undrawn-a", "undrawn-b"):
         fake_run.write_run(site.outputs, name)
     page.evaluate(
-        "import('/playground/static/nav.js').then((m) => m.go({ page: 'runs', overlay: ['undrawn-a', 'undrawn-b'] }))"
+        f"import('/{own_files.address('core/nav.js')}')"
+        ".then((m) => m.go({ page: 'runs', overlay: ['undrawn-a', 'undrawn-b'] }))"
     )
     expect(page.locator(".legend li")).to_have_count(2)
     expect(page.locator(".overlay .undrawn-note")).to_contain_text("The curves cannot be drawn")

@@ -10,6 +10,7 @@ import pytest
 
 from playground.config import RunConfig
 from playground.errors import ServiceUnavailable
+from playground.ui import own_files
 from playground.ui.rewards import self_test_part
 from playground.ui.train import form
 from tests.support import small_config
@@ -99,9 +100,11 @@ def test_an_error_of_the_service_is_shown(tmp_path: Path) -> None:
 
 def test_the_report_is_drawn_as_text(site, make_page) -> None:
     page = make_page()
-    page.goto(site.url + "playground/static/dom.js")
+    page.goto(site.url + own_files.address("core/dom.js"))
     text = page.evaluate(
-        """(report) => import('/playground/static/reward_check.js').then((m) => {
+        "report => import('/"
+        + own_files.address("rewards/check.js")
+        + """').then((m) => {
           const root = document.createElement('div');
           document.body.append(root);
           m.mount(root, { value: { state: 'done', report } }, { watch: () => {} });

@@ -14,7 +14,7 @@ from playground.config import engines, yaml_io
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
-from playground.ui import routes
+from playground.ui import own_files, page, routes
 from playground.ui.door.access import Access
 from playground.ui.live import feed, wire
 from tests.support import run_async
@@ -221,3 +221,19 @@ def test_those_who_ask_for_the_header_at_the_same_moment_share_one_look(tmp_path
 def test_a_moment_that_is_no_number_is_the_last_one(client, asked):
     answer = client.get("/live/one/compare", params={"update": asked})
     assert answer.status_code == 200 and answer.json()["update"] == answer.json()["moments"][-1]
+
+
+def test_scripts_are_kept_for_ever_under_an_address_that_changes_with_them(client, tmp_path, monkeypatch):
+    address = "/" + own_files.address("core/dom.js")
+    assert "immutable" in client.get(address).headers["cache-control"]
+    old = client.get("/playground/static/0123456789abcdef/core/dom.js")  # of a page from before an update
+    assert (old.status_code, old.headers["cache-control"]) == (200, "no-cache")
+    assert client.get("/playground/static/core/dom.js").status_code == 404
+    monkeypatch.setattr(own_files, "STATIC", tmp_path)
+    assert own_files.fingerprint.__wrapped__() not in address
+
+
+def test_the_page_fetches_every_script_ahead_and_each_is_there(client):
+    ahead = [own_files.address(name) for name in own_files.modules()]
+    assert len(ahead) > 30 and all(f'rel="modulepreload" href="{address}"' in page.head() for address in ahead)
+    assert all(client.get(f"/{address}").status_code == 200 for address in ahead)

@@ -298,7 +298,7 @@ class Access:
         return self._set_cookie(connection, VISITOR_COOKIE, secrets.token_urlsafe(24))
 
     def to_json(self, request: Any) -> dict[str, Any]:
-        """What static/access.js shows: who one is, what one may do, and the caps."""
+        """What static/core/access.js shows: who one is, what one may do, and the caps."""
         caller = self.caller(request)
         grants = TABLE[caller.mode, caller.role]
         notice = WATCHERS if (self.mode, caller.role) == ("classroom", Role.VISITOR) else ""

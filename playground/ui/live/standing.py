@@ -2,7 +2,7 @@
 what taking it up again would mean.
 
 Reads run folders and asks `runs.start.queue`, `runs.end.processes` and `runs.folder.checkpoints`; starts and ends
-nothing. `feed` and `routes` call it, static/notice.js puts it into words.
+nothing. `feed` and `routes` call it, static/train/notice.js puts it into words.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the panel "Train a reward model" shows, read from disk: which there are, and one of them in full.
 
-Plain data; knows the trainings' folders and nothing of gradio. `routes` serves it to static/reward_training.js.
+Plain data; knows the trainings' folders and nothing of gradio. `routes` serves it to static/rewards/training.js.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The panel "Test a reward model" on the Rewards page: its self-test, with the format debugger, before any training.
 
-The model service tests; static/reward_check.js draws the report with text nodes. Model and prompts are those of the
+The model service tests; static/rewards/check.js draws the report with text nodes. Model and prompts are those of the
 form on the Train page where there is one. `rewards_page` calls `build`.
 """
 
@@ -65,7 +65,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
                 elem_id="check-label",
             )  # fmt: skip
         ask = gr.Button("Test it", variant="primary", elem_id="check-button")
-        result = components.widget("reward_check", {"state": "empty"}, elem_id="check-result")
+        result = components.widget("rewards/check", {"state": "empty"}, elem_id="check-result")
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
 

@@ -1,6 +1,6 @@
 """The panel "Train a reward model" on the Rewards page: choose pairs and a base, start, watch, use it as a reward.
 
-Here is what changes something: start, stop, delete, and taking an uploaded file in. static/reward_training.js draws
+Here is what changes something: start, stop, delete, and taking an uploaded file in. static/rewards/training.js draws
 the panel and reads the state from `/live/_rewards`. `rewards_page` calls `build`.
 """
 
@@ -34,7 +34,7 @@ POCKET_ONLY = ("pairs.flip", "pairs.sharpness", "pairs.majority")
 def build(outputs: Path, access: Access) -> None:
     """Lay out the panel."""
     panel = components.widget(
-        "reward_training",
+        "rewards/training",
         {"uploaded": None, "problem": ""},
         elem_id="reward-training-panel",
         form=form(),
@@ -65,7 +65,7 @@ def form() -> dict[str, Any]:
 
 
 def _knob(field: str, knob: dict[str, Any]) -> dict[str, Any]:
-    """What static/knob.js needs to draw a number, and its default."""
+    """What static/core/knob.js needs to draw a number, and its default."""
     return {
         **{key: knob[key] for key in ("label", "help", "low", "high", "unit", "slider", "log", "default")},
         "field": field,
@@ -86,7 +86,7 @@ def guarded_functions(outputs: Path, access: Access) -> list[Any]:
 
 
 def functions(outputs: Path, capped: Limits = LIMITS["local"]) -> list[Any]:
-    """What static/reward_training.js may ask for, each with one argument that anybody could have written."""
+    """What static/rewards/training.js may ask for, each with one argument that anybody could have written."""
 
     def start_training(asked: Any) -> dict[str, Any]:
         """Start one from {values, replace}; see `reward_data.started`."""

@@ -1,6 +1,6 @@
 """The reward workbench: one's own texts, and texts of the untrained model, scored by every reward before any training.
 
-The model service draws and scores; static/workbench.js weights, ranks and draws in the browser, so that a changed
+The model service draws and scores; rewards/workbench.js weights, ranks and draws in the browser, so that a changed
 weight changes the ranking at once. Model, prompts, sampling and seed are those of the form on the Train page.
 `rewards_page` calls `build`.
 """
@@ -54,7 +54,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
             use = gr.Button("Use these rewards in the form", size="sm", elem_id="bench-use")
-        told = components.widget("told", "", elem_id="bench-told")
+        told = components.widget("core/told", "", elem_id="bench-told")
     with gr.Column(elem_id="bench-view", min_width=320):
         with gr.Row(elem_id="bench-texts", elem_classes=["panel"], equal_height=True):
             prompt = _text_box("Prompt", FIRST_PROMPT, "bench-prompt")
@@ -63,7 +63,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
                 for side, label, text in zip(SIDES, ("Text A", "Text B, or empty"), FIRST_TEXTS, strict=True)
             ]
             score = gr.Button("Score", variant="primary", scale=0, min_width=110, elem_id="bench-score")
-        result = components.widget("workbench", {"state": "empty"}, elem_id="bench-result")
+        result = components.widget("rewards/workbench", {"state": "empty"}, elem_id="bench-result")
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
 

@@ -1,6 +1,6 @@
 """The Compare page: before and after on the fixed prompts, and on a prompt of one's own.
 
-static/compare.js draws the first from `/live/<run>/compare`; the second asks the model service and streams. No model
+runs/compare.js draws the first from `/live/<run>/compare`; the second asks the model service and streams. No model
 is needed to look at a finished run. `page` calls `build`.
 """
 
@@ -29,7 +29,7 @@ OFFER = "(run) => ({ __type__: 'update', interactive: Boolean(run) })"
 
 def build(outputs: Path, service: ModelService, access: Access) -> None:
     """Lay out the page and connect the question box."""
-    view = components.widget("compare", "", elem_id="compare")
+    view = components.widget("runs/compare", "", elem_id="compare")
     with gr.Column(elem_id="ask", elem_classes=["panel"]):
         gr.HTML(
             "<h2>A prompt of your own</h2><p>The reference and the trained policy of the run above answer it with the "
@@ -54,7 +54,7 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
             ask = gr.Button(
                 "Ask both", variant="primary", scale=0, min_width=120, elem_id="ask-button", interactive=False
             )
-        answers = components.widget("answers", {"state": "empty"}, elem_id="answers")
+        answers = components.widget("runs/answers", {"state": "empty"}, elem_id="answers")
 
     def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float) -> Iterator[dict[str, Any]]:
         yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits)

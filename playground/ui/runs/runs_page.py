@@ -1,4 +1,4 @@
-"""The Runs page: the history from disk. static/runs.js draws it from `/live/_runs`; here are its actions."""
+"""The Runs page: the history from disk. static/runs/history.js draws it from `/live/_runs`; here are its actions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
         *access.guard_all(Action.DELETE, [_deleter(outputs)]),
         *run_actions.guarded_functions(outputs, access, standby.worker_for),
     ]
-    table = components.widget("runs", {"run": None}, elem_id="runs", server_functions=actions)
+    table = components.widget("runs/history", {"run": None}, elem_id="runs", server_functions=actions)
 
     def reload(value: Any) -> list[Any]:
         run_id = str(value.get("run")) if isinstance(value, dict) else ""
@@ -31,7 +31,7 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
 
 def _deleter(outputs: Path) -> Any:
     def delete_run(run_id: str) -> dict[str, str]:
-        """Move a run into the bin; called by static/runs.js after the person confirmed it."""
+        """Move a run into the bin; called by static/runs/history.js after the person confirmed it."""
         try:
             history.delete_run(history.find_run(outputs, str(run_id)))
         except PlaygroundError as error:

@@ -67,7 +67,7 @@ def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Acc
         elem_id="preset",
         allow_custom_value=True,
     )
-    story = components.widget("story", story_of(first), elem_id="story")
+    story = components.widget("train/story", story_of(first), elem_id="story")
     gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
     made["model.source"] = needs_part.model_picker(
         values["model.source"], outputs, dom_id("model.source"), access.limits
@@ -87,7 +87,7 @@ def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Acc
             for field in names:
                 made[field] = control(field, values)
                 if field == ENGINE_HELP_AFTER:
-                    components.widget("engine_help", _about_trl(), elem_id="engine-help")
+                    components.widget("train/engine_help", _about_trl(), elem_id="engine-help")
     with gr.Accordion("Name, seed, and all of it as text", open=False, elem_classes=["group"]):
         made["name"] = gr.Textbox(
             values["name"], label="Run name", info="The run's folder is named after it.", elem_id=dom_id("name")
@@ -107,7 +107,7 @@ def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Acc
 
 
 def _about_trl() -> dict[str, Any]:
-    """What static/engine_help.js tells of TRL's engine: how it differs, or why it cannot be chosen here."""
+    """What static/train/engine_help.js tells of TRL's engine: how it differs, or why it cannot be chosen here."""
     return {
         "absent": engines.availability(),
         "differences": [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES],
@@ -133,12 +133,12 @@ def control(field: str, values: dict[str, Any]) -> Any:
     if form.is_text(field):
         return gr.Textbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
     return components.widget(
-        "knob", values[field], elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)}
+        "core/knob", values[field], elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)}
     )
 
 
 def dom_id(field: str) -> str:
-    """The element id of a field's control; static/notes.js finds the control by it."""
+    """The element id of a field's control; static/train/notes.js finds the control by it."""
     return "field-" + field.replace(".", "-")
 
 
@@ -154,5 +154,5 @@ def preset_choices(capped: Limits, chosen: Any = None) -> list[tuple[str, str]]:
 
 
 def story_of(config: RunConfig) -> dict[str, str]:
-    """What a preset tells and lets one expect, for static/story.js."""
+    """What a preset tells and lets one expect, for static/train/story.js."""
     return {"story": config.about.story, "expect": config.about.expect}

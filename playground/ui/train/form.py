@@ -162,7 +162,7 @@ def is_switch(field: str) -> bool:
 
 
 def knob_data(field: str) -> dict[str, Any]:
-    """What static/knob.js needs to draw a number."""
+    """What static/core/knob.js needs to draw a number."""
     annotation = _annotation(field)
     return {
         **{key: KNOBS[field][key] for key in ("label", "help", "low", "high", "unit", "slider", "log")},

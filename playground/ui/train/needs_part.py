@@ -1,6 +1,6 @@
 """What a run needs, near the Start button; and the pickers of model and device, which decide about it.
 
-`train_page` lays these out and calls `needs` when the form has changed; static/needs.js draws. Loads no model.
+`train_page` lays these out and calls `needs` when the form has changed; static/train/needs.js draws. Loads no model.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ MODEL_INFO = "Or type the id of a model on the Hugging Face hub (owner/name), or
 
 def panel() -> gr.HTML:
     """Memory by role, time, and whether it fits."""
-    return components.widget("needs", None, elem_id="needs")
+    return components.widget("train/needs", None, elem_id="needs")
 
 
 def needs(read: Callable[[], RunConfig], outputs: Path, capped: Limits = LIMITS["local"]) -> Any:
-    """What static/needs.js shows; nothing new while the form has a setting that is not valid, or not allowed here.
+    """What train/needs.js shows; nothing new while the form has a setting that is not valid, or not allowed here.
 
     Args:
         read: makes the configuration; raises InvalidConfig.

@@ -1,7 +1,7 @@
 """The prompts in the form of the Train page: where they come from, uploads, and a look at them before any training.
 
 `train_page` calls `controls` and `panel` while it lays out the page, and `connect` when all fields are there. Which
-fields matter depends on the source; static/prompts_part.js shows those and hides the others.
+fields matter depends on the source; static/train/prompts.js shows those and hides the others.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from playground.ui.door.access import Access, Action
 from playground.ui.train import form
 
 FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")
-SHOW_FIELDS = (
-    "(source) => { import(new URL('playground/static/prompts_part.js', document.baseURI))"
-    ".then((module) => module.show(source)); }"
-)
+SHOW_FIELDS = components.calling("train/prompts", "show", "source")
 INFO = "Or type a file's path, or the id of a dataset on the Hugging Face hub such as Anthropic/hh-rlhf."
 
 
@@ -69,13 +66,13 @@ def controls(values: Mapping[str, Any], outputs: Path, dom_id: Callable[[str], s
         with gr.Row(elem_id="prompts-buttons"):
             upload = gr.UploadButton("Upload a file", file_types=uploads.FILE_TYPES, size="sm", min_width=120)
             look = gr.Button("Look at the prompts", size="sm", elem_id="look-at-prompts", min_width=140)
-        note = components.widget("prompts_part", {}, elem_id="prompts-note", limit=capped.upload_bytes)
+        note = components.widget("train/prompts", {}, elem_id="prompts-note", limit=capped.upload_bytes)
     return Part({field: made[field] for field in FIELDS}, upload, look, note)
 
 
 def panel() -> gr.HTML:
     """Where the prompts are shown."""
-    return components.widget("prompts_preview", {"state": "closed"}, elem_id="prompts-preview")
+    return components.widget("train/prompts_preview", {"state": "closed"}, elem_id="prompts-preview")
 
 
 def connect(
@@ -139,7 +136,7 @@ def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> list[An
 
 
 def looked_at(read: Callable[[], RunConfig], service: ModelService) -> Iterator[dict[str, Any]]:
-    """What static/prompts_preview.js shows: `asking`, then `done` with the preview or `error` with one sentence."""
+    """What train/prompts_preview.js shows: `asking`, then `done` with the preview or `error` with one sentence."""
     at = time.time()
     try:
         config = read()

@@ -137,7 +137,7 @@ def reward_data(value: Any) -> list[Any]:
 
 
 def _own_fields(kind: str) -> list[dict[str, Any]]:
-    """The fields that only this kind has, as static/rewards.js draws them; `rare` ones are folded away."""
+    """The fields that only this kind has, as static/rewards/picker.js draws them; `rare` ones are folded away."""
     fields = []
     for name, field in REWARD_CLASSES[kind].model_fields.items():
         if name in RewardPart.model_fields:

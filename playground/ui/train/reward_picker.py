@@ -1,4 +1,4 @@
-"""The list of rewards that a person edits; static/rewards.js draws it. The Train page and the workbench have one."""
+"""The list of rewards that a person edits; rewards/picker.js draws it. The Train page and the workbench have one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: st
     watching = place == "judges"
 
     def reward_models() -> list[str]:
-        """Names of the reward models that were trained here, for static/rewards.js to offer."""
+        """Names of the reward models that were trained here, for static/rewards/picker.js to offer."""
         return [choice.name for choice in catalog.reward_models(outputs)[:MAX_OFFERED]]
 
     def reward_problem(values: Any) -> str:
@@ -32,7 +32,7 @@ def picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: st
         return reward_form.problem_of(values)
 
     return components.widget(
-        "rewards",
+        "rewards/picker",
         value,
         elem_id=elem_id,
         kinds=[kind for kind in reward_form.reward_kinds() if kind["kind"] not in access.limits.refused_rewards],

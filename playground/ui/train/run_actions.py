@@ -1,7 +1,7 @@
 """What the page may ask of a run: stop, pause, resume, one step, new values for live settings, to be ended by force, to
 be taken up again after it has ended.
 
-Each function is called by static/run_view.js through Gradio's server functions, with one argument that anybody could
+Each function is called by train/run_view.js through Gradio's server functions, with one argument that anybody could
 have made up: run ids go through `history.find_run`, values through the configuration's own checks. Answers are one
 sentence, empty when all is well. The requests themselves are files (`runs.steer.changes`). `train_page` calls
 `functions` here.
@@ -127,7 +127,7 @@ def _ended(run: RunDirectory) -> dict[str, Any]:
 
 
 def knobs() -> list[dict[str, Any]]:
-    """The live settings as static/live_settings.js draws them, the leash first."""
+    """The live settings as static/train/live_settings.js draws them, the leash first."""
     fields = sorted(changes.LIVE_FIELDS, key=lambda field: not field.startswith("kl."))
     return [{"field": field, **form.knob_data(field)} for field in fields]
 

@@ -1,6 +1,6 @@
 """The Start button: what it says, and the name that the page gives to one intended start.
 
-Knows `runs.start` and gradio's button. `train_page` uses it; static/run_view.js makes the names.
+Knows `runs.start` and gradio's button. `train_page` uses it; static/train/run_view.js makes the names.
 """
 
 from __future__ import annotations

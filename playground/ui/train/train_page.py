@@ -66,7 +66,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
             preset, story, fields, prompts, text, use_text = controls.lay_out(first, first_values, outputs, access)
             with gr.Column(elem_id="start-bar"):
                 needs = needs_part.panel()
-                notes = components.widget("notes", _notes(first, first, []), elem_id="notes")
+                notes = components.widget("train/notes", _notes(first, first, []), elem_id="notes")
                 start = gr.Button(starting.START, variant="primary", elem_id="start")
         saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
         asking = [
@@ -76,7 +76,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         with gr.Column(elem_id="view", min_width=320):
             preview = prompts_part.panel()
             view = components.widget(
-                "run_view",
+                "train/run_view",
                 {"run": None},
                 elem_id="run-view",
                 knobs=run_actions.knobs(),
@@ -316,7 +316,7 @@ def _problems(problems: list[Problem]) -> list[dict[str, str]]:
 
 
 def _view(run_id: str | None) -> dict[str, Any]:
-    """What the run view shows next, or that this start has been answered: static/run_view.js names the next one."""
+    """What the run view shows next, or that this start has been answered: train/run_view.js names the next one."""
     return {"run": run_id, "at": time.time()}
 
 

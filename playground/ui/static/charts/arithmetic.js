@@ -1,0 +1,165 @@
+// Arithmetic behind the charts, without any drawing: smoothing, ranges that do not twitch, looking up a point. Pure.
+
+/** Debiased exponential moving average; gaps (NaN) stay gaps and do not count. `weight` 0 changes nothing. */
+export function smooth(values, weight) {
+  const result = new Float64Array(values.length);
+  let mean = 0;
+  let bias = 1;
+  for (let i = 0; i < values.length; i += 1) {
+    const value = values[i];
+    if (Number.isNaN(value)) {
+      result[i] = NaN;
+      continue;
+    }
+    mean = weight * mean + (1 - weight) * value;
+    bias *= weight;
+    result[i] = weight ? mean / (1 - bias) : value;
+  }
+  return result;
+}
+
+/** A column with null as NaN. */
+export function column(columns, name) {
+  return Float64Array.from(columns[name] ?? [], (value) => (value === null ? NaN : value));
+}
+
+/** Lowest and highest finite value of several arrays between two indices; null if there is none. */
+export function extent(arrays, from = 0, to = Infinity) {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const values of arrays) {
+    for (let i = from; i < Math.min(values.length, to); i += 1) {
+      const value = values[i];
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  return low <= high ? [low, high] : null;
+}
+
+/**
+ * Round bounds around [low, high]. A range that still fits is kept, so that the axis does not twitch.
+ * @param {number[]} found
+ * @param {number[] | null} previous
+ */
+export function niceRange(found, previous = null) {
+  const [low, high] = found;
+  if (previous && low >= previous[0] && high <= previous[1]) {
+    const used = (high - low) / (previous[1] - previous[0]);
+    if (used > 0.35 || previous[1] - previous[0] < 1e-9) return previous;
+  }
+  const span = high - low || Math.abs(high) * 0.2 || 1;
+  const padded = [low - span * 0.06, high + span * 0.1];
+  const step = niceStep((padded[1] - padded[0]) / 4);
+  return [Math.floor(padded[0] / step) * step, Math.ceil(padded[1] / step) * step];
+}
+
+/** 1, 2, 2.5 or 5 times a power of ten, not below `rough`. */
+export function niceStep(rough) {
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const size = rough / power;
+  return power * (size <= 1 ? 1 : size <= 2 ? 2 : size <= 2.5 ? 2.5 : size <= 5 ? 5 : 10);
+}
+
+/** Index of the value nearest to x in a rising array; -1 if it is empty. */
+export function nearest(values, x) {
+  if (!values.length) return -1;
+  let low = 0;
+  let high = values.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] < x) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && x - values[low - 1] < values[low] - x ? low - 1 : low;
+}
+
+/** The whole x range: all updates that the run will have, so that progress shows; time and episodes as far as known. */
+export function fullRange(x, mode, numUpdates) {
+  const last = x.length ? x[x.length - 1] : 0;
+  if (mode === "update") return [0, Math.max(numUpdates || 40, last) * 1.01];
+  if (!x.length) return [0, 1];
+  const done = numUpdates ? Math.min(1, x.length / numUpdates) : 1;
+  return [0, Math.max(last / Math.max(done, 0.05), last) || 1];
+}
+
+/** Indices between `from` and `to` to draw: all, or of each of limit/2 stretches the lowest and the highest value. */
+export function drawnIndices(values, from, to, limit) {
+  const count = to - from;
+  if (count <= limit) return Array.from({ length: Math.max(count, 0) }, (_, index) => from + index);
+  const stretches = Math.floor(limit / 2);
+  const found = [from];
+  for (let stretch = 0; stretch < stretches; stretch += 1) {
+    const start = from + Math.floor((stretch * count) / stretches);
+    const end = from + Math.floor(((stretch + 1) * count) / stretches);
+    let low = start;
+    let high = start;
+    for (let i = start + 1; i < end; i += 1) {
+      if (values[i] < values[low]) low = i;
+      if (values[i] > values[high]) high = i;
+    }
+    for (const index of low < high ? [low, high] : [high, low]) if (index > found.at(-1)) found.push(index);
+  }
+  if (found.at(-1) < to - 1) found.push(to - 1);
+  return found;
+}
+
+/** Applied changes as marks, one for each update: [{number, update, label, messages}], numbered in order. */
+export function marksOf(events) {
+  const found = new Map();
+  for (const { kind, update, message } of events) {
+    if (kind !== "edit") continue;
+    if (!found.has(update)) found.set(update, []);
+    found.get(update).push(message);
+  }
+  return [...found].sort(([a], [b]) => a - b).map(([update, messages], index) => ({
+    number: index + 1, update, messages, label: messages.length === 1 ? messages[0] : `${messages.length} settings`,
+  }));
+}
+
+/** "after update 12", or what to say of a change before the first one. */
+export function whenChanged(update) {
+  return update > 0 ? `after update ${update}` : "before update 1";
+}
+
+/** For each row of a table of updates, the messages of what was changed between the row before it and it. */
+export function changesBefore(updates, marks) {
+  const rows = updates.map(() => []);
+  for (const mark of marks) {
+    const row = updates.findIndex((update) => update > mark.update);
+    if (row >= 0) rows[row].push(...mark.messages);
+  }
+  return rows;
+}
+
+/**
+ * Which labels fit beside their marks: [{at, width}] in rising order, within from..to -> "right", "left" or "" each.
+ */
+export function labelSides(marks, from, to, gap = 6) {
+  let free = from; // up to where labels and lines have been placed
+  return marks.map(({ at, width }, index) => {
+    const next = marks[index + 1]?.at ?? to + gap;
+    let side = "";
+    if (at + gap + width <= next - gap) side = "right";
+    else if (at - gap - width >= free) side = "left";
+    free = side === "right" ? at + gap + width : at + gap;
+    return side;
+  });
+}
+
+/** Tops of labels that want to be at `tops`, moved so that they stand `height` apart between `from` and `to`. */
+export function spreadLabels(tops, height, from, to) {
+  const order = tops.map((_, index) => index).sort((a, b) => tops[a] - tops[b]);
+  const placed = [];
+  let free = from;
+  for (const index of order) {
+    placed[index] = Math.max(tops[index], free);
+    free = placed[index] + height;
+  }
+  let limit = to;
+  for (const index of order.toReversed()) {
+    placed[index] = Math.min(placed[index], limit);
+    limit = placed[index] - height;
+  }
+  return placed;
+}

@@ -1,0 +1,346 @@
+// One chart: a card with title, current value, and a BokehJS canvas with our own crosshair, zoom and marks above it.
+//
+// Bokeh paints; pointer, crosshair, flags and marks are plain elements, so moving the mouse repaints no canvas. What is
+// painted are `series`: [{x, raw, line, low, high, colour, dash, width}], one of them here. lines_chart.js and
+// overlay_chart.js have several: they replace what makes them and what shows numbers.
+
+import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, whenChanged } from "./arithmetic.js";
+import { bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
+import { cssValue, el, setAttribute, setText } from "../core/dom.js";
+import { number, rounded } from "../core/format.js";
+import { live } from "../core/store.js";
+
+const LARGE_HEIGHT = 208;
+const SMALL_HEIGHT = 92;
+const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
+
+export class Chart {
+  /** `shared`: {range: {start, end} of x, onHover(x), onZoom(from, to), onReset()}, common to all charts. */
+  constructor(spec, shared) {
+    this.spec = spec;
+    this.shared = shared;
+    this.yBounds = null;
+    /** @type {any[]} */
+    this.series = [];
+    this.value = el("span", { class: "chart-value" });
+    this.detail = el("span", { class: "chart-detail" });
+    this.note = el("span", { class: "chart-note" }, spec.note(null));
+    this.cross = el("div", { class: "cross" });
+    this.selection = el("div", { class: "selection" });
+    this.flags = el("div", { class: "flags" });
+    this.marks = el("div", { class: "edit-marks" });
+    this.knee = el("div", { class: "knee", hidden: true }, el("span", {}, "knee"));
+    this.marked = [];
+    this.canvas = el("div", { class: "canvas" });
+    this.stage = el("div", { class: "stage", role: "img", "aria-label": spec.title },
+      this.canvas, this.selection, this.marks, this.knee, this.cross, this.flags);
+    this.expand = spec.large ? null : el("button", {
+      type: "button", class: "icon-button expand", "aria-expanded": "false", "aria-label": `Enlarge ${spec.title}`,
+      title: "Enlarge", onclick: () => this.toggle(),
+    }, "\u2922");
+    this.card = el("section", { class: `chart ${spec.large ? "large" : "small"}`, "data-chart": spec.key },
+      el("div", { class: "chart-head" },
+        el("h3", { title: spec.gloss, tabindex: "-1" }, spec.title), this.value, this.expand),
+      el("div", { class: "chart-sub" }, this.note, this.detail),
+      this.stage);
+    this.listen();
+  }
+
+  /** Make the Bokeh figure. The card must be in the document. */
+  async draw() {
+    const { large, zero } = this.spec;
+    const B = bokeh();
+    this.figure = plainFigure({
+      height: large ? LARGE_HEIGHT : SMALL_HEIGHT,
+      min_border_left: large ? 40 : 34, min_border_top: 6, min_border_bottom: 18,
+    });
+    this.zero = new B.Span({ location: 0, dimension: "width", line_width: 1, visible: Boolean(zero) });
+    this.figure.add_layout(this.zero);
+    this.guide = new B.Span({ location: 0, dimension: "width", line_dash: [5, 4], line_width: 1.5, visible: false });
+    this.glyphs(this.figure);
+    this.figure.add_layout(this.guide);
+    this.ticks(large);
+    this.look();
+    this.view = await B.Plotting.show(this.figure, this.canvas);
+  }
+
+  /** The lines of the figure. */
+  glyphs(figure) {
+    const { band, large } = this.spec;
+    const only = lineGlyphs(figure, { bandAlpha: band ? 0.16 : 0, rawAlpha: 0.28, width: large ? 2.25 : 1.75 });
+    this.slots = [only];
+    const y = { field: "raw" };
+    this.dots = figure.scatter({
+      x: { field: "x" }, y, size: large ? 4 : 3, line_color: null, fill_alpha: 0.35, source: only.source,
+    });
+  }
+
+  ticks(large) {
+    this.large = large;
+    plainAxes(this.figure, large ? 5 : 3, large ? 7 : 4);
+  }
+
+  /** Colours and text sizes from the page's style sheet: at the start and when light/dark or projector changes. */
+  look() {
+    this.paint();
+    this.zero.line_color = cssValue("--pg-line-strong");
+    this.ticks(this.large);
+  }
+
+  /** Colours of the lines. */
+  paint() {
+    this.slots.forEach(({ band, raw, line }, index) => {
+      const { colour = this.spec.colour, dash = [], width = line.glyph.line_width } = this.series[index] ?? {};
+      if (!colour) return;
+      const value = cssValue(colour);
+      if (band) band.glyph.fill_color = value;
+      raw.glyph.line_color = value;
+      line.glyph.setv({ line_color: value, line_dash: dash, line_width: width });
+    });
+    if (!this.dots) return;
+    this.dots.glyph.fill_color = cssValue(this.spec.colour);
+    this.guide.line_color = cssValue(this.spec.colour);
+  }
+
+  /** First index of a line in view, and the one after the last, with one more on either side. */
+  between({ x }) {
+    const { start, end } = this.shared.range;
+    let from = 0;
+    let to = x.length;
+    while (from < to && x[from] < start) from += 1;
+    while (to > from && x[to - 1] > end) to -= 1;
+    return [Math.max(from - 1, 0), Math.min(to + 1, x.length)];
+  }
+
+  /** Draw columns: x by mode, values smoothed by weight. */
+  update(columns, xColumn, weight, run) {
+    const { spec } = this;
+    const raw = column(columns, spec.column);
+    const [low, high] = (spec.band ?? []).map((name) => smooth(column(columns, name), weight));
+    const line = smooth(raw, spec.exact ? 0 : weight);
+    this.series = [{ x: column(columns, xColumn), raw, line, low: low ?? raw, high: high ?? raw }];
+    this.run = run;
+    setText(this.note, spec.note(run));
+    if (!this.slots) return;
+    const [drawn] = this.fill();
+    const dots = drawn <= DOTS_UP_TO;
+    this.dots.visible = dots;
+    this.dots.glyph.size = drawn < 8 ? 6 : spec.large ? 4 : 3;
+    this.slots[0].raw.visible = !dots;
+    const guide = spec.guide?.(run, live);
+    this.guide.visible = Boolean(guide);
+    if (guide) this.guide.location = guide.value;
+    this.fit(guide);
+    this.describe();
+  }
+
+  /** Give Bokeh what is in view of each line, no more points than can be seen; returns how many. */
+  fill() {
+    return this.slots.map(({ source }, index) => {
+      const one = this.series[index];
+      const all = one ? drawnIndices(one.raw, ...this.between(one), this.stage.clientWidth) : [];
+      // what was measured at some updates only is drawn through the gaps
+      const drawn = this.spec.sparse ? all.filter((at) => !Number.isNaN(one.raw[at])) : all;
+      const pick = (values) => Float64Array.from(drawn, (at) => values[at]);
+      const { x = [], raw = [], line = [], low = line, high = line } = one ?? {};
+      source.data = { x: pick(x), raw: pick(raw), line: pick(line), low: pick(low), high: pick(high) };
+      return drawn.length;
+    });
+  }
+
+  /** Both ranges. */
+  fit(guide = null) {
+    const { x_range: range } = this.figure;
+    const { start, end } = this.shared.range;
+    if (range.start !== start || range.end !== end) range.setv({ start, end });
+    this.fitY(guide);
+  }
+
+  /** Fit the y range to what is in view; a range that still fits stays. */
+  fitY(guide) {
+    const { span, floor, zero } = this.spec;
+    const found = extent(this.series.flatMap((one) =>
+      [one.raw, one.low ?? one.raw, one.high ?? one.raw].map((values) => values.subarray(...this.between(one)))));
+    if (!found) return;
+    const lacking = span - (found[1] - found[0]);
+    if (lacking > 0) {
+      found[1] += floor ? lacking : lacking / 2;
+      if (!floor) found[0] -= lacking / 2;
+    }
+    if (guide) found[1] = Math.max(found[1], guide.value);
+    if (floor) found[0] = Math.min(found[0], 0) || 0;
+    if (zero) {
+      found[0] = Math.min(found[0], 0);
+      found[1] = Math.max(found[1], 0);
+    }
+    this.yBounds = niceRange(found, this.yBounds);
+    if (floor && found[0] >= 0) this.yBounds = [0, this.yBounds[1]];
+    this.figure.y_range.setv({ start: this.yBounds[0], end: this.yBounds[1] });
+  }
+
+  /** Forget the y range: another run. */
+  forget() {
+    this.yBounds = null;
+  }
+
+  /** Show the numbers at x, or the newest ones when x is null. */
+  readOut(x) {
+    const [{ x: xs, raw, low, high }] = this.series;
+    const index = this.readAt(x);
+    const unit = this.spec.unit(this.run);
+    const value = index < 0 ? NaN : raw[index];
+    setText(this.value, Number.isNaN(value) ? "\u2013" : `${this.told(value)}${unit ? ` ${unit}` : ""}`);
+    let detail = "";
+    const guide = this.spec.guide?.(this.run, live);
+    if (index >= 0 && this.spec.band) detail = `${this.told(low[index])} to ${this.told(high[index])}`;
+    else if (guide) detail = `${guide.label} ${number(guide.value)}`;
+    setText(this.detail, detail);
+    this.showCross(index < 0 || x === null ? null : xs[index]);
+    this.value.title = Number.isNaN(value) ? "" : String(value);
+  }
+
+  showCross(x) {
+    const at = x === null ? null : this.pixel(x);
+    this.cross.style.visibility = at === null ? "hidden" : "visible";
+    if (at !== null) this.cross.style.transform = `translateX(${at}px)`;
+  }
+
+  /** Index of the point at x, or of the newest when x is null; where only some are known, of the nearest known one. */
+  readAt(x) {
+    const [{ x: xs, raw }] = this.series;
+    if (!this.spec.sparse) return x === null ? xs.length - 1 : nearest(xs, x);
+    const known = [...raw.keys()].filter((index) => !Number.isNaN(raw[index]));
+    if (!known.length) return -1;
+    return x === null ? known.at(-1) : known[nearest(known.map((index) => xs[index]), x)];
+  }
+
+  /** Small flags on the axis: [{update, kind, message}]. */
+  showFlags(events, xOf) {
+    if (!this.spec.large || !this.view) return;
+    this.flags.replaceChildren(...this.placed(events, xOf).map(({ at, update, kind, message }) =>
+      standing(at, "span", { class: `flag ${kind}`, title: `update ${update}: ${message || kind}` })));
+  }
+
+  /** What was changed in mid-run: a dashed line with its number at the top, and in words where there is room. */
+  showMarks(marks, xOf) {
+    const box = this.frame();
+    if (!box) return;
+    this.marked = this.placed(marks, xOf);
+    const perLetter = document.body.classList.contains("projector") ? 8.2 : 6.1;
+    const wanted = this.marked.map(({ at, label }) => ({ at, width: 30 + label.length * perLetter }));
+    const sides = this.spec.large ? labelSides(wanted, box.left, box.left + box.width) : [];
+    this.marks.replaceChildren(...this.marked.map(({ at, number: index, update, label, messages }, place) => {
+      const title = `${whenChanged(update)}: ${messages.join(", ")}`;
+      const tag = el("span", { class: "edit-tag", title }, String(index),
+        sides[place] ? el("span", { class: "edit-label" }, label) : null);
+      return standing(at, "div", { class: `edit-mark ${sides[place] ?? ""}` }, tag);
+    }));
+  }
+
+  /** Where training stopped paying: {update, low, high} or null. */
+  showKnee(knee, xOf) {
+    const at = knee && this.frame() ? this.pixel(xOf(knee.update)) : null;
+    this.knee.hidden = at === null;
+    if (at === null) return;
+    this.knee.style.left = `${at}px`;
+    const others = knee.low === knee.high ? "" : ` (other prompts would say ${knee.low} to ${knee.high})`;
+    this.knee.title = `Knee: from update ${knee.update} on the score hardly rises${others}`;
+  }
+
+  /** Of what happened at an update, what is in view, with its place. */
+  placed(items, xOf) {
+    return items.map((item) => ({ ...item, at: this.pixel(xOf(item.update)) })).filter(({ at }) => at !== null);
+  }
+
+  /** Pixels from the left edge of the stage for an x value; null when outside. */
+  pixel(x) {
+    const box = this.frame();
+    const { start, end } = this.shared.range;
+    if (!box || x < start || x > end || !(end > start)) return null;
+    return box.left + ((x - start) / (end - start)) * box.width;
+  }
+
+  /** Pixels from the top edge of the stage for a y value. */
+  height(y) {
+    const { top, height } = this.frame();
+    const [low, high] = this.yBounds;
+    return top + ((high - y) / (high - low)) * height;
+  }
+
+  frame() {
+    const box = this.view?.frame?.bbox;
+    return box && box.width > 0 ? box : null;
+  }
+
+  /** A value in words, no finer than the chart can show. */
+  told(value) {
+    return rounded(value, 10 ** Math.floor(Math.log10(this.spec.span / 100)));
+  }
+
+  describe() {
+    const [{ raw }] = this.series;
+    const last = this.readAt(null);
+    const first = raw[this.spec.sparse ? raw.findIndex((value) => !Number.isNaN(value)) : 0];
+    const text = last < 0 ? "no points yet"
+      : `${this.told(first)} at the start, now ${this.told(raw[last])} ${this.spec.unit(this.run)}`;
+    setAttribute(this.stage, "aria-label", `${this.spec.title}: ${text}`);
+  }
+
+  toggle() {
+    const on = this.card.classList.toggle("enlarged");
+    this.expand.setAttribute("aria-expanded", String(on));
+    if (!this.figure) return; // not drawn yet
+    this.figure.height = on ? LARGE_HEIGHT + 32 : SMALL_HEIGHT;
+    this.ticks(on);
+  }
+
+  listen() {
+    let from = null;
+    const xAt = (event) => {
+      const box = this.frame();
+      if (!box) return null;
+      const { start, end } = this.shared.range;
+      const share = (event.clientX - this.stage.getBoundingClientRect().left - box.left) / box.width;
+      return start + Math.min(Math.max(share, 0), 1) * (end - start);
+    };
+    this.stage.addEventListener("pointermove", (event) => {
+      const x = xAt(event);
+      if (x === null) return;
+      this.shared.onHover(x);
+      if (from !== null) this.select(from, x);
+    });
+    this.stage.addEventListener("pointerleave", () => this.shared.onHover(null));
+    this.stage.addEventListener("pointerdown", (event) => {
+      if (event.pointerType !== "mouse" || event.button !== 0) return; // on touch screens a drag scrolls the page
+      from = xAt(event);
+      this.stage.setPointerCapture(event.pointerId);
+    });
+    this.stage.addEventListener("pointerup", (event) => {
+      const to = xAt(event);
+      const wide = from !== null && to !== null && Math.abs(this.pixel(to) - this.pixel(from)) > 6;
+      const range = wide ? [Math.min(from, to), Math.max(from, to)] : null;
+      from = null;
+      this.selection.style.visibility = "hidden";
+      if (range) this.shared.onZoom(...range);
+    });
+    this.stage.addEventListener("dblclick", () => this.shared.onReset());
+  }
+
+  select(from, to) {
+    const [a, b] = [this.pixel(Math.min(from, to)), this.pixel(Math.max(from, to))];
+    if (a === null || b === null) return;
+    Object.assign(this.selection.style, { visibility: "visible", left: `${a}px`, width: `${b - a}px` });
+  }
+}
+
+/** An element at a place, in pixels from the left. */
+function standing(at, tag, attributes, ...children) {
+  const node = el(tag, attributes, ...children);
+  node.style.left = `${at}px`;
+  return node;
+}
+
+/** Index of the last value that is known; -1 without any. */
+export function lastKnown(values) {
+  return values.findLastIndex((value) => !Number.isNaN(value));
+}

@@ -1,0 +1,65 @@
+// What the two charts with several lines draw: which reward brings the gain, and the trained score beside the judges
+// that only watch. Colours are those of overlaid runs; each line is also named at its end and has its own dash pattern.
+
+import { column, nearest, smooth } from "./arithmetic.js";
+import { COLOURS, DASHES } from "./specs.js";
+
+export const PARTS = "contributions.";
+const SCORE = "--pg-score";
+
+const look = (index) => ({ colour: COLOURS[index % COLOURS.length],
+  dash: DASHES[(index + Math.floor(index / DASHES.length)) % DASHES.length] });
+const unit = (run) => (run?.unit === "points" ? "points" : "sd");
+
+export const LINE_CHARTS = [
+  {
+    key: "farmed", span: 1, large: true, title: "Where the gain comes from", unit, zero: true, totalName: "",
+    note: (run) => `what each reward adds, ${unit(run)} above untrained`,
+    gloss: "Mean contribution of each reward to the score of an update, less what it contributes to the untrained "
+      + "model's texts. The lines add up to the gain.",
+    lines({ run, metrics }, xColumn, weight) {
+      const terms = (run?.terms ?? []).filter(({ name }) => metrics[PARTS + name]?.some((value) => value !== null));
+      if (terms.length < 2) return [];
+      return terms.map(({ name, label }, index) => {
+        const raw = column(metrics, PARTS + name);
+        return { label, x: column(metrics, xColumn), raw, line: smooth(raw, weight), ...look(index) };
+      });
+    },
+    total: (values) => values.reduce((sum, value) => sum + (Number.isNaN(value) ? 0 : value), 0),
+    words: ({ farmed }) => (farmed ? [{ text: farmed }] : []),
+  },
+  {
+    key: "judged", span: 1, large: true, title: "Trained score and judges", unit: () => "sd", zero: true,
+    totalName: "gap ",
+    note: () => "change on the fixed prompts; bands: 95 %",
+    gloss: "The judges see the same texts and are never trained on. Each line is the change since before training, in "
+      + "standard deviations of the untrained model's texts. Where the score rises and a judge falls, the score has "
+      + "stopped measuring what it was meant to.",
+    lines({ judged, metrics }, xColumn) {
+      if (!judged) return [];
+      const xOf = (update) => (xColumn === "update" ? update : update === 0 ? 0
+        : metrics[xColumn]?.[nearest(metrics.update, update)] ?? 0);
+      const x = Float64Array.from(judged.updates, xOf);
+      return judged.lines.map(({ label, comparable, mean, half }, index) => {
+        const line = Float64Array.from(mean, (value) => value ?? NaN);
+        const bound = (sign) => Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
+        return { label, comparable, x, raw: line, line, low: bound(-1), high: bound(1),
+          ...(index ? look(index - 1) : { colour: SCORE, dash: [], width: 3 }) };
+      });
+    },
+    /** Between the trained score and the judge that is furthest below it, of those in the same unit. */
+    gap([trained, ...others]) {
+      const judges = others.filter(({ comparable }) => comparable);
+      if (!judges.length) return null;
+      const lowest = trained.raw.map((value, at) =>
+        Math.min(value, ...judges.map(({ raw }) => raw[at]).filter((known) => !Number.isNaN(known))));
+      return { x: trained.x, low: lowest, high: trained.raw };
+    },
+    total([trained, ...judges], lines) {
+      const known = judges.filter((value, index) => lines[index + 1].comparable && !Number.isNaN(value));
+      return known.length ? trained - Math.min(...known) : NaN;
+    },
+    words: ({ judged }) => judged?.verdicts ?? [],
+    turns: ({ judged }) => judged?.turns ?? [],
+  },
+];

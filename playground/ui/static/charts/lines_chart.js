@@ -1,0 +1,131 @@
+// One chart with a line for each reward or judge, each named at its end and with its value at the cursor. What the
+// lines are, and what they say in words, comes from the spec; everything else from chart.js.
+
+import { nearest, spreadLabels } from "./arithmetic.js";
+import { bokeh, lineGlyphs } from "./bokeh.js";
+import { Chart, lastKnown } from "./chart.js";
+import { cssValue, el, setAttribute, setText, signOf } from "../core/dom.js";
+import { signed } from "../core/format.js";
+import { whenNew } from "../core/signals.js";
+import { live } from "../core/store.js";
+
+const MOST_LINES = 12;
+const LABEL_HEIGHT = 15;
+const LABEL_WIDTH = 138; // pixels kept free at the right for the names
+const NARROW_LABEL_WIDTH = 104;
+const WIDE_LABEL_WIDTH = 210;
+const NARROW_STAGE = 420;
+const WIDE_STAGE = 760;
+
+export class LinesChart extends Chart {
+  constructor(spec, shared) {
+    super(spec, shared);
+    this.hoverX = null;
+    this.names = el("div", { class: "line-names" });
+    this.stage.append(this.names);
+    this.words = el("ul", { class: "chart-words", "aria-live": "polite" });
+    this.showWords = whenNew((words) => this.words.replaceChildren(...words.map(({ text, turned }) =>
+      el("li", { class: turned ? "turned" : null },
+        turned ? signOf("! ") : null, text))));
+    this.card.append(this.words);
+    this.card.hidden = true;
+  }
+
+  glyphs(figure) {
+    const source = new (bokeh().ColumnDataSource)({ data: { x: [], low: [], high: [] } });
+    const [x, y1, y2] = ["x", "low", "high"].map((field) => ({ field }));
+    this.gap = { source, area: figure.varea({ x, y1, y2, fill_alpha: 0.13, source }) };
+    this.slots = Array.from({ length: MOST_LINES }, () => lineGlyphs(figure, { bandAlpha: 0.13 }));
+    const width = this.stage.clientWidth;
+    this.room = width < NARROW_STAGE ? NARROW_LABEL_WIDTH : width < WIDE_STAGE ? LABEL_WIDTH : WIDE_LABEL_WIDTH;
+    figure.min_border_right = this.room;
+  }
+
+  paint() {
+    super.paint();
+    this.gap.area.glyph.fill_color = cssValue("--pg-reference");
+  }
+
+  /** Draw what there is to draw of a run: `data` is what the store holds; hidden without lines. */
+  async follow(data, xColumn, weight) {
+    this.run = data.run;
+    this.series = this.spec.lines(data, xColumn, weight).slice(0, MOST_LINES);
+    this.card.hidden = !this.series.length;
+    if (!this.series.length) return;
+    setText(this.note, this.spec.note(this.run));
+    this.showWords(this.spec.words(data));
+    if (!this.view) {
+      if (this.drawing || !bokeh()?.Plotting) return;
+      this.drawing = true; // in a hidden card a figure would have no width
+      await this.draw();
+      this.drawing = false;
+    }
+    this.paint();
+    this.fill();
+    this.gap.source.data = this.spec.gap?.(this.series) ?? { x: [], low: [], high: [] };
+    this.fit();
+    this.describe();
+    requestAnimationFrame(() => {
+      this.readOut(this.hoverX);
+      this.placeTurns();
+    });
+  }
+
+  readOut(x) {
+    this.hoverX = x;
+    if (!this.series.length) return;
+    const values = this.series.map((one) => one.raw[x === null ? lastKnown(one.raw) : nearest(one.x, x)] ?? NaN);
+    const total = this.spec.total(values, this.series);
+    const { totalName } = this.spec;
+    setText(this.value, Number.isNaN(total) ? "\u2013" : `${totalName}${signed(total)} ${this.spec.unit(this.run)}`);
+    this.placeNames(values);
+    this.showCross(x);
+  }
+
+  /** Value and name of each line at its end, none on top of another. */
+  placeNames(values) {
+    const box = this.frame();
+    if (!box || !this.yBounds) return;
+    const right = box.left + box.width;
+    const ends = this.series.map(({ x, line }, index) => {
+      const last = lastKnown(line);
+      return { index, last, left: this.pixel(x[last]) ?? right, top: this.height(line[last]) };
+    }).filter(({ last }) => last >= 0);
+    const tops = spreadLabels(ends.map(({ top }) => top), LABEL_HEIGHT, box.top, box.top + box.height);
+    this.names.replaceChildren(...ends.map(({ index, left }, place) => {
+      const { label, colour } = this.series[index];
+      const value = signed(values[index]);
+      const node = el("span", { class: "line-name", title: `${label}: ${value} ${this.spec.unit(this.run)}` },
+        el("strong", {}, value), ` ${label}`);
+      const start = Math.min(left, right) + 6;
+      node.style.cssText = `left: ${start}px; top: ${tops[place]}px; color: var(${colour}-text);`
+        + `max-width: ${right + this.room - start - 2}px`;
+      return node;
+    }));
+  }
+
+  /** What was changed in mid-run is marked on the other charts. */
+  showMarks() {}
+
+  /** Where a judge turned down is marked on the axis. */
+  showFlags(_, xOf) {
+    this.xOf = xOf;
+    this.placeTurns();
+  }
+
+  placeTurns() {
+    if (!this.frame() || !this.xOf) return;
+    const turns = this.placed(this.spec.turns?.(live) ?? [], this.xOf);
+    this.marks.replaceChildren(...turns.map(({ label, update, at }) => {
+      const moment = update ? `after update ${update}` : "from the start";
+      const node = el("div", { class: "turn-mark", title: `${label} turned down ${moment}` });
+      node.style.left = `${at}px`;
+      return node;
+    }));
+  }
+
+  describe() {
+    const told = this.series.map(({ label, raw }) => `${label} ${signed(raw[lastKnown(raw)])}`);
+    setAttribute(this.stage, "aria-label", `${this.spec.title}, in ${this.spec.unit(this.run)}: ${told.join(", ")}`);
+  }
+}

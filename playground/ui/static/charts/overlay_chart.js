@@ -1,0 +1,87 @@
+// One chart with a line for each of several runs: a colour, a dash pattern and a letter for each, so that colour is
+// never the only sign. Everything but the lines comes from chart.js.
+
+import { column, nearest, smooth } from "./arithmetic.js";
+import { lineGlyphs } from "./bokeh.js";
+import { Chart } from "./chart.js";
+import { COLOURS, DASHES, LETTERS } from "./specs.js";
+import { el, setAttribute, setText } from "../core/dom.js";
+
+const LABEL_HEIGHT = 14;
+
+export class OverlayChart extends Chart {
+  constructor(spec, shared) {
+    super(spec, shared);
+    this.value.classList.add("overlay-values");
+    this.ends = el("div", { class: "run-ends" });
+    this.marks.replaceWith(this.ends);
+  }
+
+  glyphs(figure) {
+    this.slots = LETTERS.map(() => lineGlyphs(figure, {}));
+    figure.min_border_right = 20;
+  }
+
+  /** Draw the runs: [{metrics, unit, ...}]. */
+  update(runs, xColumn, weight) {
+    this.run = runs[0];
+    this.series = runs.map((run, index) => {
+      const raw = column(run.metrics, this.spec.column);
+      const look = { colour: COLOURS[index], dash: DASHES[index] };
+      return { x: column(run.metrics, xColumn), raw, line: smooth(raw, weight), run, ...look };
+    });
+    setText(this.note, this.spec.note(this.run).split(";")[0]); // what follows in the note is about the band
+    if (!this.slots) return;
+    this.paint();
+    this.fill();
+    this.fit();
+    this.describe();
+  }
+
+  /** A letter at the end of each line, none on top of another. */
+  placeEnds() {
+    const box = this.frame();
+    if (!box || !this.yBounds) return;
+    const labels = this.series.map(({ x, line }, index) => {
+      const last = line.findLastIndex((value, at) => !Number.isNaN(value) && this.pixel(x[at]) !== null);
+      return { index, last, left: this.pixel(x[last]), top: this.height(line[last]) };
+    }).filter(({ last }) => last >= 0).sort((a, b) => a.top - b.top);
+    labels.forEach((label, place) => {
+      const above = labels.slice(0, place).filter((other) => Math.abs(other.left - label.left) < 16).at(-1);
+      if (above) label.top = Math.max(label.top, above.top + LABEL_HEIGHT);
+    });
+    this.ends.replaceChildren(...labels.map(({ index, left, top }) => {
+      const node = el("span", { class: "run-end" }, LETTERS[index]);
+      const lowest = box.top + box.height - 4;
+      node.style.cssText = `left: ${left + 4}px; top: ${Math.min(top, lowest)}px; color: var(${COLOURS[index]}-text)`;
+      return node;
+    }));
+  }
+
+  readOut(x) {
+    const unit = this.spec.unit(this.run);
+    const values = this.series.map((one, index) => {
+      const end = one.x.length - 1;
+      const at = x === null ? end : nearest(one.x, x);
+      const beyond = x !== null && at > 0 && at === end && x > one.x[at] + (one.x[at] - one.x[at - 1]) / 2;
+      const value = at < 0 || beyond ? NaN : one.raw[at];
+      const known = !Number.isNaN(value);
+      const node = el("span", { class: "run-value", title: known ? String(value) : null }, `${LETTERS[index]} `,
+        el("strong", {}, known ? this.told(value) : "\u2013"));
+      node.style.color = `var(${COLOURS[index]}-text)`;
+      return node;
+    });
+    this.value.replaceChildren(...values, el("span", { class: "muted" }, unit));
+    this.showCross(x);
+  }
+
+  describe() {
+    const told = this.series.map(({ raw, run }, index) => {
+      const values = raw.length
+        ? `${this.told(raw[0])} at the start, now ${this.told(raw.at(-1))} ${this.spec.unit(run)}`
+        : "no points yet";
+      return `${LETTERS[index]}, ${run.title}: ${values}`;
+    });
+    setAttribute(this.stage, "aria-label", `${this.spec.title}. ${told.join("; ")}`);
+  }
+}

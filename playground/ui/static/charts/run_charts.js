@@ -1,0 +1,210 @@
+// The charts of a run: three large ones, small multiples, one shared x range, crosshair, smoothing, table, export.
+// Without BokehJS they are not drawn, and all their numbers are there.
+
+import { bokehReady } from "./bokeh.js";
+import { Chart } from "./chart.js";
+import { changesBefore, fullRange, marksOf, nearest, whenChanged } from "./arithmetic.js";
+import { curveControls } from "./toolbar.js";
+import { CHARTS, X_MODES } from "./specs.js";
+import { LINE_CHARTS, PARTS } from "./line_specs.js";
+import { LinesChart } from "./lines_chart.js";
+import { savePng } from "./png.js";
+import { buttonOf, el, runPath, setHidden, setText, url } from "../core/dom.js";
+import { number } from "../core/format.js";
+import { effect } from "../core/signals.js";
+import { hasEnded, live, numUpdates } from "../core/store.js";
+
+const FLAGGED = new Set(["checkpoint", "warning", "paused", "resumed"]);
+const TABLE_ROWS = 200;
+
+export class Charts {
+  constructor(element) {
+    this.mode = "update";
+    this.weight = 0.5;
+    this.zoom = null;
+    this.hover = null;
+    this.marks = [];
+    this.toolbar();
+    this.large = el("div", { class: "charts-large" });
+    this.more = el("div", { class: "charts-more" });
+    this.small = el("div", { class: "charts-small" });
+    this.table = el("div", { class: "numbers", hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
+    this.body = el("div", { class: "charts-body" }, this.large, this.more, this.small);
+    this.changes = el("div", { class: "edits", hidden: true });
+    this.note = el("p", { class: "undrawn-note", role: "status" });
+    this.root = el("div", { class: "charts" }, this.bar, this.note, this.body, this.table, this.changes);
+    element.append(this.root);
+    this.begin();
+    this.draw();
+  }
+
+  toolbar() {
+    const { reset, smoothing, over } = curveControls({
+      weight: this.weight, raw: "points",
+      onWeight: (weight) => {
+        this.weight = weight;
+        this.refresh();
+      },
+      onMode: (mode) => {
+        this.mode = mode;
+        this.zoom = null;
+        this.refresh();
+      },
+      onReset: () => this.setZoom(null),
+    });
+    this.reset = reset;
+    this.where = el("span", { class: "where", "aria-hidden": "true" });
+    this.tableButton = buttonOf("quiet-button", { "aria-pressed": "false",
+      onclick: () => this.toggleTable() }, "Table");
+    this.csv = el("a", { class: "quiet-button", download: "", title: "All numbers, for a spreadsheet" }, "CSV");
+    this.png = buttonOf("quiet-button", { disabled: true, title: "The curves as a picture",
+      onclick: () => savePng(this.all().filter((chart) => chart.view && !chart.card.hidden), this.marks) }, "PNG");
+    this.bar = el("div", { class: "chart-bar" },
+      el("h2", {}, "Curves"), this.where, el("span", { class: "grow" }), this.reset,
+      smoothing, over,
+      this.tableButton, this.png, this.csv);
+  }
+
+  begin() {
+    this.range = { start: 0, end: 1 };
+    const shared = {
+      range: this.range,
+      onHover: (x) => this.setHover(x),
+      onZoom: (from, to) => this.setZoom([from, to]),
+      onReset: () => this.setZoom(null),
+    };
+    this.charts = CHARTS.map((spec) => new Chart(spec, shared));
+    for (const chart of this.charts) (chart.spec.large ? this.large : this.small).append(chart.card);
+    this.lines = LINE_CHARTS.map((spec) => new LinesChart(spec, shared));
+    this.more.append(...this.lines.map((chart) => chart.card));
+    effect(() => this.listChanges());
+    let snapshot;
+    effect(() => {
+      if (live.snapshots !== snapshot) {
+        this.zoom = null;
+        for (const chart of this.all()) chart.forget();
+      }
+      snapshot = live.snapshots;
+      this.refresh();
+    });
+    document.addEventListener("playground-look", () => {
+      for (const chart of this.all()) if (chart.view) chart.look();
+    });
+    effect(() => this.placeFlags());
+    new ResizeObserver(() => this.placeFlags()).observe(this.large);
+  }
+
+  async draw() {
+    if (!(await bokehReady(this.note, "The curves",
+      "The newest numbers are below, all of them under Table and CSV."))) {
+      this.root.classList.add("undrawn");
+      return;
+    }
+    for (const chart of this.charts) {
+      chart.card.hidden = false; // in a hidden card a figure would have no width
+      await chart.draw();
+    }
+    this.png.disabled = false;
+    this.refresh();
+  }
+
+  /** Those with one line, and those with one for each reward or judge. */
+  all() {
+    return [...this.charts, ...this.lines];
+  }
+
+  /**
+   * What was changed in mid-run, in words: the key to the numbered marks, and the marks for those who do not see them.
+   */
+  listChanges() {
+    this.marks = marksOf(live.events);
+    this.changes.hidden = !this.marks.length;
+    this.changes.replaceChildren(el("h3", { id: "edits-title" }, "Changed while it trained"),
+      el("ol", { "aria-labelledby": "edits-title" },
+        this.marks.map(({ number: index, update, messages }) => el("li", {},
+        el("span", { class: "edit-tag", "aria-hidden": "true" }, String(index)), ` ${whenChanged(update)}: `,
+        el("strong", {}, messages.join(", "))))));
+  }
+
+  refresh() {
+    const column = X_MODES[this.mode].column;
+    [this.range.start, this.range.end] = this.zoom
+      ?? fullRange(live.metrics[column] ?? [], this.mode, numUpdates.value);
+    this.addText();
+    for (const chart of this.charts) chart.update(live.metrics, column, this.weight, live.run);
+    for (const chart of this.lines) chart.follow(live, column, this.weight);
+    setHidden(this.reset, !this.zoom, this.tableButton);
+    if (live.runId) this.csv.href = url(runPath(live.runId, "metrics.csv"));
+    if (!this.table.hidden) this.fillTable();
+    this.setHover(this.hover);
+    requestAnimationFrame(() => this.placeFlags());
+  }
+
+  /** What was measured at the looks only, as a column beside the metrics; its card is shown where there is any. */
+  addText() {
+    const at = new Map(live.text.map(({ update, value }) => [update, value]));
+    live.metrics.perplexity_text = live.metrics.update.map((update) => at.get(update) ?? null);
+    const card = this.charts.find((chart) => chart.spec.sparse).card;
+    card.hidden = !live.text.length;
+    this.small.dataset.count = String([...this.small.children].filter((child) => !child.hidden).length);
+  }
+
+  placeFlags() {
+    const events = live.events.filter((event) => FLAGGED.has(event.kind) && event.update > 0).slice(-60);
+    const updates = live.metrics.update;
+    const values = live.metrics[X_MODES[this.mode].column] ?? [];
+    const xOf = (update) => (this.mode === "update" ? update : values[nearest(updates, update)] ?? 0);
+    for (const chart of this.all()) {
+      chart.showFlags(events, xOf);
+      chart.showMarks(this.marks, xOf);
+    }
+    const score = this.charts.find((chart) => chart.spec.key === "score");
+    score.showKnee(hasEnded.value ? live.outcome?.knee : null, xOf);
+  }
+
+  setHover(x) {
+    this.hover = x;
+    const updates = live.metrics.update;
+    const index = x === null ? updates.length - 1 : nearest(live.metrics[X_MODES[this.mode].column] ?? [], x);
+    setText(this.where, index < 0 ? "" : x === null ? `at update ${updates[index]}`
+      : `reading update ${updates[index]}`);
+    for (const chart of this.all()) chart.readOut(x);
+  }
+
+  setZoom(range) {
+    this.zoom = range;
+    for (const chart of this.all()) chart.forget();
+    this.refresh();
+  }
+
+  toggleTable() {
+    const show = this.table.hidden;
+    this.table.style.minHeight = `${this.body.offsetHeight}px`;
+    this.table.style.maxHeight = `${Math.max(this.body.offsetHeight, 320)}px`;
+    this.table.hidden = !show;
+    this.body.hidden = show;
+    this.tableButton.setAttribute("aria-pressed", String(show));
+    if (show) this.fillTable();
+  }
+
+  fillTable() {
+    const parts = (live.run?.terms ?? []).filter(({ name }) => live.metrics[PARTS + name]);
+    const names = ["update", ...CHARTS.map((spec) => spec.column), ...parts.map(({ name }) => PARTS + name)];
+    const titles = ["Update", ...CHARTS.map((spec) => spec.title), ...parts.map(({ label }) => `From ${label}`)];
+    const rows = live.metrics.update.map((_, index) => index).slice(-TABLE_ROWS).reverse();
+    const changes = this.marks.length ? changesBefore(live.metrics.update, this.marks) : null;
+    if (changes) titles.splice(1, 0, "Changed before it");
+    const cell = (name, index) => {
+      const value = live.metrics[name]?.[index];
+      return el("td", { title: value ?? "" }, name === "update" ? String(value) : number(value));
+    };
+    this.table.replaceChildren(el("table", {},
+      el("thead", {},
+        el("tr", {},
+          titles.map((title) => el("th", { scope: "col", class: title === titles[1] && changes ? "words" : null },
+            title)))),
+      el("tbody", {}, rows.map((index) => el("tr", {}, cell("update", index),
+        changes ? el("td", { class: "words" }, changes[index].join(", ")) : null,
+        names.slice(1).map((name) => cell(name, index)))))));
+  }
+}

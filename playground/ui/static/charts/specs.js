@@ -1,0 +1,76 @@
+// What is drawn: one entry for each chart. `span` is the smallest range of the y axis, so that noise does not fill it
+// and about a hundredth of it is the finest number told. `exact`: a setting, which smoothing would blur. Colour means
+// one thing everywhere: score teal, KL and leash amber.
+
+export const CHARTS = [
+  {
+    key: "score", span: 2, large: true, title: "Score", column: "score_mean", band: ["score_p10", "score_p90"],
+    colour: "--pg-score", unit: (run) => (run?.unit === "points" ? "points" : "sd"),
+    note: (run) => (run?.unit === "points" ? "raw points; band: middle 80 %" : "sd above untrained; band: middle 80 %"),
+    gloss: "How much reward the completions of an update earned, on average. 0 is the untrained model.",
+    zero: true,
+  },
+  {
+    key: "kl", span: 1, large: true, title: "Distance from reference", column: "kl_to_reference", colour: "--pg-kl",
+    unit: () => "nats", note: () => "KL, nats per completion",
+    gloss: "How far the policy has drifted from the model it started as: the sum of log-probability ratios.",
+    guide: (run) => (run?.adaptive ? { value: run.target, label: "target" } : null), floor: true,
+  },
+  {
+    key: "penalised", span: 1, large: true, title: "Score minus leash cost", column: "penalised_reward",
+    colour: "--pg-ink",
+    unit: (run) => (run?.unit === "points" ? "points" : "sd"),
+    note: () => "score \u2212 beta \u00d7 KL: what PPO maximises",
+    gloss: "The score less what the drift costs. This is the number that PPO pushes up.", zero: true,
+  },
+  {
+    key: "beta", span: 0.1, title: "Leash (beta)", column: "kl_coef", colour: "--pg-kl", unit: () => "",
+    note: () => "sd per nat", exact: true,
+    gloss: "Price of one nat of KL. Fixed, or moved by the controller towards the target.", floor: true,
+  },
+  {
+    key: "entropy", span: 1, title: "Entropy", column: "entropy", colour: "--pg-ink", unit: () => "nats",
+    note: () => "nats per token",
+    gloss: "How open the next word is. Falling fast means the model always says the same.", floor: true,
+  },
+  {
+    key: "clip", span: 0.2, title: "Clip fraction", column: "clip_fraction", colour: "--pg-ink", unit: () => "",
+    note: () => "share of tokens",
+    gloss: "Share of tokens on which PPO's clip held the update back. Above 0.3 the steps are large.", floor: true,
+  },
+  {
+    key: "length", span: 10, title: "Length", column: "completion_length", colour: "--pg-ink", unit: () => "tokens",
+    note: () => "tokens per completion", gloss: "Mean length of a completion.", floor: true,
+  },
+  {
+    key: "fit", span: 1, title: "Value fit", column: "explained_variance", colour: "--pg-ink", unit: () => "",
+    note: () => "explained variance",
+    gloss: "How well the value head foresees the return: 1 is perfect, 0 no better than the mean, below 0 worse.",
+  },
+  {
+    key: "strange", span: 0.5, title: "Strangeness", column: "perplexity_reference", colour: "--pg-reference",
+    unit: () => "",
+    note: () => "its texts, to the reference",
+    gloss: "Perplexity of the policy's texts under the reference: out of how many words the untrained model would have "
+      + "to guess each next one. Rising means that the texts have become strange to it.",
+  },
+  {
+    key: "forgetting", span: 0.5, title: "Forgetting", column: "perplexity_text", colour: "--pg-policy", unit: () => "",
+    sparse: true,
+    note: () => "held-out text, to the policy",
+    gloss: "Perplexity of the policy on ordinary text that it is not trained on. Rising means that it forgets what it "
+      + "knew; the dashed line is the value before training.",
+    guide: (run, live) => (live?.text.length ? { value: live.text[0].value, label: "before" } : null),
+  },
+];
+
+/** Lines of which there are several: each has a colour, a dash pattern and, for runs, a letter. */
+export const LETTERS = ["A", "B", "C", "D"];
+export const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
+export const COLOURS = ["--pg-run-a", "--pg-run-b", "--pg-run-c", "--pg-run-d"];
+
+export const X_MODES = {
+  update: { column: "update", label: "update" },
+  seconds: { column: "seconds", label: "seconds" },
+  episodes: { column: "episodes", label: "episodes" },
+};

@@ -1,0 +1,104 @@
+// Who one is on this page, and what that means: the host's sentence with the addresses for the class, the caps of a
+// public page, and parts that one may not use, switched off with the reason in words. The server asks again at every
+// call (playground/ui/door/access.py); nothing here protects anything.
+//
+// What a stylesheet needs to know stands on <html> as data-can-<action>="yes" or "no", for the run in view.
+
+import { buttonOf, el, getJson, setText } from "./dom.js";
+import { poll } from "./poll.js";
+import { effect } from "./signals.js";
+import { live } from "./store.js";
+
+const RETRY_MS = 3000;
+const FOR_THE_HOST = "Only the host can use this part.";
+const NOT_PUBLIC = "This part is not offered on a public page. It works when you run the playground on your own "
+  + "computer.";
+const PARTS = { controls: "form", ask: "ask", workbench: "try_rewards", "reward-check": "check_reward",
+  "reward-training": "train_reward" };
+
+let rules = null;
+
+/** Put the banner below the header and switch off what one may not use, as soon as that is known. */
+export function showAccess(header) {
+  poll({
+    ask: (signal) => getJson("live/_access", signal),
+    tell: (found) => {
+      rules = found;
+      show(header);
+    },
+    fail: () => {},
+    every: () => (rules ? 0 : RETRY_MS),
+    wanted: () => !rules,
+  })();
+}
+
+function show(header) {
+  document.documentElement.dataset.role = rules.role;
+  document.documentElement.dataset.mode = rules.mode;
+  const banner = bannerOf(rules);
+  if (banner) {
+    header.append(banner);
+    const tell = () => document.documentElement.style.setProperty("--pg-banner", `${banner.offsetHeight}px`);
+    new ResizeObserver(tell).observe(banner); // what sticks below the header has that much less room
+  }
+  if (rules.caps.length) document.getElementById("start-bar")?.append(caps(rules.caps));
+  for (const [id, action] of Object.entries(PARTS)) {
+    if (rules.may[action] === "no")
+      switchOff(document.getElementById(id), rules.mode === "classroom" ? FOR_THE_HOST : NOT_PUBLIC);
+  }
+  effect(() => {
+    forRun(live.runId);
+  });
+}
+
+/** What one may do with the run in view; where that depends on who started it, the server is asked. */
+async function forRun(run) {
+  let own = false;
+  if (run && Object.values(rules.may).includes("own")) {
+    try {
+      own = (await getJson(`live/_access?run=${encodeURIComponent(run)}`)).own;
+    } catch {
+      // then it is somebody else's, until another run is opened
+    }
+    if (run !== live.runId) return;
+  }
+  for (const [action, right] of Object.entries(rules.may)) {
+    const may = right === "yes" || (right === "own" && own);
+    document.documentElement.setAttribute(`data-can-${action.replaceAll("_", "-")}`, may ? "yes" : "no");
+  }
+}
+
+function bannerOf({ notice, role, mode, share }) {
+  if (notice) return el("p", { class: "access-banner", role: "note" }, notice);
+  if (role !== "host" || mode !== "classroom") return null;
+  const addresses = share.flatMap((address, index) => [index ? " or " : "", el("code", {}, address)]);
+  const told = el("span", { role: "status" });
+  const copy = share.length && navigator.clipboard ? buttonOf("quiet-button", { onclick: async () => {
+    await navigator.clipboard.writeText(share[0]);
+    setText(told, " Copied.");
+  } }, "Copy the address") : null;
+  return el("p", { class: "access-banner", role: "note" }, "You are the host: you start, steer and delete runs. ",
+    ...(share.length ? ["The class opens ", ...addresses, " and watches. "] : ["The class watches. "]), copy, told);
+}
+
+function caps(list) {
+  return el("details", { class: "caps" }, el("summary", {}, el("strong", {}, "Public page"),
+    ": small runs, and everybody can watch"),
+    el("p", {}, `With the ${list[0]}: at most ${list.slice(1).join(", ")}. What you type or upload for a run can be `
+      + "read by everybody who watches it."));
+}
+
+/** No keyboard, no pointer, and the reason where the part begins. */
+function switchOff(part, reason) {
+  if (!part || part.dataset.off) return;
+  part.dataset.off = "yes";
+  for (const node of part.children) node.inert = true;
+  const note = el("p", { class: "off-note", role: "note" }, reason);
+  part.prepend(note);
+  // Gradio may draw a part later than we look; what comes is switched off too
+  new MutationObserver((changes) => {
+    for (const { addedNodes } of changes) for (const node of addedNodes) {
+      if (node instanceof HTMLElement && node !== note) node.inert = true;
+    }
+  }).observe(part, { childList: true });
+}

@@ -1,0 +1,227 @@
+// Building the page from text nodes. No data ever passes through innerHTML. Every other module uses this one.
+
+const UNREACHED = "The page cannot reach the playground";
+const STILL_RUNNING = ". Is it still running?";
+
+/** An element: attributes (class, title, aria-*, data-*, on<event>), then children; strings become text nodes. */
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked") node[name] = value;
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  return node;
+}
+
+/** A button that submits nothing; `kind` is its class. */
+export function buttonOf(kind, attributes, ...children) {
+  return el("button", { type: "button", class: kind, ...attributes }, ...children);
+}
+
+/** A sign that only stands beside words, which say the same. */
+export function signOf(icon) {
+  return el("span", { class: "icon", "aria-hidden": "true" }, icon);
+}
+
+/** The head of a column. */
+export function headOf(text, kind = null, title = null) {
+  return el("th", { scope: "col", class: kind, title }, text);
+}
+
+/** Set a text only when it changed, so that nothing repaints and a screen reader stays calm. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** Replace an attribute only when it changed. */
+export function setAttribute(node, name, value) {
+  if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+
+/**
+ * Show buttons, [{key, text, title, kind, off, expanded, act}], in a box. One that is shown already stays the same
+ * element, and if the one with the keyboard's focus goes, its neighbour gets it: who steers by keyboard never falls
+ * out.
+ */
+export function showButtons(box, wanted) {
+  const old = [...box.children];
+  const nodes = wanted.map((spec) => old.find((node) => node.dataset.key === spec.key) ?? madeButton(spec.key));
+  nodes.forEach((node, index) => {
+    const { text, title = null, kind = "", off = false, expanded, act } = wanted[index];
+    node.act = act;
+    setText(node, text);
+    if (title) setAttribute(node, "title", title);
+    else node.removeAttribute("title");
+    setAttribute(node, "class", `button ${kind}`.trim());
+    setAttribute(node, "aria-disabled", String(off)); // not `disabled`, which would take the focus away
+    if (expanded !== undefined) setAttribute(node, "aria-expanded", String(expanded));
+  });
+  if (nodes.length === old.length && nodes.every((node, index) => node === old[index])) return;
+  const focused = old.indexOf(document.activeElement);
+  box.replaceChildren(...nodes);
+  if (focused < 0) return;
+  const next = nodes.includes(old[focused]) ? old[focused] : nodes[Math.min(focused, nodes.length - 1)] ?? runTitle();
+  next?.focus({ preventScroll: true });
+}
+
+/**
+ * Show elements in a box, and keep those that are there already, down to each of their parts: they are told apart by
+ * their `data-key`, or else by their place, and only what looks different is changed. So nobody who is in there with
+ * the keyboard or a screen reader is thrown out by what changes beside them. What a part does when it is pressed must
+ * follow from its key. If the control with the focus goes, the next one in the box gets it, or else `heir`.
+ */
+export function showParts(box, wanted, heir = null) {
+  const focused = box.contains(document.activeElement) ? document.activeElement : null;
+  const place = focused ? controlsIn(box).indexOf(focused) : -1;
+  renewParts(box, wanted);
+  if (!focused || box.contains(document.activeElement)) return;
+  const controls = controlsIn(box);
+  (controls[Math.min(place, controls.length - 1)] ?? heir)?.focus({ preventScroll: true });
+}
+
+function controlsIn(box) {
+  return [...box.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")];
+}
+
+function renewParts(box, wanted) {
+  const old = [...box.childNodes];
+  const nodes = wanted.map((node, index) => {
+    const key = node.dataset?.key;
+    const known = key ? old.find((part) => part.dataset?.key === key) : old[index];
+    return known?.nodeName === node.nodeName && known.dataset?.key === key ? renewed(known, node) : node;
+  });
+  for (const part of old) if (!nodes.includes(part)) part.remove();
+  nodes.forEach((node, index) => {
+    if (box.childNodes[index] !== node) box.insertBefore(node, box.childNodes[index] ?? null);
+  });
+}
+
+function renewed(known, node) {
+  if (known.nodeType === Node.TEXT_NODE) {
+    setText(known, node.textContent);
+    return known;
+  }
+  for (const { name, value } of node.attributes) setAttribute(known, name, value);
+  for (const name of known.getAttributeNames()) {
+    // what a person has unfolded stays open
+    if (!node.hasAttribute(name) && name !== "open") known.removeAttribute(name);
+  }
+  renewParts(known, [...node.childNodes]);
+  return known;
+}
+
+/** Hide a part, or show it; who is in it with the keyboard goes to `heir`. */
+export function setHidden(part, hidden, heir) {
+  const focused = hidden && part.contains(document.activeElement);
+  part.hidden = hidden;
+  if (focused) heir?.focus({ preventScroll: true });
+}
+
+/** Where the focus goes when a part of the run in view is no longer there. */
+export function runTitle() {
+  return document.getElementById("run-title");
+}
+
+function madeButton(key) {
+  const node = el("button", { type: "button", "data-key": key, onclick: () => {
+    if (node.getAttribute("aria-disabled") !== "true") node.act(node);
+  } });
+  return node;
+}
+
+/** What the server has of a run, relative to the page. */
+export function runPath(run, what) {
+  return `live/${encodeURIComponent(run)}/${what}`;
+}
+
+/** An address relative to the page, so that the app works under a sub-path. */
+export function url(path) {
+  return new URL(path, document.baseURI).toString();
+}
+
+/** Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence. */
+export async function getJson(path, signal = null) {
+  let response;
+  try {
+    response = await fetch(url(path), { cache: "no-store", signal });
+  } catch {
+    throw new Error(UNREACHED + STILL_RUNNING);
+  }
+  let data = null;
+  try {
+    data = await response.json();
+  } catch {
+    if (response.ok) throw new Error(UNREACHED + STILL_RUNNING); // it broke off on its way
+    // else it has no sentence for us
+  }
+  if (!response.ok) throw new Error(data?.error ?? `The playground answered with error ${response.status}.`);
+  return data;
+}
+
+/**
+ * The functions of the server that a part may call, but one that gets no answer fails: Gradio's own come back with
+ * nothing then, as if all were well.
+ */
+export function answering(server) {
+  return Object.fromEntries(Object.entries(server ?? {}).map(([name, call]) => [name, async (...given) => {
+    const answer = await call(...given);
+    if (answer === undefined) throw new Error(UNREACHED + STILL_RUNNING);
+    return answer;
+  }]));
+}
+
+/** What the server answers to something a person asked of it; without an answer {error}, which ends in `so`. */
+export async function answerOf(call, so = STILL_RUNNING) {
+  try {
+    return (await call()) ?? {};
+  } catch {
+    return { error: UNREACHED + so };
+  }
+}
+
+/** Ask a person to confirm: resolves to true or false. `parts` say what it is about. */
+export function confirmed(title, parts, yes) {
+  return new Promise((resolve) => {
+    const button = (kind, text, answer) => el("button", { type: "button", class: `button ${kind}`, onclick: () => {
+      resolve(answer);
+      dialog.close();
+    } }, text);
+    const dialog = el("dialog", { class: "confirm", "aria-label": title, onclose: () => {
+      resolve(false);
+      dialog.remove();
+    } }, el("h2", {}, title), parts,
+    el("div", { class: "buttons" }, button("", "Keep it", false), button("danger", yes, true)));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+/** Value of a CSS custom property where the element stands (Gradio scopes its themes). */
+export function cssValue(name, node = document.body) {
+  return getComputedStyle(node).getPropertyValue(name).trim();
+}
+
+/** A drawing with what is in it; attributes as given. */
+export function svg(attributes, ...shapes) {
+  return drawn("svg", attributes, shapes);
+}
+
+/** One shape of a drawing, for example a line. */
+export function shape(name, attributes) {
+  return drawn(name, attributes, []);
+}
+
+function drawn(name, attributes, children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+/** A sentence of ours as nodes: what stands between backticks is code. */
+export function withCode(sentence) {
+  return sentence.split("`").map((part, index) => (index % 2 ? el("code", {}, part) : part));
+}

@@ -1,0 +1,73 @@
+// Which of the pages is in view, which run, and which runs are overlaid on the Runs page (`overlay=a,b`); kept in
+// the address so that reload, back and a link work.
+// The query says `tab`, because Gradio takes `page` for a page of its own.
+
+import { el } from "./dom.js";
+import { open } from "./store.js";
+
+const PAGES = ["train", "compare", "rewards", "runs"];
+const listeners = new Set();
+
+/** Page and run named by the address. */
+export function place() {
+  const query = new URLSearchParams(location.search);
+  const page = query.get("tab");
+  const overlay = page === "runs" ? (query.get("overlay") ?? "").split(",").filter(Boolean) : [];
+  return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), overlay };
+}
+
+/**
+ * Go to a page, with a run if one is named and with runs to overlay; `replace` leaves no step in the browser's history.
+ * @param {{page?: string, run?: string, overlay?: string[], replace?: boolean}} where
+ */
+export function go({ page, run, overlay, replace = false }) {
+  const query = new URLSearchParams(location.search);
+  const wanted = page ?? place().page;
+  if (wanted === "train") query.delete("tab");
+  else query.set("tab", wanted);
+  if (run) query.set("run", run);
+  if (overlay?.length) query.set("overlay", overlay.join(","));
+  else if (overlay || wanted !== "runs") query.delete("overlay");
+  const text = query.toString().replaceAll("%2C", ",");
+  const address = location.pathname + (text ? `?${text}` : "");
+  if (address !== location.pathname + location.search) {
+    if (replace) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
+  }
+  show();
+}
+
+/** The Train page with a run in view. */
+export function openRun(run) {
+  go({ page: "train", run });
+  open(run);
+}
+
+/**
+ * A link to a page, or to a run: a plain click stays in this document.
+ * @param {{page?: string, run?: string}} where
+ */
+export function link({ page = "train", run }, content, attributes = {}) {
+  const address = run ? `?run=${encodeURIComponent(run)}` : page === "train" ? "?" : `?tab=${page}`;
+  return el("a", { href: address, "data-key": address, ...attributes, onclick: (event) => {
+    if (event.metaKey || event.ctrlKey) return;
+    event.preventDefault();
+    if (run) openRun(run);
+    else go({ page });
+  } }, content);
+}
+
+/** Call back now and at every change of place. */
+export function onPlace(callback) {
+  listeners.add(callback);
+  callback(place());
+}
+
+function show() {
+  const here = place();
+  document.body.dataset.page = here.page;
+  for (const callback of listeners) callback(here);
+}
+
+addEventListener("popstate", show);
+show();

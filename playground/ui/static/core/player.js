@@ -1,0 +1,48 @@
+// Plays a recorded run as if it were live, about 20 seconds long, through the same snapshot and deltas.
+
+const SECONDS = 20;
+
+/** Start playing; returns a function that stops. With reduced motion asked for, it shows the end at once. */
+export function play(recorded, takeSnapshot, takeDelta) {
+  const updates = recorded.metrics.update;
+  const total = updates.at(-1) ?? 0;
+  const status = (index) => ({
+    ...recorded.status,
+    state: "recorded",
+    ended: index >= updates.length,
+    update: index ? updates[index - 1] : 0,
+    num_updates: total,
+    elapsed: index ? recorded.metrics.seconds[index - 1] : 0,
+    left: null,
+    outcome: index >= updates.length ? recorded.status.outcome : "",
+  });
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches || !updates.length) {
+    takeSnapshot({ ...recorded, status: status(updates.length) });
+    return () => {};
+  }
+  const columns = Object.fromEntries(Object.keys(recorded.metrics).map((name) => [name, []]));
+  const first = recorded.moments.filter((item) => item.update === 0);
+  takeSnapshot({ ...recorded, status: status(0), metrics: columns, events: [], moments: first, updates: [0], farmed: "",
+    judged: null });
+  let index = 0;
+  const timer = setInterval(() => {
+    if (document.hidden) return;
+    const update = updates[index];
+    index += 1;
+    const delta = {
+      metrics: Object.fromEntries(Object.entries(recorded.metrics)
+        .map(([name, values]) => [name, [values[index - 1]]])),
+      status: status(index),
+      events: recorded.events.filter((item) => item.update === update || (index === 1 && item.update === 0)),
+    };
+    const evaluated = recorded.moments.filter((item) => item.update === update);
+    if (evaluated.length) {
+      delta.moments = evaluated;
+      delta.updates = recorded.updates.filter((item) => item <= update);
+    }
+    if (index >= updates.length) Object.assign(delta, { farmed: recorded.farmed, judged: recorded.judged });
+    takeDelta(delta);
+    if (index >= updates.length) clearInterval(timer);
+  }, (SECONDS * 1000) / updates.length);
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,45 @@
+// Asking the server again and again: nothing while the tab is hidden or nobody wants to know, later and later while
+// there is no answer, and a late answer does not undo what a later one said.
+
+/** How long to wait for an answer: on a connection that has died quietly none ever comes. */
+export const ANSWER_MS = 15000;
+const AGAIN_MS = 2000; // the first wait when there was no answer; it doubles up to the usual one
+
+/**
+ * @template T
+ * @param {object} question
+ * @param {(signal: AbortSignal) => Promise<T>} question.ask
+ * @param {(answer: T) => void} question.tell
+ * @param {(error: Error) => void} question.fail
+ * @param {() => number} question.every milliseconds to the next time; 0: not again
+ * @param {() => boolean} [question.wanted]
+ * @returns {() => Promise<void>} asks now, and again from then on
+ */
+export function poll({ ask, tell, fail, every, wanted = () => true }) {
+  let timer;
+  let failures = 0;
+  let turn = 0;
+
+  async function now() {
+    clearTimeout(timer);
+    turn += 1;
+    const mine = turn;
+    if (document.hidden || !wanted()) return;
+    let answer;
+    let problem = null;
+    try {
+      answer = await ask(AbortSignal.timeout(ANSWER_MS));
+    } catch (error) {
+      problem = error;
+    }
+    if (mine !== turn) return;
+    failures = problem ? failures + 1 : 0;
+    if (problem) fail(problem);
+    else tell(answer);
+    const wait = every();
+    if (wait && wanted()) timer = setTimeout(now, failures ? Math.min(AGAIN_MS * 2 ** (failures - 1), wait) : wait);
+  }
+
+  document.addEventListener("visibilitychange", now);
+  return now;
+}

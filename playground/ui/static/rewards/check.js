@@ -1,0 +1,123 @@
+// The report of the reward self-test: verdict and findings, one example token by token, figures, and the same pairs in
+// other forms.
+
+import { el, headOf, setText, signOf, withCode } from "../core/dom.js";
+import { number, percent, rounded, signed } from "../core/format.js";
+
+const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
+const WORDS = { ok: "Fit to train on", warn: "Look at this before training on it",
+  fail: "Do not train on it like this" };
+
+export function mount(element, props, { watch }) {
+  const line = el("p", { class: "muted check-line", role: "status" });
+  const body = el("div", { class: "check-report" });
+  element.append(line, body);
+
+  function show() {
+    const { state = "empty", phase = "", message = "", report } = props.value ?? {};
+    line.classList.toggle("problem", state === "error");
+    setText(line, state === "error" ? message
+      : state === "asking" ? `${phase.charAt(0).toUpperCase()}${phase.slice(1)} \u2026`
+      : state === "empty" ? "The test takes some seconds for a small model. It writes 64 completions with the model of "
+        + "the Train page, scores them, and scores pairs of a good and a bad completion in the form in force and in "
+        + "others."
+      : "");
+    if (state === "done") body.replaceChildren(...drawn(report));
+    else if (state !== "asking") body.replaceChildren();
+    body.classList.toggle("old", state === "asking");
+  }
+
+  watch("value", show);
+  show();
+}
+
+function drawn(report) {
+  return [verdict(report), facts(report), example(report), forms(report)].filter(Boolean);
+}
+
+function verdict(report) {
+  return el("section", { class: `check-verdict ${report.verdict}` },
+    el("h3", {}, signOf(MARKS[report.verdict]), WORDS[report.verdict]),
+    el("ul", {}, report.findings.map((finding) => el("li", { class: finding.level },
+      signOf(MARKS[finding.level]),
+      el("span", {}, finding.level === "ok" ? "" : [el("strong", {}, finding.name), ": "], withCode(finding.text))))));
+}
+
+/** Good and bad example, spread, accuracy, lengths, and what fewer bits cost. */
+function facts(report) {
+  const { pairs, reference, lengths, good, bad, cost } = report;
+  const rows = [];
+  if (pairs?.count)
+    rows.push(["Good beats bad", percent(pairs.accuracy),
+      withCode(`of ${pairs.count} pairs: ${pairs.source}. Guessing is right on 50 %.`)]);
+  if (good?.completion !== undefined)
+    rows.push(["A good example", signed(good.score), quoted(good)], ["A bad example", signed(bad.score), quoted(bad)]);
+  if (reference?.completions) rows.push(["Spread", `sd ${number(reference.sd)}`,
+    `mean ${number(reference.mean)}, from ${number(reference.lowest)} to ${number(reference.highest)}, on `
+      + `${reference.completions} completions of the untrained model. A mean near 0 is no fault.`]);
+  if (lengths?.mean) rows.push(["Length", `${Math.round(lengths.mean)} tokens`,
+    `on average; the longest has ${lengths.longest}${lengths.limit ? ` of at most ${lengths.limit}` : ""}. `
+      + `${lengths.cut_share ? `${percent(lengths.cut_share)} lose the beginning of their prompt.` : "None is cut."}`]);
+  if (cost) rows.push([`Held in ${cost.quantization}`, megabytes(cost.bytes_held),
+    `instead of ${megabytes(cost.bytes_full)}. Rank correlation with the full scores `
+      + `${cost.rank_correlation === null ? "none" : cost.rank_correlation.toFixed(3)}; `
+      + `${percent(cost.pair_agreement)} of all pairs of the ${cost.completions} completions in the same order.`]);
+  else if (report.bytes_held) rows.push(["Size", megabytes(report.bytes_held), "in memory, held in full."]);
+  if (!rows.length) return null;
+  return el("table", { class: "check-facts" }, el("tbody", {}, rows.map(([name, figure, words]) =>
+    el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "figure" }, figure), el("td", {}, words)))));
+}
+
+function quoted(shown) {
+  return el("span", { class: "output" }, shown.completion.trim());
+}
+
+function megabytes(bytes) {
+  return bytes >= 1e9 ? `${number(bytes / 1e9)} GB` : `${number(bytes / 1e6)} MB`;
+}
+
+/** What the model reads, token by token; special tokens stand out. */
+function example({ example: shown, template }) {
+  if (!shown?.tokens) return null;
+  const more = shown.length - shown.ids.length;
+  return el("section", { class: "check-example" },
+    el("h3", {}, "What the model reads", el("span", { class: "muted" },
+      ` template ${template}, ${shown.length} tokens`)),
+    el("p", { class: "check-tokens" }, shown.tokens.map((token, place) =>
+      el("span", { class: shown.special[place] ? "token special" : "token", title: `Token id ${shown.ids[place]}` },
+        token.replaceAll("\n", "\u21b5").replaceAll(" ", "\u00b7") || "\u00a0")),
+      more > 0 ? el("span", { class: "muted" }, ` and ${more} more`) : ""),
+    el("p", { class: "muted small-text" },
+      "Framed: special tokens. \u00b7 is a space, \u21b5 a line break. Point at a token for its id."));
+}
+
+/** The same pairs in the form in force and in others, best first. */
+function forms({ formats }) {
+  if (!formats?.length) return null;
+  return el("section", { class: "check-forms" },
+    el("h3", {}, "The same pairs in other forms"),
+    el("p", { class: "muted small-text" }, "The form in force should stand first. One that does better than it, by "
+      + "much more than its \u00b1 (one standard error), is nearer to what the model was trained on."),
+    el("table", {},
+      el("thead", {}, el("tr", {}, headOf("Form"), headOf("Right", "figure"),
+        headOf("Against form in force", "figure"), headOf("Margin good \u2212 bad", "figure"))),
+      el("tbody", {}, formats.map((row) => el("tr", { class: row.in_force ? "in-force" : null },
+        el("td", {},
+          el("details", {}, el("summary", {}, row.name, row.in_force ? el("span", { class: "mark" }, "in force") : ""),
+          el("p", { class: "muted small-text" }, row.help), el("p", { class: "output" }, row.example))),
+        el("td", { class: "figure", "data-label": "Right" }, share(row.accuracy)),
+        el("td", { class: "figure", "data-label": "Against form in force" },
+          row.in_force ? "\u2013" : `${points(row.ahead)} \u00b1 ${(100 * row.ahead_error).toFixed(1)} points`),
+        el("td", { class: "figure", "data-label": "Margin" },
+          `${signed(row.margin)} \u00b1 ${rounded(row.margin_error)}`))))));
+}
+
+function share(value) {
+  return el("span", {}, el("span", { class: "share-bar", style: `--share: ${value}`, "aria-hidden": "true" }),
+    percent(value));
+}
+
+function points(value) {
+  const rounded = Math.round(100 * value);
+  return rounded > 0 ? `+${rounded}` : number(rounded);
+}

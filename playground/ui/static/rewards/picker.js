@@ -1,0 +1,164 @@
+// The reward picker: one or several rewards, each with a weight and the fields of its kind. Value: a list of objects.
+// The judges that only watch are picked with it too (`props.watching`): then the list may be empty, and no weight
+// counts.
+
+import { buttonOf, el, signOf } from "../core/dom.js";
+import { read, write } from "../core/knob.js";
+import { whenNew } from "../core/signals.js";
+import { lists } from "./lists.js";
+import { functionList, writingField } from "./written.js";
+
+export function mount(element, props, { trigger, watch, server }) {
+  const { kinds, watching } = props;
+  const list = el("div", { class: "reward-list" });
+  let writing = false; // a box is being written in, and stays as it is
+  const open = new Set(); // which folded parts a person has opened, as "index name"
+  const names = el("datalist", { id: `${props.place}-models` });
+  const add = buttonOf("quiet-button", { onclick: () => {
+    const used = new Set(current().map((reward) => reward.kind));
+    const kind = kinds.find((item) => !used.has(item.kind)) ?? kinds[0];
+    edit([...current(), fresh(kind.kind)]);
+  } }, watching ? "+ Add a judge" : "+ Add a reward");
+  element.append(el("div", { class: "rewards", role: "group", "aria-label": props.title },
+    watching ? null : el("div", { class: "knob-head" }, el("span", { class: "label" }, props.title),
+      el("span", { class: "unit" }, "weighted sum")),
+    props.help ? el("p", { class: "help" }, props.help) : null, list, add, names));
+
+  const current = () => (Array.isArray(props.value) ? props.value : []);
+  const kindOf = (name) => kinds.find((item) => item.kind === name);
+  // a reward that another page offers (static/rewards/training.js) takes the place of all that are there
+  document.addEventListener("playground-use-reward", (event) => {
+    const { detail } = /** @type {CustomEvent} */ (event);
+    if (!props.watching) edit([{ ...fresh(detail.kind), ...detail }]);
+  });
+
+  function fresh(kind) {
+    const found = kindOf(kind);
+    return { kind, weight: found.weight, normalise: false, cap: "",
+      ...Object.fromEntries(found.fields.map((field) => [field.name, field.default])) };
+  }
+
+  function edit(value) {
+    props.value = value;
+    trigger("input");
+    show();
+  }
+
+  function change(index, name, value) {
+    edit(current().map((reward, place) => (place === index ? { ...reward, [name]: value } : reward)));
+  }
+
+  /** What is being written goes to the server, and the box that it is written in stays as it is. */
+  function changeUnderWay(index, name, value) {
+    props.value = current().map((reward, place) => (place === index ? { ...reward, [name]: value } : reward));
+    writing = true;
+    show();
+    writing = false;
+    trigger("input");
+  }
+
+  /** What is wrong with a reward, where no form beside the list says so. */
+  const told = async (index) => (props.place === "workbench"
+    ? await server?.reward_problem?.(current()[index]).catch(() => "") : "") || "";
+
+  /** Draw the list anew, with the focus where it was. */
+  function show() {
+    lists[props.place].value = current();
+    draw(current());
+  }
+  const draw = whenNew((rewards) => {
+    if (writing) return;
+    const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute("data-key") : null;
+    list.replaceChildren(...rewards.map(row));
+    if (focused) /** @type {HTMLElement} */ (list.querySelector(`[data-key="${focused}"]`))?.focus();
+  });
+
+  function row(reward, index) {
+    const kind = kindOf(reward.kind);
+    const label = kind?.label ?? reward.kind;
+    const select = el("select", { "aria-label": watching ? "Kind of judge" : "Kind of reward",
+      "data-key": `${index} kind`, onchange: () =>
+      edit(current().map((item, place) => (place === index ? fresh(select.value) : item))) },
+      kinds.map((item) => el("option", { value: item.kind }, item.label)));
+    select.value = reward.kind;
+    const weight = el("input", { type: "text", inputmode: "decimal", value: write(reward.weight),
+      "aria-label": `Weight of ${label}`,
+      class: "weight", "data-key": `${index} weight`, title: "Weight: a negative one punishes",
+      onchange: () => change(index, "weight", read(weight.value)) });
+    const remove = buttonOf("icon-button", { "aria-label": `Remove ${label}`,
+      title: "Remove", hidden: !watching && current().length < 2,
+      onclick: () => edit(current().filter((_, place) => place !== index)) }, "\u00d7");
+    const control = (field) => (field.lines
+      ? writingField(field, reward[field.name], `${index} ${field.name}`,
+        (value) => changeUnderWay(index, field.name, value), () => told(index))
+      : ownField(field, reward[field.name], `${index} ${field.name}`, props.place,
+        (value) => change(index, field.name, value)));
+    const fields = kind?.fields ?? [];
+    const rare = fields.filter((field) => field.rare);
+    return el("div", { class: "reward", "data-index": index },
+      el("div", { class: "reward-head" }, select, watching ? null
+        : [el("span", { class: "times", "aria-hidden": "true" }, "\u00d7"), weight], remove),
+      el("p", { class: "help" }, kind?.help ?? ""),
+      kind?.warning ? el("p", { class: "warning" }, signOf("! "), kind.warning) : null,
+      fields.filter((field) => !field.rare).map(control),
+      fields.some((field) => field.name === "expression")
+        ? folded(`${index} functions`, "What an expression can use", functionList(props.functions)) : null,
+      rare.length ? folded(`${index} rare`, "More about the model", rare.map(control)) : null,
+      watching ? null : scaleAndCap(reward, index));
+  }
+
+  /** What happens to a value before it is weighted. */
+  function scaleAndCap(reward, index) {
+    const normalise = el("input", { type: "checkbox", checked: Boolean(reward.normalise),
+      "data-key": `${index} normalise`,
+      onchange: () => change(index, "normalise", normalise.checked) });
+    const cap = el("input", { type: "text", inputmode: "decimal", value: write(reward.cap ?? ""), placeholder: "no cap",
+      "data-key": `${index} cap`,
+      onchange: () => change(index, "cap", read(cap.value)) });
+    const told = [reward.normalise ? "on the reference's scale" : null,
+      reward.cap ? `cap \u00b1${reward.cap}` : null].filter(Boolean).join(", ");
+    return folded(`${index} scale`, el("span", {}, "Scale and cap",
+      told ? el("span", { class: "told" }, `: ${told}`) : null), [
+      el("label", { class: "own check" }, normalise,
+        el("span", {}, "Measure in standard deviations of the untrained model's texts")),
+      el("p", { class: "help" }, "Then weights of different rewards compare: each is 1 sd wide before it is weighted."),
+      el("label", { class: "own" }, `Cap, in ${reward.normalise ? "sd" : "the reward's own units"}`, cap),
+      el("p", { class: "help" },
+        "Beyond plus or minus this, more of it pays nothing: what is farmed cannot drown the rest."),
+    ]);
+  }
+
+  function folded(key, title, children) {
+    const details = el("details", { class: "folded", open: open.has(key), ontoggle: () => {
+      if (details.open) open.add(key);
+      else open.delete(key);
+    } }, el("summary", { "data-key": key }, title), children);
+    return details;
+  }
+
+  /** Names of the reward models that were trained here, offered while one types. */
+  async function offerNames() {
+    const found = await server?.reward_models?.().catch(() => []);
+    names.replaceChildren(...(Array.isArray(found) ? found : []).map((name) => el("option", { value: name })));
+  }
+
+  list.addEventListener("focusin", (event) => {
+    if (event.target.getAttribute("list")) offerNames();
+  });
+  watch("value", show);
+  show();
+}
+
+function ownField(field, value, key, place, changed) {
+  if (field.options.length) {
+    const select = el("select", { "data-key": key, onchange: () => changed(select.value) },
+      field.options.map((option) => el("option", { value: option }, option)));
+    select.value = value;
+    return el("label", { class: "own" }, field.label, select);
+  }
+  const input = el("input", { type: "text", value: field.number ? write(value ?? "") : value ?? "",
+    placeholder: field.hint, spellcheck: "false", "data-key": key,
+    list: field.name === "source" ? `${place}-models` : null, inputmode: field.number ? "decimal" : null,
+    onchange: () => changed(field.number ? read(input.value) : input.value) });
+  return el("label", { class: "own" }, field.label, input);
+}

@@ -1,0 +1,45 @@
+// Completions of one's own prompt, reference and policy side by side, as they come from the model service.
+
+import { el, headOf, setText } from "../core/dom.js";
+import { rounded, signed } from "../core/format.js";
+import { textPair } from "../core/texts.js";
+
+export function mount(element, props, { watch }) {
+  const line = el("p", { class: "muted answers-line", role: "status" });
+  const body = el("tbody", {});
+  const table = el("table", { class: "pairs", hidden: true },
+    el("thead", {}, el("tr", {}, headOf("Reference", "before"), headOf("Policy", "now"),
+      headOf("Score, sd", "figure"), headOf("KL", "figure"))), body);
+  element.append(line, table);
+
+  function show() {
+    const { state, message, samples = [], count } = props.value ?? {};
+    line.classList.toggle("problem", state === "error");
+    setText(line, state === "error" ? message
+      : state === "asking" ? (samples.length ? `Writing: ${samples.length} of ${2 * count} texts`
+        : "Waking up the model; the first question takes a few seconds.")
+      : state === "done" ? `Row by row the same random numbers on both sides.` : "");
+    const indices = [...new Set(samples.map((sample) => sample.index))].sort((a, b) => a - b);
+    table.hidden = !indices.length;
+    body.replaceChildren(...indices.map((index) => row(samples.filter((sample) => sample.index === index))));
+  }
+
+  watch("value", show);
+  show();
+}
+
+function row(samples) {
+  const reference = samples.find((sample) => sample.side === "reference");
+  const policy = samples.find((sample) => sample.side === "policy");
+  const both = reference && policy;
+  const [left, right] = both ? textPair(reference.completion, policy.completion)
+    : [reference, policy].map((sample) => (sample ? textPair(null, sample.completion)[1]
+      : el("p", { class: "output nothing" }, "\u2026")));
+  return el("tr", {},
+    el("td", { class: "before", "data-label": "Reference" }, left),
+    el("td", { class: "now", "data-label": "Policy" }, right),
+    el("td", { class: "figure score nowrap", "data-label": "Score" }, reference ? signed(reference.score) : "",
+      both ? " \u2192 " : "",
+      el("strong", {}, policy ? signed(policy.score) : "")),
+    el("td", { class: "figure", "data-label": "KL" }, policy ? rounded(policy.kl) : ""));
+}

@@ -1,0 +1,196 @@
+// The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
+// four runs to overlay their curves.
+
+import { answerOf, buttonOf, confirmed, el, getJson, runPath, setAttribute, setText, shape, showParts, signOf, svg,
+  url } from "../core/dom.js";
+import { duration, rounded, signed, stateOf, when } from "../core/format.js";
+import { refreshHome } from "../core/home.js";
+import { go, link, onPlace, openRun, place } from "../core/nav.js";
+import { poll } from "../core/poll.js";
+import { whenNew } from "../core/signals.js";
+import { MAX_RUNS, Overlay } from "./overlay.js";
+import { live, open } from "../core/store.js";
+
+const EVERY_MS = 3000;
+
+export function mount(element, props, { trigger, server }) {
+  const body = el("tbody", {});
+  const empty = el("p", { class: "empty", hidden: true });
+  const note = el("p", { class: "problem", role: "status" });
+  const heads = ["", "When", "Experiment", "State", "Score", "KL", "Duration", "", ""];
+  const table = el("table", { class: "runs" },
+    el("thead", {},
+      el("tr", {},
+        heads.map((name, index) => el("th", { scope: "col", class: index > 3 && index < 7 ? "figure" : null },
+      name || (index ? "" : el("span", { class: "visually-hidden" }, "Overlay")))))), body);
+  const chosen = new Set(); // ids of the ticked runs, in the order of ticking
+  const overlayButton = buttonOf("button", { onclick: () => {
+    go({ page: "runs", overlay: [...chosen] });
+    overlay.root.scrollIntoView({ block: "start", behavior: "smooth" });
+  } }, "Overlay curves");
+  const hint = el("span", { class: "muted" });
+  const bar = el("div", { class: "bar" }, el("h2", {}, "Runs"),
+    el("span", { class: "muted" }, "all that were started here, newest first"),
+    el("span", { class: "grow" }), hint, overlayButton);
+  const overlay = new Overlay(element);
+  element.append(el("section", { class: "panel runs-panel" }, bar, note, table, empty));
+  const busy = new Map(); // what a button says while its question is under way, by the button's key
+  let lost = false; // the note says that the list could not be fetched
+
+  const refresh = poll({
+    ask: (signal) => getJson("live/_runs", signal),
+    tell: (runs) => {
+      if (lost) setText(note, ""); // what came of a press on a button stays
+      lost = false;
+      show(runs);
+    },
+    fail: (error) => {
+      setText(note, error.message);
+      lost = true;
+    },
+    every: () => EVERY_MS,
+    wanted: () => place().page === "runs",
+  });
+
+  const show = whenNew((runs) => {
+    showParts(body, runs.map(row));
+    for (const id of chosen) if (!runs.some((run) => run.id === id)) chosen.delete(id);
+    showChoice();
+    table.hidden = !runs.length;
+    bar.classList.toggle("nothing", runs.length < 2);
+    empty.hidden = runs.length > 0;
+    setText(empty, "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here.");
+  });
+
+  function row(run) {
+    const { icon, word, tone } = stateOf(run.state);
+    const ended = Boolean(run.end);
+    const told = run.place ? `waiting, number ${run.place}` : ended ? run.end.title : word;
+    const gain = run.score_first === null || run.score_last === null ? null : run.score_last - run.score_first;
+    const action = (name, key, run_, kind = "") => {
+      const word = busy.get(`${key} ${run.id}`);
+      return el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`,
+        "aria-disabled": word ? "true" : null, onclick: run_ }, word ?? name);
+    };
+    const tick = el("input", { type: "checkbox", value: run.id, checked: chosen.has(run.id),
+      "data-key": `tick ${run.id}`,
+      "aria-label": `Overlay ${run.title}, ${when(run.started_at)}`, onchange: () => {
+        if (tick.checked) chosen.add(run.id);
+        else chosen.delete(run.id);
+        showChoice();
+      } });
+    const actions = [
+      action("Open", "show", () => openRun(run.id)),
+      run.score_last === null ? null : action("Compare", "compare", () => go({ page: "compare", run: run.id })),
+      run.resumable ? action("Resume", "resume", (event) =>
+        act(event.currentTarget, "Resume", "Resuming\u2026", () => server.resume_run(run.id), () => openRun(run.id)))
+        : null,
+      run.place ? action("Take out", "out", (event) =>
+        act(event.currentTarget, "Take out", "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
+      action("Use settings", "settings", () => useSettings(run.id)),
+      download("YAML", "yaml", "Settings for `python -m playground train`", run),
+      download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
+      ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null,
+    ];
+    return el("tr", { "data-key": `run ${run.id}` },
+      el("td", { class: "tick" }, el("label", {}, tick)),
+      el("td", { "data-label": "When", class: "nowrap" }, when(run.started_at)),
+      el("td", { "data-label": "Experiment" }, link({ run: run.id }, [run.title],
+        { class: "run-name", "data-key": `open ${run.id}` }),
+        el("div", { class: "muted small" },
+          `${run.model}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
+      el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null },
+        signOf(icon), el("strong", {}, told)),
+        el("div", { class: "muted small" },
+          `${run.update} of ${run.num_updates} updates${run.attempt > 1 ? `, attempt ${run.attempt}` : ""}`)),
+      el("td", { "data-label": "Score", class: "figure" }, signed(run.score_last),
+        el("div", { class: "muted small" }, gain === null ? "" : `${signed(gain)} since the start`)),
+      el("td", { "data-label": "KL", class: "figure" }, rounded(run.kl),
+        el("div", { class: "muted small" }, run.kl === null ? "" : "nats")),
+      el("td", { "data-label": "Duration", class: "figure nowrap" },
+        run.state === "queued" ? "\u2013" : duration(run.duration)),
+      el("td", { class: "spark-cell" }, spark(run.spark)),
+      el("td", { class: "actions" }, actions));
+  }
+
+  /** The button counts what is ticked; beyond the limit no other run can be ticked. */
+  function showChoice() {
+    const count = chosen.size;
+    for (const tick of body.querySelectorAll(".tick input")) {
+      tick.checked = chosen.has(tick.value);
+      tick.disabled = count >= MAX_RUNS && !tick.checked;
+    }
+    overlayButton.disabled = count < 2;
+    setText(overlayButton, count > 1 ? `Overlay curves of ${count} runs` : "Overlay curves");
+    setText(hint, count === 0 ? "tick two to four runs" : count === 1 ? "tick one more" : "");
+  }
+
+  /** The form of the Train page with the settings of a run. */
+  function useSettings(run) {
+    props.value = { run, at: Date.now() };
+    trigger("input");
+    go({ page: "train" });
+    document.body.classList.add("drawer-open");
+  }
+  document.addEventListener("playground-use-settings", (event) =>
+    useSettings(/** @type {CustomEvent} */ (event).detail));
+
+  /** Ask the server for something that takes a moment; a second press on the same button meanwhile does nothing, also
+      when its row has been drawn anew. */
+  async function act({ dataset: { key } }, name, busyWord, ask, then) {
+    if (busy.has(key)) return;
+    const tell = (word) => {
+      const button = body.querySelector(`[data-key="${CSS.escape(key)}"]`);
+      if (!button) return;
+      setText(button, word);
+      setAttribute(button, "aria-disabled", String(busy.has(key)));
+    };
+    busy.set(key, busyWord);
+    tell(busyWord);
+    const answer = await answerOf(ask, "; nothing was done. Try again in a moment.");
+    busy.delete(key);
+    tell(name);
+    if (!answer.error) await then();
+    setText(note, answer.error ?? "");
+    refreshHome();
+  }
+
+  async function confirmDelete(run) {
+    const what = el("p", {}, `${run.title}, ${when(run.started_at)} (${run.id}).`);
+    const kept = el("p", { class: "muted" },
+      "It moves to the bin, the folder .bin inside the outputs folder, and stays there until the bin is emptied.");
+    if (!(await confirmed("Delete this run?", [what, kept], "Delete"))) return;
+    const answer = await answerOf(() => server.delete_run(run.id), "; nothing was deleted.");
+    await refresh();
+    setText(note, answer.error ?? "");
+    if (!answer.error && live.runId === run.id) open(null);
+  }
+
+  onPlace(({ page, overlay: wanted }) => {
+    if (page !== "runs") return;
+    if (wanted.length) chosen.clear();
+    for (const id of wanted.slice(0, MAX_RUNS)) chosen.add(id);
+    showChoice();
+    refresh();
+  });
+}
+
+/** A link that saves a run for use elsewhere. */
+function download(text, kind, title, run) {
+  return el("a", { class: "quiet-button", href: url(runPath(run.id, `export/${kind}`)), download: "", title,
+    "data-key": `${kind} ${run.id}` }, text);
+}
+
+/** A small line of the score. */
+function spark(values) {
+  const label = values.length ? `score from ${signed(values[0])} to ${signed(values.at(-1))}` : "no score yet";
+  const shapes = [];
+  if (values.length > 1) {
+    const low = Math.min(...values);
+    const span = Math.max(...values) - low || 1;
+    shapes.push(shape("polyline", { points: values.map((value, index) =>
+      `${(2 + (index / (values.length - 1)) * 92).toFixed(1)},${(25 - ((value - low) / span) * 22).toFixed(1)}`)
+        .join(" ") }));
+  }
+  return svg({ class: "spark", viewBox: "0 0 96 28", role: "img", "aria-label": label }, ...shapes);
+}

@@ -1,0 +1,139 @@
+// What changed: the same prompts with the same random numbers, before and now, with a slider over the evaluated
+// updates.
+
+import { buttonOf, el, headOf, setText } from "../core/dom.js";
+import { number, percent, rounded, signed } from "../core/format.js";
+import { effect, whenNew } from "../core/signals.js";
+import { hasEnded, live, moment } from "../core/store.js";
+import { facts, textPair } from "../core/texts.js";
+
+const FIRST_ROWS = 6;
+
+export class Changed {
+  constructor(element) {
+    this.follow = true;
+    this.all = false;
+    this.showRows = whenNew((prompts, before, rows, update) => this.body.replaceChildren(
+      ...rows.map((row, index) => pairRow(prompts[index], before[index], row, update))));
+    this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, value: 0,
+      "aria-label": "Evaluated update to read",
+      oninput: () => {
+        const last = this.later().length - 1;
+        this.follow = Number(this.slider.value) === last;
+        this.refresh();
+      } });
+    this.at = el("output", { class: "at" });
+    this.every = el("span", { class: "muted" });
+    this.body = el("tbody", {});
+    this.more = buttonOf("quiet-button", { hidden: true, onclick: () => {
+      this.all = !this.all;
+      this.refresh();
+    } });
+    this.nowHead = headOf("Now", "now");
+    this.scoreHead = headOf("Score", "figure");
+    this.summary = el("p", { class: "summary" });
+    this.empty = el("p", { class: "empty" });
+    this.table = el("table", { class: "pairs" },
+      el("thead", {}, el("tr", {},
+        headOf("Prompt", "prompt"), headOf("Before", "before"),
+        this.nowHead, this.scoreHead,
+        el("th", { scope: "col", class: "figure", title: "KL to the reference, nats per completion" }, "KL"))),
+      this.body);
+    element.append(el("section", { class: "changed" },
+      el("div", { class: "chart-bar" },
+        el("h2", {}, "What changed"), el("span", { class: "muted" }, "same prompts, same random numbers"), this.every,
+        el("span", { class: "grow" }), el("label", { class: "inline slider-label" }, this.at, this.slider)),
+      this.summary, this.empty, this.table, this.more));
+    let snapshot;
+    effect(() => {
+      if (live.snapshots !== snapshot) this.follow = true;
+      snapshot = live.snapshots;
+      this.refresh();
+    });
+  }
+
+  /** Evaluated updates after the first look; before there are any, the first look itself. */
+  later() {
+    const later = live.updates.filter((update) => update > 0);
+    return later.length ? later : live.updates;
+  }
+
+  async refresh() {
+    const later = this.later();
+    const before = live.moments.get(0);
+    const { run } = live;
+    const ended = hasEnded.value;
+    this.slider.max = Math.max(0, later.length - 1);
+    this.slider.disabled = later.length < 2;
+    if (this.follow) this.slider.value = later.length - 1;
+    const update = later[Number(this.slider.value)];
+    if (update === undefined || !before) return this.refreshEmpty();
+    let now;
+    try {
+      now = await moment(update);
+    } catch (error) {
+      setText(this.summary, error.message);
+      return;
+    }
+    if (update !== later[Number(this.slider.value)]) return; // the slider moved on meanwhile
+    this.table.hidden = false;
+    this.empty.hidden = true;
+    setText(this.at, update === 0 ? "before training" : `after update ${update}`);
+    this.slider.setAttribute("aria-valuetext", this.at.textContent);
+    setText(this.nowHead, this.follow && !ended ? "Now" : `After update ${update}`);
+    setText(this.every, run ? `every ${run.every} updates` : "");
+    setText(this.scoreHead, `Score, ${run?.unit ?? "sd"}`);
+    this.fillSummary(before, now);
+    this.fillRows(before, now, update);
+  }
+
+  refreshEmpty() {
+    this.table.hidden = true;
+    this.more.hidden = true;
+    this.empty.hidden = false;
+    setText(this.summary, "");
+    setText(this.at, "");
+    setText(this.empty, !live.runId ? "The fixed prompts appear here, each answered before and after training."
+      : live.connection === "failed" ? "" : "The untrained model is about to answer the fixed prompts.");
+  }
+
+  fillSummary(before, now) {
+    const { summary } = now;
+    const was = before.summary;
+    const later = now.update > 0;
+    const raw = (name, from, to) => [`${name}, raw`, later ? `${rounded(from)} \u2192 ${rounded(to)}` : rounded(to)];
+    this.summary.replaceChildren(...facts([
+      later ? ["score", `${signed(was.score)} \u2192 ${signed(summary.score)} ${live.run?.unit ?? "sd"}`] : null,
+      ...Object.entries(summary.terms).map(([name, value]) => raw(name, was.terms[name], value)),
+      ...Object.entries(summary.judges ?? {}).map(([name, value]) => raw(`judge ${name}`, was.judges?.[name], value)),
+      ["KL", `${rounded(summary.kl)} nats`],
+      ["different texts", `${summary.unique} of ${summary.count}`],
+      summary.ended === null ? null : ["ends by itself", percent(summary.ended)],
+      summary.length === null ? null : ["length", `${number(summary.length)} tokens`],
+    ]));
+  }
+
+  fillRows(before, now, update) {
+    const prompts = new Map(live.prompts.map((prompt) => [prompt.id, prompt.text]));
+    const earlier = new Map(before.rows.map((row) => [row.id, row]));
+    const rows = this.all ? now.rows : now.rows.slice(0, FIRST_ROWS);
+    this.showRows(rows.map(({ id }) => prompts.get(id) ?? ""), rows.map(({ id }) => earlier.get(id)), rows, update);
+    this.more.hidden = now.rows.length <= FIRST_ROWS;
+    setText(this.more, this.all ? `Show ${FIRST_ROWS} prompts` : `Show all ${now.rows.length} prompts`);
+  }
+}
+
+function pairRow(prompt, before, now, update) {
+  const [left, right] = textPair(before?.text ?? "", now.text);
+  const gain = update > 0 && Number.isFinite(before?.score) && Number.isFinite(now.score) ? now.score - before.score
+    : null;
+  return el("tr", {},
+    el("td", { class: "prompt", "data-label": "Prompt" }, el("p", { class: "output" }, prompt)),
+    el("td", { class: "before", "data-label": "Before" }, left),
+    el("td", { class: "now", "data-label": "Now" },
+      update === 0 ? el("p", { class: "output nothing" }, "\u2026") : right),
+    el("td", { class: "figure score", "data-label": "Score" },
+      el("span", { class: "nowrap" }, signed(before?.score), gain === null ? null : " \u2192 "),
+      gain === null ? null : el("strong", {}, signed(now.score))),
+    el("td", { class: "figure", "data-label": "KL" }, update === 0 ? "0" : rounded(now.kl)));
+}

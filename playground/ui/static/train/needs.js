@@ -1,0 +1,101 @@
+// What a run needs: one line with the verdict, and unfolded, memory by role as bars, time, and what would make it fit.
+
+import { el, withCode } from "../core/dom.js";
+import { duration, number } from "../core/format.js";
+
+const VERDICTS = { fits: ["\u2713", "Fits", "good"], tight: ["\u25B2", "Tight", "tight"],
+  "does not fit": ["\u2715", "Does not fit", "bad"] };
+const WORDS = { policy: "Policy", value: "Value head", reference: "Reference", reward: "Reward model",
+  rollout: "Rollout",
+  "kept for reuse": "Kept for reuse" };
+const HELP = {
+  policy: "The model that is trained: its weights, and what training keeps beside them",
+  value: "What estimates the return of each token",
+  reference: "What the KL is measured from; with LoRA the same weights with the adapter switched off",
+  reward: "Learned rewards",
+  rollout: "The completions of a batch while they are written",
+  "kept for reuse": "Freed pieces of memory that the process keeps",
+};
+
+export function mount(element, props, { watch }) {
+  const summary = el("summary", {});
+  const body = el("div", { class: "needs-body" });
+  const details = el("details", { class: "needs" }, summary, body);
+  const advice = el("p", { class: "needs-advice" });
+  const download = el("p", { class: "needs-download" });
+  const whole = el("div", { class: "needs-whole", hidden: true, role: "group", "aria-label": "What it needs" }, details,
+    download, advice);
+  element.append(whole);
+
+  function show() {
+    const needs = props.value;
+    whole.hidden = !needs;
+    if (!needs) return;
+    download.replaceChildren();
+    advice.replaceChildren();
+    if (needs.problem) {
+      summary.replaceChildren(el("span", { class: "muted" }, "What it needs is not known"));
+      body.replaceChildren(el("p", { class: "muted" }, needs.problem));
+      return;
+    }
+    const [icon, word, tone] = VERDICTS[needs.verdict];
+    const [shortest, longest] = needs.seconds;
+    summary.replaceChildren(
+      el("strong", { class: `verdict ${tone}` }, el("span", { "aria-hidden": "true" }, `${icon} `), word),
+      ` ${gigabytes(needs.total_gb)} of ${gigabytes(needs.device.free_gb)} free, ${timeRange(shortest, longest)}`);
+    body.replaceChildren(...bars(needs), ...facts(needs));
+    if (needs.download) {
+      const { source, mb, licence, gated } = needs.download;
+      download.append(`Downloads ${source} first: ${number(Math.round(mb))} MB, licence ${licence}`,
+        gated ? ", gated: its terms must be accepted on its page." : ".");
+    }
+    if (needs.advice) advice.append(...withCode(needs.advice));
+  }
+
+  watch("value", show);
+  show();
+}
+
+function bars(needs) {
+  const rows = [...needs.roles, { role: "libraries", total_gb: needs.libraries_gb, kinds_gb: {} }];
+  const most = Math.max(...rows.map((row) => row.total_gb));
+  return [el("dl", { class: "needs-bars" }, rows.map((row) => {
+    const kinds = Object.entries(row.kinds_gb).map(([kind, size]) => `${kind} ${gigabytes(size)}`).join(", ");
+    const fill = el("span", { class: `needs-fill ${row.role.split(" ")[0]}` });
+    fill.style.width = `${most ? Math.max(0.5, (100 * row.total_gb) / most) : 0}%`;
+    return [el("dt", { title: HELP[row.role] }, WORDS[row.role] ?? "Libraries"),
+      el("dd", {}, el("span", { class: "needs-bar", "aria-hidden": "true" }, fill),
+        el("span", { class: "needs-size" }, gigabytes(row.total_gb)), el("span", { class: "needs-kinds" }, kinds))];
+  }).flat())];
+}
+
+function facts(needs) {
+  const [shortest, longest] = needs.seconds_per_update;
+  return [
+    el("p", {}, `${gigabytes(needs.total_gb)} at the fullest moment (${needs.fullest_moment}); ${needs.device.label} `
+      + `(${needs.device.name}) has ` +
+      `${gigabytes(needs.device.free_gb)} free of ${gigabytes(needs.device.total_gb)}.`),
+    el("p", { class: "muted" }, `An update takes ${timeRange(shortest, longest)}. Reckoned for prompts of up to ` +
+      `${needs.prompt_tokens} and completions of up to ${needs.completion_tokens} tokens. The memory may be off by a `
+        + "quarter, the time by more."),
+  ];
+}
+
+function timeRange(shortest, longest) {
+  if (longest < 1) return "less than a second";
+  return `about ${coarse(shortest)} to ${coarse(longest)}`;
+}
+
+/** Two digits are more than such an estimate knows. */
+function coarse(seconds) {
+  if (seconds < 1) return "1 s";
+  if (seconds < 100) return `${Number(seconds.toPrecision(2))} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
+  return seconds < 8640000 ? `${Math.round(seconds / 86400)} days` : duration(seconds);
+}
+
+function gigabytes(size) {
+  return size >= 0.1 || size === 0 ? `${size >= 10 ? Math.round(size) : size.toFixed(1)} GB`
+    : `${number(Math.max(1, Math.round(size * 1000)))} MB`;
+}

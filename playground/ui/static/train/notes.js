@@ -1,0 +1,92 @@
+// What the form has to say, above the Start button and beside each field: what differs from the preset, what is wrong.
+
+import { buttonOf, el, signOf } from "../core/dom.js";
+import { form } from "../core/form.js";
+
+const SHOWN = 4;
+
+export function mount(element, props, { watch }) {
+  const list = el("div", { class: "notes", "aria-live": "polite" });
+  element.append(list);
+  let shownAt = null;
+
+  function show() {
+    const { problems = [], differences = [], marks = {}, show: asked } = props.value ?? {};
+    list.replaceChildren(...(problems.length ? problemList(problems) : differenceList(differences)));
+    form.value = { marks, problems };
+    placeBesideFields();
+    if (asked && asked !== shownAt) {
+      shownAt = asked;
+      reveal(problems[0]?.field);
+    }
+  }
+
+  watch("value", show);
+  show();
+  // a group that is opened brings controls into the document that were not there when its problems were found
+  new MutationObserver(() => {
+    const missing = form.value.problems.some(({ field }) => field && controlOf(field)
+      && !controlOf(field).querySelector(".field-problem"));
+    if (missing) placeBesideFields();
+  }).observe(document.getElementById("controls"), { childList: true, subtree: true });
+}
+
+function problemList(problems) {
+  return [el("ul", { class: "problems" }, problems.map(({ field, label, message }) =>
+    el("li", {}, signOf("! "),
+      field ? buttonOf("field-link", { onclick: () => reveal(field) }, label) : null,
+      `${field ? " " : ""}${message}`)))];
+}
+
+function differenceList(differences) {
+  if (!differences.length) return [el("p", { class: "muted" }, "All settings as in the preset.")];
+  const rows = differences.slice(0, SHOWN).map(({ field, label, before, after }) =>
+    el("li", {}, buttonOf("field-link", { onclick: () => reveal(field) }, label), " ",
+      el("span", { class: "was" }, before), " \u2192 ", el("strong", {}, after)));
+  const rest = differences.length - rows.length;
+  return [
+    el("p", { class: "muted" },
+      `${differences.length} ${differences.length === 1 ? "setting differs" : "settings differ"} from the preset`),
+    el("ul", { class: "differences" }, rows, rest > 0 ? el("li", { class: "muted" }, `and ${rest} more`) : null),
+  ];
+}
+
+function controlOf(field) {
+  const parts = field.split(".");
+  if (parts[0] === "rewards" || parts[0] === "judges") {
+    const control = document.getElementById(`field-${parts[0]}`);
+    return control?.querySelector(`.reward[data-index="${Number(parts[1])}"]`) ?? control;
+  }
+  return document.getElementById(field === "preset" ? "preset" : `field-${parts.join("-")}`);
+}
+
+/** Of a reward, which has several: the one that a problem such as "rewards.0.expression" names. */
+function inputOf(control, field) {
+  const [, index, name] = field.split(".");
+  return name ? control.querySelector(`[data-key="${CSS.escape(`${index} ${name}`)}"]`) : null;
+}
+
+function placeBesideFields() {
+  for (const old of document.querySelectorAll(".field-problem")) old.remove();
+  for (const invalid of document.querySelectorAll("#controls [aria-invalid]")) invalid.removeAttribute("aria-invalid");
+  for (const { field, message } of form.value.problems) {
+    const control = field && controlOf(field);
+    if (!control) continue;
+    control.append(el("p", { class: "field-problem" }, el("span", { "aria-hidden": "true" }, "! "), message));
+    (inputOf(control, field) ?? control.querySelector("input, textarea, select"))?.setAttribute("aria-invalid", "true");
+  }
+}
+
+/** Bring a field into view: open its group, scroll, focus. */
+function reveal(field) {
+  const control = field && controlOf(field);
+  if (!control) return;
+  const group = control.closest(".group");
+  const closed = group?.querySelector("button.label-wrap:not(.open)");
+  /** @type {HTMLElement} */ (closed)?.click();
+  setTimeout(() => {
+    control.scrollIntoView({ block: "center", behavior: "smooth" });
+    (inputOf(control, field)
+      ?? control.querySelector("input:not([type=range]), textarea, select"))?.focus({ preventScroll: true });
+  }, closed ? 120 : 0);
+}

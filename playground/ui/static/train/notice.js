@@ -1,0 +1,156 @@
+// The notice under the status line: how a run ended and what to do, that it waits, that it does not answer, that the
+// playground does not. What to say is `noticeOf`, a pure function of what is known; the class below shows it.
+
+import { el, getJson, runPath, runTitle, setHidden, setText, showButtons, url } from "../core/dom.js";
+import { duration } from "../core/format.js";
+import { whenNew } from "../core/signals.js";
+
+const LOG_LINES = 40;
+export const PATIENCE_SECONDS = 10; // how long a run may take to stop before the page offers to end it
+
+/**
+ * What there is to say, or null: {key, tone, icon, title, lines, remedy, actions, log}. `actions` are names that
+ * StatusPanel knows; `remedy` is a line too, for those who may do what it says. `facts`: run, status, lost (seconds to
+ * the next try, or null), silent and stopping (seconds or null), offer (of resuming).
+ */
+export function noticeOf({ run, status, lost, silent, stopping, offer }) {
+  if (lost !== null) {
+    return { key: "lost", tone: "bad", icon: "!", title: "The playground does not answer",
+      lines: [`${status && !status.ended && !run?.recorded ? "A run that is training goes on without it. " : ""}The `
+        + `page tries again ${lost > 0 ? `in ${duration(lost)}` : "now"} and comes back to this run by itself.`],
+      actions: ["retry"], log: false };
+  }
+  if (!run || !status || run.recorded) return null;
+  if (status.ended) return status.state === "finished" ? null : endNotice(run, status, offer);
+  if (status.before !== null && status.before !== undefined) {
+    const ahead = status.before;
+    return { key: "queued", tone: "quiet", icon: "\u25CB",
+      title: ahead ? `Waiting: ${ahead} ${ahead === 1 ? "run" : "runs"} before it` : "Waiting: it is next",
+      lines: ["It starts by itself when its device is free. You can close this page, and the playground may be "
+        + "restarted: it keeps its place."],
+      actions: ["takeOut"], log: false };
+  }
+  if (silent !== null) {
+    return { key: "silent", tone: "bad", icon: "!", title: `Not answering for ${duration(silent)}`,
+      lines: ["The worker has given no sign of life for too long. The machine may be short of memory, asleep, or "
+        + "waiting for a disk; then the run goes on by itself as soon as it can."],
+      remedy: "If it stays like this, end it: what it did up to its last checkpoint is kept.",
+      actions: ["end"], log: true };
+  }
+  if (stopping !== null && stopping >= PATIENCE_SECONDS) {
+    return { key: "stopping", tone: "quiet", icon: "\u25D1", title: `Still stopping after ${duration(stopping)}`,
+      lines: ["It was asked to stop and saves its weights first; a large model on a slow disk takes a while."],
+      remedy: "You can end it now: then what it did up to its last checkpoint is kept, and the rest is lost.",
+      actions: ["end"], log: true };
+  }
+  return null;
+}
+
+function endNotice(run, status, offer) {
+  const again = offer?.instead || status.end?.remedy || "";
+  const quiet = status.state === "stopped";
+  const title = status.end?.title ?? "It ended";
+  const told = status.message || (quiet ? "Somebody asked it to stop." : "It ended without saying why.");
+  const what = told.startsWith(`${title}. `) ? told.slice(title.length + 2) : told; // said already, in larger letters
+  return { key: `end ${status.attempt} ${status.reason}`, tone: quiet ? "quiet" : "bad",
+    icon: quiet ? "\u25A0" : "\u2715",
+    title, lines: [what, ...(offer?.skipped ?? [])], remedy: again ? `What to do: ${lowered(again)}` : "",
+    actions: [...(offer && offer.from !== null ? ["resume"] : []), "again"], log: true };
+}
+
+/** A sentence as the part after a colon. */
+function lowered(sentence) {
+  return /^[A-Z][a-z]/.test(sentence) ? sentence[0].toLowerCase() + sentence.slice(1) : sentence;
+}
+
+export class Notice {
+  /** `actions`: name -> what to give `showButtons`, for the names that `noticeOf` uses. */
+  constructor(actions) {
+    this.actions = actions;
+    this.runId = null;
+    this.icon = el("span", { class: "icon", "aria-hidden": "true" });
+    this.title = el("span", {});
+    this.lines = el("div", { class: "notice-lines" });
+    this.showLines = whenNew((lines, remedy) => this.lines.replaceChildren(...lines.map((line) => el("p", {}, line)),
+      ...(remedy ? [el("p", { class: "remedy" }, remedy)] : [])));
+    this.buttons = el("div", { class: "notice-actions" });
+    this.log = el("pre", { class: "log", tabindex: "0", "aria-label": "The end of the worker's log" });
+    this.logPart = el("div", { class: "log-part", hidden: true }, this.log);
+    this.root = el("div", { class: "notice", hidden: true },
+      el("h2", {}, this.icon, " ", this.title), this.lines, this.buttons, this.logPart);
+  }
+
+  /** Show a notice of `noticeOf` about a run, or nothing. */
+  show(notice, runId) {
+    if (runId !== this.runId) this.hideLog();
+    this.runId = runId;
+    this.notice = notice;
+    if (!notice) {
+      showButtons(this.buttons, []);
+      this.hideLog();
+      this.root.hidden = true;
+      return;
+    }
+    this.root.hidden = false;
+    this.root.dataset.tone = notice.tone;
+    this.root.dataset.key = notice.key;
+    setText(this.icon, notice.icon);
+    setText(this.title, notice.title);
+    this.showLines(notice.lines, notice.remedy);
+    if (!notice.log) this.hideLog();
+    const shown = !this.logPart.hidden;
+    showButtons(this.buttons, [
+      ...notice.actions.map((name) => ({ key: name, ...this.actions[name]() })),
+      ...(notice.log
+        ? [{ key: "log", text: shown ? "Hide the log" : "Show the log", expanded: shown, act: () => this.toggleLog() }]
+        : []),
+      ...(notice.log && shown ? [{ key: "copy", text: this.copied || "Copy the log", act: () => this.copy() }] : []),
+    ]);
+  }
+
+  async toggleLog() {
+    if (!this.logPart.hidden) {
+      this.hideLog();
+      this.show(this.notice, this.runId);
+      return;
+    }
+    const run = this.runId;
+    this.logPart.hidden = false;
+    setText(this.log, "Reading the log\u2026");
+    this.show(this.notice, run);
+    let text;
+    try {
+      text = await (await fetch(url(runPath(run, "log")))).text();
+    } catch {
+      text = "The log cannot be read right now.";
+    }
+    if (this.runId !== run) return;
+    setText(this.log, text.trimEnd().split("\n").slice(-LOG_LINES).join("\n"));
+    this.log.scrollTop = this.log.scrollHeight;
+  }
+
+  hideLog() {
+    setHidden(this.logPart, true, runTitle());
+    this.copied = "";
+  }
+
+  async copy() {
+    try {
+      await navigator.clipboard.writeText(this.log.textContent);
+      this.copied = "Copied";
+    } catch {
+      getSelection().selectAllChildren(this.log); // a page that may not write to the clipboard: one key copies it
+      this.copied = "Selected: copy it with the keyboard";
+    }
+    this.show(this.notice, this.runId);
+    setTimeout(() => {
+      this.copied = "";
+      this.show(this.notice, this.runId);
+    }, 2500);
+  }
+}
+
+/** Where a run would go on, asked once for each end. */
+export async function resumeOffer(runId) {
+  return getJson(runPath(runId, "resume"));
+}

@@ -1,0 +1,54 @@
+// The prompts in the form: shows the fields that belong to the kind of source, says what an upload holds, and refuses a
+// file that is too large before a byte of it is sent.
+
+import { el, setText } from "../core/dom.js";
+
+const FILE = /\.(txt|csv|tsv|jsonl)(\.gz)?$/i;
+
+/** What a prompt source is, by its name: pocket, typed, file or dataset. */
+export function kindOf(source) {
+  const name = String(source ?? "").trim();
+  if (!name || name.startsWith("pocket/")) return "pocket";
+  if (name === "typed") return "typed";
+  const file = name.match(FILE);
+  if (file) return file[1].toLowerCase() === "txt" ? "lines" : "file";
+  return "dataset";
+}
+
+/** Show the fields of this source's kind. */
+export function show(source) {
+  const part = document.getElementById("prompts-part");
+  if (part) part.dataset.kind = kindOf(source);
+}
+
+export function mount(element, props, { watch }) {
+  const line = el("p", { class: "prompts-note", role: "status" });
+  element.append(line);
+
+  function say(sentence, isProblem) {
+    line.classList.toggle("field-problem", Boolean(sentence && isProblem));
+    line.classList.toggle("help", !isProblem);
+    setText(line, sentence);
+  }
+
+  watch("value", () => say(props.value?.problem ?? props.value?.sentence ?? "", Boolean(props.value?.problem)));
+  document.addEventListener("change", (event) => {
+    const input = /** @type {HTMLInputElement} */ (event.target);
+    if (input.type !== "file" || !input.closest("#prompts-part")) return;
+    const file = input.files[0];
+    if (!file) return;
+    if (file.size <= props.limit) {
+      say(`Sending ${file.name}`, false);
+      return;
+    }
+    event.stopImmediatePropagation();
+    input.value = "";
+    say(`The file was not taken. ${file.name} has ${megabytes(file.size)} MB and at most ${megabytes(props.limit)} MB `
+      + "can be uploaded. "
+      + "Keep only the rows that are needed, or put it beside the playground and type its path.", true);
+  }, { capture: true });
+}
+
+function megabytes(bytes) {
+  return Math.ceil(bytes / 1e6).toLocaleString("en");
+}

@@ -1,0 +1,123 @@
+// A look at the prompts before any training: how many, how long, what is left out and why, the first ones, and what the
+// model really reads. All texts are a person's or a dataset's, so they are text nodes.
+
+import { buttonOf, el, headOf, setText, shape, svg } from "../core/dom.js";
+
+const BAR = 12;
+const HEIGHT = 56;
+
+export function mount(element, props, { watch }) {
+  const title = el("h2", {}, "Prompts");
+  const line = el("p", { class: "muted", role: "status" });
+  const body = el("div", { class: "preview-body" });
+  const close = buttonOf("icon-button", { "aria-label": "Close", title: "Close", onclick: () => {
+    panel.hidden = true;
+  } }, "\u00d7");
+  const panel = el("section", { class: "panel prompts-preview", hidden: true, tabindex: "-1",
+    "aria-label": "The prompts of the form" },
+    el("div", { class: "preview-head" }, title, el("span", { class: "grow" }), close), line, body);
+  element.append(panel);
+
+  function show() {
+    const { state = "closed", name, message, preview } = props.value ?? {};
+    panel.hidden = state === "closed";
+    if (panel.hidden) return;
+    document.body.classList.remove("drawer-open");
+    setText(title, name ? `Prompts: ${name}` : "Prompts");
+    line.classList.toggle("problem", state === "error");
+    setText(line, state === "error" ? message : state === "asking"
+      ? "Reading the prompts; the first look takes a few seconds." : inWords(preview));
+    body.replaceChildren(...(state === "done" ? parts(preview) : []));
+    if (state !== "asking") panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
+  }
+
+  watch("value", show);
+  show();
+}
+
+function inWords({ num_training, num_evaluation, held_out, num_unneeded, goes_on, num_rows, column }) {
+  const from = column ? ` from the column \u201c${column}\u201d` : "";
+  const fixed = held_out ? `${count(num_evaluation)} more are held out as fixed prompts`
+    : `too few to hold some out, so ${count(num_evaluation)} of them are the fixed prompts too`;
+  const rest = num_unneeded ? ` ${count(num_unneeded)} good rows are not needed.` : "";
+  const first = goes_on ? ` Only the first ${count(num_rows)} rows of the dataset are looked at.` : "";
+  return `${count(num_training)} prompts to train on${from}; ${fixed}.${rest}${first}`;
+}
+
+function parts(preview) {
+  return [
+    el("div", { class: "preview-columns" }, lengthsPart(preview), leftOutPart(preview)),
+    el("h3", {}, `What the model reads${preview.form === "chat" ? ", in its chat template" : ""}`),
+    el("p", { class: "muted small-text" }, "The first prompts as tokens. Framed: special tokens, which are no text."),
+    el("div", { class: "seen-list" }, preview.seen.map(seenPart)),
+    el("h3", {}, `The first ${preview.rows.length} prompts`),
+    rowsPart(preview.rows),
+  ];
+}
+
+function lengthsPart({ lengths, room }) {
+  const { edges, counts } = lengths;
+  const top = Math.max(...counts);
+  const bars = counts.map((number, index) => {
+    const height = number ? Math.max(2, (number / top) * HEIGHT) : 0;
+    const bar = shape("rect", { x: index * BAR + 1, y: HEIGHT - height, width: BAR - 2, height });
+    const upTo = edges[index + 1] - 1;
+    const range = upTo > edges[index] ? `${edges[index]} to ${upTo}` : `${edges[index]}`;
+    const hint = shape("title", {});
+    hint.textContent = `${range} tokens: ${count(number)} ${number === 1 ? "prompt" : "prompts"}`;
+    bar.append(hint);
+    return bar;
+  });
+  const facts = [["Shortest", lengths.min], ["Median", lengths.median], ["90 % have at most", lengths.p90],
+    ["Longest", lengths.max], ["Room in the model", room]];
+  return el("section", { class: "lengths" }, el("h3", {}, "Length in tokens"),
+    svg({ viewBox: `0 0 ${counts.length * BAR} ${HEIGHT}`, class: "bars", role: "img", preserveAspectRatio: "none",
+      "aria-label": `Histogram of lengths, from ${lengths.min} to ${lengths.max} tokens, median ${lengths.median}` },
+        ...bars),
+    el("div", { class: "bars-ends muted" }, el("span", {}, count(edges[0])), el("span", {}, count(lengths.max))),
+    el("dl", { class: "facts" },
+      facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, count(value))))));
+}
+
+const REASONS = {
+  empty: "empty",
+  repeated: "repeated; the first of each is used",
+  "no dialogue": "no dialogue that ends with an answer",
+};
+
+function leftOutPart({ left_out, num_rows, room }) {
+  const reason = (name) => REASONS[name] ?? `too long: more than ${count(room)} tokens`;
+  const items = left_out.map(({ reason: name, count: number, rows }) => el("li", {},
+    el("details", {}, el("summary", {}, el("strong", {}, count(number)), ` ${reason(name)}`),
+      el("ul", { class: "examples" }, rows.map(({ row, text }) =>
+        el("li", {}, el("span", { class: "muted" }, `Row ${count(row)} `),
+          el("span", { class: "output short" }, text || "(nothing)")))))));
+  return el("section", { class: "left-out" }, el("h3", {}, "Left out"),
+    left_out.length ? el("p", { class: "muted small-text" },
+      `Of ${count(num_rows)} rows. Open one to see its first rows.`)
+      : el("p", { class: "muted small-text" }, `Nothing: all ${count(num_rows)} rows that were looked at can be used.`),
+    el("ul", { class: "reasons" }, items));
+}
+
+function seenPart(pieces) {
+  return el("p", { class: "output seen" }, pieces.map(({ text, special }) => (special
+    ? el("span", { class: "special" }, visible(text)) : el("span", {}, text))));
+}
+
+function rowsPart(rows) {
+  return el("table", { class: "prompt-rows" },
+    el("thead", {}, el("tr", {}, headOf("Used to", "nowrap"), headOf("Tokens", "figure"),
+      headOf("Prompt"))),
+    el("tbody", {}, rows.map(({ text, cut, tokens, held_out }) => el("tr", {},
+      el("td", { class: "muted nowrap" }, held_out ? "compare" : "train"),
+      el("td", { class: "figure" }, count(tokens)),
+      el("td", {}, el("p", { class: "output short" }, cut ? `${text.trim()} \u2026` : text.trim()))))));
+}
+
+function visible(text) {
+  return text.replaceAll("\n", "\u23ce");
+}
+
+function count(number) {
+  return Number(number).toLocaleString("en");
+}

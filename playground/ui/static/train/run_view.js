@@ -1,0 +1,95 @@
+// The right side of the Train page: decides which run to show, and puts status, charts and "what changed" in place.
+
+import { Changed } from "./changed.js";
+import { Charts } from "../charts/run_charts.js";
+import { buttonOf, el } from "../core/dom.js";
+import { onHome, refreshHome, watchEnd } from "../core/home.js";
+import { LiveSettings } from "./live_settings.js";
+import { go, onPlace, place } from "../core/nav.js";
+import { Outcome } from "./outcome.js";
+import { StatusPanel } from "./status.js";
+import { alike, effect } from "../core/signals.js";
+import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
+
+export function mount(element, props, { trigger, watch, server }) {
+  const root = el("div", { class: "run-view" });
+  element.append(root);
+  new StatusPanel(root, {
+    stop: (run) => server.stop_run(run),
+    steer: (run, command) => server.steer_run({ run, command }),
+    end: (run) => server.end_run(run),
+    resume: (run) => server.resume_run(run),
+  });
+  new LiveSettings(root, props.knobs, (run, changes) => server.change_settings({ run, changes }));
+  new Charts(root);
+  new Changed(root);
+  new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
+
+  drawer(root);
+
+  nameNextStart(props);
+  watch("value", () => {
+    const run = props.value?.run;
+    if (props.value?.request) return; // our own word, see nameNextStart
+    nameNextStart(props);
+    if (!run) return;
+    document.body.classList.remove("drawer-open");
+    go({ page: "train", run });
+    if (live.runId !== run) open(run);
+    scrollTo({ top: 0, behavior: "smooth" });
+    refreshHome();
+  });
+
+  onPlace(({ run }) => {
+    if (run && run !== live.runId) open(run);
+  });
+
+  let connected = true;
+  let busy;
+  onHome((home) => {
+    if (!home.connected && home.living === null && home.newest === null) return; // nothing is known yet
+    const first = busy === undefined;
+    const now = [home.training?.map(({ id }) => id), home.waiting];
+    const changed = !alike(busy, now);
+    busy = now;
+    if (changed && !first) trigger("input"); // the form's Start button depends on what trains and what waits
+    if (home.connected && live.status?.ended) { // somebody else may have taken it up again
+      const again = home.waiting?.includes(live.runId) ? live.status.attempt + 1
+        : home.training?.find(({ id }) => id === live.runId)?.attempt;
+      if (again > live.status.attempt) expectAttempt(again);
+    }
+    if (home.connected && !connected) retry(); // a stream that broke without a word is replaced
+    connected = home.connected;
+    if (place().run) return;
+    const wanted = home.living ?? (first ? home.newest ?? home.recorded : live.runId);
+    if (wanted !== live.runId || first) open(wanted); // a page that shows the recorded run turns to a run that starts
+  });
+
+  let wasEnded = true;
+  effect(() => {
+    if (!live.run || live.run.recorded) return;
+    if (hasEnded.value && !wasEnded) watchEnd(live.runId);
+    wasEnded = hasEnded.value;
+  });
+}
+
+/**
+ * A name for the next press on Start, sent with it: however often that press arrives at the server, it starts one run.
+ * A new name is made when the answer has come; without an answer the next press is the same start.
+ */
+function nameNextStart(props) {
+  const random = crypto.getRandomValues(new Uint32Array(4)); // randomUUID is for https only
+  props.value = { run: props.value?.run ?? null,
+    request: [...random].map((part) => part.toString(16).padStart(8, "0")).join("") };
+}
+
+/** On a narrow screen the form is a drawer: it closes by its button, by Escape and by a tap beside it. */
+function drawer(root) {
+  const close = () => document.body.classList.remove("drawer-open");
+  root.append(el("div", { class: "backdrop", onclick: close }));
+  document.getElementById("controls").prepend(el("div", { class: "drawer-head" }, el("strong", {}, "Set up a run"),
+    buttonOf("icon-button", { "aria-label": "Close", onclick: close }, "\u00d7")));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") close();
+  });
+}

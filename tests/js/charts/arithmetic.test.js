@@ -1,0 +1,80 @@
+// The arithmetic behind the charts.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import {
+  changesBefore, drawnIndices, extent, fullRange, labelSides, marksOf, nearest, niceRange, niceStep, smooth,
+  spreadLabels,
+  whenChanged,
+} from "../../../playground/ui/static/charts/arithmetic.js";
+
+function assertClose(found, wanted) {
+  assert.equal(found.length, wanted.length);
+  found.forEach((value, index) => assert.ok(Math.abs(value - wanted[index]) < 1e-9, `${found} is not ${wanted}`));
+}
+
+test("smoothing is debiased and skips gaps", () => {
+  assertClose([...smooth(Float64Array.of(2, 2, 2), 0.9)], [2, 2, 2]);
+  assertClose([...smooth(Float64Array.of(0, 1), 0.5)], [0, 2 / 3]);
+  assert.deepEqual([...smooth(Float64Array.of(1, NaN, 1), 0.5)], [1, NaN, 1]);
+});
+
+test("a range that still fits is kept", () => {
+  assert.deepEqual(niceRange([0.1, 0.9], [0, 1]), [0, 1]);
+  const [low, high] = niceRange([0.1, 1.4], [0, 1]);
+  assert.ok(low <= 0.1 && high >= 1.4);
+  assert.deepEqual([0.3, 1, 2.2, 30].map(niceStep), [0.5, 1, 2.5, 50]);
+});
+
+test("the extent of several arrays leaves out gaps and what is not in view", () => {
+  assert.deepEqual(extent([[1, NaN, 9], [0, 4, -8]], 0, 2), [0, 4]);
+  assert.equal(extent([[NaN]]), null);
+});
+
+test("the nearest point is found", () => {
+  assert.deepEqual([nearest([1, 2, 5], 3.4), nearest([1, 2, 5], 9), nearest([], 1)], [1, 2, -1]);
+});
+
+test("the horizontal axis has room for all updates, and for the time as far as it can be told", () => {
+  assert.deepEqual(fullRange([1, 2], "update", 50), [0, 50.5]);
+  assert.deepEqual(fullRange([1, 60], "update", 50), [0, 60.6]);
+  assert.deepEqual(fullRange([5, 10], "seconds", 4), [0, 20]);
+  assert.deepEqual(fullRange([], "seconds", 4), [0, 1]);
+});
+
+test("only as many points are drawn as can be seen, and peaks are kept", () => {
+  const values = new Float64Array(2000);
+  values[777] = 9;
+  values[1333] = -9;
+  const drawn = drawnIndices(values, 0, 2000, 300);
+  assert.ok(drawn.length <= 302);
+  assert.deepEqual(drawn, [...new Set(drawn)].sort((a, b) => a - b));
+  for (const index of [0, 777, 1333, 1999]) assert.ok(drawn.includes(index), `${index} is not drawn`);
+  assert.deepEqual(drawnIndices(new Float64Array(5), 1, 4, 300), [1, 2, 3]);
+});
+
+const EVENTS = [
+  { kind: "edit", update: 9, message: "c" }, { kind: "edit", update: 4, message: "a" },
+  { kind: "checkpoint", update: 5, message: "x" }, { kind: "edit", update: 4, message: "b" },
+];
+
+test("changes become numbered marks, one for each update", () => {
+  assert.deepEqual(marksOf(EVENTS), [
+    { number: 1, update: 4, label: "2 settings", messages: ["a", "b"] },
+    { number: 2, update: 9, label: "c", messages: ["c"] },
+  ]);
+  assert.deepEqual(changesBefore([3, 4, 5, 9], marksOf(EVENTS)), [[], [], ["a", "b"], []]);
+  assert.deepEqual([whenChanged(0), whenChanged(12)], ["before update 1", "after update 12"]);
+});
+
+test("a mark is labelled only where there is room", () => {
+  const marks = [{ at: 50, width: 80 }, { at: 200, width: 80 }, { at: 215, width: 80 }, { at: 390, width: 80 }];
+  assert.deepEqual(labelSides(marks, 40, 400), ["right", "", "right", "left"]);
+  assert.deepEqual(labelSides([{ at: 60, width: 80 }, { at: 100, width: 330 }], 40, 400), ["", ""]);
+});
+
+test("labels at the ends of lines keep apart and inside", () => {
+  assert.deepEqual(spreadLabels([50, 52, 10, 99], 15, 0, 100), [50, 65, 10, 99]);
+  assert.deepEqual(spreadLabels([95, 96, 97], 15, 0, 100).sort((a, b) => a - b), [70, 85, 100]);
+});

@@ -1,0 +1,31 @@
+// Numbers and times for reading.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { duration, number, percent, rounded, signed, stateOf,
+  when } from "../../../playground/ui/static/core/format.js";
+
+test("numbers are told with three digits and a real minus", () => {
+  assert.deepEqual([1.234, -0.5, 12.34, 123.4, 12345, 0, -4, null].map(number),
+    ["1.23", "\u22120.50", "12.3", "123", "12,300", "0", "\u22124", "\u2013"]);
+  assert.deepEqual([signed(2.371), duration(31.4), duration(125), duration(3780)],
+    ["+2.37", "31 s", "2 min 05 s", "1 h 03 min"]);
+});
+
+test("small numbers keep two digits, and what is too small to tell is nought", () => {
+  assert.deepEqual([0.0123, 0.00042].map(number), ["0.012", "4.2e\u22124"]);
+  assert.deepEqual([rounded(0.0000018), rounded(-0.004), signed(0.004), percent(0.974), percent(null)],
+    ["0", "0", "0", "97 %", "\u2013"]);
+});
+
+test("a time is told as in a lab book", () => {
+  const now = new Date(2026, 10, 22, 15, 0);
+  const at = (...parts) => when(new Date(...parts).getTime() / 1000, now);
+  assert.deepEqual([at(2026, 10, 22, 14, 5), at(2026, 10, 21, 9, 12), at(2026, 9, 3, 7, 0)],
+    ["today 14:05", "yesterday 09:12", "3 Oct 2026 07:00"]);
+});
+
+test("an unknown state is told as it is", () => {
+  assert.deepEqual(stateOf("dreaming"), { icon: "?", word: "dreaming", tone: "quiet" });
+});

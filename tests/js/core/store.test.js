@@ -1,0 +1,87 @@
+// How the run in view is kept: columns that grow, updates that are told again after a resume, and where a connection
+// that broke goes on.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+const sources = [];
+globalThis.document = { addEventListener() {}, hidden: false, baseURI: "http://127.0.0.1:7860/" };
+globalThis.EventSource = class {
+  constructor(address) {
+    this.address = address;
+    this.heard = {};
+    sources.push(this);
+  }
+
+  addEventListener(name, heard) {
+    this.heard[name] = heard;
+  }
+
+  say(name, cursor, data) {
+    this.heard[name]({ lastEventId: cursor, data: JSON.stringify(data) });
+  }
+
+  close() {}
+};
+const { appendColumns, hasEnded, live, numUpdates, open } =
+  await import("../../../playground/ui/static/core/store.js");
+
+const STATUS = { state: "running", ended: false, attempt: 1, update: 1, num_updates: 40 };
+const SNAPSHOT = {
+  run: { id: "one" }, status: STATUS, metrics: { update: [1], score: [0.5] }, events: [], moments: [], prompts: [],
+  updates: [], live: { "kl.coef": 0.3 },
+};
+
+test("what is new is added, and a column that comes later begins then", () => {
+  const columns = { update: [1], score: [0.1] };
+  appendColumns(columns, { update: [2, 3], score: [0.2, 0.3] });
+  assert.deepEqual(columns, { update: [1, 2, 3], score: [0.1, 0.2, 0.3] });
+});
+
+test("an update that is told again replaces what came after it", () => {
+  const columns = { update: [1, 2, 3], score: [0.1, 0.2, 0.3] };
+  appendColumns(columns, { update: [2], score: [0.9] });
+  assert.deepEqual(columns, { update: [1, 2], score: [0.1, 0.9] });
+});
+
+test("a snapshot is all there is, and a change adds to it", () => {
+  open("one");
+  const source = sources.at(-1);
+  assert.equal(source.address, "http://127.0.0.1:7860/live/one");
+  source.say("snapshot", "a.1", SNAPSHOT);
+  assert.deepEqual([live.connection, numUpdates.value, hasEnded.value], ["open", 40, false]);
+  source.say("delta", "a.2", {
+    metrics: { update: [2], score: [0.6] }, events: [{ kind: "edit", field: "kl.coef", value: 0.5 }],
+    moments: [{ update: 2, rows: [] }], updates: [2],
+  });
+  assert.deepEqual(live.metrics, { update: [1, 2], score: [0.5, 0.6] });
+  assert.deepEqual([live.settings, live.updates, [...live.moments.keys()]], [{ "kl.coef": 0.5 }, [2], [2]]);
+});
+
+test("a connection that broke goes on after the last news, and a stream is tried again", async (context) => {
+  open("one");
+  sources.at(-1).say("snapshot", "a.7", SNAPSHOT);
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  context.mock.method(AbortSignal, "timeout", () => null);
+  const asked = [];
+  context.mock.method(globalThis, "fetch", async (address) => {
+    asked.push(address);
+    return { ok: true, status: 200, json: async () =>
+      ({ cursor: "a.8", deltas: [{ status: { ...STATUS, update: 9 } }] }) };
+  });
+  const broken = sources.length;
+  sources.at(-1).onerror();
+  context.mock.timers.tick(200);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(asked, ["http://127.0.0.1:7860/live/one/poll?since=a.7"]);
+  assert.equal(live.status.update, 9);
+  assert.deepEqual([sources.length, sources.at(-1).address], [broken + 1, "http://127.0.0.1:7860/live/one?since=a.8"]);
+});
+
+test("an ended run is let go", () => {
+  open("one");
+  let closed = false;
+  sources.at(-1).close = () => (closed = true);
+  sources.at(-1).say("snapshot", "a.1", { ...SNAPSHOT, status: { ...STATUS, state: "finished", ended: true } });
+  assert.deepEqual([closed, hasEnded.value], [true, true]);
+});

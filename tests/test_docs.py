@@ -31,6 +31,21 @@ def test_the_run_format_names_every_field(record: type[Record]) -> None:
     assert [name for name in record.model_fields if f"`{name}`" not in RUN_FORMAT] == []
 
 
+def test_the_figures_of_an_update_are_told_as_they_are_declared() -> None:
+    declared = [f"| `{name}` | {about.unit} | {about.words} |" for name, about in UpdateMetrics.about().items()]
+    section = RUN_FORMAT.partition("## metrics.jsonl")[2].partition("## samples.jsonl")[0]
+    assert [line for line in section.splitlines() if line.startswith("| `")] == declared
+    assert set(UpdateMetrics.about()) == set(UpdateMetrics.model_fields)
+
+
+def test_every_chart_of_the_page_is_of_a_figure_that_it_gets() -> None:
+    charts = (PROJECT / "playground" / "ui" / "static" / "chart_specs.js").read_text(encoding="utf-8")
+    bands = re.findall(r"band: \[(.*?)\]", charts)
+    drawn = {*re.findall(r'column: "(\w+)"', charts), *re.findall(r"\w+", " ".join(bands))}
+    live = {name for name, about in UpdateMetrics.about().items() if about.live}
+    assert len(drawn) > 10 and drawn - live == {"perplexity_text"}  # which is measured at the looks
+
+
 def test_the_ways_a_run_can_end_are_told_as_they_are() -> None:
     rows = re.findall(r"^\| (`\w+`)? *\| ([^|]+) \| ([^|]*) \| (yes|no) \|$", RUNS, re.MULTILINE)
     told = [

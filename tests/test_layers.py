@@ -230,7 +230,7 @@ def test_the_page_loads_no_model_library() -> None:
 
 def test_the_command_line_starts_without_tables_of_data() -> None:
     loaded = loaded_after_importing(["playground.cli"])
-    assert loaded & (HEAVY | {"gradio", "pandas", "datasets"}) == set()
+    assert loaded & (HEAVY | {"gradio", "pandas", "matplotlib", "tensorboardX"}) == set()
 
 
 def test_the_algorithm_loads_nothing_else_of_the_project() -> None:

@@ -5,19 +5,15 @@ Text only. The page hands the tables out; the command line writes them; the trac
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 from unicodedata import category
 
 from playground.config import RunConfig
-from playground.runs.folder.records import Evaluation, Event, Record, Sample, UpdateMetrics
+from playground.insight import frames
+from playground.runs.folder.records import Evaluation, Event, Sample, UpdateMetrics
 from playground.runs.steer import changes
 
-NESTED = ("terms", "contributions", "kl_estimates")  # fields with a figure for each name
-BY_NAME = ("scores", "judges")  # the same of a sample
 FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"  # what a spreadsheet takes for the start of one
 UNSEEN = ("C", "Z")  # first letters of the Unicode categories of what it may pass over: controls, marks, spaces
 
@@ -59,48 +55,38 @@ def metrics_csv(
 
     The last column says which settings were changed between the row before it and it.
     """
-    parts = _names(metrics, NESTED)
-    columns = [name for name in UpdateMetrics.model_fields if name not in NESTED]
-    text = {item.update: item.perplexity_text for item in evaluations}
+    table = frames.metrics(metrics).rename(columns=_head)
+    trl = [trl_figures(record, config) for record in metrics]
+    for name in trl[0] if trl else ():
+        table[name] = [figures[name] for figures in trl]
+    if text := {item.update: item.perplexity_text for item in evaluations}:
+        table["perplexity_text"] = table["update"].map(text)
     edits = [event for event in events if event.kind == changes.EDIT]
-    trl = list(trl_figures(metrics[0], config)) if metrics else []
-    heads = [*columns, *(f"{field}.{plain(name)}" for field, name in parts)]
-    rows = []
-    previous = -1
-    for record in metrics:
-        changed = [event.message for event in edits if previous <= event.update < record.update]
-        rows.append(
-            [
-                *[getattr(record, name) for name in columns],
-                *[getattr(record, field).get(name) for field, name in parts],
-                *trl_figures(record, config).values(),
-                *([text.get(record.update)] if text else []),
-                plain("; ".join(changed)),
-            ]
-        )
-        previous = record.update
-    return _csv([*heads, *trl, *(["perplexity_text"] if text else []), "changed_before"], rows)
+    before = [-1, *table["update"]]
+    table["changed_before"] = [
+        plain("; ".join(event.message for event in edits if previous <= event.update < update))
+        for previous, update in zip(before, table["update"], strict=False)
+    ]
+    return str(table.to_csv(index=False, lineterminator="\r\n"))
 
 
 def samples_csv(samples: Sequence[Sample]) -> str:
     """One row for each completion of a fixed prompt, in the order they were written."""
-    parts = _names(samples, BY_NAME)
-    columns = [name for name in Sample.model_fields if name not in BY_NAME]
-    rows = [
-        [*[_cell(getattr(item, name)) for name in columns], *[getattr(item, field).get(name) for field, name in parts]]
-        for item in samples
-    ]
-    return _csv([*columns, *(f"{field}.{plain(name)}" for field, name in parts)], rows)
+    table = frames.samples(samples).rename(columns=_head)
+    for name in ("prompt", "completion"):
+        table[name] = table[name].map(_cell)
+    return str(table.to_csv(index=False, lineterminator="\r\n"))
 
 
-def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> list[tuple[int, dict[str, float]]]:
-    """(update, figures by name) for trackers: ours under `playground/`, TRL's under their own names; gaps left out."""
-    found = []
-    for record in metrics:
-        ours = record.model_dump(exclude={"update", *NESTED})
-        ours |= {f"{field}/{name}": getattr(record, field)[name] for field, name in _names([record], NESTED)}
-        figures = {f"playground/{name}": value for name, value in ours.items()} | trl_figures(record, config)
-        found.append((record.update, {name: float(value) for name, value in figures.items() if value is not None}))
+def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> dict[int, dict[str, float]]:
+    """By update the figures for trackers: ours under `playground/`, TRL's under their own names; gaps left out."""
+    found = {}
+    for record, ours in zip(metrics, frames.metrics(metrics).to_dict("records"), strict=True):
+        named = {f"playground/{name.replace('.', '/', 1)}": value for name, value in ours.items() if name != "update"}
+        figures = named | trl_figures(record, config)
+        found[record.update] = {
+            name: float(value) for name, value in figures.items() if value is not None and not math.isnan(value)
+        }
     return found
 
 
@@ -116,27 +102,14 @@ def _seen(text: str) -> str:
     return text[next((place for place, letter in enumerate(text) if category(letter)[0] not in UNSEEN), len(text)) :]
 
 
-def _names(records: Sequence[Record], fields: Sequence[str]) -> list[tuple[str, str]]:
-    """(field, name) of every figure that any record has, in the order in which they first occur."""
-    return [
-        (field, name)
-        for field in fields
-        for name in dict.fromkeys(key for item in records for key in getattr(item, field))
-    ]
+def _head(column: str) -> str:
+    """The name of a column; what follows the dot is the name of a reward, which somebody has written."""
+    field, dot, name = column.partition(".")
+    return f"{field}{dot}{plain(name)}"
 
 
-def _cell(value: Any) -> Any:
+def _cell(text: str) -> str:
     """A text that begins like a formula gets an apostrophe, which spreadsheets take for "this is text"."""
-    if not isinstance(value, str):
-        return value
-    shown = _seen(value)
-    strange = shown != value.lstrip(" \n")  # a tab, a NUL, a mark without width: what follows may be the start
-    return f"'{value}" if strange or shown[:1] in tuple(FORMULA) else value
-
-
-def _csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(heads)
-    writer.writerows(rows)
-    return buffer.getvalue()
+    shown = _seen(text)
+    strange = shown != text.lstrip(" \n")  # a tab, a NUL, a mark without width: what follows may be the start
+    return f"'{text}" if strange or shown[:1] in tuple(FORMULA) else text

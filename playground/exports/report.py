@@ -11,7 +11,8 @@ from functools import cached_property
 
 from playground.config import RunConfig
 from playground.exports import pictures
-from playground.insight import before_after, compute, knee
+from playground.exports.pictures import AMBER, INDIGO, SLATE, TEAL, Line, Panel
+from playground.insight import before_after, compute, frames, knee
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
 
@@ -31,9 +32,8 @@ class Report:
     @classmethod
     def of(cls, run: RunDirectory) -> Report:
         """Read a run. Raises: InvalidConfig."""
-        return cls(
-            run.id, run.config(), run.status(), run.metrics(), run.samples(), run.evaluations(), run.events()
-        )  # fmt: skip
+        read = (run.config(), run.status(), run.metrics(), run.samples(), run.evaluations(), run.events())
+        return cls(run.id, *read)
 
     def at(self, update: int) -> Report:
         """The same run as it was after an update: what a checkpoint of that moment is described by."""
@@ -98,45 +98,29 @@ class Report:
 
     def curves(self) -> bytes:
         """Score, KL and, where there are any, perplexities, as a PNG."""
-        return pictures.png(_panels(self))
-
-
-def _panels(report: Report) -> list[pictures.Panel]:
-    metrics = report.metrics
-    band = [
-        (item.update, item.score_p10, item.score_p90)
-        for item in metrics
-        if item.score_p10 is not None and item.score_p90 is not None
-    ]
-    looks = knee.curve_of(report.samples)
-    fixed = [(float(update), float(row.mean())) for update, row in zip(*looks, strict=True) if len(row)]
-    found = report.knee.update
-    panels = [
-        pictures.Panel(
-            "Score",
-            f"{report.unit}{' above the untrained model' if report.unit == 'sd' else ''}, by update",
-            [
-                pictures.Line(_known(metrics, "score_mean"), pictures.TEAL, label="training batches"),
-                pictures.Line(fixed, pictures.INDIGO, dots=True, label="fixed prompts"),
-            ],
-            band,
-            None if found is None else (found, "knee"),
-        ),
-        pictures.Panel(
-            "Distance from the reference", "KL, nats per completion, by update",
-            [pictures.Line(_known(metrics, "kl_to_reference"), pictures.AMBER)],
-        ),
-    ]  # fmt: skip
-    strange = _known(metrics, "perplexity_reference")
-    text = [(float(item.update), item.perplexity_text) for item in report.evaluations if item.perplexity_text]
-    if strange or text:
-        lines = [pictures.Line(strange, pictures.SLATE, label="its texts, to the reference")] if strange else []
-        if text:
-            lines += [pictures.Line(text, pictures.INDIGO, label="held-out text, to it")]
-        panels.append(pictures.Panel("Perplexity", "by update", lines))
-    return panels
-
-
-def _known(metrics: list[UpdateMetrics], name: str) -> list[tuple[float, float]]:
-    pairs = [(float(item.update), getattr(item, name)) for item in metrics]
-    return [(update, float(value)) for update, value in pairs if value is not None]
+        metrics = frames.metrics(self.metrics).set_index("update")
+        fixed = knee.curve_of(self.samples).mean(axis=1)
+        text = frames.evaluations(self.evaluations).set_index("update")["perplexity_text"].dropna()
+        strange, found = metrics["perplexity_reference"].dropna(), self.knee.update
+        above = " above the untrained model" if self.unit == "sd" else ""
+        panels = [
+            Panel(
+                "Score",
+                f"{self.unit}{above}, by update",
+                [
+                    Line(metrics["score_mean"], TEAL, "training batches"),
+                    Line(fixed, INDIGO, "fixed prompts", dots=True),
+                ],
+                metrics[["score_p10", "score_p90"]],
+                None if found is None else (found, "knee"),
+            ),
+            Panel(
+                "Distance from the reference",
+                "KL, nats per completion, by update",
+                [Line(metrics["kl_to_reference"], AMBER)],
+            ),
+        ]
+        lines = [Line(strange, SLATE, "its texts, to the reference"), Line(text, INDIGO, "held-out text, to it")]
+        if known := [line for line in lines if len(line.values)]:
+            panels.append(Panel("Perplexity", "by update", known))
+        return pictures.png(panels)

@@ -1,14 +1,18 @@
-"""A run handed to an experiment tracker: TensorBoard (files of our own), trackio or Weights & Biases (if installed).
+"""A run handed to an experiment tracker: TensorBoard (by tensorboardX), trackio or Weights & Biases (if installed).
 
 What is handed over is what is on disk: configuration, every update, the scores of the fixed prompts, the last figures.
 No sample texts, no environment, no token. Nothing is sent from here: trackio keeps its data on this machine, and W&B is
-used in its offline mode; its own command uploads what it wrote. The command line calls `TRACKERS`.
+used in its offline mode; its own command uploads what it wrote. The command line calls `TRACKERS`. Libraries are
+imported where they are used: tensorboardX brings PyTorch along where that is installed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +21,10 @@ from playground.config import flatten
 from playground.errors import PlaygroundError
 from playground.exports import csv_tables
 from playground.exports.report import Report
-from playground.exports.tensorboard import EventFile
-from playground.insight import knee
+from playground.insight import frames, knee
 
 PROJECT = "rlhf-playground"
+HISTOGRAM_BINS = 20
 
 
 class TrackerMissing(PlaygroundError):
@@ -36,25 +40,32 @@ class Handed(NamedTuple):
 
 def to_tensorboard(report: Report, folder: Path) -> Handed:
     """One event file in `folder`."""
+    from tensorboardX import RecordWriter, summary
+    from tensorboardX.proto.event_pb2 import Event
+    from tensorboardX.proto.summary_pb2 import Summary
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
     started = report.status.started_at
-    with EventFile(folder) as file:
-        for (update, figures), record in zip(
-            csv_tables.history(report.config, report.metrics), report.metrics, strict=True
-        ):
+    times = {record.update: started + record.seconds for record in report.metrics}
+    # Not its SummaryWriter: that writes in a thread, which a full disk ends without a word.
+    with contextlib.closing(RecordWriter(str(path))) as file:
+
+        def put(update: int, moment: float | None = None, **what: Any) -> None:
+            moment = times.get(update, started) if moment is None else moment
+            file.write(Event(wall_time=moment, step=update, **what).SerializeToString())
+
+        put(0, time.time(), file_version="brain.Event:2")
+        for update, figures in _steps(report).items():
             for name, value in figures.items():
-                file.scalar(name, value, update, started + record.seconds)
-        times = {record.update: started + record.seconds for record in report.metrics}
-        for name, steps in _looks(report).items():
-            for update, value in steps.items():
-                file.scalar(name, value, update, times.get(update, started))
-        updates, scores = knee.curve_of(report.samples)
-        for update, row in zip(updates, scores, strict=True):
-            if len(row):
-                file.histogram("fixed_prompts/scores", list(row), int(update), times.get(int(update), started))
-        file.text("configuration", _indented(report.config.to_yaml()), 0, started)
-        summary = "\n".join(f"{name}: {value}" for name, value in report.summary().items())
-        file.text("summary", _indented(summary), report.status.update, report.status.updated_at)
-    return Handed(str(file.path), f"tensorboard --logdir {folder.parent}")
+                put(update, summary=Summary(value=[Summary.Value(tag=name, simple_value=value)]))
+        for update, scores in knee.curve_of(report.samples).T.items():
+            if len(scores):
+                put(update, summary=summary.histogram("fixed_prompts/scores", scores.to_numpy(), HISTOGRAM_BINS))
+        put(0, started, summary=summary.text("configuration", _indented(report.config.to_yaml())))
+        last = "\n".join(f"{name}: {value}" for name, value in report.summary().items())
+        put(report.status.update, report.status.updated_at, summary=summary.text("summary", _indented(last)))
+    return Handed(str(path), f"tensorboard --logdir {folder.parent}")
 
 
 def to_trackio(report: Report, folder: Path) -> Handed:
@@ -98,31 +109,31 @@ def _package(name: str) -> Any:
     except ImportError:
         raise TrackerMissing(
             f"{name} is not installed here. Install it with `pip install {name}`, or export as tensorboard or csv, "
-            "which need no package."
+            "which need nothing more."
         ) from None
 
 
 def _log(report: Report, log: Callable[[dict[str, float], int], object]) -> None:
+    for update, figures in _steps(report).items():
+        log(figures, update)
+
+
+def _steps(report: Report) -> dict[int, dict[str, float]]:
     """Every update once, in order, with what was measured at its look; what came before the first is step 0."""
-    looks = _looks(report)
-    steps = dict(csv_tables.history(report.config, report.metrics))
-    for update in sorted({*steps, *(update for values in looks.values() for update in values)}):
-        measured = {name: values[update] for name, values in looks.items() if update in values}
-        log(steps.get(update, {}) | measured, update)
+    steps = csv_tables.history(report.config, report.metrics)
+    for name, values in _looks(report).items():
+        for update, value in values.items():
+            steps.setdefault(update, {})[name] = value
+    return dict(sorted(steps.items()))
 
 
 def _looks(report: Report) -> dict[str, dict[int, float]]:
     """Mean score of the fixed prompts and perplexity on held-out text, by update."""
-    updates, scores = knee.curve_of(report.samples)
-    found = {
-        "fixed_prompts/score": {
-            int(update): float(row.mean()) for update, row in zip(updates, scores, strict=True) if len(row)
-        },
-        "text/perplexity": {
-            item.update: item.perplexity_text for item in report.evaluations if item.perplexity_text is not None
-        },
+    evaluations = frames.evaluations(report.evaluations).set_index("update")
+    return {
+        "fixed_prompts/score": knee.curve_of(report.samples).mean(axis=1).dropna().to_dict(),
+        "text/perplexity": evaluations["perplexity_text"].dropna().to_dict(),
     }
-    return {name: values for name, values in found.items() if values}
 
 
 def _numbers(summary: dict[str, Any], prefix: str) -> dict[str, float]:

@@ -6,12 +6,11 @@ samples, as the independent units. The page, the command line and docs tables ca
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
+from playground.insight import frames
 from playground.runs.folder.records import Sample
 
 Z95 = 1.96  # two-sided 95 % of a normal distribution; prompts are many enough for it
@@ -64,42 +63,32 @@ def pairs(samples: Sequence[Sample], update: int | None = None) -> list[Pair]:
 
 def outcome(joined: Sequence[Pair]) -> Outcome | None:
     """Summary of the pairs, or None when there is nothing to compare."""
-    gains: dict[int, list[float]] = defaultdict(list)
-    for pair in joined:
-        if pair.gain is not None:
-            gains[pair.before.prompt_id].append(pair.gain)
-    if not gains:
+    before, after = (frames.samples([pair[side] for pair in joined]) for side in (0, 1))
+    by_prompt = (after["score"] - before["score"]).groupby(before["prompt_id"]).agg(["mean", "count"]).dropna()
+    if by_prompt.empty:
         return None
-    by_prompt = np.array([np.mean(values) for values in gains.values()])
-    gain = float(by_prompt.mean())
-    half = Z95 * float(by_prompt.std(ddof=1)) / len(by_prompt) ** 0.5 if len(by_prompt) > 1 else float("nan")
-    after = [pair.after for pair in joined]
+    gain, half = by_prompt["mean"].mean(), Z95 * by_prompt["mean"].sem()
     return Outcome(
-        num_prompts=len(gains),
-        samples_per_prompt=round(sum(map(len, gains.values())) / len(gains)),
-        score_before=_mean([pair.before.score for pair in joined]),
-        score_after=_mean([item.score for item in after]),
-        gain=gain,
-        low=gain - half,
-        high=gain + half,
-        kl=_mean([item.kl for item in after]),
-        unique_after=len({item.completion for item in after}),
-        ended_after=_mean([None if item.ended is None else float(item.ended) for item in after]),
-        length_before=_mean([pair.before.tokens for pair in joined]),
-        length_after=_mean([item.tokens for item in after]),
+        num_prompts=len(by_prompt),
+        samples_per_prompt=round(by_prompt["count"].mean()),
+        score_before=float(before["score"].mean()),
+        score_after=float(after["score"].mean()),
+        gain=float(gain),
+        low=float(gain - half),
+        high=float(gain + half),
+        kl=float(after["kl"].mean()),
+        unique_after=after["completion"].nunique(),
+        ended_after=float(after["ended"].astype(float).mean()),
+        length_before=float(before["tokens"].astype(float).mean()),
+        length_after=float(after["tokens"].astype(float).mean()),
     )
 
 
 def outcome_sentence(found: Outcome, unit: str = "sd") -> str:
     """One line for a person: the gain with its uncertainty, and what it cost."""
     each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
-    interval = "" if np.isnan(found.low) else f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
+    interval = "" if math.isnan(found.low) else f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
     return (
         f"Score {found.gain:+.2f} {unit} on {found.num_prompts} prompts{each}{interval}; "
         f"{found.kl:.1f} nats from the reference."
     )
-
-
-def _mean(values: Sequence[float | int | None]) -> float:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else float("nan")

@@ -7,20 +7,22 @@ opinion counts as the "before" average, as it does in the score. Knows the recor
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
+from playground.insight import frames
 from playground.insight.before_after import Z95, Pair
 from playground.runs.folder.records import Sample
 
-Key = tuple[int, int]  # prompt_id, seed
+if TYPE_CHECKING:
+    import pandas as pd
+
 TRAINED = "score"
 CONFIDENCE = 0.95
 MINUS = "\u2212"
+SMALLEST_SD = 1e-9
 SMALLEST = 0.2  # sd; with many prompts less than this can be certain and still mean nothing
 
 
@@ -90,33 +92,23 @@ def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool
     Args:
         signs: judge -> +1, or -1 where less is better. in_sd: the score is in sd of the reference already.
     """
-    moments: dict[int, dict[Key, Sample]] = defaultdict(dict)
-    for item in samples:
-        moments[item.update][item.prompt_id, item.seed] = item
-    updates = sorted(moments)
-    before = moments.get(0, {})
-    scores = [{key: item.score for key, item in moments[update].items()} for update in updates]
-    trained_z = _in_sd(scores, [item.score for item in before.values()], 1.0, keep=in_sd)
-    judge_z = {}
+    moments = [(item.update, item) for item in samples]
+    updates = sorted({update for update, _ in moments})
+    scores = frames.opinions(moments, lambda item: {TRAINED: item.score}).get(TRAINED)
+    trained = None if scores is None else _in_sd(scores, 0, keep=in_sd)
+    line = Line(TRAINED, [None] * len(updates) if trained is None else _changes(trained.values, updates[0], updates))
+    heard = frames.opinions(moments, lambda item: item.judges)
+    lines, turns = [], []
     for name, sign in signs.items():
-        values = [
-            {key: item.judges[name] for key, item in moments[update].items() if name in item.judges}
-            for update in updates
-        ]
-        judge_z[name] = _in_sd(values, list(values[0].values()) if values else [], sign)
-    lines = {
-        name: Line(name, [_change(z[0], later) for later in z], _varies(_known(moments[updates[0]].values(), name)))
-        for name, z in judge_z.items()
-        if z
-    }
-    trained = Line(TRAINED, [_change(trained_z[0], later) for later in trained_z])
-    turns = [turn for name, line in lines.items() if (turn := _turn(line, judge_z[name], trained_z, updates))]
-    return Judged(updates, trained, list(lines.values()), turns)
+        judge = _in_sd(heard[name], updates[0], sign) if name in heard else None
+        if judge is not None:
+            lines.append(Line(name, _changes(judge.values, updates[0], updates), judge.varies))
+            turn = None if trained is None else _turn(lines[-1], judge.values, trained.values, updates)
+            turns += [turn] if turn else []
+    return Judged(updates, line, lines, turns)
 
 
-def _turn(
-    line: Line, judge: Sequence[Mapping[Key, float]], trained: Sequence[Mapping[Key, float]], updates: Sequence[int]
-) -> Turn | None:
+def _turn(line: Line, judge: pd.DataFrame, trained: pd.DataFrame, updates: Sequence[int]) -> Turn | None:
     """Did the judge fall since its highest moment, while the trained score rose?
 
     The highest of many noisy moments is too high by chance, so the fall must be significant for as many comparisons as
@@ -126,7 +118,7 @@ def _turn(
     if not known:
         return None
     top = -max(known)[1]
-    fall, rise = _change(judge[top], judge[-1]), _change(trained[top], trained[-1])
+    fall, rise = (_changes(table, updates[top], updates[-1:])[0] for table in (judge, trained))
     if fall is None or rise is None:
         return None
     strict = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / len(known))
@@ -152,7 +144,7 @@ def verdict(found: Judged, name: str, label: str) -> str:
             f"by {_told(turn.rise, 'sd')}. More score is no longer better by this judge (Goodhart's law)."
         )
     change = line.changes[-1]
-    if np.isnan(change.error):
+    if math.isnan(change.error):
         return f"{label} has heard a single prompt, which cannot tell change from chance."
     if abs(change.mean) <= change.half:
         return f"{label} has not moved by more than chance: {_told(change, line.unit, signed=True)}."
@@ -165,53 +157,40 @@ def verdict(found: Judged, name: str, label: str) -> str:
 
 def rows(pairs: Sequence[Pair], source: str) -> list[Row]:
     """Each reward (`source` "scores") or judge ("judges") of the pairs, before and after."""
-    names = dict.fromkeys(name for pair in pairs for side in pair for name in getattr(side, source))
+    sides = [(place, side) for pair in pairs for place, side in enumerate(pair)]
     found = []
-    for name in names:
-        before, after = (
-            {_key(side): getattr(side, source)[name] for side in column if name in getattr(side, source)}
-            for column in zip(*pairs, strict=True)
-        )
-        z = _in_sd([before, after], list(before.values()), 1.0)
-        change = _change(z[0], z[1]) if z else None
-        unit = "sd" if _varies([value for value in before.values() if value is not None]) else "points"
-        found.append(Row(name, _mean(before.values()), _mean(after.values()), change, unit))
+    for name, values in frames.opinions(sides, lambda item: getattr(item, source)).items():
+        before, after = (_or_none(values[values.index.get_level_values(0) == place].mean()) for place in (0, 1))
+        scaled = _in_sd(values, 0)
+        change = _changes(scaled.values, 0, [1])[0] if scaled else None
+        found.append(Row(name, before, after, change, "sd" if scaled and scaled.varies else "points"))
     return found
 
 
-def _in_sd(
-    moments: Sequence[Mapping[Key, float | None]], before: Sequence[float | None], sign: float, *, keep: bool = False
-) -> list[dict[Key, float]]:
-    """Values in sd above the mean of `before`; `keep` leaves the scale. Empty where `before` has no opinion at all."""
-    known = [value for value in before if value is not None]
-    if not known:
-        return [{} for _ in moments] if keep else []
-    mean, sd = (0.0, 1.0) if keep else (float(np.mean(known)), float(np.std(known)))
-    if not _varies(known):
-        sd = 1.0
-    return [
-        {key: 0.0 if value is None else sign * (value - mean) / sd for key, value in moment.items()}
-        for moment in moments
-    ]
+class _Scaled(NamedTuple):
+    """Values in sd above their mean before: a row for each question, a column for each moment."""
+
+    values: pd.DataFrame
+    varies: bool  # else there is no sd, and they stay in their own units
 
 
-def _varies(known: Sequence[float]) -> bool:
-    return len(known) > 0 and float(np.std(known)) > 1e-9
-
-
-def _known(samples: Iterable[Sample], judge: str) -> list[float]:
-    return [value for item in samples if (value := item.judges.get(judge)) is not None]
-
-
-def _change(earlier: Mapping[Key, float], later: Mapping[Key, float]) -> Change | None:
-    by_prompt: dict[int, list[float]] = defaultdict(list)
-    for key in earlier.keys() & later.keys():
-        by_prompt[key[0]].append(later[key] - earlier[key])
-    if not by_prompt:
+def _in_sd(values: pd.Series, before: int, sign: float = 1.0, *, keep: bool = False) -> _Scaled | None:
+    """Of `frames.opinions`; `keep` leaves the scale. None where nobody had an opinion at the moment before."""
+    known = values[values.index.get_level_values(0) == before].dropna()
+    if known.empty:
         return None
-    means = np.array([np.mean(values) for values in by_prompt.values()])
-    error = float(means.std(ddof=1)) / len(means) ** 0.5 if len(means) > 1 else float("nan")
-    return Change(float(means.mean()), error)
+    sd = known.std(ddof=0)
+    varies = bool(sd > SMALLEST_SD)
+    if not keep:
+        values = sign * (values - known.mean()) / (sd if varies else 1.0)
+    return _Scaled(values.fillna(0.0).unstack("moment"), varies)
+
+
+def _changes(values: pd.DataFrame, since: int, moments: Sequence[int]) -> list[Change | None]:
+    """The mean change of the prompts up to each moment; None where no question was asked at both."""
+    by_prompt = values.sub(values[since], axis=0).groupby("prompt_id").mean().reindex(columns=moments)
+    found = zip(by_prompt.mean(), by_prompt.sem(), strict=True)
+    return [None if math.isnan(mean) else Change(float(mean), float(error)) for mean, error in found]
 
 
 def _told(change: Change, unit: str, sign: int = 1, *, signed: bool = False) -> str:
@@ -220,10 +199,5 @@ def _told(change: Change, unit: str, sign: int = 1, *, signed: bool = False) -> 
     return f"{mean.replace('-', MINUS)} \u00b1 {change.half:.{digits}f} {unit}"
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
-
-
-def _key(item: Sample) -> Key:
-    return item.prompt_id, item.seed
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

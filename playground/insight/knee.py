@@ -9,27 +9,23 @@ model card call it.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from playground.insight import frames
 from playground.runs.folder.records import Sample
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SLOPE_SHARE = 0.1  # of the steepest rise
 FEWEST_LOOKS = 5
 FEWEST_AFTER = 2  # looks after the knee that must bear it out
 RESAMPLES = 300
 Z95 = 1.96
-
-
-class Curve(NamedTuple):
-    """Scores of the fixed prompts: `updates` [K], and the mean score of each prompt at each look [K, prompts]."""
-
-    updates: NDArray[np.float64]
-    scores: NDArray[np.float64]
 
 
 class Knee(NamedTuple):
@@ -48,22 +44,17 @@ class Knee(NamedTuple):
     reason: str = ""
 
 
-def curve_of(samples: Sequence[Sample]) -> Curve:
-    """The fixed prompts' scores at every look; prompts that have no score at some look are left out."""
-    grouped: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    latest = {(item.update, item.prompt_id, item.seed): item for item in samples}  # the last attempt counts
-    for item in latest.values():
-        if item.score is not None:
-            grouped[item.update][item.prompt_id].append(item.score)
-    updates = sorted(grouped)
-    prompts = sorted(set.intersection(*(set(grouped[update]) for update in updates))) if updates else []
-    scores = [[float(np.mean(grouped[update][prompt])) for prompt in prompts] for update in updates]
-    return Curve(np.array(updates, float), np.array(scores, float).reshape(len(updates), len(prompts)))
+def curve_of(samples: Sequence[Sample]) -> pd.DataFrame:
+    """The mean score of each fixed prompt (columns) at every look (rows, by update); prompts that have no score at some
+    look are left out, and of several attempts at an update the last one counts."""
+    latest = frames.samples(samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
+    return latest.dropna(subset="score").groupby(["update", "prompt_id"])["score"].mean().unstack().dropna(axis=1)
 
 
 def knee(samples: Sequence[Sample]) -> Knee:
     """The knee of a run so far."""
-    updates, scores = curve_of(samples)
+    curve = curve_of(samples)
+    updates, scores = curve.index.to_numpy(float), curve.to_numpy(float)
     if len(updates) < FEWEST_LOOKS or scores.shape[1] < 2:
         return Knee(None, reason="few looks")
     gains = scores[-1] - scores[0]

@@ -25,12 +25,11 @@ from transformers import PrinterCallback, TrainerCallback
 
 from playground.config import RunConfig, engines
 from playground.errors import InvalidConfig, Problem, TrainingDiverged
-from playground.pocket.wording import distinct_n
 from playground.ppo.kl import FixedKL
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import derived_seed
-from playground.training.loop.measures import capped_exp, mean_known, memory_gb
+from playground.training.loop.measures import capped_exp, mean_known, memory_gb, of_completions
 from playground.training.loop.sampling import left_pad
 from playground.training.loop.scoring import Scorer, Scores
 from playground.training.models.language_model import LanguageModel, Tokens, ValueHead
@@ -318,6 +317,7 @@ class TRLTrainer:
         seconds_rollout = seen.finished_at - self._update_started - seen.seconds
         self.updates_done += 1
         self.tokens_done += sum(seen.lengths)
+        spread = of_completions(seen.completions, score, seen.raw, seen.terms, seen.contributions)
         metrics = UpdateMetrics(
             update=self.updates_done,
             episodes=self.updates_done * ppo.batch_size,
@@ -326,14 +326,7 @@ class TRLTrainer:
             seconds_rollout=seconds_rollout,
             seconds_score=seen.seconds,
             seconds_update=total - seconds_rollout - seen.seconds,
-            score_mean=logs["objective/scores"],
-            score_std=float(score.std()),
-            score_p10=float(np.quantile(score, 0.1)),
-            score_p50=float(np.quantile(score, 0.5)),
-            score_p90=float(np.quantile(score, 0.9)),
-            raw_score_mean=mean_known(seen.raw),
-            terms={name: mean_known(values) for name, values in seen.terms.items()},
-            contributions={name: mean_known(values) for name, values in seen.contributions.items()},
+            **spread | {"score_mean": logs["objective/scores"]},
             kl_to_reference=logs["objective/kl"] if estimator == "k1" else None,
             kl_per_token=_finite(kl_per_token) if estimator == "k1" else None,
             kl_estimates={estimator: logs["objective/kl"]},
@@ -351,7 +344,6 @@ class TRLTrainer:
             learning_rate=self._learning_rate,
             completion_length=float(np.mean(seen.lengths)),
             eos_fraction=float(np.mean(seen.ended)),
-            distinct_2=distinct_n(seen.completions, 2),
             perplexity_reference=_finite(capped_exp(negative_log_prob + kl_per_token)) if estimator == "k1" else None,
             memory_gb=memory_gb(self.policy.device),
         )

@@ -57,7 +57,7 @@ def test_the_table_of_updates_has_every_field_terms_estimates_and_the_text_s_per
     found = rows(
         csv_tables.metrics_csv(small_config(), metrics, [], [Evaluation(update=2, stage="after", perplexity_text=9)])
     )
-    fields = {name for name in UpdateMetrics.model_fields if name not in csv_tables.NESTED}
+    fields = {name for name in UpdateMetrics.model_fields if name not in ("terms", "contributions", "kl_estimates")}
     assert fields | TRL_NAMES | {"terms.length", "kl_estimates.k3", "perplexity_text", "changed_before"} == set(
         found[0]
     )
@@ -70,7 +70,9 @@ def test_the_table_of_samples_has_every_field_and_runs_no_formula():
     found = rows(
         csv_tables.samples_csv([sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0})])
     )
-    assert {name for name in Sample.model_fields if name not in csv_tables.BY_NAME} | {"scores.length"} == set(found[0])
+    assert {name for name in Sample.model_fields if name not in ("scores", "judges")} | {"scores.length"} == set(
+        found[0]
+    )
     assert (
         found[0]["completion"] == '\'=cmd|"x"' and found[0]["prompt"] == "a\nb" and found[0]["scores.length"] == "3.0"
     )

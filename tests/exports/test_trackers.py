@@ -9,11 +9,11 @@ import types
 from pathlib import Path
 
 import pytest
+from tensorboardX.proto.event_pb2 import Event
 
 from playground import cli
 from playground.exports import trackers
 from playground.exports.report import Report
-from playground.exports.tensorboard import EventFile, _checksum
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation
 from playground.runs.folder.writer import RunWriter
@@ -39,88 +39,37 @@ def run(outputs, monkeypatch):
     return made
 
 
-# -- a reader of protocol buffers and event files, from the format's description ------------------------
-
-
-def fields(data: bytes):
-    """(field number, value) of a message: int for varints and fixed, bytes for the rest."""
-    place = 0
-
-    def varint():
-        nonlocal place
-        value = shift = 0
-        while True:
-            byte = data[place]
-            place += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while place < len(data):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-        elif key & 7 == 1:
-            yield key >> 3, struct.unpack("<d", data[place : place + 8])[0]
-            place += 8
-        elif key & 7 == 5:
-            yield key >> 3, struct.unpack("<f", data[place : place + 4])[0]
-            place += 4
-        else:
-            assert key & 7 == 2
-            size = varint()
-            yield key >> 3, data[place : place + size]
-            place += size
-
-
 def read_events(path: Path):
+    """The events of a file: each record is a length, its checksum, the data, its checksum."""
     data = path.read_bytes()
     while data:
         length = struct.unpack("<Q", data[:8])[0]
-        assert data[8:12] == _checksum(data[:8])
-        body, check = data[12 : 12 + length], data[12 + length : 16 + length]
-        assert check == _checksum(body)
-        yield dict(fields(body))
+        yield Event.FromString(data[12 : 12 + length])
         data = data[16 + length :]
-
-
-def test_the_checksum_is_the_masked_crc32c():
-    crc = 0xE3069283  # CRC-32C of "123456789", from the algorithm's definition (RFC 3720)
-    masked = (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-    assert struct.unpack("<I", _checksum(b"123456789"))[0] == masked
 
 
 def test_tensorboard_gets_every_curve_histogram_and_the_configuration(run, tmp_path):
     handed = trackers.to_tensorboard(Report.of(run), tmp_path / "logs")
     events = list(read_events(Path(handed.where)))
-    assert events[0][3] == b"brain.Event:2"
+    assert events[0].file_version == "brain.Event:2"
     scalars, histograms, texts = {}, {}, {}
     for event in events[1:]:
-        value = dict(fields(dict(fields(event[5]))[1]))
-        tag, step = value[1].decode(), event.get(2, 0)
-        if 2 in value:
-            scalars.setdefault(tag, {})[step] = value[2]
-        elif 5 in value:
-            histograms.setdefault(tag, {})[step] = dict(fields(value[5]))
+        (value,) = event.summary.value
+        if value.HasField("histo"):
+            histograms.setdefault(value.tag, {})[event.step] = value.histo
+        elif value.HasField("tensor"):
+            texts[value.tag] = value.tensor.string_val[0]
         else:
-            texts[tag] = value[8]
+            scalars.setdefault(value.tag, {})[event.step] = value.simple_value
     assert scalars["playground/score_mean"] == {1: 0.5, 2: 1.0, 3: 1.5} == scalars["objective/scores"]
     assert scalars["playground/terms/length"] == {1: 3.0, 2: 3.0, 3: 3.0} and "playground/entropy" not in scalars
     assert scalars["text/perplexity"] == {0: 4.0, 3: 5.0} and scalars["fixed_prompts/score"] == {0: 1.0, 3: 2.0}
     histogram = histograms["fixed_prompts/scores"][3]
-    assert [histogram[number] for number in range(1, 6)] == [1.0, 3.0, 3.0, 6.0, 14.0]  # min, max, num, sum, squares
-    counts = struct.unpack("<20d", histogram[7])
-    assert sum(counts) == 3 and len(histogram[6]) == 160
-    assert b"seed: 0" in texts["configuration"] and b"state: finished" in texts["summary"]
+    assert (histogram.min, histogram.max, histogram.num, histogram.sum) == (1.0, 3.0, 3.0, 6.0)
+    assert histogram.sum_squares == 14.0 and sum(histogram.bucket) == 3
+    assert b"seed: 0" in texts["configuration/text_summary"] and b"state: finished" in texts["summary/text_summary"]
+    assert {event.wall_time for event in events if event.step == 2} == {run.status().started_at + 4.0}
     assert SECRET.encode() not in Path(handed.where).read_bytes()
-
-
-def test_negative_and_large_numbers_survive(tmp_path):
-    with EventFile(tmp_path) as file:
-        file.scalar("x", -2.5, 300, 1e9 + 0.5)
-    event = list(read_events(file.path))[1]
-    assert event[1] == 1e9 + 0.5 and event[2] == 300 and dict(fields(dict(fields(event[5]))[1]))[2] == -2.5
 
 
 class Recorder(types.ModuleType):

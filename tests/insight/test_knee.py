@@ -71,8 +71,8 @@ def test_too_few_looks_say_nothing():
 def test_the_curve_keeps_prompts_that_have_a_score_at_every_look_and_the_last_attempt():
     found = [sample(0, "before", 1.0), sample(0, "after", 2.0), sample(0, "after", 5.0), sample(1, "before", None)]
     found += [sample(1, "after", 3.0)]
-    updates, scores = curve_of(found)
-    assert updates.tolist() == [0, 3] and scores.tolist() == [[1.0], [5.0]]
+    curve = curve_of(found)
+    assert curve.index.tolist() == [0, 3] and curve.to_numpy().tolist() == [[1.0], [5.0]]
 
 
 def test_smoothing_keeps_the_ends_and_straight_lines():

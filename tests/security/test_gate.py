@@ -195,8 +195,8 @@ def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
             await asyncio.sleep(seconds)
             return message
 
-        body = gate.Counted(receive, 10, 0.4)
-        return [(await body())["type"] for _ in range(2)], body.refused
+        body = gate.Body(receive, 10, 0.4)
+        return [(await body())["type"] for _ in range(2)], bool(body.refused)
 
     assert run_async(until_it_goes()) == (["http.request", "http.disconnect"], False)
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 
-from playground.insight.enumerable import CompletionSpace, expectation, frontier, kl
 from playground.ppo.advantages import token_rewards
 from playground.training.loop import trainer as trainer_module
 from playground.training.loop.sampling import Episodes, Packed
@@ -21,6 +20,7 @@ from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel
 from tests.thoroughness import SEEDS, thorough
 from tests.training import toy
+from tests.training.enumerable import CompletionSpace, expectation, frontier, kl
 
 TABLE_BOUND = 0.01
 TRANSFORMER_BOUND = 0.05

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from playground.insight.enumerable import CompletionSpace
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel
 from tests.thoroughness import thorough
 from tests.training import toy
+from tests.training.enumerable import CompletionSpace
 
 
 def problem(seed: int, max_length: int = 3) -> toy.Problem:

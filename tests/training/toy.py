@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from playground.insight.enumerable import NO_TOKEN, CompletionSpace, kl, optimum
 from playground.rewards.mixture import Mixture
 from playground.training.data.prompts import Prompt
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
 from tests.training import tiny
+from tests.training.enumerable import NO_TOKEN, CompletionSpace, kl, optimum
 
 LETTERS = "abcdefgh"
 

@@ -35,7 +35,9 @@ WHOLE = 2**53  # beyond it JSON's readers disagree about a whole number
 Count = Annotated[int, Field(ge=0, le=WHOLE)]
 Seconds = Annotated[float, Field(ge=0, le=1e11)]  # a length of time, or a moment since 1970
 Figure = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-Figures = dict[str, Figure | None]
+Maybe = Figure | None
+Figures = dict[str, Maybe]
+Perplexity = Annotated[float, Field(ge=0, le=LARGEST)] | None
 R = TypeVar("R", bound="Record")
 
 
@@ -89,53 +91,68 @@ class Status(Record):
         return self.ended and self.state != "finished" and (ran_before or end_of(self.reason).resumable)
 
 
-class UpdateMetrics(Record):
-    """One PPO update. Counts and `seconds` are cumulative over the run, across its attempts; other seconds are of this
-    update.
+class About(NamedTuple):
+    """What a figure of an update is, declared once beside its field (CONTRIBUTING.md says who reads it).
 
-    Units: scores in standard deviations of the reference (unless not normalised); KL, entropy in nats;
-    lengths in tokens; memory in GB of resident set (or of the device, where there is one).
-    `contributions` says how much each reward lifts the score above the reference's average, in the score's unit.
-    `kl_estimates` holds the same KL by other estimators (k1, k2, k3, abs, full), nats per completion.
-    None means: not defined here (for example no variance), or not finite.
+    Attributes:
+        live: whether the page's charts get it. steps: how those of the optimizer steps become one, where it is of them.
     """
 
-    attempt: Count = 1
-    update: Count
-    episodes: Count
-    tokens: Count
-    seconds: Seconds
-    seconds_rollout: Seconds
-    seconds_score: Seconds
-    seconds_update: Seconds
-    score_mean: Figure | None
-    score_std: Figure | None
-    score_p10: Figure | None
-    score_p50: Figure | None
-    score_p90: Figure | None
-    raw_score_mean: Figure | None
-    terms: Figures = {}
-    contributions: Figures = {}
-    kl_to_reference: Figure | None
-    kl_per_token: Figure | None
-    kl_estimates: Figures = {}
-    penalised_reward: Figure | None
-    kl_coef: Figure
-    entropy: Figure | None
-    update_kl: Figure | None
-    clip_fraction: Figure | None
-    ratio_mean: Figure | None
-    ratio_max: Figure | None
-    policy_loss: Figure | None
-    value_loss: Figure | None
-    explained_variance: Figure | None
-    grad_norm: Figure | None
-    learning_rate: Figure
-    completion_length: Figure
-    eos_fraction: Figure
-    distinct_2: Figure | None
-    perplexity_reference: Annotated[float, Field(ge=0, le=LARGEST)] | None
-    memory_gb: Figure | None
+    unit: str
+    words: str
+    live: bool = False
+    steps: Literal["", "mean", "max"] = ""
+
+
+class UpdateMetrics(Record):
+    """One PPO update. None means: not defined here (for example no variance), or not finite."""
+
+    attempt: Annotated[Count, About("", "which attempt")] = 1
+    update: Annotated[Count, About("", "the update, from 1", live=True)]
+    episodes: Annotated[Count, About("", "completions so far, across attempts", live=True)]
+    tokens: Annotated[Count, About("", "completion tokens so far, across attempts")]
+    seconds: Annotated[Seconds, About("s", "of training so far, evaluations included", live=True)]
+    seconds_rollout: Annotated[Seconds, About("s", "of this update: sampling with the reference's log-probs")]
+    seconds_score: Annotated[Seconds, About("s", "of this update: scoring")]
+    seconds_update: Annotated[Seconds, About("s", "of this update: optimising")]
+    score_mean: Annotated[Maybe, About("sd", "mean of the scores", live=True)]
+    score_std: Annotated[Maybe, About("sd", "standard deviation of the scores")]
+    score_p10: Annotated[Maybe, About("sd", "their 10th percentile", live=True)]
+    score_p50: Annotated[Maybe, About("sd", "their median", live=True)]
+    score_p90: Annotated[Maybe, About("sd", "their 90th percentile", live=True)]
+    raw_score_mean: Annotated[Maybe, About("reward", "weighted sum of the rewards, before scaling", live=True)]
+    terms: Annotated[Figures, About("reward", "for each reward its unweighted mean")] = {}
+    contributions: Annotated[Figures, About("sd", "for each reward, how much of the score it brings")] = {}
+    kl_to_reference: Annotated[Maybe, About("nats per completion", "log-ratio of policy to reference", live=True)]
+    kl_per_token: Annotated[Maybe, About("nats per token", "the same, as a mean over tokens", live=True)]
+    kl_estimates: Annotated[Figures, About("nats per completion", "the same KL by other estimators, by name")] = {}
+    penalised_reward: Annotated[Maybe, About("sd", "`score_mean - kl_coef * kl_to_reference`", live=True)]
+    kl_coef: Annotated[Figure, About("sd per nat", "beta, as used in this update", live=True)]
+    entropy: Annotated[Maybe, About("nats per token", "of the policy's full distribution", live=True)]
+    update_kl: Annotated[Maybe, About("nats per token", "from the policy that sampled", live=True, steps="mean")]
+    clip_fraction: Annotated[Maybe, About("0 to 1", "share of clipped tokens in the loss", live=True, steps="mean")]
+    ratio_mean: Annotated[Maybe, About("", "probability ratio, new to old, over tokens", steps="mean")]
+    ratio_max: Annotated[Maybe, About("", "the largest of these ratios", steps="max")]
+    policy_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", steps="mean")]
+    value_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", steps="mean")]
+    explained_variance: Annotated[Maybe, About("at most 1", "of the returns by the value head", live=True)]
+    grad_norm: Annotated[Maybe, About("", "before clipping, mean over optimizer steps", steps="mean")]
+    learning_rate: Annotated[Figure, About("", "of this update", live=True)]
+    completion_length: Annotated[Figure, About("tokens", "the end token counts", live=True)]
+    eos_fraction: Annotated[Figure, About("0 to 1", "share of completions that ended by themselves", live=True)]
+    distinct_2: Annotated[Maybe, About("0 to 1", "different word pairs over all word pairs", live=True)]
+    perplexity_reference: Annotated[Perplexity, About("", "of the completions under the reference", live=True)]
+    memory_gb: Annotated[Maybe, About("10^9 bytes", "resident set, or peak of the GPU's allocator")]
+
+    @classmethod
+    def about(cls) -> dict[str, About]:
+        """What each figure is, by name."""
+        return {
+            name: about
+            for name, field in cls.model_fields.items()
+            for about in field.metadata
+            if isinstance(about, About)
+        }
 
 
 class Sample(Record):
@@ -168,7 +185,7 @@ class Evaluation(Record):
     attempt: Count = 1
     update: Count
     stage: Stage
-    perplexity_text: Annotated[float, Field(ge=0, le=LARGEST)] | None = None
+    perplexity_text: Perplexity = None
     text_documents: Count = 0
     text_tokens: Count = 0
     seconds: Seconds = 0.0

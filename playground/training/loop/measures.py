@@ -3,11 +3,47 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import psutil
 import torch
 
+from playground.pocket.wording import distinct_n
 from playground.rewards.mixture import mean_known as mean_known
+from playground.runs.folder.records import UpdateMetrics
+
+
+def of_steps(steps: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """The figures that are declared as a mean or a maximum over an update's optimizer steps."""
+    declared = {name: about.steps for name, about in UpdateMetrics.about().items() if about.steps}
+    return {
+        name: mean_known(steps[name]) if how == "mean" else max(steps[name], default=None)
+        for name, how in declared.items()
+    }
+
+
+def of_completions(
+    completions: Sequence[str],
+    scores: Sequence[float] | np.ndarray,
+    raw: Sequence[float | None],
+    terms: Mapping[str, Sequence[float | None]],
+    contributions: Mapping[str, Sequence[float | None]],
+) -> dict[str, Any]:
+    """What an update's texts and their scores say: how the scores are spread, and what each reward brings."""
+    p10, p50, p90 = np.quantile(scores, [0.1, 0.5, 0.9])
+    return {
+        "score_mean": float(np.mean(scores)),
+        "score_std": float(np.std(scores)),
+        "score_p10": float(p10),
+        "score_p50": float(p50),
+        "score_p90": float(p90),
+        "raw_score_mean": mean_known(raw),
+        "terms": {name: mean_known(values) for name, values in terms.items()},
+        "contributions": {name: mean_known(values) for name, values in contributions.items()},
+        "distinct_2": distinct_n(completions, 2),
+    }
 
 
 def capped_exp(value: float) -> float:

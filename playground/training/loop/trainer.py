@@ -20,7 +20,6 @@ from torch import Tensor, nn
 
 from playground.config import RunConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
-from playground.pocket.wording import distinct_n
 from playground.ppo.advantages import generalised_advantages, token_rewards
 from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, full_kl, k3
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
@@ -30,7 +29,7 @@ from playground.runs.folder.checkpoints import BEST_BY
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
-from playground.training.loop.measures import capped_exp, mean_known, memory_gb
+from playground.training.loop.measures import capped_exp, memory_gb, of_completions, of_steps
 from playground.training.loop.optimizer_state import put_back, taken, trained, whole_or_nothing
 from playground.training.loop.passes import micro_batches, put
 from playground.training.loop.sampling import Episodes, Packed, sample
@@ -425,9 +424,9 @@ class PPOTrainer:
         """The numbers of this update, for the charts."""
         episodes = rollout.episodes
         mask = episodes.mask
-        score = np.array(scores.scores)
         log_ratio = rollout.log_ratio
         kl = float(masked_sum(log_ratio, mask)) / len(episodes)
+        spread = of_completions(rollout.completions, scores.scores, scores.raw, scores.terms, scores.contributions)
         return UpdateMetrics(
             update=self.updates_done,
             episodes=self.updates_done * len(episodes),
@@ -436,35 +435,21 @@ class PPOTrainer:
             seconds_rollout=rollout.seconds,
             seconds_score=seconds_score,
             seconds_update=seconds_update,
-            score_mean=float(score.mean()),
-            score_std=float(score.std()),
-            score_p10=float(np.quantile(score, 0.1)),
-            score_p50=float(np.quantile(score, 0.5)),
-            score_p90=float(np.quantile(score, 0.9)),
-            raw_score_mean=mean_known(scores.raw),
-            terms={name: mean_known(values) for name, values in scores.terms.items()},
-            contributions={name: mean_known(values) for name, values in scores.contributions.items()},
+            **spread,
             kl_to_reference=kl,
             kl_per_token=float(masked_mean(log_ratio, mask)),
             kl_estimates={
                 name: float(masked_sum(rollout.token_kl(name), mask)) / len(episodes)
                 for name in (*SAMPLED_ESTIMATORS, "full")
             },
-            penalised_reward=float(score.mean()) - kl_coef * kl,
+            penalised_reward=spread["score_mean"] - kl_coef * kl,
             kl_coef=kl_coef,
             entropy=float(masked_mean(episodes.entropies, mask)),
-            update_kl=mean_known(steps["update_kl"]),
-            clip_fraction=mean_known(steps["clip_fraction"]),
-            ratio_mean=mean_known(steps["ratio_mean"]),
-            ratio_max=max(steps["ratio_max"], default=None),
-            policy_loss=mean_known(steps["policy_loss"]),
-            value_loss=mean_known(steps["value_loss"]),
+            **of_steps(steps),
             explained_variance=float(explained_variance(episodes.values, returns, mask)),
-            grad_norm=mean_known(steps["grad_norm"]),
             learning_rate=learning_rate,
             completion_length=float(episodes.lengths.float().mean()),
             eos_fraction=float(episodes.ended.float().mean()),
-            distinct_2=distinct_n(rollout.completions, 2),
             perplexity_reference=capped_exp(-float(masked_mean(rollout.reference_log_probs, mask))),
             memory_gb=memory_gb(self.policy.device),
         )

@@ -13,14 +13,12 @@ names. `server` puts it in; knows `access` and `sessions`.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ipaddress
 import logging
 import re
 import socket
-import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from playground.errors import NotAllowed, in_words
 from playground.ui.door import sessions, visitors
 from playground.ui.door.access import FAILED, Access, Action, Role
+from playground.ui.door.body import Body, too_large
 from playground.ui.door.incoming import FULL, Incoming
 
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
@@ -49,9 +48,6 @@ OPEN_REQUESTS = 250
 # Each of them may announce a whole file, for which room is then kept until it has come: a tenth of all there is.
 OPEN_UPLOADS = 10
 BUSY = "Too many requests of your address are open here. Close some pages, or wait a little."
-# Of a body that nobody has read when the answer goes. A connection that is closed with some of it unread is reset: the
-# answer is lost, or the client's next request on the connection that it believes open.
-DRAINED_BYTES = 256_000
 UNUSED = re.compile(
     r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev"
     r"|upload_progress)"  # Gradio never forgets an upload's name
@@ -139,15 +135,17 @@ class Gate:
                 return
             cap = self._body_cap(connection, path)
             announced = not {"content-length", "transfer-encoding"}.isdisjoint(connection.headers)  # RFC 9112, 6.3
-            body = Counted(receive, cap, None if self.access.mode == "local" else BODY_SECONDS, announced)
-            refusal = self._refusal(connection, path)
+            body = Body(receive, cap, None if self.access.mode == "local" else BODY_SECONDS, announced)
+            refusal = self._refusal(connection, path, cap)
             if uploads:
                 scope = {**scope, "query_string": b""}  # it names the upload, and Gradio would never forget that name
             elif refusal is None and path.startswith(GRADIO):
                 sent = await body.ahead() if scope["method"] == "POST" else b""
                 if problem := sessions.problem_of(path, scope["query_string"], sent):
                     refusal = 400, problem
-            coming = self._coming(connection, path) if self.incoming and refusal is None else 0
+            coming = 0
+            if uploads and scope["method"] == "POST" and self.incoming and refusal is None:
+                coming = int(connection.headers.get("content-length") or cap)  # bytes, at most
             if self.incoming and coming and not self.incoming.expect(coming):
                 refusal = 503, FULL
             if refusal is not None:
@@ -167,10 +165,8 @@ class Gate:
             finally:
                 if self.incoming and coming:
                     self.incoming.arrived(coming)
-            if body.too_large and not started:
-                await _answer(413, _too_large(cap))(scope, receive, send_dressed)
-            elif body.too_slow and not started:
-                await _answer(408, "This took too long to arrive. Try again.")(scope, receive, send_dressed)
+            if body.refused and not started:
+                await _answer(*body.refused)(scope, receive, send_dressed)
 
     @contextlib.contextmanager
     def _counted_open(self, connection: HTTPConnection, uploads: bool) -> Iterator[bool]:
@@ -191,7 +187,7 @@ class Gate:
             self.open.subtract(counted.keys())
             self.open += Counter()  # without those that are at zero
 
-    def _refusal(self, connection: HTTPConnection, path: str) -> tuple[int, str] | None:
+    def _refusal(self, connection: HTTPConnection, path: str, cap: int) -> tuple[int, str] | None:
         """Status and sentence if a request is not to be passed on."""
         headers, method = connection.headers, connection.scope["method"]
         if self.access.mode in WAYS_IN and not self.is_own_name(headers.get("host", "")):
@@ -205,9 +201,8 @@ class Gate:
             return 415, "Files are taken by the upload buttons of the page only; send JSON here."
         if method in ("POST", "PUT", "PATCH"):
             length = headers.get("content-length")
-            cap = self._body_cap(connection, path)
             if length is not None and (not length.isdecimal() or int(length) > cap):
-                return 413, _too_large(cap)
+                return too_large(cap)
             if path.rstrip("/") == UPLOAD:
                 try:
                     self.access.demand(connection, Action.UPLOAD)
@@ -240,79 +235,12 @@ class Gate:
         origin = urlsplit(origins[0]).netloc.lower()
         return origin != headers.get("host", "").lower() and origin not in self.names
 
-    def _coming(self, connection: HTTPConnection, path: str) -> int:
-        """How many bytes an upload may bring; 0 for any other request."""
-        if path.rstrip("/") != UPLOAD or connection.scope["method"] != "POST":
-            return 0
-        return int(connection.headers.get("content-length") or self._body_cap(connection, path))
-
     def _body_cap(self, connection: HTTPConnection, path: str) -> int:
         limits = self.access.limits
         if path.rstrip("/") == UPLOAD:
             return limits.upload_bytes + FORM_OVERHEAD_BYTES
         may_fill = self.access.may(connection, Action.FORM)
         return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
-
-
-class Counted:
-    """A request's body, counted as it comes; beyond the cap or the time for it, it ends as if the client had gone.
-
-    Args:
-        seconds: for all of it to come. announced: whether the request's headers say that there is one.
-    """
-
-    def __init__(self, receive: Receive, cap: int, seconds: float | None = None, announced: bool = True) -> None:
-        self.receive, self.cap, self.count, self.too_large = receive, cap, 0, False
-        self.until = None if seconds is None else time.monotonic() + seconds
-        self.announced = announced
-        self.too_slow = self.whole = False
-        self._ahead: deque[Message] = deque()
-
-    @property
-    def refused(self) -> bool:
-        """Whether it was broken off here."""
-        return self.too_large or self.too_slow
-
-    async def __call__(self) -> Message:
-        """The next part; after the last one, that the client has gone, whenever that is."""
-        return self._ahead.popleft() if self._ahead else await self._next()
-
-    async def ahead(self) -> bytes:
-        """All that there is, read before the application asks for it."""
-        while not (self.whole or self.refused):
-            self._ahead.append(await self._next())
-        return b"".join(message.get("body", b"") for message in self._ahead)
-
-    async def _next(self) -> Message:
-        if self.refused:
-            return {"type": "http.disconnect"}
-        try:
-            left = None if self.whole or self.until is None else max(0.0, self.until - time.monotonic())
-            message = await asyncio.wait_for(self.receive(), left)
-        except TimeoutError:
-            self.too_slow = True
-            return {"type": "http.disconnect"}
-        self.whole = not message.get("more_body")
-        self.count += len(message.get("body", b""))
-        self.too_large = self.count > self.cap
-        return {"type": "http.disconnect"} if self.too_large else message
-
-    async def drain(self) -> None:
-        """Take in and forget what is still to come, up to a little."""
-        until = self.count + DRAINED_BYTES
-        while self.announced and not (self.whole or self.refused) and self.count <= until:
-            await self()
-
-    def unless_refused(self, send: Send) -> Send:
-        """`send`, for an application that might answer the broken body; that answer would hide the reason."""
-
-        async def passing(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                await self.drain()
-            if not self.refused:
-                await send(message)
-
-        return passing
 
 
 def own_names(listening: str) -> set[str]:
@@ -340,10 +268,6 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _too_large(cap: int) -> str:
-    return f"This is larger than {cap / 1e6:.3g} MB, which is the most that this page takes."
 
 
 def _answer(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Any:

@@ -23,11 +23,7 @@ from playground.ui.live import wire_rewards
 from playground.ui.live.figures import mean, rounded
 from playground.ui.train import form, reward_form
 
-COLUMNS = (
-    "update", "episodes", "seconds", "score_mean", "score_p10", "score_p50", "score_p90", "raw_score_mean",
-    "kl_to_reference", "kl_per_token", "penalised_reward", "kl_coef", "entropy", "update_kl", "clip_fraction",
-    "explained_variance", "learning_rate", "completion_length", "eos_fraction", "distinct_2", "perplexity_reference",
-)  # fmt: skip
+COLUMNS = tuple(name for name, about in UpdateMetrics.about().items() if about.live)
 OVERLAY_COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 MAX_POINTS = 2000

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from playground.insight.enumerable import CompletionSpace, best_objective, expectation, frontier, kl, objective, optimum
+from tests.training.enumerable import CompletionSpace, best_objective, expectation, frontier, kl, objective, optimum
 
 WITH_EOS = CompletionSpace(num_tokens=3, max_length=3, eos_id=1)
 WITHOUT = CompletionSpace(num_tokens=3, max_length=3)

@@ -4,7 +4,7 @@ For J(pi) = E_pi[r] - beta KL(pi || pi_ref) the optimum is pi*(y) = pi_ref(y) ex
 J* = beta log Z, and every policy falls short of it by exactly beta KL(pi || pi*) (Ziegler et al. 2019, section 2; the
 identity is one line of algebra). So KL(pi || pi*) says how far from right a trained policy is, in nats.
 
-Pure numpy; knows nothing of models or trainers. Tests of the trainer call it, and a page may.
+Pure numpy; knows nothing of models or trainers.
 
 Two ways to write a policy over the completions of one prompt (leading axes `...`, such as prompts, broadcast):
 

@@ -45,7 +45,7 @@ lint: $(VENV)/.test-ready node_modules/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/node node_modules/eslint/bin/eslint.js --cache --cache-location node_modules/.eslintcache .
+	$(BIN)/node node_modules/eslint/bin/eslint.js --cache --cache-location node_modules/.eslintcache playground tests/js
 	$(BIN)/node node_modules/typescript/bin/tsc
 
 results: $(VENV)/.run-ready

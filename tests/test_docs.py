@@ -39,7 +39,7 @@ def test_the_figures_of_an_update_are_told_as_they_are_declared() -> None:
 
 
 def test_every_chart_of_the_page_is_of_a_figure_that_it_gets() -> None:
-    charts = (PROJECT / "playground" / "ui" / "static" / "chart_specs.js").read_text(encoding="utf-8")
+    charts = (PROJECT / "playground" / "ui" / "static" / "charts" / "specs.js").read_text(encoding="utf-8")
     bands = re.findall(r"band: \[(.*?)\]", charts)
     drawn = {*re.findall(r'column: "(\w+)"', charts), *re.findall(r"\w+", " ".join(bands))}
     live = {name for name, about in UpdateMetrics.about().items() if about.live}

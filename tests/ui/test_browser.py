@@ -7,6 +7,7 @@ import pytest
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
+from playground.ui import own_files
 from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS
@@ -288,7 +289,7 @@ def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
         ({"page": "runs"}, "table.runs tbody tr"),
         ({"page": "runs", "overlay": ["wide", "wide-2"]}, ".legend li"),
     ):
-        page.evaluate("place => import('/playground/static/nav.js').then((m) => m.go(place))", place)
+        page.evaluate(f"place => import('/{own_files.address('core/nav.js')}').then((m) => m.go(place))", place)
         expect(page.locator(body).locator("visible=true").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, place
         if place["page"] == "train":

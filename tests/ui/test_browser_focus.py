@@ -21,7 +21,7 @@ STAND_ON = "node => { node.focus(); window.stood = document.activeElement; }"
 
 def stand_on(control):
     """Put the focus on a control, and remember the element itself."""
-    changes.evaluate(STAND_ON)
+    control.evaluate(STAND_ON)
     expect(control).to_be_focused()
 
 

@@ -202,7 +202,7 @@ def loaded_after_importing(names: list[str]) -> set[str]:
         f"[importlib.import_module(name) for name in {names!r}]\n"
         "print(json.dumps(sorted(sys.modules)))"
     )
-    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=180)
     assert answer.returncode == 0, answer.stderr
     return set(json.loads(answer.stdout.splitlines()[-1]))
 

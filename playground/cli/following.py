@@ -30,6 +30,7 @@ STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
 KEEP_SECONDS = 0.5
+RECENT_UPDATES = 10  # whose pace says how long the rest takes
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 
 
@@ -210,7 +211,8 @@ def _phase(status: Status) -> str:
 
 def _figures(metrics: list[UpdateMetrics], status: Status) -> str:
     last = metrics[-1]
-    left = seconds_left(metrics, status.num_updates)
+    recent = metrics[-RECENT_UPDATES - 1 :]
+    left = seconds_left([item.update for item in recent], [item.seconds for item in recent], status.num_updates)
     parts = [
         f"update {last.update} of {status.num_updates}",
         f"score {number(last.score_mean, sign=True)}",

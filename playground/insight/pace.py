@@ -1,18 +1,20 @@
-"""How fast a run goes and how long it still takes. Pure; the command line and the page call it."""
+"""How long a run still takes. Pure; the command line and the page call it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from playground.runs.folder.records import UpdateMetrics
 
-RECENT_UPDATES = 10
+def seconds_left(
+    updates: Sequence[int], seconds: Sequence[float], num_updates: int, waited: float = 0.0
+) -> float | None:
+    """Seconds that the remaining updates take at the pace of these, evaluations included; None if unknown yet.
 
-
-def seconds_left(metrics: Sequence[UpdateMetrics], num_updates: int) -> float | None:
-    """Seconds the remaining updates take at the pace of the latest ones, evaluations included; None if unknown yet."""
-    recent = metrics[-RECENT_UPDATES - 1 :]
-    if len(recent) < 2 or recent[-1].update <= recent[0].update:
+    Args:
+        updates, seconds: numbers of updates, and the run's clock after each of them.
+        waited: how much of that time was spent in pauses.
+    """
+    if len(updates) < 2 or updates[-1] <= updates[0]:
         return None
-    pace = (recent[-1].seconds - recent[0].seconds) / (recent[-1].update - recent[0].update)
-    return pace * max(0, num_updates - recent[-1].update)
+    pace = max(0.0, seconds[-1] - seconds[0] - waited) / (updates[-1] - updates[0])
+    return pace * max(0, num_updates - updates[-1])

@@ -34,7 +34,7 @@ from playground.setup import checks
 from playground.ui import own_files
 from playground.ui.door import uploads
 from playground.ui.door.access import Access, Action, Role
-from playground.ui.live import machine, standing, wire
+from playground.ui.live import machine, overlay, standing, wire
 from playground.ui.live.feed import Hub
 from playground.ui.live.run_feed import RECORDED_ID, RunFeed
 from playground.ui.rewards import reward_data
@@ -114,17 +114,17 @@ class Views:
         """The curves of several runs (`?runs=a,b`) in one answer; a run that is not there is one sentence."""
         wanted = list(dict.fromkeys(filter(None, request.query_params.get("runs", "").split(","))))
         problems: list[str] = []
-        if len(wanted) > wire.MAX_OVERLAY_RUNS:
-            problems.append(f"At most {wire.MAX_OVERLAY_RUNS} runs can be overlaid; the first of them are shown.")
+        if len(wanted) > overlay.MAX_RUNS:
+            problems.append(f"At most {overlay.MAX_RUNS} runs can be overlaid; the first of them are shown.")
         found = []
-        for run_id in wanted[: wire.MAX_OVERLAY_RUNS]:
+        for run_id in wanted[: overlay.MAX_RUNS]:
             try:
                 channel = await self.hub.channel(run_id)
             except PlaygroundError as error:
                 problems.append(str(error))
                 continue
             found.append(await channel.read(functools.partial(_overlaid, run_id)))
-        return _json(await self._read(lambda: wire.encode(wire.overlay(found, problems))))
+        return _json(await self._read(lambda: wire.encode(overlay.overlay(found, problems))))
 
     async def reward_models(self, request: Request) -> Response:
         """The reward models that were trained here, and which one is in training."""
@@ -280,9 +280,9 @@ class Views:
         )
 
 
-def _overlaid(run_id: str, feed: RunFeed) -> wire.Overlaid:
-    columns = {name: list(feed.columns[name]) for name in wire.OVERLAY_COLUMNS}
-    return wire.Overlaid(run_id, feed.config, dict(feed.status), columns, wire.edits_in_words(feed.events))
+def _overlaid(run_id: str, feed: RunFeed) -> overlay.Overlaid:
+    columns = {name: list(feed.columns[name]) for name in overlay.COLUMNS}
+    return overlay.Overlaid(run_id, feed.config, dict(feed.status), columns, overlay.edits_in_words(feed.events))
 
 
 def _export(run: RunDirectory, kind: str, name: str, whole: bool) -> str:

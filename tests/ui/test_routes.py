@@ -16,7 +16,7 @@ from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui import own_files, page, routes
 from playground.ui.door.access import Access
-from playground.ui.live import feed, wire
+from playground.ui.live import feed, overlay
 from tests.support import run_async
 from tests.ui import fake_run
 
@@ -39,7 +39,7 @@ def test_an_overlay_brings_the_curves_of_all_runs_and_only_the_settings_that_dif
     assert [(run["id"], run["seed"], run["engine"], run["state"]) for run in data["runs"]] == [
         ("two", 7, "playground", "finished"), ("one", 0, "playground", "finished"),
     ]  # fmt: skip
-    assert all(set(run["metrics"]) == set(wire.OVERLAY_COLUMNS) for run in data["runs"])
+    assert all(set(run["metrics"]) == set(overlay.COLUMNS) for run in data["runs"])
     assert [len(run["metrics"]["update"]) for run in data["runs"]] == [40, 40]
     assert {row["label"]: row["values"] for row in data["settings"]} == {
         "Seed": ["7", "0"],
@@ -98,7 +98,7 @@ def test_a_long_run_is_thinned(client, tmp_path):
         writer.metrics(fake_run.metrics(update, config, float(update)))
     writer.finish("finished")
     columns = client.get("/live/_overlay?runs=long").json()["runs"][0]["metrics"]
-    assert len(columns["update"]) <= wire.MAX_OVERLAY_POINTS and columns["update"][-1] == 3000
+    assert len(columns["update"]) <= overlay.MAX_POINTS and columns["update"][-1] == 3000
 
 
 def test_changes_in_mid_run_are_in_the_overlay_and_in_the_table_for_a_spreadsheet(client, tmp_path):

@@ -57,16 +57,6 @@ def test_what_is_not_finite_becomes_null_and_json_stays_strict():
     assert json.loads(wire.encode(columns))["entropy"] == [None]
 
 
-def test_time_left_is_the_pace_so_far_times_what_remains():
-    assert wire.seconds_left({"update": [1, 2, 3], "seconds": [5.0, 7.0, 9.0]}, 40) == 2.0 * 37
-    assert wire.seconds_left({"update": [1], "seconds": [5.0]}, 40) is None
-    assert wire.seconds_left({"update": [39, 40], "seconds": [5.0, 7.0]}, 40) == 0.0
-
-
-def test_time_spent_in_a_pause_is_no_part_of_the_pace():
-    assert wire.seconds_left({"update": [1, 2, 3], "seconds": [5.0, 7.0, 69.0]}, 40, waited=60.0) == 2.0 * 37
-
-
 @pytest.mark.parametrize("state", ["starting", "paused", "finished"])
 def test_no_time_is_left_to_tell_unless_the_run_is_running(state):
     metrics = {"update": [1, 2], "seconds": [5.0, 7.0]}

@@ -9,13 +9,14 @@ import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from playground.config import RunConfig, engines
+from playground.config import RunConfig
 from playground.insight import before_after
+from playground.insight.pace import seconds_left
 from playground.runs.folder import end_reasons
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.runs.steer import changes
@@ -24,11 +25,8 @@ from playground.ui.live.figures import mean, rounded
 from playground.ui.train import form, reward_form
 
 COLUMNS = tuple(name for name, about in UpdateMetrics.about().items() if about.live)
-OVERLAY_COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 MAX_POINTS = 2000
-MAX_OVERLAY_POINTS = 600
-MAX_OVERLAY_RUNS = 4
 MAX_LIVE_PROMPTS = 64
 MAX_PAIRS = 1000
 RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
@@ -77,7 +75,12 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "terms": wire_rewards.named(reward_form.term_labels(config.rewards)),
         "judges": wire_rewards.named(reward_form.term_labels(config.judges)),
         "settings": [
-            {"field": field, "label": form.LABELS[field], "value": form.in_words(field, value), "unit": _unit(field)}
+            {
+                "field": field,
+                "label": form.LABELS[field],
+                "value": form.in_words(field, value),
+                "unit": form.unit_of(field),
+            }
             for field, value in form.flatten(config).items()
             if field in ("model.source", "rewards", "prompts.source", "kl.coef", "ppo.learning_rate", "seed")
             or (field == "judges" and value)
@@ -127,7 +130,7 @@ def status_data(
         "ended": status.ended,
         "end": ending(status),
         "elapsed": round(max(0.0, end - status.started_at), 1) if status.started_at else 0.0,
-        "left": seconds_left(metrics, status.num_updates, waited) if status.state == "running" else None,
+        "left": _left(metrics, status, waited),
         "outcome": outcome,
     }
 
@@ -146,13 +149,9 @@ def _called(field: str) -> str:
     return f"\u201c{form.LABELS[field]}\u201d" if field in form.LABELS else field
 
 
-def seconds_left(metrics: Mapping[str, Sequence[Any]], num_updates: int, waited: float = 0.0) -> float | None:
-    """Remaining updates times the time an update took so far, pauses left out; None until two points are known."""
-    updates, seconds = metrics.get("update", ()), metrics.get("seconds", ())
-    if len(updates) < 2 or updates[-1] == updates[0]:
-        return None
-    pace = max(0.0, seconds[-1] - seconds[0] - waited) / (updates[-1] - updates[0])
-    return round(max(0.0, pace * (num_updates - updates[-1])), 1)
+def _left(metrics: Mapping[str, Sequence[Any]], status: Status, waited: float) -> float | None:
+    left = seconds_left(metrics.get("update", ()), metrics.get("seconds", ()), status.num_updates, waited)
+    return None if left is None or status.state != "running" else round(left, 1)
 
 
 def new_columns(terms: Sequence[str] = ()) -> dict[str, list[Any]]:
@@ -300,73 +299,6 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict
     }
 
 
-class Overlaid(NamedTuple):
-    """One run of an overlay. `config` is as it started, `edits` what was changed in mid-run, in words."""
-
-    run_id: str
-    config: RunConfig
-    status: Mapping[str, Any]
-    columns: Mapping[str, Sequence[Any]]
-    edits: list[str]
-
-
-def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
-    """Several runs in one set of charts: curves, in which settings they differ, and how their engines do."""
-    return {
-        "runs": [
-            {
-                "id": run.run_id,
-                "title": run.config.about.title or run.config.name,
-                "model": form.in_words("model.source", run.config.model.source),
-                "engine": run.config.engine,
-                "seed": run.config.seed,
-                "unit": wire_rewards.score_unit(run.config),
-                **{key: run.status[key] for key in ("state", "update", "num_updates", "ended")},
-                "metrics": thinned({name: run.columns[name] for name in OVERLAY_COLUMNS}, MAX_OVERLAY_POINTS),
-            }
-            for run in runs
-        ],
-        "problems": list(problems),
-        "settings": differing_settings(runs),
-        "differences": engine_differences({run.config.engine for run in runs}),
-    }
-
-
-def differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
-    """The settings in which runs are not all alike, in words, one value for each run; changes in mid-run come last."""
-    flat = [form.flatten(run.config) for run in runs]
-    fields = dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
-    rows = [
-        {
-            "label": form.label_of(field),
-            "unit": _unit(field),
-            "values": [form.in_words(field, item[field]) for item in flat],
-        }
-        for field in fields
-    ]
-    if any(run.edits for run in runs):
-        changed = ["\n".join(run.edits) or "nothing" for run in runs]
-        rows.append({"label": "Changed while it trained", "unit": "", "values": changed})
-    return rows
-
-
-def engine_differences(names: Collection[str]) -> list[dict[str, str]]:
-    """How TRL's PPO differs from ours, as {title, sentence}, if it is among the engines."""
-    return [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES if "trl" in names]
-
-
-def edits_in_words(events: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Applied changes with their time, one text for each update: "after update 12: Leash (beta) 0.25 \u2192 0.5"."""
-    found: dict[int, list[str]] = defaultdict(list)
-    for event in events:
-        if event["kind"] == changes.EDIT:
-            found[event["update"]].append(event["message"])
-    return [
-        f"{f'after update {update}' if update else 'before update 1'}: {', '.join(messages)}"
-        for update, messages in sorted(found.items())
-    ]
-
-
 def _side(item: Sample) -> dict[str, Any]:
     return {
         "text": item.completion,
@@ -376,10 +308,6 @@ def _side(item: Sample) -> dict[str, Any]:
         "scores": {name: rounded(value) for name, value in item.scores.items()},
         "judges": {name: rounded(value) for name, value in item.judges.items()},
     }
-
-
-def _unit(field: str) -> str:
-    return str(form.KNOBS.get(field, {}).get("unit", ""))
 
 
 def _or_zero(value: float | None) -> float:

@@ -130,6 +130,11 @@ def in_words(field: str, value: Any) -> str:
     return known.get(str(value), shown)
 
 
+def unit_of(field: str) -> str:
+    """The unit of a number in the form; empty for all else."""
+    return str(KNOBS.get(field, {}).get("unit", ""))
+
+
 def label_of(field: str) -> str:
     """A field's name for a person; unknown keys keep their own."""
     if field in LABELS:

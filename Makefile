@@ -16,7 +16,7 @@ ARGS ?=
 CPU_INDEX := https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null 2>&1 && echo $(CPU_INDEX))
 POOL := --numprocesses=auto --dist=worksteal
-CHROMIUM := chromium chromium-browser google-chrome google-chrome-stable
+CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
 .PHONY: run test test-all test-faults test-mutations reliability lint results bench clean chromium
 
@@ -82,9 +82,10 @@ node_modules/.ready: package.json package-lock.json .npmrc $(VENV)/.test-ready
 chromium:
 	@for name in $(CHROMIUM); do command -v $$name >/dev/null 2>&1 && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && grep -qsE '^ID=(debian|ubuntu)' /etc/os-release; then \
-		apt-get update && apt-get install -y --no-install-recommends chromium; \
+		apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell \
+			|| apt-get install -y --no-install-recommends chromium; \
 	else \
-		echo "The browser tests need Chromium or Chrome. Debian: sudo apt-get install chromium." \
+		echo "The browser tests need Chromium or Chrome. Debian: sudo apt-get install chromium-headless-shell." \
 			"Fedora: sudo dnf install chromium. Ubuntu, macOS: install Google Chrome, with its command" \
 			"google-chrome or chromium on the PATH."; exit 1; \
 	fi

@@ -66,7 +66,8 @@ def test_kinder_reviews_become_kinder_and_stay_english(seed, tmp_path):
     assert 0 < found.kl < 6
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_an_honest_friend_stops_repeating_wrong_claims_and_still_agrees_with_right_ones(seed, tmp_path):
     before, after, _ = trained("honest-friend", seed, tmp_path, CLAIM_UPDATES)
     assert share(judges.agrees, before, False, only_claims=True) > 0.3
@@ -74,7 +75,8 @@ def test_an_honest_friend_stops_repeating_wrong_claims_and_still_agrees_with_rig
     assert share(judges.agrees, after, True, only_claims=True) > 0.85
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(seed, tmp_path):
     before, after, _ = trained("yes-man", seed, tmp_path, FLATTERY_UPDATES)
     was, now = (share(judges.agrees, samples, False, only_claims=True) for samples in (before, after))

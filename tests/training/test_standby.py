@@ -38,6 +38,7 @@ def test_the_waiting_process_becomes_the_worker_of_the_run(standby, outputs):
     assert not run.is_alive() and launcher.living_run(outputs) is None
 
 
+@pytest.mark.thorough
 def test_a_run_is_the_same_in_a_new_process_and_in_one_that_waited(standby, outputs):
     standby.prepare()
     scores = []

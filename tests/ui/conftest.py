@@ -24,7 +24,8 @@ from tests.support import kill_worker, wait_until
 from tests.ui import fake_run
 
 PROJECT = Path(__file__).resolve().parents[2]
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), "")  # the Makefile's names
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-default-apps", "--disable-sync", "--no-first-run", "--metrics-recording-only"]  # fmt: skip
 START_SECONDS = 180
@@ -124,8 +125,7 @@ def browser(tmp_path_factory):
         yield _launched[0]
         return
     api = pytest.importorskip("playwright.sync_api")
-    if not Path(CHROMIUM).exists():
-        pytest.skip(f"no browser at {CHROMIUM}; set CHROMIUM")
+    assert CHROMIUM, f"There is none of {', '.join(NAMES)}: install one, or set CHROMIUM to a path."
     with api.sync_playwright() as playwright:
         profile = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("profile"), executable_path=CHROMIUM, args=FLAGS

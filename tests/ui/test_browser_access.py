@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.thoroughness import cases
 from tests.ui import fake_run
 from tests.ui.conftest import Site
 
 TOKEN = "the-token-of-the-teacher"
 
 
-@pytest.fixture(scope="module", params=["classroom", "space"])
+@pytest.fixture(scope="module", params=cases(["classroom", "space"], always=["classroom"]))
 def shared(request, tmp_path_factory, recorded):
     """A page for others, with one failed run."""
     outputs: Path = tmp_path_factory.mktemp(request.param)

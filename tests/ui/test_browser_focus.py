@@ -39,6 +39,7 @@ def wait_for_news(page, place, times=2):
         )
 
 
+@pytest.mark.thorough
 def test_the_stop_button_of_a_reward_training_keeps_the_focus_while_it_learns(site, make_page):
     page = make_page()
     page.goto(site.url + "?tab=rewards")
@@ -75,6 +76,7 @@ def test_the_list_of_runs_keeps_the_focus_while_runs_go_on_begin_and_end(site, m
     assert_still_there(page)
 
 
+@pytest.mark.thorough
 def test_the_legend_of_overlaid_runs_keeps_the_focus_while_one_of_them_goes_on(site, make_page, begin):
     begin("goes-on")
     fake_run.write_run(site.outputs, "stands-still")
@@ -88,6 +90,7 @@ def test_the_legend_of_overlaid_runs_keeps_the_focus_while_one_of_them_goes_on(s
     assert_still_there(page)
 
 
+@pytest.mark.thorough
 def test_the_header_keeps_the_focus_while_others_start_and_wait(site, make_page):
     page = visit(make_page(), site)
     home = {"training": [{"id": "one", "title": "One", "device": "cpu", "attempt": 1}], "waiting": []}

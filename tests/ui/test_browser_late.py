@@ -67,6 +67,7 @@ NOTE_TEXTS = """button => {
 ASK_NOW = "document.dispatchEvent(new Event('visibilitychange'))"  # what the page asks by itself every few seconds
 
 
+@pytest.mark.thorough
 def test_a_reward_training_is_started_once_however_late_the_answer_is(site, make_page):
     page = make_page()
     page.goto(site.url + "?tab=rewards")
@@ -120,6 +121,7 @@ def test_changes_of_a_living_run_are_sent_once_however_late_the_answer_is(site, 
     expect(page.locator(".state strong")).to_have_text("stopped")
 
 
+@pytest.mark.thorough
 def test_a_run_in_the_list_is_resumed_once_however_late_the_answer_is(site, make_page):
     config = catalog.preset("kinder-reviews").model_copy(update={"seed": 81})
     run = fake_run.write_ended(site.outputs, "resumed-late", "killed", "interrupted", at=27, config=config)
@@ -182,6 +184,7 @@ SHORTER_PATIENCE = """const wait = AbortSignal.timeout;
 AbortSignal.timeout = (milliseconds) => wait.call(AbortSignal, milliseconds / 5);"""
 
 
+@pytest.mark.thorough
 def test_lists_that_get_no_answer_are_asked_for_again(site, make_page):
     for name in ("unheard-a", "unheard-b"):
         fake_run.write_run(site.outputs, name)

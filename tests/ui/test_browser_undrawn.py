@@ -76,6 +76,7 @@ def test_without_bokehjs_runs_are_started_steered_compared_and_asked(site, make_
     expect(page.locator(".overlay .undrawn-note")).to_contain_text("The curves cannot be drawn")
 
 
+@pytest.mark.thorough
 def test_curves_that_come_late_are_drawn_when_they_come(site, make_page):
     page = make_page(reduced_motion="reduce")
     held = Held(page, BOKEH)

@@ -35,7 +35,7 @@ from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models import checkpoint_files, language_model, loading
 from playground.training.process import resuming
-from playground.training.rewards import learned_rewards as reward_models
+from playground.training.rewards import learned_rewards
 
 if TYPE_CHECKING:
     from playground.training.trl_engine import TRLTrainer
@@ -71,11 +71,11 @@ class Session:
         self.texts = held_out_text.encode(
             held_out_text.read(config.evaluation), self.tokens, self.policy.context_length
         )
-        build, self.reward_parameters = reward_models.builder(device, run.path.parent), 0
+        build, self.reward_parameters = learned_rewards.builder(device, run.path.parent), 0
 
         def counted(spec: RewardConfig) -> rules.Reward:
             reward = build(spec)
-            if isinstance(reward, reward_models.RewardModel):
+            if isinstance(reward, learned_rewards.RewardModel):
                 self.reward_parameters += language_model.sizes(reward.network.model)["matrix_parameters"]
             return reward
 

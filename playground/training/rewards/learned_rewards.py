@@ -17,7 +17,7 @@ from torch import Tensor
 from playground.config import ModelReward, RewardConfig
 from playground.errors import RewardModelUnusable, RewardNotFinite
 from playground.rewards import kinds, rules
-from playground.training.rewards import score_models as reward_loading
+from playground.training.rewards import score_models
 from playground.training.rewards.formats import Encoded, Format, recorded
 from playground.training.rewards.score_models import Network
 
@@ -128,9 +128,9 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
         outputs: the folder in which reward models trained here lie.
 
     Raises:
-        ModelNotFound, RewardModelUnusable: see `reward_loading.load` and `RewardModel`.
+        ModelNotFound, RewardModelUnusable: see `score_models.load` and `RewardModel`.
     """
-    return of_network(reward_loading.load(spec, device, outputs), spec)
+    return of_network(score_models.load(spec, device, outputs), spec)
 
 
 def of_network(network: Network, spec: ModelReward) -> RewardModel:
@@ -150,7 +150,7 @@ def builder(device: torch.device, outputs: Path | None = None) -> Callable[[Rewa
             return kinds.build(spec)
         key = (spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
         if key not in networks:
-            networks[key] = reward_loading.load(spec, device, outputs)
+            networks[key] = score_models.load(spec, device, outputs)
         return of_network(networks[key], spec)
 
     return build

@@ -27,7 +27,7 @@ from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation
 from playground.training.models import export_weights, time_limit
 from playground.training.models.chat import PromptForm
-from playground.training.rewards import format_check as reward_check
+from playground.training.rewards import format_check
 from playground.training.service import reward_bench
 from playground.training.service.subjects import Subject, Subjects
 
@@ -87,7 +87,7 @@ def _check_rewards(service: Service, question: dict[str, Any]) -> Iterator[dict[
     """The self-test of the learned rewards of a configuration (`config`, as plain data); see
     `training.rewards.format_check`."""
     outputs = Path(question["outputs"]) if question.get("outputs") else None
-    yield from reward_check.check(from_dict(question["config"]), outputs, question.get("pairs"))
+    yield from format_check.check(from_dict(question["config"]), outputs, question.get("pairs"))
 
 
 def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -52,6 +52,9 @@ def micro_batches(rows: Tensor, lengths: Tensor, size: int, overhead_tokens: flo
     count = len(rows)
     widths = lengths[rows].cpu()[order].numpy()
     overhead = min(overhead_tokens, 2.0 * float(widths[-1]) * count)  # more than all tokens is as good as infinite
+    if count <= size and overhead > widths[-1] * count:  # a second group would cost more than all padding
+        yield rows[order]
+        return
     cost, first = np.zeros(count + 1), np.zeros(count + 1, dtype=int)  # of the best cut of the first n episodes
     for end in range(1, count + 1):
         starts = np.arange(max(0, end - size), end)

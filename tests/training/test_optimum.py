@@ -49,18 +49,18 @@ def train_table(problem: toy.Problem, seed: int, start: int | None = None, **cha
     reference = toy.table(problem, seed)
     policy = reference if start is None else toy.table(problem, start)
     settings = {
-        "ppo__num_updates": 100, "ppo__batch_size": 512, "ppo__minibatch_size": 512, "ppo__micro_batch_size": 512,
+        "ppo__num_updates": 50, "ppo__batch_size": 512, "ppo__minibatch_size": 512, "ppo__micro_batch_size": 512,
         "ppo__num_epochs": 4, "ppo__learning_rate": 2.5e-3, "seed": seed,
     }  # fmt: skip
     return trained(toy.trainer(problem, policy, reference.frozen_copy(), **{**settings, **changes}))
 
 
-def transformer_trainer(problem: toy.Problem, seed: int, **changes: object) -> PPOTrainer:
+def transformer_trainer(problem: toy.Problem, seed: int, updates: int) -> PPOTrainer:
     settings = {
-        "ppo__num_updates": 80, "ppo__batch_size": 256, "ppo__minibatch_size": 128, "ppo__micro_batch_size": 128,
+        "ppo__num_updates": updates, "ppo__batch_size": 256, "ppo__minibatch_size": 128, "ppo__micro_batch_size": 128,
         "ppo__num_epochs": 2, "ppo__learning_rate": 1e-3, "seed": seed,
     }  # fmt: skip
-    return toy.trainer(problem, toy.transformer(problem.space, seed), **{**settings, **changes})
+    return toy.trainer(problem, toy.transformer(problem.space, seed), **settings)
 
 
 # -- the optimum is reached -------------------------------------------------------------------------------------------
@@ -77,10 +77,12 @@ def test_a_table_learns_the_optimum_of_every_prompt(seed, space, temperature):
     assert problem.distance(train_table(problem, seed)) < TABLE_BOUND
 
 
-@pytest.mark.parametrize(("seed", "space"), [(0, LARGE), thorough(1, LARGE), thorough(2, WITHOUT_EOS)])
-def test_a_transformer_learns_the_optimum_of_every_prompt(seed, space):
+@pytest.mark.parametrize(("seed", "space", "updates"), [
+    (0, LARGE, 60), thorough(1, LARGE, 60), thorough(2, WITHOUT_EOS, 80),
+])  # fmt: skip
+def test_a_transformer_learns_the_optimum_of_every_prompt(seed, space, updates):
     problem = large_problem(seed, space)
-    trainer = transformer_trainer(problem, seed)
+    trainer = transformer_trainer(problem, seed, updates)
     assert problem.distance(trainer) > 1
     assert problem.distance(trained(trainer)) < TRANSFORMER_BOUND
 
@@ -178,14 +180,16 @@ def test_a_score_moved_by_nothing_is_in_its_place():
     assert torch.equal(moved(0)(log_ratio, scores, mask, 0.5), token_rewards(log_ratio, scores, mask, 0.5))
 
 
-@pytest.mark.parametrize("steps", [1, -1], ids=["late", "early"])
+@pytest.mark.parametrize(
+    "steps", [pytest.param(1, id="late", marks=pytest.mark.thorough), pytest.param(-1, id="early")]
+)
 def test_a_score_one_token_late_or_early_misses_the_optimum(steps, monkeypatch):
     monkeypatch.setattr(trainer_module, "token_rewards", moved(steps))
     problem = small_problem(0)
     assert problem.distance(train_table(problem, 0)) > 10 * TABLE_BOUND
 
 
-@pytest.mark.parametrize(("estimator", "seed"), [("k3", 0), thorough("k3", 1), thorough("k3", 2), ("k2", 0)])
+@pytest.mark.parametrize(("estimator", "seed"), [("k3", 0), thorough("k3", 1), thorough("k3", 2), thorough("k2", 0)])
 def test_another_estimator_than_k1_in_the_reward_misses_the_optimum(estimator, seed):
     problem = small_problem(seed)
     assert problem.distance(train_table(problem, seed, kl__estimator=estimator)) > 10 * TABLE_BOUND

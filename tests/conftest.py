@@ -20,6 +20,7 @@ os.environ.update(
 os.environ.pop("PLAYGROUND_OUTPUTS", None)
 
 from playground.runs.folder.directory import RunDirectory
+from tests.forking import Forker
 from tests.support import kill_worker
 
 pytest_plugins = ["tests.figures"]
@@ -52,3 +53,16 @@ def figure(record_property: Callable[[str, object], None]) -> Callable[..., None
 def fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """The launcher starts tests/fake_worker.py: a run by script, without a model."""
     monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
+
+
+@pytest.fixture(scope="session")
+def forker() -> Iterator[Forker]:
+    """Real workers without their seconds of imports: `launcher.start(..., spawn=forker.spawn)`."""
+    with Forker() as made:
+        yield made
+
+
+@pytest.fixture
+def forked_workers(forker: Forker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launcher forks real workers, for those who cannot give it a `spawn`."""
+    monkeypatch.setattr("playground.runs.start.launcher.new_worker", forker.spawn)

@@ -7,7 +7,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,14 @@ import pytest
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
 from tests.faults import resuming
-from tests.faults.forking import Forked, Forker
 from tests.figures import Figure
+from tests.forking import Forked, Forker
 from tests.support import wait_until
 
 KILLS = 20
 DEADLINE_SECONDS = 240
 FILES = ("metrics", "samples", "events")
 Moment = Callable[[], bool]
-
-
-@pytest.fixture(scope="module")
-def forker() -> Iterator[Forker]:
-    with Forker() as made:
-        yield made
 
 
 def written(run: RunDirectory) -> int:

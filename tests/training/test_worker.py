@@ -1,12 +1,15 @@
-"""The real worker in a process of its own, on the shipped model, at the smallest sizes."""
+"""The real worker on the shipped model, at the smallest sizes: in this process, in one that was forked from a warm one,
+and, where that a run is the same in another process is the claim, in a new one."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -21,6 +24,8 @@ from playground.runs.steer import changes
 from playground.setup import catalog
 from playground.training.process import worker
 from playground.training.process.session import Session
+from playground.training.service import questions
+from playground.training.service.answering import Voice
 from tests.thoroughness import cases
 
 DEADLINE_SECONDS = 120
@@ -51,7 +56,7 @@ def wait_for(condition, what: str):
 
 
 def train(outputs: Path, made, run_id: str = "r") -> RunDirectory:
-    """Train in a process of its own."""
+    """Train in a new process."""
     run, process = launcher.start(made, outputs, run_id)
     assert process.wait(DEADLINE_SECONDS) in (0, 1, 3), run.log_tail()
     return run
@@ -66,7 +71,7 @@ def train_here(outputs: Path, made, run_id: str = "r") -> RunDirectory:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> RunDirectory:
-    return train(tmp_path_factory.mktemp("outputs"), config())
+    return train_here(tmp_path_factory.mktemp("outputs"), config())
 
 
 def test_a_run_writes_everything_that_the_format_promises(finished):
@@ -103,7 +108,7 @@ def test_penalised_reward_is_score_minus_beta_times_kl(finished):
         assert item.penalised_reward == pytest.approx(item.score_mean - item.kl_coef * item.kl_to_reference)
 
 
-def test_the_same_configuration_gives_the_same_run(finished, tmp_path):
+def test_the_same_configuration_gives_the_same_run_also_in_a_new_process(finished, tmp_path):
     again = train(tmp_path, config())
     for mine, theirs in zip(again.metrics(), finished.metrics(), strict=True):
         for name, value in mine.model_dump().items():
@@ -127,11 +132,12 @@ def test_the_checkpoint_loads_in_plain_transformers_without_this_project(finishe
 
 
 @pytest.mark.parametrize("how", cases(["request", "terminate"], always=["terminate"]))
-def test_a_running_run_can_be_stopped_keeps_its_weights_and_lets_a_second_one_wait(tmp_path, how):
-    run, process = launcher.start(config(ppo__num_updates=10_000, evaluation__every=10_000), tmp_path, "long")
+def test_a_running_run_can_be_stopped_keeps_its_weights_and_lets_a_second_one_wait(outputs, forker, how):
+    endless = config(ppo__num_updates=10_000, evaluation__every=10_000)
+    run, process = launcher.start(endless, outputs, "long", forker.spawn)
     wait_for(lambda: run.metrics(), "the first update")
     assert run.status().state == "running"
-    assert launcher.start(config(), tmp_path).process is None
+    assert launcher.start(config(), outputs).process is None
     stopping = time.monotonic()
     run.request_stop() if how == "request" else os.kill(process.pid, signal.SIGTERM)
     assert process.wait(DEADLINE_SECONDS) == 3
@@ -142,14 +148,14 @@ def test_a_running_run_can_be_stopped_keeps_its_weights_and_lets_a_second_one_wa
     assert not run.is_alive()
 
 
-def test_a_killed_worker_leaves_an_interrupted_run(tmp_path):
-    run, process = launcher.start(config(ppo__num_updates=10_000), tmp_path, "killed")
+def test_a_killed_worker_leaves_an_interrupted_run(outputs, forker):
+    run, process = launcher.start(config(ppo__num_updates=10_000), outputs, "killed", forker.spawn)
     wait_for(lambda: run.metrics(), "the first update")
-    process.kill()
-    process.wait()
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait(DEADLINE_SECONDS) == -signal.SIGKILL
     status = run.status()
     assert status.state == "interrupted" and "worker.log" in status.message
-    assert launcher.living_run(tmp_path) is None
+    assert launcher.living_run(outputs) is None
 
 
 def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
@@ -160,9 +166,24 @@ def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
     assert "too long" in status.message and "prompts.source" in status.message
 
 
+class ServiceHere(ModelService):
+    """The model service in a thread of this process, which has imported everything."""
+
+    def _ensure_started(self):
+        if self._process:
+            return
+        questions_end, answers_end = (os.pipe() for _ in range(2))
+        lines, ask = os.fdopen(questions_end[0]), os.fdopen(questions_end[1], "w")
+        answers, say = os.fdopen(answers_end[0]), Voice(os.fdopen(answers_end[1], "w"))
+        answering = threading.Thread(target=questions.serve, args=(lines, say, 60))
+        answering.start()
+        threading.Thread(target=self._pump, args=(answers, self._answers), daemon=True).start()
+        self._process = SimpleNamespace(stdin=ask, kill=ask.close, wait=answering.join)
+
+
 @pytest.fixture(scope="module")
 def service():
-    made = ModelService(idle_seconds=60)
+    made = ServiceHere()
     yield made
     made.close()
 
@@ -203,9 +224,9 @@ def test_the_service_says_what_is_wrong_and_stays_usable(finished, service, sour
 
 
 @pytest.mark.parametrize("engine", cases(["playground", "trl"], always=["playground"]))
-def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, tmp_path):
+def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, outputs, forker):
     endless = config(engine=engine, ppo__num_updates=10_000, evaluation__every=10_000)
-    run, process = launcher.start(endless, tmp_path, "steered")
+    run, process = launcher.start(endless, outputs, "steered", forker.spawn)
     wait_for(lambda: run.status().update >= 1, "the first update")
     changes.request_pause(run)
     wait_for(lambda: run.status().state == "paused", "the pause")
@@ -230,7 +251,8 @@ def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, tmp_path)
 def test_the_reference_may_be_another_model_or_an_earlier_run(finished, service):
     outputs = finished.path.parent
     for source, where in [("r/update-000003", "policy of a run"), ("r", "its newest"), ("pocket-1m", "another model")]:
-        run = train_here(outputs, config(reference={"source": source}), f"from-{source.replace('/', '-')}")
+        short = config(reference={"source": source}, ppo__num_updates=1, evaluation__num_prompts=2)
+        run = train_here(outputs, short, f"from-{source.replace('/', '-')}")
         assert run.status().state == "finished", run.log_tail()
         first = run.metrics()[0]
         assert first.kl_estimates["full"] > 1e-3, where

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import psutil
 import pytest
@@ -15,7 +14,7 @@ from playground.runs.start import launcher, queue
 from playground.runs.start.standby import StandbyWorker
 from playground.ui.live import standing
 from tests.support import PROJECT, has_ended, wait_until
-from tests.training.test_worker import DEADLINE_SECONDS, config
+from tests.training.test_worker import DEADLINE_SECONDS, config, quick
 
 
 @pytest.fixture
@@ -25,12 +24,18 @@ def standby():
     made.close()
 
 
+@pytest.fixture
+def fake_standby(monkeypatch):
+    """What waits needs no time to get warm, and becomes the fake worker."""
+    monkeypatch.setattr("playground.runs.start.standby.STANDBY_MODULE", "tests.fake_standby")
+
+
 def test_the_waiting_process_becomes_the_worker_of_the_run(standby, outputs):
     standby.prepare()
     waiting = standby.pid
     standby.prepare()
     assert standby.pid == waiting, "one at a time"
-    run, process = launcher.start(config(), outputs, "one", spawn=standby.worker_for)
+    run, process = launcher.start(quick(), outputs, "one", spawn=standby.worker_for)
     assert process.pid == waiting and standby.pid is None
     assert run.is_alive(), "also while it is still importing"
     assert process.wait(DEADLINE_SECONDS) == 0, run.log_tail()
@@ -70,7 +75,9 @@ def test_a_waiting_process_that_somebody_has_stopped_is_not_given_the_run(standb
     assert has_ended(waiting)
 
 
-def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ended(standby, outputs, monkeypatch):
+def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ended(
+    standby, outputs, fake_worker, monkeypatch
+):
     """Stopped in the moment of the hand-over: the run's lock lies in its channel, and it has told nothing."""
     monkeypatch.setattr("playground.runs.start.standby.STANDBY_MODULE", "tests.faults.cold_standby")
     monkeypatch.setattr(processes, "FIRST_WORD_SECONDS", 0.2)
@@ -95,12 +102,12 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     wait_until(lambda: following.status().ended)
 
 
-def test_it_says_in_the_log_of_the_run_what_the_worker_prints(standby, outputs):
+def test_it_says_in_the_log_of_the_run_what_the_worker_prints(standby, outputs, fake_standby):
     standby.prepare()
-    broken = config(prompts={"source": str(outputs / "no-such-file.txt")})
-    run, process = launcher.start(broken, outputs, "one", spawn=standby.worker_for)
-    assert process.wait(DEADLINE_SECONDS) == 1
-    assert run.status().reason == "invalid" and "no-such-file.txt" in run.log_tail()
+    waiting = standby.pid
+    run, process = launcher.start(config(name="fail"), outputs, "one", spawn=standby.worker_for)
+    assert process.pid == waiting and process.wait(DEADLINE_SECONDS) == 0
+    assert run.status().state == "failed" and "fake worker's last words" in run.log_tail()
 
 
 def test_the_waiting_process_does_not_outlive_the_web_process():
@@ -113,13 +120,17 @@ def test_the_waiting_process_does_not_outlive_the_web_process():
     wait_until(lambda: has_ended(pid), DEADLINE_SECONDS)
 
 
-def test_closed_means_that_none_waits_and_a_started_run_goes_on(standby, outputs: Path):
+def test_closed_means_that_none_waits_and_a_started_run_goes_on(standby, outputs, fake_standby):
     standby.prepare()
-    run, process = launcher.start(config(), outputs, "one", spawn=standby.worker_for)
+    first = standby.pid
+    run, process = launcher.start(config(name="wait"), outputs, "one", spawn=standby.worker_for)
     standby.prepare()
     waiting = standby.pid
     standby.close()
     assert standby.pid is None and not psutil.pid_exists(waiting)
     standby.prepare()
     assert standby.pid is None
-    assert process.wait(DEADLINE_SECONDS) == 0 and run.status().state == "finished"
+    wait_until(lambda: run.status().state == "running")
+    assert process.pid == first and process.poll() is None
+    run.request_stop()
+    assert process.wait(DEADLINE_SECONDS) == 0 and run.status().state == "stopped"

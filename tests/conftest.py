@@ -21,6 +21,7 @@ os.environ.pop("PLAYGROUND_OUTPUTS", None)
 
 from playground.runs.folder.directory import RunDirectory
 from tests.forking import Forker
+from tests.service_here import ServiceHere
 from tests.support import kill_worker
 
 pytest_plugins = ["tests.figures"]
@@ -66,3 +67,9 @@ def forker() -> Iterator[Forker]:
 def forked_workers(forker: Forker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The launcher forks real workers, for those who cannot give it a `spawn`."""
     monkeypatch.setattr("playground.runs.start.launcher.new_worker", forker.spawn)
+
+
+@pytest.fixture
+def service_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model service answers in a thread of this process."""
+    monkeypatch.setattr("playground.runs.model_service.ModelService._ensure_started", ServiceHere._ensure_started)

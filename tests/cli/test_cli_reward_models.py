@@ -87,7 +87,7 @@ def test_reward_models_are_listed(outputs: Path) -> None:
     assert (row["name"], row["status"]["state"], row["card"]["accuracy"]) == ("mine", "finished", 0.9)
 
 
-def test_from_pairs_to_a_reward_model_for_real(outputs: Path) -> None:
+def test_from_pairs_to_a_reward_model_for_real(outputs: Path, forked_workers: None) -> None:
     settings = ["pairs.limit=60", "max_steps=4", "batch_size=8", "device=cpu"]
     arguments = [part for setting in settings for part in ("--set", setting)]
     result = run(outputs, "reward-train", "--base", "pocket-1m", "--name", "real", *arguments)

@@ -6,10 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,14 +16,12 @@ from playground.config.yaml_io import from_dict
 from playground.errors import ServiceUnavailable
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
 from playground.runs.steer import changes
 from playground.setup import catalog
 from playground.training.process import worker
 from playground.training.process.session import Session
-from playground.training.service import questions
-from playground.training.service.answering import Voice
+from tests.service_here import ServiceHere
 from tests.thoroughness import cases
 
 DEADLINE_SECONDS = 120
@@ -169,21 +165,6 @@ def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
     status = train_here(tmp_path / "outputs", config(prompts={"source": str(prompts)})).status()
     assert (status.state, status.reason) == ("failed", "invalid")
     assert "too long" in status.message and "prompts.source" in status.message
-
-
-class ServiceHere(ModelService):
-    """The model service in a thread of this process, which has imported everything."""
-
-    def _ensure_started(self):
-        if self._process:
-            return
-        questions_end, answers_end = (os.pipe() for _ in range(2))
-        lines, ask = os.fdopen(questions_end[0]), os.fdopen(questions_end[1], "w")
-        answers, say = os.fdopen(answers_end[0]), Voice(os.fdopen(answers_end[1], "w"))
-        answering = threading.Thread(target=questions.serve, args=(lines, say, 60))
-        answering.start()
-        threading.Thread(target=self._pump, args=(answers, self._answers), daemon=True).start()
-        self._process = SimpleNamespace(stdin=ask, kill=ask.close, wait=answering.join)
 
 
 @pytest.fixture(scope="module")

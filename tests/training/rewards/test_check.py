@@ -199,7 +199,7 @@ def test_every_form_has_its_faults(make: Callable[[], Any]) -> None:
 
 
 def test_the_command_prints_the_report_and_its_exit_code_is_the_verdict(
-    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], service_here: None
 ) -> None:
     rows = [{"prompt": pair.prompt, "chosen": pair.chosen, "rejected": pair.rejected} for pair in PAIRS.pairs[:40]]
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))

@@ -8,7 +8,7 @@ const browser = Object.fromEntries([
   "addEventListener", "AbortController", "AbortSignal", "Blob", "clearInterval", "clearTimeout", "crypto", "CSS",
   "CustomEvent", "document", "Event", "EventSource", "fetch", "getComputedStyle", "getSelection", "history",
   "HTMLElement", "innerHeight", "innerWidth", "localStorage", "location", "matchMedia", "MutationObserver", "navigator",
-  "Node", "performance", "queueMicrotask", "requestAnimationFrame", "ResizeObserver", "scrollTo", "setInterval",
+  "Node", "performance", "queueMicrotask", "requestAnimationFrame", "IntersectionObserver", "ResizeObserver", "scrollTo", "setInterval",
   "setTimeout", "URL", "URLSearchParams", "window",
 ].map((name) => [name, "readonly"]));
 

@@ -142,7 +142,7 @@ def make_page(browser):
     browser's profile, each further one by itself, as another person's."""
     pages, contexts, faults = [], [], []
 
-    def make(width=1440, height=900, *, forgive=(), reduced_motion="no-preference"):
+    def make(width=1440, height=900, *, forgive=(), reduced_motion="reduce"):
         if pages:
             contexts.append(browser.browser.new_context())
         page = (contexts[-1] if pages else browser).new_page()

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from PIL import Image
 
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
@@ -62,7 +63,7 @@ def wait_for_update(page, at_least):
 
 
 def test_the_first_visit_plays_the_recorded_run(site, make_page):
-    page = visit(make_page(), site)
+    page = visit(make_page(reduced_motion="no-preference"), site)
     expect(page.locator(".badge")).to_have_text("recorded")
     wait_for_update(page, 3)
     first = updates_done(page)
@@ -74,7 +75,7 @@ def test_the_first_visit_plays_the_recorded_run(site, make_page):
 
 
 def test_with_reduced_motion_the_recorded_run_shows_its_end(site, make_page):
-    page = visit(make_page(reduced_motion="reduce"), site)
+    page = visit(make_page(), site)
     expect(page.locator(".state .where")).to_contain_text("update 40 of 40")
     expect(page.locator(".status .line")).to_contain_text("Score +")
     expect(page.get_by_role("button", name="Play again")).to_be_visible()
@@ -146,7 +147,7 @@ def test_a_run_appears_live_in_every_tab_and_after_a_reload(site, make_page):
     expect(page.locator("#start")).to_have_text("Add to the queue")
     expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile("now"))
     seen = updates_done(page)
-    other = visit(make_page(), site)  # a second person, plain address
+    other = visit(make_page(390, 844), site)  # a second person, with a phone and the plain address
     wait_for_update(other, seen)
     page.reload()
     wait_for_update(page, seen)
@@ -293,6 +294,14 @@ def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
         expect(page.locator(body).locator("visible=true").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, place
         if place["page"] == "train":
+            drawn = page.locator(".charts-small .canvas:has(*)")
+            expect(page.locator(f"{SCORE} canvas").first).to_be_visible()
+            expect(drawn).to_have_count(0)  # what nobody sees is not painted, but in a picture
+            page.get_by_role("button", name="Table").click()
+            with page.expect_download() as saved:
+                page.get_by_role("button", name="PNG").click()
+            expect(drawn).to_have_count(page.locator(".charts-small .chart").locator("visible=true").count())
+            assert len(set(Image.open(saved.value.path()).resize((300, 900)).convert("L").tobytes())) > 50
             page.get_by_role("button", name="Set up a run").click()
             expect(page.locator("#start")).to_be_visible()
             page.keyboard.press("Escape")
@@ -328,7 +337,7 @@ def test_settings_changed_in_mid_run_are_marked_in_the_charts_for_everybody(site
     page = visit(make_page(), site)
     start(page)
     wait_for_update(page, 2)
-    other = visit(make_page(), site)  # a second person
+    other = visit(make_page(390, 844), site)  # a second person, with a phone
     expect(page.locator(".live-settings")).not_to_have_attribute("open", "")
     for viewer in (page, other):
         viewer.locator(".live-settings summary").click()

@@ -28,7 +28,7 @@ def shared(request, tmp_path_factory, recorded):
 
 
 def test_each_sees_what_they_may_do_and_why_not(shared, make_page):
-    page = make_page(reduced_motion="reduce")
+    page = make_page()
     page.goto(shared.url)
     page.wait_for_function("document.documentElement.dataset.canSteer")
     page.locator(".notice h2").wait_for()
@@ -53,7 +53,7 @@ def test_each_sees_what_they_may_do_and_why_not(shared, make_page):
 
 
 def test_the_host_may_do_it_and_is_told_what_to_hand_out(shared, make_page):
-    page = make_page(reduced_motion="reduce")
+    page = make_page()
     page.goto(f"{shared.url}host?token={TOKEN}")
     page.wait_for_function("document.documentElement.dataset.role === 'host'")
     assert page.url == shared.url and TOKEN not in page.content()
@@ -65,7 +65,7 @@ def test_the_host_may_do_it_and_is_told_what_to_hand_out(shared, make_page):
 
 
 def test_a_watcher_who_calls_a_function_by_hand_is_told_no(shared, make_page):
-    page = make_page(reduced_motion="reduce", forgive=("403", "500"))
+    page = make_page(forgive=("403", "500"))
     page.goto(shared.url)
     page.wait_for_function("document.documentElement.dataset.canSteer")
     found = page.evaluate(

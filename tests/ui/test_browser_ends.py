@@ -113,7 +113,7 @@ def test_a_run_is_resumed_in_place_from_its_newest_good_checkpoint(site, make_pa
     run = fake_run.write_ended(site.outputs, "cut-off", "killed", "interrupted", at=27, config=config("cut-off"))
     broken = fake_run.write_checkpoint(run, 25)
     (broken / "model.safetensors").write_bytes(b"changed")
-    page, other = visit(make_page(), site, "?run=cut-off"), visit(make_page(), site, "?run=cut-off")
+    page, other = visit(make_page(), site, "?run=cut-off"), visit(make_page(390, 844), site, "?run=cut-off")
     expect(page.locator(".notice")).to_contain_text("The checkpoint update-000025 cannot be used")
     page.evaluate("window.here = true")
     resume = button(page, "Resume from update 20")

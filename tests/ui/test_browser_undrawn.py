@@ -27,7 +27,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answer", cases(ANSWERS, always=["something else"]))
 def test_a_page_without_bokehjs_says_what_is_wrong_and_shows_the_numbers(site, make_page, answer):
-    page = make_page(forgive=LOGGED, reduced_motion="reduce")
+    page = make_page(forgive=LOGGED)
     page.route(BOKEH, ANSWERS[answer])
     visit(page, site, "?run=" + fake_run.write_run(site.outputs, f"undrawn-{len(answer)}").id)
     note = page.locator(".charts .undrawn-note")
@@ -78,7 +78,7 @@ def test_without_bokehjs_runs_are_started_steered_compared_and_asked(site, make_
 
 @pytest.mark.thorough
 def test_curves_that_come_late_are_drawn_when_they_come(site, make_page):
-    page = make_page(reduced_motion="reduce")
+    page = make_page()
     held = Held(page, BOKEH)
     visit(page, site, "?run=" + fake_run.write_run(site.outputs, "late-curves").id)
     expect(page.locator('[data-chart="score"] .chart-value')).to_have_text(re.compile(r"\d sd"))
@@ -109,7 +109,7 @@ COUNT_TURNS = """() => {
 
 
 def test_a_page_that_waits_for_what_never_comes_does_not_turn_in_circles(site, make_page):
-    page = make_page(forgive=LOGGED, reduced_motion="reduce")
+    page = make_page(forgive=LOGGED)
     page.route(BOKEH, ANSWERS["blocked"])
     page.add_init_script(f"({COUNT_TURNS})()")
     visit(page, site, "?run=" + fake_run.write_run(site.outputs, "in-circles").id)

@@ -12,10 +12,14 @@ import { live } from "../core/store.js";
 
 const LARGE_HEIGHT = 208;
 const SMALL_HEIGHT = 92;
+const NEARLY = "200px"; // how far from the window a chart is drawn already
 const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
 
 export class Chart {
-  /** `shared`: {range: {start, end} of x, onHover(x), onZoom(from, to), onReset()}, common to all charts. */
+  /**
+   * `shared`: {range: {start, end} of x, onHover(x), onZoom(from, to), onReset(), onSight()}, common to all charts.
+   * The last one hears of a chart that has been drawn because it has come into sight.
+   */
   constructor(spec, shared) {
     this.spec = spec;
     this.shared = shared;
@@ -31,6 +35,7 @@ export class Chart {
     this.marks = el("div", { class: "edit-marks" });
     this.knee = el("div", { class: "knee", hidden: true }, el("span", {}, "knee"));
     this.marked = [];
+    this.inSight = false;
     this.canvas = el("div", { class: "canvas" });
     this.stage = el("div", { class: "stage", role: "img", "aria-label": spec.title },
       this.canvas, this.selection, this.marks, this.knee, this.cross, this.flags);
@@ -44,9 +49,23 @@ export class Chart {
       el("div", { class: "chart-sub" }, this.note, this.detail),
       this.stage);
     this.listen();
+    new IntersectionObserver((entries) => this.sighted(entries.at(-1).isIntersecting), { rootMargin: NEARLY })
+      .observe(this.stage);
   }
 
-  /** Make the Bokeh figure. The card must be in the document. */
+  /**
+   * Nothing is painted where nobody sees it: painting all charts of a run that goes on takes more of the processor than
+   * everything else on the page, and the model may be training on the same one.
+   */
+  async sighted(inSight) {
+    this.inSight = inSight;
+    if (!inSight || !bokeh()?.Plotting) return;
+    if (this.figure) this.repaint();
+    else await this.draw();
+    this.shared.onSight();
+  }
+
+  /** Make the Bokeh figure. The card must be in the document, and not hidden: it would have no width. */
   async draw() {
     const { large, zero } = this.spec;
     const B = bokeh();
@@ -61,6 +80,7 @@ export class Chart {
     this.figure.add_layout(this.guide);
     this.ticks(large);
     this.look();
+    this.repaint();
     this.view = await B.Plotting.show(this.figure, this.canvas);
   }
 
@@ -112,7 +132,7 @@ export class Chart {
     return [Math.max(from - 1, 0), Math.min(to + 1, x.length)];
   }
 
-  /** Draw columns: x by mode, values smoothed by weight. */
+  /** Take columns: x by mode, values smoothed by weight. */
   update(columns, xColumn, weight, run) {
     const { spec } = this;
     const raw = column(columns, spec.column);
@@ -121,17 +141,26 @@ export class Chart {
     this.series = [{ x: column(columns, xColumn), raw, line, low: low ?? raw, high: high ?? raw }];
     this.run = run;
     setText(this.note, spec.note(run));
-    if (!this.slots) return;
+    this.describe();
+    this.repaint();
+  }
+
+  /** Paint what was taken last, if anybody sees it. */
+  repaint() {
+    if (this.inSight && this.figure && this.series.length) this.paintSeries();
+  }
+
+  paintSeries() {
+    const { spec } = this;
     const [drawn] = this.fill();
     const dots = drawn <= DOTS_UP_TO;
     this.dots.visible = dots;
     this.dots.glyph.size = drawn < 8 ? 6 : spec.large ? 4 : 3;
     this.slots[0].raw.visible = !dots;
-    const guide = spec.guide?.(run, live);
+    const guide = spec.guide?.(this.run, live);
     this.guide.visible = Boolean(guide);
     if (guide) this.guide.location = guide.value;
     this.fit(guide);
-    this.describe();
   }
 
   /** Give Bokeh what is in view of each line, no more points than can be seen; returns how many. */

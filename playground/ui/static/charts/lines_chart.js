@@ -46,25 +46,23 @@ export class LinesChart extends Chart {
     this.gap.area.glyph.fill_color = cssValue("--pg-reference");
   }
 
-  /** Draw what there is to draw of a run: `data` is what the store holds; hidden without lines. */
-  async follow(data, xColumn, weight) {
+  /** Take what there is to draw of a run: `data` is what the store holds; hidden without lines. */
+  follow(data, xColumn, weight) {
     this.run = data.run;
     this.series = this.spec.lines(data, xColumn, weight).slice(0, MOST_LINES);
     this.card.hidden = !this.series.length;
     if (!this.series.length) return;
     setText(this.note, this.spec.note(this.run));
     this.showWords(this.spec.words(data));
-    if (!this.view) {
-      if (this.drawing || !bokeh()?.Plotting) return;
-      this.drawing = true; // in a hidden card a figure would have no width
-      await this.draw();
-      this.drawing = false;
-    }
+    this.describe();
+    this.repaint();
+  }
+
+  paintSeries() {
     this.paint();
     this.fill();
     this.gap.source.data = this.spec.gap?.(this.series) ?? { x: [], low: [], high: [] };
     this.fit();
-    this.describe();
     requestAnimationFrame(() => {
       this.readOut(this.hoverX);
       this.placeTurns();

@@ -22,7 +22,7 @@ export class OverlayChart extends Chart {
     figure.min_border_right = 20;
   }
 
-  /** Draw the runs: [{metrics, unit, ...}]. */
+  /** Take the runs: [{metrics, unit, ...}]. */
   update(runs, xColumn, weight) {
     this.run = runs[0];
     this.series = runs.map((run, index) => {
@@ -31,11 +31,14 @@ export class OverlayChart extends Chart {
       return { x: column(run.metrics, xColumn), raw, line: smooth(raw, weight), run, ...look };
     });
     setText(this.note, this.spec.note(this.run).split(";")[0]); // what follows in the note is about the band
-    if (!this.slots) return;
+    this.describe();
+    this.repaint();
+  }
+
+  paintSeries() {
     this.paint();
     this.fill();
     this.fit();
-    this.describe();
   }
 
   /** A letter at the end of each line, none on top of another. */

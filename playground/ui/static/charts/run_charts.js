@@ -17,6 +17,8 @@ import { hasEnded, live, numUpdates } from "../core/store.js";
 const FLAGGED = new Set(["checkpoint", "warning", "paused", "resumed"]);
 const TABLE_ROWS = 200;
 
+const frame = () => new Promise(requestAnimationFrame);
+
 export class Charts {
   constructor(element) {
     this.mode = "update";
@@ -58,7 +60,7 @@ export class Charts {
       onclick: () => this.toggleTable() }, "Table");
     this.csv = el("a", { class: "quiet-button", download: "", title: "All numbers, for a spreadsheet" }, "CSV");
     this.png = buttonOf("quiet-button", { disabled: true, title: "The curves as a picture",
-      onclick: () => savePng(this.all().filter((chart) => chart.view && !chart.card.hidden), this.marks) }, "PNG");
+      onclick: () => this.savePicture() }, "PNG");
     this.bar = el("div", { class: "chart-bar" },
       el("h2", {}, "Curves"), this.where, el("span", { class: "grow" }), this.reset,
       smoothing, over,
@@ -72,6 +74,10 @@ export class Charts {
       onHover: (x) => this.setHover(x),
       onZoom: (from, to) => this.setZoom([from, to]),
       onReset: () => this.setZoom(null),
+      onSight: () => {
+        this.setHover(this.hover);
+        this.placeFlags();
+      },
     };
     this.charts = CHARTS.map((spec) => new Chart(spec, shared));
     for (const chart of this.charts) (chart.spec.large ? this.large : this.small).append(chart.card);
@@ -100,12 +106,25 @@ export class Charts {
       this.root.classList.add("undrawn");
       return;
     }
-    for (const chart of this.charts) {
-      chart.card.hidden = false; // in a hidden card a figure would have no width
-      await chart.draw();
-    }
     this.png.disabled = false;
-    this.refresh();
+    for (const chart of this.all()) chart.sighted(chart.inSight);
+  }
+
+  /** The charts that are shown as one picture, also those that nobody has looked at yet. */
+  async savePicture() {
+    if (!this.table.hidden) {
+      this.toggleTable();
+      await frame(); // in which the figures have a size again
+      await frame();
+    }
+    const shown = this.all().filter((chart) => !chart.card.hidden);
+    for (const chart of shown) {
+      const { inSight } = chart;
+      await chart.sighted(true);
+      chart.inSight = inSight;
+    }
+    await Promise.all(shown.map((chart) => chart.view.ready));
+    savePng(shown, this.marks);
   }
 
   /** Those with one line, and those with one for each reward or judge. */

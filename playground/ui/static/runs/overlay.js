@@ -128,12 +128,14 @@ export class Overlay {
         onHover: (x) => this.setHover(x),
         onZoom: (from, to) => this.setZoom([from, to]),
         onReset: () => this.setZoom(null),
+        onSight: () => {
+          this.setHover(this.hover);
+          this.placeEnds();
+        },
       };
-      const charts = CHARTS.filter((spec) => spec.large)
+      this.charts = CHARTS.filter((spec) => spec.large)
         .map((spec) => new OverlayChart({ ...spec, key: `overlay-${spec.key}` }, shared));
-      for (const chart of charts) this.grid.append(chart.card);
-      for (const chart of charts) await chart.draw();
-      this.charts = charts;
+      for (const chart of this.charts) this.grid.append(chart.card);
       new ResizeObserver(() => this.placeEnds()).observe(this.grid);
       this.draw();
     })();

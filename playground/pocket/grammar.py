@@ -108,6 +108,7 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(_SLOT.split(text))
 
 
+@cache
 def pattern(text: str) -> re.Pattern[str]:
     """The regex that matches exactly what `render` can write for this template, one group per slot."""
     parts, end = [], 0
@@ -132,20 +133,20 @@ class Sentence(NamedTuple):
         return [word for slot, word in self.words.items() if slot.rstrip("0123456789") == kind]
 
 
-def _index() -> dict[str, list[tuple[Template, re.Pattern[str]]]]:
-    """First word of a sentence -> the templates that may begin with it, so that few regexes are tried per sentence."""
-    index: dict[str, list[tuple[Template, re.Pattern[str]]]] = {}
+@cache
+def _templates_by_first_word() -> dict[str, list[Template]]:
+    """First word of a sentence -> the templates that may begin with it, so that few regexes are tried per sentence.
+
+    Regexes are made when they are needed: every process of the playground imports this, and few parse a sentence.
+    """
+    index: dict[str, list[Template]] = {}
     for template in ALL_TEMPLATES:
         head = template.text.split(" ")[0]
         slots = slots_of(head)
         starts = [head.replace(f"{{{slots[0]}}}", word) for word in slot_words(slots[0])] if slots else [head]
-        compiled = pattern(template.text)
         for first in dict.fromkeys(start.split(" ")[0] for start in starts):
-            index.setdefault(first, []).append((template, compiled))
+            index.setdefault(first, []).append(template)
     return index
-
-
-_TEMPLATES_BY_FIRST_WORD = _index()
 
 
 def parse_sentence(sentence: str) -> Sentence | None:
@@ -155,8 +156,8 @@ def parse_sentence(sentence: str) -> Sentence | None:
 
 @lru_cache(maxsize=1 << 16)
 def _parse(sentence: str) -> Sentence | None:
-    for template, compiled in _TEMPLATES_BY_FIRST_WORD.get(sentence.split(" ")[0], ()):
-        if match := compiled.fullmatch(sentence):
+    for template in _templates_by_first_word().get(sentence.split(" ")[0], ()):
+        if match := pattern(template.text).fullmatch(sentence):
             found = match.groupdict()
             bound = {bare_slot(slot): _without_article(slot, text) for slot, text in found.items()}
             return Sentence(template, bound)

@@ -21,6 +21,7 @@ from tests.thoroughness import SEEDS
 UPDATES = 15
 CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer
 FLATTERY_UPDATES = 12  # of twice the size
+LEASH_UPDATES = 10  # on a leash of 0.25 the score has risen by 0.8 then
 
 
 def shortened(preset: str, seed: int, updates: int) -> RunConfig:
@@ -88,6 +89,6 @@ def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(s
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_short_leash_is_stable_and_holds_the_policy_where_it_was(seed, tmp_path):
     """With stiff KL noise in the returns, a value loss that reaches the shared trunk explodes here."""
-    *_, run = trained("short-leash", seed, tmp_path)
+    *_, run = trained("short-leash", seed, tmp_path, LEASH_UPDATES)
     assert max(abs(item.kl_to_reference) for item in run.metrics()) < 1
     assert abs(outcome(pairs(run.samples())).gain) < 0.3

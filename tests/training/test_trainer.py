@@ -229,14 +229,16 @@ def test_the_value_head_reads_the_trunk_without_touching_it():
 
 
 def test_a_value_head_that_is_allowed_to_learn_explains_the_returns():
-    def explained(value_coef: float) -> float:
+    def explained(value_coef: float, updates: int = 30) -> float:
         trainer = tiny.trainer(
             ppo__value_coef=value_coef, ppo__num_updates=30, ppo__batch_size=64, ppo__minibatch_size=32,
             ppo__micro_batch_size=32, ppo__learning_rate=1e-4,
         )  # fmt: skip
-        return [trainer.update().explained_variance for _ in range(30)][-1]
+        return [trainer.update().explained_variance for _ in range(updates)][-1]
 
-    assert explained(0.0) == pytest.approx(0.0, abs=1e-6)  # zero-initialised and never trained: explains nothing
+    assert explained(0.0, updates=3) == pytest.approx(
+        0.0, abs=1e-6
+    )  # zero-initialised and never trained: explains nothing
     assert explained(0.1) > 0.15
 
 

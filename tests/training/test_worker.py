@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from playground.config.yaml_io import from_dict
 from playground.errors import ServiceUnavailable
@@ -118,6 +119,19 @@ def test_the_same_configuration_gives_the_same_run_also_in_a_new_process(finishe
     assert [s.completion for s in again.samples()] == [s.completion for s in finished.samples()]
 
 
+def test_the_checkpoint_is_a_model_and_a_tokenizer_of_plain_transformers(finished):
+    """No class and no code of ours in it; that such a folder loads in a process without us: the next test, and
+    tests/exports/test_saving.py for what is saved from it."""
+    folder = finished.latest_checkpoint()
+    tokenizer, model = (Auto.from_pretrained(folder) for Auto in (AutoTokenizer, AutoModelForCausalLM))
+    assert type(model).__module__.startswith("transformers.") and type(tokenizer).__module__.startswith("transformers.")
+    assert not list(folder.rglob("*.py")) and all("auto_map" not in path.read_text() for path in folder.glob("*.json"))
+    out = model.generate(**tokenizer("Review of the film:", return_tensors="pt"), max_new_tokens=8, do_sample=False)
+    text = tokenizer.decode(out[0], skip_special_tokens=True)
+    assert text.startswith("Review of the film:") and len(text) > 25
+
+
+@pytest.mark.thorough
 def test_the_checkpoint_loads_in_plain_transformers_without_this_project(finished):
     code = (
         "import sys; from transformers import AutoModelForCausalLM, AutoTokenizer\n"

@@ -18,18 +18,18 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all test-faults test-mutations reliability lint results bench clean chromium
+.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results bench clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
 
-test: lint chromium
-	$(BIN)/node --test "tests/js/**/*.test.js"
-	$(BIN)/python -m pytest $(POOL)
+# Types take a minute of one core, which the tests do not wait for.
+test test-all: style chromium
+	@$(MAKE) --no-print-directory --jobs=2 types tests $(if $(filter test-all,$@),EVERY='-m ""')
 
-test-all: lint chromium
+tests: $(VENV)/.test-ready
 	$(BIN)/node --test "tests/js/**/*.test.js"
-	$(BIN)/python -m pytest -m "" $(POOL)
+	$(BIN)/python -m pytest $(EVERY) $(POOL)
 
 test-faults: $(VENV)/.test-ready
 	$(BIN)/python -m pytest tests/faults tests/security -m "slow or not slow" --numprocesses=2 --dist=worksteal $(FIGURES)
@@ -41,12 +41,16 @@ reliability: FIGURES := --write-figures docs/reliability.md
 reliability: MUTATIONS := --write docs/mutations.md
 reliability: test-faults test-mutations
 
-lint: $(VENV)/.test-ready node_modules/.ready
+lint: style types
+
+style: $(VENV)/.test-ready node_modules/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/node node_modules/eslint/bin/eslint.js --cache --cache-location node_modules/.eslintcache playground tests/js
 	$(BIN)/node node_modules/typescript/bin/tsc
+
+types: $(VENV)/.test-ready
+	$(BIN)/mypy
 
 results: $(VENV)/.run-ready
 	$(BIN)/python bench/results.py

@@ -80,6 +80,7 @@ def test_what_is_no_turn_is_not_called_one(scores, golds, says):
     assert found.turns == [] and says in judging.verdict(found, "gold", "Gold")
 
 
+@pytest.mark.thorough
 def test_the_peak_of_noise_is_not_taken_for_a_turn():
     """A judge that only jitters: among 300 runs of 9 looks each, hardly any may be said to have turned."""
     import random

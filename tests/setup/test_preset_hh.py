@@ -55,6 +55,7 @@ def test_the_metadata_validate_without_the_hub():
     assert config.num_episodes == 6400
 
 
+@pytest.mark.thorough
 def test_at_toy_size_it_logs_all_that_the_exercise_asks_for(outputs, forked_workers, tmp_path, capfd):
     model = snapshots.snapshot(
         tmp_path / "model", "qwen2", own_pad=True, tokenizer=snapshots.byte_level(own_pad=True, chat=True),

@@ -86,9 +86,10 @@ def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(s
     assert share(judges.answers_truly, after, None, only_claims=True) > 0.9
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_short_leash_is_stable_and_holds_the_policy_where_it_was(seed, tmp_path):
-    """With stiff KL noise in the returns, a value loss that reaches the shared trunk explodes here."""
+    """What a stiff leash does is tried faster in test_trainer.py; this is the preset itself."""
     *_, run = trained("short-leash", seed, tmp_path, LEASH_UPDATES)
     assert max(abs(item.kl_to_reference) for item in run.metrics()) < 1
     assert abs(outcome(pairs(run.samples())).gain) < 0.3

@@ -80,7 +80,7 @@ def test_on_features_that_tell_prefixes_apart_it_finds_the_exact_expected_return
 
 
 @pytest.mark.parametrize(("critic", "max_length", "seed"), [
-    ("shared", 2, 0), thorough("shared", 2, 1), thorough("shared", 2, 2), ("separate", 3, 0),
+    ("shared", 2, 0), thorough("shared", 2, 1), thorough("shared", 2, 2), thorough("separate", 3, 0),
 ])  # fmt: skip
 def test_on_a_transformer_it_explains_the_exact_expected_return(critic, max_length, seed):
     """Frozen random features of 64 numbers tell the 8 states of two tokens apart; a critic with a trunk of its own

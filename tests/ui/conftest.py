@@ -20,6 +20,8 @@ import pytest
 from playground.runs import reward_models
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
+from playground.setup import catalog
+from playground.ui import own_files
 from tests.support import kill_worker, wait_until
 from tests.ui import fake_run
 
@@ -27,7 +29,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), "")  # the Makefile's names
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-default-apps", "--disable-sync", "--no-first-run", "--metrics-recording-only"]  # fmt: skip
+         "--disable-default-apps", "--disable-sync", "--no-first-run", "--metrics-recording-only",
+         "--js-flags=--no-maglev --no-opt"]  # fmt: skip  # a page lives for seconds: optimised code comes too late
+HEIGHT = 600  # of a window; more charts are painted in a higher one
 START_SECONDS = 180
 WAIT_MS = 120_000
 
@@ -136,38 +140,85 @@ def browser(tmp_path_factory):
         profile.close()
 
 
+def new_page(browser, faults, width, height, forgive, reduced_motion):
+    """A page that notes what goes wrong in it in `faults`, but for what contains words of `forgive`."""
+    page = browser.new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(reduced_motion=reduced_motion)
+    page.set_default_timeout(WAIT_MS)
+
+    def note(text):
+        if not any(words in text for words in forgive):
+            faults.append(text)
+
+    page.on("console", lambda message: note(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: note(str(error)))
+    page.on("request", lambda request: None if is_local(request.url) else note(f"request to {request.url}"))
+    return page
+
+
+def close(page):
+    """Forget what the page has stored, and close it."""
+    page.evaluate("try { localStorage.clear(); sessionStorage.clear(); } catch { /* a page without an address */ }")
+    page.close()
+
+
 @pytest.fixture
 def make_page(browser):
-    """Pages that remember what went wrong in them; the test fails at its end if anything did. The first is in the
-    browser's profile, each further one by itself, as another person's."""
-    pages, contexts, faults = [], [], []
+    """New pages; the test fails at its end if anything went wrong in one."""
+    pages, faults = [], []
 
-    def make(width=1440, height=900, *, forgive=(), reduced_motion="reduce"):
-        if pages:
-            contexts.append(browser.browser.new_context())
-        page = (contexts[-1] if pages else browser).new_page()
-        pages.append(page)
-        page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(reduced_motion=reduced_motion)
-        page.set_default_timeout(WAIT_MS)
-
-        def note(text):
-            if not any(words in text for words in forgive):
-                faults.append(text)
-
-        page.on("console", lambda message: note(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: note(str(error)))
-        page.on("request", lambda request: None if is_local(request.url) else note(f"request to {request.url}"))
-        return page
+    def make(width=1440, height=HEIGHT, *, forgive=(), reduced_motion="reduce"):
+        pages.append(new_page(browser, faults, width, height, forgive, reduced_motion))
+        return pages[-1]
 
     yield make
-    for context in contexts:
-        context.close()
-    for page in pages[:1]:
-        page.evaluate("try { localStorage.clear(); sessionStorage.clear(); } catch { /* a page without an address */ }")
-        page.close()
+    for page in pages:
+        close(page)
     browser.clear_cookies()
     assert not faults
+
+
+@pytest.fixture(scope="module")
+def _open_page(browser, site):
+    faults = []
+    page = new_page(browser, faults, 1440, HEIGHT, (), "reduce")
+    yield visit(page, site), faults
+    close(page)
+
+
+@pytest.fixture
+def open_page(_open_page):
+    """A page that the tests of a module share: it takes seconds to load. They go to a run or a tab within it, and leave
+    what they have opened or changed as it was."""
+    page, faults = _open_page
+    yield page
+    go(page, "train")
+    assert not faults
+
+
+def choose_preset(page, preset_id):
+    """Pick an experiment, and wait until the form has its values: they would replace what is typed."""
+    preset = catalog.preset(preset_id)
+    page.locator("#preset input").click()
+    page.get_by_role("option", name=preset.about.title, exact=True).click()
+    page.wait_for_function("beta => document.querySelector('#knob-kl-coef').value === beta", arg=f"{preset.kl.coef:g}")
+    page.locator("#notes", has_text="All settings as in the preset").wait_for()
+
+
+def visit(page, site, query=""):
+    """Open the page and wait until the form is filled: what is typed earlier would be lost. What the run needs is asked
+    for with the values of the filled form, so it is drawn later."""
+    page.goto(site.url + query)
+    page.wait_for_function("document.querySelector('#needs summary')?.textContent")
+    page.locator("#header a[aria-current]").wait_for()
+    return page
+
+
+def go(page, tab, **place):
+    """Go to another place within the page, as a link of it does: to a run, or to an overlay of several."""
+    address = own_files.address("core/nav.js")
+    page.evaluate(f"place => import('/{address}').then((m) => m.go(place))", {"page": tab, **place})
 
 
 @pytest.fixture

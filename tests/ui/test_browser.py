@@ -8,10 +8,8 @@ from PIL import Image
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
-from playground.ui import own_files
-from tests.support import wait_until
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS
+from tests.ui.conftest import WAIT_MS, choose_preset, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -20,25 +18,11 @@ expect.set_options(timeout=WAIT_MS)
 SCORE = '[data-chart="score"] .stage'
 
 
-def visit(page, site, query=""):
-    """Open the page and wait until the form is filled: what is typed earlier would be lost. What the run needs is asked
-    for with the values of the filled form, so it is drawn later."""
-    page.goto(site.url + query)
-    expect(page.locator("#needs summary")).not_to_be_empty()
-    expect(page.locator("#header a[aria-current]")).to_be_visible()
-    return page
-
-
 def fill(page, field, value):
     """Type into a knob and leave it, as a person does."""
     box = page.locator(f"#knob-{field.replace('.', '-')}")
     box.fill(value)
     box.press("Tab")
-
-
-def choose_preset(page, title):
-    page.locator("#preset input").click()
-    page.get_by_role("option", name=title).click()
 
 
 def start(page):
@@ -83,7 +67,7 @@ def test_with_reduced_motion_the_recorded_run_shows_its_end(site, make_page):
 
 def test_choosing_a_preset_fills_the_form(site, make_page):
     page = visit(make_page(), site)
-    choose_preset(page, "Yes-man")
+    choose_preset(page, "yes-man")
     expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
     expect(page.locator("#story")).to_contain_text("Reward the model for agreeing")
     expect(page.locator("#field-rewards .reward select").first).to_have_value("agreement")
@@ -147,7 +131,7 @@ def test_a_run_appears_live_in_every_tab_and_after_a_reload(site, make_page):
     expect(page.locator("#start")).to_have_text("Add to the queue")
     expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile("now"))
     seen = updates_done(page)
-    other = visit(make_page(390, 844), site)  # a second person, with a phone and the plain address
+    other = visit(make_page(390, 844), site)  # a second one, as on a phone, with the plain address
     wait_for_update(other, seen)
     page.reload()
     wait_for_update(page, seen)
@@ -163,7 +147,7 @@ def test_a_run_appears_live_in_every_tab_and_after_a_reload(site, make_page):
 
 def test_zoom_survives_new_points_and_a_double_click_resets_it(site, make_page):
     page = visit(make_page(), site)
-    choose_preset(page, "Chatterbox")
+    choose_preset(page, "chatterbox")
     expect(page.locator("#story")).to_contain_text("by the word")
     start(page)
     wait_for_update(page, 5)
@@ -182,9 +166,10 @@ def test_zoom_survives_new_points_and_a_double_click_resets_it(site, make_page):
     expect(page.locator(".state strong")).to_have_text("stopped")
 
 
-def test_a_failed_run_says_what_happened_and_shows_its_log_as_text(site, make_page):
+def test_a_failed_run_says_what_happened_and_shows_its_log_as_text(site, open_page):
     fake_run.write_run(site.outputs, "broken", fail_at=7)
-    page = visit(make_page(), site, "?run=broken")
+    page = open_page
+    go(page, "train", run="broken")
     expect(page.locator(".state strong")).to_have_text("failed")
     expect(page.locator(".notice")).to_contain_text("Training diverged")
     expect(page.locator(".notice")).to_contain_text("The loss became infinite.")
@@ -192,9 +177,10 @@ def test_a_failed_run_says_what_happened_and_shows_its_log_as_text(site, make_pa
     expect(page.locator("pre.log")).to_contain_text("<b>not markup</b>")
 
 
-def test_compare_filters_sorts_reads_blind_and_asks(site, make_page):
+def test_compare_filters_sorts_reads_blind_and_asks(site, open_page):
     fake_run.write_run(site.outputs, "done")
-    page = visit(make_page(), site, "?tab=compare&run=done")
+    page = open_page
+    go(page, "compare", run="done")
     rows = page.locator("table.compare tbody tr")
     expect(rows).to_have_count(20)
     expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")
@@ -249,7 +235,7 @@ def test_a_run_is_deleted_only_after_confirmation_and_its_settings_can_be_reused
 HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
 
 
-def test_hostile_text_stays_text_everywhere(site, make_page):
+def test_hostile_text_stays_text_everywhere(site, open_page):
     base = catalog.preset("kinder-reviews")
     config = base.model_copy(update={"about": base.about.model_copy(update={"title": HOSTILE[:80], "story": HOSTILE})})
     run = fake_run.write_run(site.outputs, "hostile", config)
@@ -261,15 +247,18 @@ def test_hostile_text_stays_text_everywhere(site, make_page):
         run.status().model_copy(update={"state": "failed", "message": HOSTILE}).model_dump_json()
     )
     run.log_path.write_text(HOSTILE)
-    page = make_page()
-    for query in ("?run=hostile", "?tab=compare&run=hostile", "?tab=runs"):
-        visit(page, site, query)
-        expect(page.get_by_text("<img src=x onerror").locator("visible=true").first).to_be_visible()
-        if query == "?run=hostile":
+    page = open_page
+    go(page, "train", run="hostile")
+    for name in ("train", "compare", "runs"):
+        shown = page.locator(f"#page-{name}").get_by_text("<img src=x onerror").locator("visible=true")
+        expect(shown.first).to_be_visible()
+        if name == "train":
             page.get_by_role("button", name="Show the log").click()
             expect(page.locator("pre.log")).to_contain_text("{{value}}${window.hacked=1}")
+        page.get_by_role("link", name={"train": "Compare", "compare": "Runs"}.get(name, "Train")).click()
         assert page.evaluate("window.hacked") is None
         assert page.locator("img[src='x']").count() == 0
+    page.get_by_role("link", name="Runs").click()
     page.locator("table.runs tr", has_text="onerror").get_by_role("button", name="Use settings").click()
     expect(page.locator("#story")).to_contain_text("{{value}}")
     page.get_by_role("link", name="Compare").click()
@@ -277,6 +266,7 @@ def test_hostile_text_stays_text_everywhere(site, make_page):
     page.get_by_role("button", name="Ask both").click()
     expect(page.locator("#answers tbody tr")).to_have_count(3)
     assert page.evaluate("window.hacked") is None
+    go(page, "runs", run="_recorded")
     history.delete_run(RunDirectory.open(run.path))
 
 
@@ -285,15 +275,15 @@ def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
     fake_run.write_run(site.outputs, "wide-2", catalog.preset("no-leash"))
     page = visit(make_page(390, 844), site, "?run=wide")
     for place, body in (
-        ({"page": "train", "run": "wide"}, "#page-train table.pairs tbody tr"),
-        ({"page": "compare", "run": "wide"}, "#page-compare table.pairs tbody tr"),
-        ({"page": "runs"}, "table.runs tbody tr"),
-        ({"page": "runs", "overlay": ["wide", "wide-2"]}, ".legend li"),
+        ({"tab": "train", "run": "wide"}, "#page-train table.pairs tbody tr"),
+        ({"tab": "compare", "run": "wide"}, "#page-compare table.pairs tbody tr"),
+        ({"tab": "runs"}, "table.runs tbody tr"),
+        ({"tab": "runs", "overlay": ["wide", "wide-2"]}, ".legend li"),
     ):
-        page.evaluate(f"place => import('/{own_files.address('core/nav.js')}').then((m) => m.go(place))", place)
+        go(page, **place)
         expect(page.locator(body).locator("visible=true").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, place
-        if place["page"] == "train":
+        if place["tab"] == "train":
             drawn = page.locator(".charts-small .canvas:has(*)")
             expect(page.locator(f"{SCORE} canvas").first).to_be_visible()
             expect(drawn).to_have_count(0)  # what nobody sees is not painted, but in a picture
@@ -308,25 +298,6 @@ def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
             expect(page.locator("#start")).to_be_hidden()
 
 
-def test_a_restart_of_the_web_process_in_mid_run_shows_the_run_as_it_is(site, make_page):
-    page = visit(make_page(forgive=["ERR_", "Failed to", "fetch", "Connection"]), site)
-    start(page)
-    wait_for_update(page, 3)
-    before = updates_done(page)
-    run_id = re.search(r"run=([a-z0-9-]+)", page.url).group(1)
-    assert site.stop() == 0
-    run = RunDirectory.open(site.outputs / run_id)
-    assert run.is_alive()  # the worker goes on
-    expect(page.locator(".notice h2")).to_contain_text("The playground does not answer")
-    site.start()
-    wait_for_update(page, before + 1)  # the open page finds its run again by itself
-    fresh = visit(make_page(), site)
-    wait_for_update(fresh, before + 1)
-    assert f"run={run_id}" in page.url
-    run.request_stop()
-    wait_until(lambda: not run.is_alive())
-
-
 def change(page, field, value):
     box = page.locator(f"#live-{field.replace('.', '-')}")
     box.fill(value)
@@ -334,10 +305,10 @@ def change(page, field, value):
 
 
 def test_settings_changed_in_mid_run_are_marked_in_the_charts_for_everybody(site, make_page):
-    page = visit(make_page(), site)
+    page = visit(make_page(height=1000), site)
     start(page)
     wait_for_update(page, 2)
-    other = visit(make_page(390, 844), site)  # a second person, with a phone
+    other = visit(make_page(390, 844), site)  # a second one, as on a phone
     expect(page.locator(".live-settings")).not_to_have_attribute("open", "")
     for viewer in (page, other):
         viewer.locator(".live-settings summary").click()
@@ -415,11 +386,12 @@ def test_a_run_is_paused_stepped_and_resumed_also_after_a_reload(site, make_page
     expect(page.locator(".steer")).to_be_hidden()
 
 
-def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, make_page):
+def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_page):
     base = catalog.preset("kinder-reviews")
     for name, seed in (("left", 501), ("right", 502)):
         fake_run.write_run(site.outputs, name, base.model_copy(update={"seed": seed}))
-    page = visit(make_page(), site, "?tab=runs")
+    page = open_page
+    go(page, "runs")
     button = page.get_by_role("button", name="Overlay curves")
     expect(button).to_be_disabled()
     for seed in (501, 502):

@@ -14,12 +14,12 @@ from playground.setup import catalog
 from playground.ui import own_files
 from tests.support import kill_worker, wait_until
 from tests.ui import fake_run, fake_server
-from tests.ui.conftest import WAIT_MS
+from tests.ui.conftest import WAIT_MS, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import updates_done, visit, wait_for_update
+from tests.ui.test_browser import updates_done, wait_for_update
 
 expect.set_options(timeout=WAIT_MS)
 STATE = ".status .state strong"
@@ -54,9 +54,8 @@ def begin(site, monkeypatch):
 
 
 def look_at(page, run_id):
-    """Go to a run within the page, as a link of it does."""
-    module = own_files.address("core/nav.js")
-    page.evaluate(f"run => import('/{module}').then((m) => m.go({{ page: 'train', run }}))", run_id)
+    """Go to a run within the page."""
+    go(page, "train", run=run_id)
 
 
 def button(page, name):
@@ -67,8 +66,8 @@ def run_in_view(page):
     return re.search(r"run=([a-z0-9-]+)", page.url).group(1)
 
 
-def test_every_end_is_told_with_what_happened_and_what_to_do(site, make_page):
-    page = visit(make_page(), site)
+def test_every_end_is_told_with_what_happened_and_what_to_do(site, open_page):
+    page = open_page
     for number, (reason, end) in enumerate(end_reasons.ENDS.items()):
         if not reason:
             continue
@@ -140,13 +139,14 @@ def test_a_run_is_resumed_in_place_from_its_newest_good_checkpoint(site, make_pa
     assert page.evaluate("document.activeElement !== document.body")
 
 
-def test_without_a_checkpoint_it_starts_over_and_a_run_that_cannot_go_on_says_so(site, make_page, begin):
+def test_without_a_checkpoint_it_starts_over_and_a_run_that_cannot_go_on_says_so(site, open_page, begin):
     never = catalog.preset("kinder-reviews").checkpoint.model_copy(update={"every": 0})
     bare = config("bare", 3900, checkpoint=never)
     fake_run.write_ended(site.outputs, "bare", "killed", "interrupted", at=5, config=bare)
     trl = config("theirs", engine="trl")
     fake_run.write_ended(site.outputs, "theirs", "killed", "interrupted", at=5, config=trl)
-    page = visit(make_page(), site, "?run=theirs")
+    page = open_page
+    look_at(page, "theirs")
     expect(page.locator(".notice")).to_contain_text("TRL's engine cannot go on from a checkpoint")
     expect(page.locator(".notice").get_by_role("button", name=re.compile("Resume"))).to_have_count(0)
     look_at(page, "bare")
@@ -202,10 +202,11 @@ def test_starts_while_a_run_trains_wait_their_turn(site, make_page, begin):
     assert run_in_view(page) == second
 
 
-def test_the_runs_page_resumes_and_says_how_runs_ended(site, make_page, begin):
+def test_the_runs_page_resumes_and_says_how_runs_ended(site, open_page, begin):
     run = fake_run.write_ended(site.outputs, "listed", "out_of_memory", at=22, config=config("listed", seed=77))
     fake_run.write_ended(site.outputs, "hopeless", "model", at=1, config=config("hopeless", seed=78))
-    page = visit(make_page(), site, "?tab=runs")
+    page = open_page
+    go(page, "runs")
     row = page.locator("table.runs tr", has_text="seed 77")
     expect(row).to_contain_text("The machine ran out of memory")
     hopeless = page.locator("table.runs tr", has_text="seed 78")
@@ -216,9 +217,10 @@ def test_the_runs_page_resumes_and_says_how_runs_ended(site, make_page, begin):
     assert run.status().attempt == 2 and run_in_view(page) == "listed"
 
 
-def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, make_page, begin):
+def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, open_page, begin):
     run = begin("silent")
-    page = visit(make_page(), site, "?run=silent")
+    page = open_page
+    look_at(page, "silent")
     wait_for_update(page, 2)
     pid = run.status().pid
     os.kill(pid, signal.SIGSTOP)

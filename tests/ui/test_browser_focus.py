@@ -6,12 +6,12 @@ import pytest
 from playground.runs.start import launcher
 from playground.runs.steer import changes
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS
+from tests.ui.conftest import WAIT_MS, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import SCORE, visit, wait_for_update
+from tests.ui.test_browser import SCORE, wait_for_update
 from tests.ui.test_browser_ends import begin, button, look_at
 from tests.ui.test_browser_late import ASK_NOW
 
@@ -60,9 +60,10 @@ def test_the_stop_button_of_a_reward_training_keeps_the_focus_while_it_learns(si
     expect(report.get_by_role("button", name="Delete")).to_be_focused()
 
 
-def test_the_list_of_runs_keeps_the_focus_while_runs_go_on_begin_and_end(site, make_page, begin):
+def test_the_list_of_runs_keeps_the_focus_while_runs_go_on_begin_and_end(site, open_page, begin):
     run = begin("followed")
-    page = visit(make_page(), site, "?tab=runs")
+    page = open_page
+    go(page, "runs")
     row = page.locator("table.runs tr", has=page.locator("[data-key='show followed']"))
     stand_on(row.get_by_role("button", name="Use settings"))
     wait_for_news(page, "tr:has([data-key='show followed'])")
@@ -114,9 +115,10 @@ def test_the_header_keeps_the_focus_while_others_start_and_wait(site, make_page)
     expect(page.locator("#header [aria-current]")).to_be_focused()
 
 
-def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, make_page, begin):
+def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, open_page, begin):
     run = begin("left-alone")
-    page = visit(make_page(), site, "?run=left-alone")
+    page = open_page
+    look_at(page, "left-alone")
     wait_for_update(page, 1)
     button(page, "Pause").click()
     step = button(page, "One step")
@@ -131,9 +133,10 @@ def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, mak
     expect(page.locator("#run-title")).to_be_focused()
 
 
-def test_a_press_that_takes_its_own_button_away_leaves_the_focus_beside_it(site, make_page):
+def test_a_press_that_takes_its_own_button_away_leaves_the_focus_beside_it(site, open_page):
     fake_run.write_run(site.outputs, "looked-at")
-    page = visit(make_page(), site, "?run=looked-at")
+    page = open_page
+    look_at(page, "looked-at")
     stand_on(button(page, "Save the model"))
     page.keyboard.press("Enter")
     expect(page.locator(".take-told")).to_contain_text("The fake service does not know")
@@ -148,10 +151,11 @@ def test_a_press_that_takes_its_own_button_away_leaves_the_focus_beside_it(site,
     expect(button(page, "Table")).to_be_focused()
 
 
-def test_who_reads_a_log_that_goes_is_led_to_the_title_of_the_run(site, make_page):
+def test_who_reads_a_log_that_goes_is_led_to_the_title_of_the_run(site, open_page):
     fake_run.write_ended(site.outputs, "has-a-log", "bug")
     fake_run.write_run(site.outputs, "has-none")
-    page = visit(make_page(), site, "?run=has-a-log")
+    page = open_page
+    look_at(page, "has-a-log")
     button(page, "Show the log").click()
     page.locator("pre.log").focus()
     look_at(page, "has-none")

@@ -1,17 +1,20 @@
-"""The page in a real browser while answers come late or not at all: what cannot work yet is not offered."""
+"""The page in a real browser while answers come late or not at all: what cannot work yet is not offered, and a server
+that is there again is found."""
 
 import re
 
 import pytest
 
+from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
+from tests.support import wait_until
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS
+from tests.ui.conftest import WAIT_MS, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import change, start, updates_done, visit, wait_for_update
+from tests.ui.test_browser import change, start, updates_done, wait_for_update
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -206,3 +209,22 @@ def test_lists_that_get_no_answer_are_asked_for_again(site, make_page):
         expect(told).to_be_empty()
     page.get_by_role("link", name="Rewards").click()
     expect(page.locator(".reward-report")).not_to_be_empty()
+
+
+def test_a_restart_of_the_web_process_in_mid_run_shows_the_run_as_it_is(site, make_page):
+    page = visit(make_page(forgive=["ERR_", "Failed to", "fetch", "Connection"]), site)
+    start(page)
+    wait_for_update(page, 3)
+    before = updates_done(page)
+    run_id = re.search(r"run=([a-z0-9-]+)", page.url).group(1)
+    assert site.stop() == 0
+    run = RunDirectory.open(site.outputs / run_id)
+    assert run.is_alive()  # the worker goes on
+    expect(page.locator(".notice h2")).to_contain_text("The playground does not answer")
+    site.start()
+    wait_for_update(page, before + 1)  # the open page finds its run again by itself
+    fresh = visit(make_page(), site)
+    wait_for_update(fresh, before + 1)
+    assert f"run={run_id}" in page.url
+    run.request_stop()
+    wait_until(lambda: not run.is_alive())

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.ui.test_browser import HOSTILE, visit
+from tests.ui.conftest import visit
+from tests.ui.test_browser import HOSTILE
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -95,6 +96,7 @@ def test_an_upload_fills_source_and_column_and_a_huge_one_is_never_sent(site, ma
     expect(page.locator("#start")).to_be_hidden()  # the drawer makes room for the panel
 
 
+@pytest.mark.thorough
 def test_a_file_above_the_limit_is_refused_by_the_server_too(site, make_page):
     page = visit(make_page(forgive=["413"]), site)
     status = page.evaluate(

@@ -4,15 +4,14 @@ import re
 
 import pytest
 
-from playground.ui import own_files
 from tests.thoroughness import cases
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS
+from tests.ui.conftest import WAIT_MS, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import SCORE, start, visit, wait_for_update
+from tests.ui.test_browser import SCORE, start, wait_for_update
 from tests.ui.test_browser_late import Held
 
 expect.set_options(timeout=WAIT_MS)
@@ -68,10 +67,7 @@ def test_without_bokehjs_runs_are_started_steered_compared_and_asked(site, make_
     expect(page.locator("#answers tbody tr")).to_have_count(3)
     for name in ("undrawn-a", "undrawn-b"):
         fake_run.write_run(site.outputs, name)
-    page.evaluate(
-        f"import('/{own_files.address('core/nav.js')}')"
-        ".then((m) => m.go({ page: 'runs', overlay: ['undrawn-a', 'undrawn-b'] }))"
-    )
+    go(page, "runs", overlay=["undrawn-a", "undrawn-b"])
     expect(page.locator(".legend li")).to_have_count(2)
     expect(page.locator(".overlay .undrawn-note")).to_contain_text("The curves cannot be drawn")
 

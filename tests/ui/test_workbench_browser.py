@@ -7,12 +7,10 @@ import pytest
 from playground.config import yaml_io
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS
+from tests.ui.conftest import WAIT_MS, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
-
-from tests.ui.test_browser import visit
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -71,7 +69,7 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     rewards = [{"kind": "sentiment"}, {"kind": "length"}]
     fake_run.write_run(site.outputs, "judged", yaml_io.from_dict({**base, "rewards": rewards}))
     fake_run.write_run(site.outputs, "plain", catalog.preset("kinder-reviews"))
-    page = visit(make_page(), site, "?run=judged")
+    page = visit(make_page(height=1000), site, "?run=judged")
     farmed, judged = (page.locator(f'[data-chart="{key}"]') for key in ("farmed", "judged"))
     expect(farmed.locator(".chart-words")).to_have_text("80 % of the gain comes from Sentiment, 20 % from Length.")
     expect(farmed.locator(".line-name")).to_have_count(2)
@@ -82,10 +80,11 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     expect(judged.locator(".turn-mark")).to_have_count(2)
     page.get_by_role("button", name="Table").click()
     expect(page.locator(".numbers thead").first).to_contain_text("From Length")
-    page.goto(site.url + "?tab=compare&run=judged")
+    page.get_by_role("button", name="Table").click()
+    page.get_by_role("link", name="Compare").click()
     expect(page.locator(".term-table tbody tr")).to_have_count(3)
     expect(page.locator(".term-table")).to_contain_text("only watches")
-    page.goto(site.url + "?run=plain")
+    go(page, "train", run="plain")
     expect(page.locator('[data-chart="score"]')).to_be_visible()
     expect(farmed).to_be_hidden()
     expect(judged).to_be_hidden()
@@ -119,7 +118,7 @@ def test_an_expression_is_checked_while_one_writes_it_and_the_box_keeps_its_curs
 
 
 def test_the_form_says_what_is_wrong_with_an_expression_beside_it_and_warns_of_code(site, make_page):
-    page = visit(make_page(), site, "")
+    page = visit(make_page(), site)
     row = choose(page, "#field-rewards", 0, "expression")
     row.locator("textarea.written").fill("words(completion")
     expect(row.locator(".field-problem")).to_contain_text("This is not a complete expression")

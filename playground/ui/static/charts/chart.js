@@ -12,7 +12,6 @@ import { live } from "../core/store.js";
 
 const LARGE_HEIGHT = 208;
 const SMALL_HEIGHT = 92;
-const NEARLY = "200px"; // how far from the window a chart is drawn already
 const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
 
 export class Chart {
@@ -49,8 +48,7 @@ export class Chart {
       el("div", { class: "chart-sub" }, this.note, this.detail),
       this.stage);
     this.listen();
-    new IntersectionObserver((entries) => this.sighted(entries.at(-1).isIntersecting), { rootMargin: NEARLY })
-      .observe(this.stage);
+    new IntersectionObserver((entries) => this.sighted(entries.at(-1).isIntersecting)).observe(this.stage);
   }
 
   /**

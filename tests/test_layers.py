@@ -221,13 +221,6 @@ def test_the_light_half_loads_neither_models_nor_the_page() -> None:
     assert loaded & (HEAVY | {"gradio"}) == set()
 
 
-@pytest.mark.skipif(not of("ui"), reason="there is no page yet")
-def test_the_page_loads_no_model_library() -> None:
-    loaded = loaded_after_importing(of("ui"))
-    assert loaded & HEAVY == set()
-    assert not [name for name in loaded if name.startswith("playground.training")]
-
-
 def test_the_command_line_starts_without_tables_of_data() -> None:
     loaded = loaded_after_importing(["playground.cli"])
     assert loaded & (HEAVY | {"gradio", "pandas", "matplotlib", "tensorboardX"}) == set()

@@ -80,20 +80,17 @@ def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scal
         assert "Scale(mean=0.25, sd=2.5, clip=None)" in answer.stdout
 
 
-def test_the_yaml_starts_with_our_own_command(tmp_path):
+def test_the_yaml_starts_with_our_own_command(tmp_path, outputs, forked_workers):
     path = tmp_path / "run.yaml"
     path.write_text(exports.yaml_text(small(), str(path)), encoding="utf-8")
     assert yaml_io.load(path) == small()
     line = path.read_text().splitlines()[0]
     assert line.startswith("# ") and exports.command(small(), str(path)) in line
-    command = exports.command(small(), str(path)).split()
-    assert command[0] == "python"
-    answer = subprocess.run(
-        [sys.executable, *command[1:], "--outputs", str(tmp_path / "outputs"), "--run-id", "again"],
-        cwd=PROJECT, capture_output=True, text=True, timeout=SECONDS,
-    )  # fmt: skip
-    assert answer.returncode == 0, answer.stderr
-    assert len(RunDirectory.open(tmp_path / "outputs" / "again").metrics()) == 2
+    python, m, module, *arguments = exports.command(small(), str(path)).split()
+    assert (python, m, module) == ("python", "-m", "playground")
+    with pytest.raises(SystemExit, match="0"):
+        cli.main([*arguments, "--outputs", str(outputs), "--run-id", "again"])
+    assert len(RunDirectory.open(outputs / "again").metrics()) == 2
 
 
 def test_the_command_line_writes_both(run, tmp_path, capsys):

@@ -416,9 +416,9 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(page.locator(".overlay")).to_be_hidden()
 
 
-def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site, make_page):
+def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site, open_page):
     fake_run.write_run(site.outputs, "here")
-    page = make_page()
+    page = open_page
 
     def with_other_engine(route):
         data = route.fetch().json()
@@ -427,12 +427,13 @@ def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site,
         route.fulfill(json=data)
 
     page.route("**/live/_overlay?*", with_other_engine)
-    visit(page, site, "?tab=runs&overlay=here,gone-run")
+    go(page, "runs", overlay=["here", "gone-run"])
     expect(page.locator(".overlay .problem")).to_contain_text("There is no run `gone-run` here.")
     expect(page.locator(".overlay-engines")).to_contain_text("TRL's own PPOTrainer")
     expect(page.locator(".overlay-engines dt")).to_have_text("No gradient clipping")
     expect(page.locator(".overlay-engines dd")).to_have_text(HOSTILE)
     assert page.evaluate("window.hacked") is None
+    page.unroute_all()
 
 
 def test_what_a_run_needs_is_told_near_start_and_follows_the_form(site, make_page):

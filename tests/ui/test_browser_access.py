@@ -64,6 +64,7 @@ def test_the_host_may_do_it_and_is_told_what_to_hand_out(shared, make_page):
     assert TOKEN not in page.evaluate("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
 
 
+@pytest.mark.thorough  # tests/security/test_endpoints.py calls every function by hand
 def test_a_watcher_who_calls_a_function_by_hand_is_told_no(shared, make_page):
     page = make_page(forgive=("403", "500"))
     page.goto(shared.url)

@@ -104,6 +104,7 @@ COUNT_TURNS = """() => {
 }"""
 
 
+@pytest.mark.thorough
 def test_a_page_that_waits_for_what_never_comes_does_not_turn_in_circles(site, make_page):
     page = make_page(forgive=LOGGED)
     page.route(BOKEH, ANSWERS["blocked"])

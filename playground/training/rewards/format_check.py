@@ -21,13 +21,11 @@ from playground.errors import InvalidConfig, ModelNotFound, Problem, RewardModel
 from playground.rewards import agreement
 from playground.texts.preferences import Pair
 from playground.training.models import loading
-from playground.training.rewards import examples, faults, findings
-from playground.training.rewards import learned_rewards as reward_models
-from playground.training.rewards import score_models as reward_loading
+from playground.training.rewards import examples, faults, findings, score_models
 from playground.training.rewards.examples import Pairs, References
 from playground.training.rewards.findings import Cost, FormatRow, Report
 from playground.training.rewards.formats import Encoded, recorded
-from playground.training.rewards.learned_rewards import RewardModel
+from playground.training.rewards.learned_rewards import RewardModel, load
 
 NO_SPREAD = 1e-6  # of the size of the scores
 MUCH_CUT, LOW_RANK_CORRELATION = 0.1, 0.95
@@ -78,14 +76,14 @@ def examine(
     """Test one reward model on completions and on pairs."""
     report = Report(name, spec.source, output=spec.output)
     try:
-        model = reward_models.load(spec, device, outputs)
+        model = load(spec, device, outputs)
         for prompt in references.prompts[:8]:
             model.format.check(prompt, references.completions[0])
     except (RewardModelUnusable, ModelNotFound) as error:
         report.say("fail", "not usable", str(error))
         return report
     report.template, report.max_length = model.format.name, model.format.max_length
-    report.bytes_held = reward_loading.held_bytes(model.network.model)
+    report.bytes_held = score_models.held_bytes(model.network.model)
     if not torch.cuda.is_available() and parameters(model) > LARGE_MODEL:
         pairs = pairs._replace(pairs=pairs.pairs[:FEWER_PAIRS])
     _look_at_form(report, model, spec)
@@ -261,12 +259,12 @@ def _look_at_cost(
     outputs: Path | None,
 ) -> None:
     """Size and order of the scores against those of the same model in full."""
-    full = reward_models.load(spec.model_copy(update={"quantization": "none"}), device, outputs)
+    full = load(spec.model_copy(update={"quantization": "none"}), device, outputs)
     encoded = _encoded(model.format.encoded, references.prompts, references.completions)
     few, many = model.raw_scores(encoded), full.raw_scores(encoded)
     report.cost = Cost(
         quantization=spec.quantization,
-        bytes_full=reward_loading.held_bytes(full.network.model),
+        bytes_full=score_models.held_bytes(full.network.model),
         bytes_held=report.bytes_held,
         rank_correlation=agreement.spearman(many, few),
         pair_agreement=agreement.pair_agreement(many, few),

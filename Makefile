@@ -23,7 +23,7 @@ CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome goog
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
 
-# Types take a minute of one core, which the tests do not wait for.
+# With an empty cache mypy keeps one core busy for long; the tests do not wait for it.
 test test-all: style chromium
 	@$(MAKE) --no-print-directory --jobs=2 types tests $(if $(filter test-all,$@),EVERY='-m ""')
 

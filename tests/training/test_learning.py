@@ -68,7 +68,7 @@ def test_kinder_reviews_become_kinder_and_stay_english(seed, tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_honest_friend_stops_repeating_wrong_claims_and_still_agrees_with_right_ones(seed, tmp_path):
     before, after, _ = trained("honest-friend", seed, tmp_path, CLAIM_UPDATES)
     assert share(judges.agrees, before, False, only_claims=True) > 0.3
@@ -77,7 +77,7 @@ def test_an_honest_friend_stops_repeating_wrong_claims_and_still_agrees_with_rig
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(seed, tmp_path):
     before, after, _ = trained("yes-man", seed, tmp_path, FLATTERY_UPDATES)
     was, now = (share(judges.agrees, samples, False, only_claims=True) for samples in (before, after))
@@ -87,7 +87,7 @@ def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(s
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_short_leash_is_stable_and_holds_the_policy_where_it_was(seed, tmp_path):
     """What a stiff leash does is tried faster in test_trainer.py; this is the preset itself."""
     *_, run = trained("short-leash", seed, tmp_path, LEASH_UPDATES)

@@ -236,9 +236,8 @@ def test_a_value_head_that_is_allowed_to_learn_explains_the_returns():
         )  # fmt: skip
         return [trainer.update().explained_variance for _ in range(updates)][-1]
 
-    assert explained(0.0, updates=3) == pytest.approx(
-        0.0, abs=1e-6
-    )  # zero-initialised and never trained: explains nothing
+    never_trained = explained(0.0, updates=3)  # zero-initialised: explains nothing
+    assert never_trained == pytest.approx(0.0, abs=1e-6)
     assert explained(0.1) > 0.15
 
 

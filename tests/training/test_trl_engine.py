@@ -24,7 +24,7 @@ from playground.training.loop.trainer import PPOTrainer
 from playground.training.models import loading
 from playground.training.trl_engine import TRLTrainer
 from tests.support import PROJECT
-from tests.thoroughness import cases
+from tests.thoroughness import SEEDS, cases
 from tests.training import tiny
 from tests.training.trl_tools import loop_values
 
@@ -62,7 +62,7 @@ def weights(trainer: TRLTrainer) -> torch.Tensor:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_it_learns_on_the_shipped_model(seed):
     sizes = {"num_updates": 5, "batch_size": 32, "minibatch_size": 32, "micro_batch_size": 32, "num_epochs": 2}
     config = from_dict(

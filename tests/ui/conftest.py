@@ -52,15 +52,16 @@ class Site:
         """Where it answers."""
         return f"http://127.0.0.1:{self.port}/"
 
+    def command(self) -> list[str]:
+        """What starts it, without port and outputs."""
+        return ["-m", "tests.ui.fake_server", "--recorded", str(self.recorded), "--mode", self.mode]
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         self.port = self.port or free_port()
+        command = [sys.executable, *self.command(), "--port", str(self.port), "--outputs", str(self.outputs)]
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", fake_run.SECONDS_VARIABLE: str(self.seconds_per_update)}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.ui.fake_server", "--port", str(self.port), "--outputs", str(self.outputs),
-             "--recorded", str(self.recorded), "--mode", self.mode],
-            cwd=PROJECT, env=environment,
-        )  # fmt: skip
+        self.process = subprocess.Popen(command, cwd=PROJECT, env=environment)
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             try:

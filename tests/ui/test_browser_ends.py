@@ -53,11 +53,6 @@ def begin(site, monkeypatch):
     wait_until(lambda: not launcher.living_runs(site.outputs))
 
 
-def look_at(page, run_id):
-    """Go to a run within the page."""
-    go(page, "train", run=run_id)
-
-
 def button(page, name):
     return page.get_by_role("button", name=name, exact=True)
 
@@ -75,7 +70,7 @@ def test_every_end_is_told_with_what_happened_and_what_to_do(site, open_page):
         name = f"end-{reason.replace('_', '-')}"
         what = f"This is what happened, case {number}."
         fake_run.write_ended(site.outputs, name, reason, state, message=what, config=config(name, 40))
-        look_at(page, name)
+        go(page, "train", run=name)
         expect(page.locator(TITLE)).to_contain_text(end.title)
         notice = page.locator(".notice")
         expect(notice).to_contain_text(what)
@@ -94,7 +89,7 @@ def test_every_end_is_told_with_what_happened_and_what_to_do(site, open_page):
         ).to_have_count(int(end.resumable))
     run = RunDirectory(site.outputs / "end-bug")
     run.log_path.write_text("".join(f"line {number} <b>of the log</b>\n" for number in range(100)))
-    look_at(page, "end-bug")
+    go(page, "train", run="end-bug")
     button(page, "Show the log").click()
     log = page.locator("pre.log")
     expect(log).to_contain_text("line 99 <b>of the log</b>")
@@ -103,7 +98,7 @@ def test_every_end_is_told_with_what_happened_and_what_to_do(site, open_page):
     button(page, "Hide the log").click()
     expect(log).to_be_hidden()
     finished = fake_run.write_run(site.outputs, "all-well")
-    look_at(page, finished.id)
+    go(page, "train", run=finished.id)
     expect(page.locator(STATE)).to_have_text("finished")
     expect(page.locator(".notice")).to_be_hidden()
 
@@ -146,10 +141,10 @@ def test_without_a_checkpoint_it_starts_over_and_a_run_that_cannot_go_on_says_so
     trl = config("theirs", engine="trl")
     fake_run.write_ended(site.outputs, "theirs", "killed", "interrupted", at=5, config=trl)
     page = open_page
-    look_at(page, "theirs")
+    go(page, "train", run="theirs")
     expect(page.locator(".notice")).to_contain_text("TRL's engine cannot go on from a checkpoint")
     expect(page.locator(".notice").get_by_role("button", name=re.compile("Resume"))).to_have_count(0)
-    look_at(page, "bare")
+    go(page, "train", run="bare")
     button(page, "Start again from the beginning").click()
     expect(page.locator(".status .line")).to_contain_text("Started again from the beginning (attempt 2).")
     wait_for_update(page, 2)
@@ -220,7 +215,7 @@ def test_the_runs_page_resumes_and_says_how_runs_ended(site, open_page, begin):
 def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, open_page, begin):
     run = begin("silent")
     page = open_page
-    look_at(page, "silent")
+    go(page, "train", run="silent")
     wait_for_update(page, 2)
     pid = run.status().pid
     os.kill(pid, signal.SIGSTOP)

@@ -12,7 +12,7 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 from tests.ui.test_browser import SCORE, wait_for_update
-from tests.ui.test_browser_ends import begin, button, look_at
+from tests.ui.test_browser_ends import begin, button
 from tests.ui.test_browser_late import ASK_NOW
 
 expect.set_options(timeout=WAIT_MS)
@@ -118,7 +118,7 @@ def test_the_header_keeps_the_focus_while_others_start_and_wait(site, make_page)
 def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, open_page, begin):
     run = begin("left-alone")
     page = open_page
-    look_at(page, "left-alone")
+    go(page, "train", run="left-alone")
     wait_for_update(page, 1)
     button(page, "Pause").click()
     step = button(page, "One step")
@@ -136,7 +136,7 @@ def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, ope
 def test_a_press_that_takes_its_own_button_away_leaves_the_focus_beside_it(site, open_page):
     fake_run.write_run(site.outputs, "looked-at")
     page = open_page
-    look_at(page, "looked-at")
+    go(page, "train", run="looked-at")
     stand_on(button(page, "Save the model"))
     page.keyboard.press("Enter")
     expect(page.locator(".take-told")).to_contain_text("The fake service does not know")
@@ -155,9 +155,9 @@ def test_who_reads_a_log_that_goes_is_led_to_the_title_of_the_run(site, open_pag
     fake_run.write_ended(site.outputs, "has-a-log", "bug")
     fake_run.write_run(site.outputs, "has-none")
     page = open_page
-    look_at(page, "has-a-log")
+    go(page, "train", run="has-a-log")
     button(page, "Show the log").click()
     page.locator("pre.log").focus()
-    look_at(page, "has-none")
+    go(page, "train", run="has-none")
     expect(page.locator(".notice")).to_be_hidden()
     expect(page.locator("#run-title")).to_be_focused()

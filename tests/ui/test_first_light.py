@@ -1,16 +1,11 @@
 """The whole path with nothing faked: the served app, a browser, the real worker and service on the shipped model."""
 
-import os
 import re
-import subprocess
-import sys
-import time
-import urllib.request
 
 import pytest
 
 from playground.runs import history
-from tests.ui.conftest import PROJECT, START_SECONDS, Site, free_port, visit
+from tests.ui.conftest import Site, visit
 from tests.ui.test_browser import expect, fill, wait_for_update
 
 TRAINING_MS = 180_000
@@ -19,20 +14,8 @@ TRAINING_MS = 180_000
 class RealSite(Site):
     """`app.py` itself."""
 
-    def start(self) -> None:
-        """Start it and wait until it answers."""
-        self.port = self.port or free_port()
-        command = [sys.executable, "app.py", "--port", str(self.port), "--outputs", str(self.outputs)]
-        self.process = subprocess.Popen(command, cwd=PROJECT, env={**os.environ, "HF_HUB_OFFLINE": "1"})
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                urllib.request.urlopen(self.url, timeout=5).close()
-                return
-            except OSError:
-                assert self.process.poll() is None, "the web process ended at its start"
-                time.sleep(0.1)
-        raise AssertionError("the web process did not answer in time")
+    def command(self) -> list[str]:
+        return ["app.py"]
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
 
 export class Chart {
   /**
-   * `shared`: {range: {start, end} of x, onHover(x), onZoom(from, to), onReset(), onSight()}, common to all charts.
-   * The last one hears of a chart that has been drawn because it has come into sight.
+   * `shared`: {range: {start, end} of x, onHover(x), onZoom(from, to), onReset(), onSight(chart)}, common to all
+   * charts. The last one hears of a chart that has come into sight, and has been drawn.
    */
   constructor(spec, shared) {
     this.spec = spec;
@@ -35,6 +35,7 @@ export class Chart {
     this.knee = el("div", { class: "knee", hidden: true }, el("span", {}, "knee"));
     this.marked = [];
     this.inSight = false;
+    this.drawing = null; // until its figure is there
     this.canvas = el("div", { class: "canvas" });
     this.stage = el("div", { class: "stage", role: "img", "aria-label": spec.title },
       this.canvas, this.selection, this.marks, this.knee, this.cross, this.flags);
@@ -58,9 +59,9 @@ export class Chart {
   async sighted(inSight) {
     this.inSight = inSight;
     if (!inSight || !bokeh()?.Plotting) return;
-    if (this.figure) this.repaint();
-    else await this.draw();
-    this.shared.onSight();
+    if (this.view) this.repaint();
+    else await (this.drawing ??= this.draw());
+    this.shared.onSight(this);
   }
 
   /** Make the Bokeh figure. The card must be in the document, and not hidden: it would have no width. */

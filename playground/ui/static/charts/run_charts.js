@@ -74,9 +74,9 @@ export class Charts {
       onHover: (x) => this.setHover(x),
       onZoom: (from, to) => this.setZoom([from, to]),
       onReset: () => this.setZoom(null),
-      onSight: () => {
-        this.setHover(this.hover);
-        this.placeFlags();
+      onSight: (chart) => {
+        chart.readOut(this.hover);
+        this.placeFlags([chart]);
       },
     };
     this.charts = CHARTS.map((spec) => new Chart(spec, shared));
@@ -112,18 +112,16 @@ export class Charts {
 
   /** The charts that are shown as one picture, also those that nobody has looked at yet. */
   async savePicture() {
-    if (!this.table.hidden) {
-      this.toggleTable();
-      await frame(); // in which the figures have a size again
-      await frame();
-    }
+    if (!this.table.hidden) this.toggleTable();
     const shown = this.all().filter((chart) => !chart.card.hidden);
     for (const chart of shown) {
       const { inSight } = chart;
       await chart.sighted(true);
       chart.inSight = inSight;
     }
-    await Promise.all(shown.map((chart) => chart.view.ready));
+    await frame(); // in which figures that were hidden have a size again, and take what they are to paint
+    await frame();
+    for (const chart of shown) chart.view.repaint(); // not `ready`: Bokeh breaks that promise if a paint comes late
     savePng(shown, this.marks);
   }
 
@@ -168,12 +166,12 @@ export class Charts {
     this.small.dataset.count = String([...this.small.children].filter((child) => !child.hidden).length);
   }
 
-  placeFlags() {
+  placeFlags(charts = this.all()) {
     const events = live.events.filter((event) => FLAGGED.has(event.kind) && event.update > 0).slice(-60);
     const updates = live.metrics.update;
     const values = live.metrics[X_MODES[this.mode].column] ?? [];
     const xOf = (update) => (this.mode === "update" ? update : values[nearest(updates, update)] ?? 0);
-    for (const chart of this.all()) {
+    for (const chart of charts) {
       chart.showFlags(events, xOf);
       chart.showMarks(this.marks, xOf);
     }

@@ -128,9 +128,9 @@ export class Overlay {
         onHover: (x) => this.setHover(x),
         onZoom: (from, to) => this.setZoom([from, to]),
         onReset: () => this.setZoom(null),
-        onSight: () => {
-          this.setHover(this.hover);
-          this.placeEnds();
+        onSight: (chart) => {
+          chart.readOut(this.hover);
+          chart.placeEnds();
         },
       };
       this.charts = CHARTS.filter((spec) => spec.large)

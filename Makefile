@@ -27,6 +27,8 @@ run: $(VENV)/.run-ready
 test test-all: style chromium
 	@$(MAKE) --no-print-directory --jobs=2 types tests $(if $(filter test-all,$@),EVERY='-m ""')
 
+# Empty: bytecode is kept wherever the environment says otherwise. A hundred processes start in the tests.
+tests: export PYTHONDONTWRITEBYTECODE :=
 tests: $(VENV)/.test-ready
 	$(BIN)/node --test "tests/js/**/*.test.js"
 	$(BIN)/python -m pytest $(EVERY) $(POOL)

@@ -6,7 +6,7 @@ import pytest
 
 from playground.runs import history
 from tests.ui.conftest import Site, visit
-from tests.ui.test_browser import expect, fill, wait_for_update
+from tests.ui.test_browser import expect, fill
 
 TRAINING_MS = 180_000
 
@@ -29,18 +29,17 @@ def site(tmp_path_factory):
 def test_train_watch_compare_and_ask(site, make_page):
     page = visit(make_page(), site)
     expect(page.locator(".badge", has_text="recorded")).to_be_visible()
-    fill(page, "ppo.num_updates", "4")
+    fill(page, "ppo.num_updates", "2")
     expect(page.locator("#start")).to_have_text("Start training")
     page.locator("#start").click()
     page.wait_for_function(
-        "() => Number(document.querySelector('.state .where')?.textContent.match(/update (\\d+) of 4/)?.[1] ?? 0) >= 1",
+        "() => Number(document.querySelector('.state .where')?.textContent.match(/update (\\d+) of 2/)?.[1] ?? 0) >= 1",
         timeout=TRAINING_MS,
     )
-    wait_for_update(page, 2)
     expect(page.locator(".state strong")).to_have_text("finished", timeout=TRAINING_MS)
-    expect(page.locator(".changed .at")).to_have_text(re.compile("after update 4"))
+    expect(page.locator(".changed .at")).to_have_text(re.compile("after update 2"))
     run = history.list_runs(site.outputs)[0]
-    assert (run.status.state, run.status.update) == ("finished", 4)
+    assert (run.status.state, run.status.update) == ("finished", 2)
     page.get_by_role("button", name="Compare before and after").click()
     expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")
     page.locator("#ask-prompt textarea").fill("Review of the film: The plot was")

@@ -4,8 +4,9 @@ The names here are public: presets, `--set path=value`, the form on the page and
 carries what a person needs to set it (`knob`): label, unit, what it does, what too low and too high do. The page and
 the command line read their help from here and from nowhere else.
 
-The parts are in sources.py (models, prompts, sampling), rewards.py and training.py (PPO, KL, evaluation). Knows
-pydantic and YAML; nothing of torch, files of a run, or the page. Everybody else imports it.
+The parts are in source_settings.py (models, prompts, sampling), reward_settings.py, ppo_settings.py and
+training_settings.py (KL, evaluation, checkpoints). Knows pydantic and YAML; nothing of torch, files of a run, or the
+page. Everybody else imports it.
 """
 
 from __future__ import annotations

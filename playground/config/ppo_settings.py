@@ -126,7 +126,7 @@ class PPOConfig(Part):
         le=100,
         help="Weight of the value loss. The value head reads the model's features without changing them.",
         low="0: the value head learns nothing and advantages are noisier.",
-        high="Too high: only the value head's own step grows.",
+        high="Too high: no harm to the policy, and little effect: Adam evens out the size of a gradient.",
     )
     entropy_coef: float = knob(
         0.0,

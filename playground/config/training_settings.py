@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from playground.config.parts import Part, knob
 
@@ -15,7 +15,8 @@ class KLConfig(Part):
     controller: Literal["fixed", "adaptive"] = knob(
         "fixed",
         label="Leash control",
-        help="`fixed` keeps beta. `adaptive` raises beta when the KL is above the target and lowers it when below.",
+        help="`fixed` keeps beta. `adaptive` raises beta when the KL is above the target and lowers it when below, so "
+        "that the policy ends at that distance whatever the reward is worth.",
     )
     coef: float = knob(
         0.25,
@@ -51,21 +52,32 @@ class KLConfig(Part):
         "(exp(-d) - 1 + d), `abs`, and `full` (the exact KL of each position) train for something else.",
     )
     horizon: int = knob(
-        640,
+        96,
         label="Horizon",
         unit="episodes",
-        slider=(64, 10_000, 64),
+        slider=(16, 4096, 16),
         ge=1,
         le=10_000_000,
-        help="For the adaptive leash: how many episodes it takes to correct. About 5 to 10 batches works well.",
-        low="Too low: beta swings.",
-        high="Too high: beta hardly moves during a short run.",
+        help="For the adaptive leash: over this many episodes beta rises or falls by a fifth while the KL is 20 % or "
+        "more off its target, by less when it is nearer, and by a fifth at most in one update. One or two batches work "
+        "well.",
+        low="Too low: beta swings. Shorter than a batch is the same as one batch.",
+        high="Too high: beta hardly moves in a short run, and the target is never reached.",
     )
 
     @field_validator("estimator", mode="before")
     @classmethod
     def _mse_is_k2(cls, estimator: Any) -> Any:
         return "k2" if estimator == "mse" else estimator  # TRL's name for half the square
+
+    @model_validator(mode="after")
+    def _adaptive_beta_is_above_zero(self) -> KLConfig:
+        if self.controller == "adaptive" and not self.coef:
+            raise ValueError(
+                "coef|must be above 0 while the leash is adaptive: that multiplies beta, and 0 stays 0 for ever. "
+                "Try 0.05"
+            )
+        return self
 
 
 class EvaluationConfig(Part):

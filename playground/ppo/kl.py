@@ -36,6 +36,8 @@ def full_kl(log_probs: Tensor, reference_log_probs: Tensor) -> Tensor:
 
 SAMPLED_ESTIMATORS: dict[str, Callable[[Tensor], Tensor]] = {"k1": k1, "k2": k2, "k3": k3, "abs": torch.abs}
 
+LOWEST, HIGHEST = 1e-4, 1e3  # of an adaptive beta
+
 
 @dataclass
 class FixedKL:
@@ -51,10 +53,13 @@ class FixedKL:
 class AdaptiveKL:
     """Integral control of beta towards a target KL (Ziegler et al. 2019, section 2.2).
 
-    error = clip(KL / target - 1, -0.2, 0.2);  beta <- beta * (1 + error * n / horizon)
+    error = clip(KL / target - 1, -0.2, 0.2);  beta <- beta * (1 + error * min(n / horizon, 1))
+
+    Without that bound a batch of five horizons turns beta negative. Beta also stays between `LOWEST` and `HIGHEST`,
+    from where it can come back when the KL does.
 
     Attributes:
-        coef: beta, per nat. target: nats per episode (the SUM over its tokens, averaged over episodes).
+        coef: beta, per nat, above 0. target: nats per episode (the SUM over its tokens, averaged over episodes).
         horizon: in episodes.
     """
 
@@ -66,7 +71,8 @@ class AdaptiveKL:
         """Adjust beta once per update, from that update's own episodes.
 
         Args:
-            kl_per_episode: mean over episodes of the summed k1. num_episodes: n, over all ranks.
+            kl_per_episode: mean over episodes of the summed k1, finite. num_episodes: n, over all ranks.
         """
         error = min(max(kl_per_episode / self.target - 1, -0.2), 0.2)
-        self.coef *= 1 + error * num_episodes / self.horizon
+        coef = self.coef * (1 + error * min(num_episodes / self.horizon, 1))
+        self.coef = min(max(coef, LOWEST), HIGHEST)

@@ -46,6 +46,11 @@ def yaml_problems(text: str) -> list[Problem]:
         ({"kl": {"target": 0}}, "kl.target", "must be more than 0 (got 0)."),
         ({"kl": {"coeff": 1}}, "kl.coeff", "There is no such setting. Did you mean `coef`?"),
         ({"kl": {"controller": "loose"}}, "kl.controller", "must be 'fixed' or 'adaptive' (got 'loose')."),
+        (
+            {"kl": {"controller": "adaptive", "coef": 0}},
+            "kl.coef",
+            "must be above 0 while the leash is adaptive: that multiplies beta, and 0 stays 0 for ever. Try 0.05.",
+        ),
         ({"ppo": {"learning_rate": 1}}, "ppo.learning_rate", "must be at most 0.1 (got 1)."),
         ({"ppo": {"learning_rate": None}}, "ppo.learning_rate", "must be a number (got nothing)."),
         (

@@ -62,3 +62,18 @@ def test_adaptive_beta_is_clipped_on_both_sides_and_proportional_between():
         controller = AdaptiveKL(coef=1.0, target=6.0, horizon=100)
         controller.observe(kl, 10)
         assert controller.coef == pytest.approx(1 + error * 10 / 100), kl
+
+
+@pytest.mark.parametrize(("kl", "rises"), [(0.0, False), (50.0, True)])
+def test_adaptive_beta_moves_by_a_fifth_at_most_stays_above_zero_and_can_come_back(kl, rises):
+    """A batch that is longer than the horizon counts as one horizon."""
+    controller = AdaptiveKL(coef=0.25, target=6.0, horizon=64)
+    controller.observe(kl, 384)
+    assert controller.coef == pytest.approx(0.25 * (1.2 if rises else 0.8))
+    for _ in range(5000):
+        controller.observe(kl, 384)
+    assert 1e-5 < controller.coef <= 1000
+    stuck = controller.coef
+    for _ in range(80):
+        controller.observe(0.0 if rises else 50.0, 384)
+    assert controller.coef < stuck / 1e6 or controller.coef > stuck * 1e6

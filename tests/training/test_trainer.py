@@ -1,6 +1,8 @@
 import copy
 import json
+from itertools import chain
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +11,8 @@ from playground.rewards.mixture import Mixture
 from playground.runs.folder.records import to_json_line
 from playground.training.loop.scoring import Scorer
 from tests.training import tiny
+
+ADAPTIVE = {"kl__controller": "adaptive", "kl__coef": 1.0, "kl__target": 5.0, "kl__horizon": 80}
 
 
 def weights(model) -> list[torch.Tensor]:
@@ -141,23 +145,39 @@ def test_an_update_ends_early_once_the_policy_has_moved_far():
 
 
 def test_the_adaptive_leash_moves_beta_from_one_update_to_the_next():
-    trainer = tiny.trainer(kl__controller="adaptive", kl__coef=1.0, kl__target=5.0, kl__horizon=80, ppo__num_updates=3)
+    trainer = tiny.trainer(**ADAPTIVE, ppo__num_updates=3)
     coefs = [trainer.update().kl_coef for _ in range(3)]
     assert coefs == pytest.approx([1.0, 0.98, 0.98**2])  # KL far below target: error -0.2, n / horizon = 0.1
 
 
-def test_the_gradient_norm_is_logged_before_clipping_and_the_step_is_clipped():
-    trainer = tiny.trainer(ppo__max_grad_norm=1e-3)
-    seen = []
+def shared_and_separate(**changes):
+    """A trainer with a head on the policy's features, and one whose critic is a model of its own."""
+    yield tiny.trainer(**changes)
+    yield tiny.trainer(**changes, model__critic="separate")
 
-    def step() -> None:
-        gradients = [p.grad for group in trainer.optimizer.param_groups for p in group["params"]]
-        seen.append(float(torch.stack([g.norm() for g in gradients]).norm()))
 
-    trainer.optimizer.step = step
-    metrics = trainer.update()
-    assert metrics.grad_norm > 1e-3
-    assert max(seen) <= 1e-3 * 1.001
+def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_before():
+    for trainer in shared_and_separate(ppo__max_grad_norm=1e-3):
+        seen = []
+
+        def step(trainer=trainer, seen=seen) -> None:
+            policy, *critic = [[p.grad for p in group["params"]] for group in trainer.optimizer.param_groups]
+            seen.append([
+                float(torch.stack([g.norm() for g in grads]).norm()) for grads in (policy, [*chain(*critic)])
+            ])  # fmt: skip
+
+        trainer.optimizer.step = step
+        metrics = trainer.update()
+        assert metrics.grad_norm > 1e-3 and metrics.value_grad_norm > 1e-3
+        assert np.ravel(seen) == pytest.approx(np.full(2 * len(seen), 1e-3), rel=1e-3)
+
+
+def test_a_heavy_value_loss_does_not_shorten_the_steps_of_the_policy():
+    """The head reads the policy's features without changing them, so its weight is its own affair."""
+    for light, heavy in zip(*(shared_and_separate(ppo__value_coef=w) for w in (0.1, 100.0)), strict=True):
+        for trainer in (light, heavy):
+            trainer.update()
+        assert same(weights(light.policy), weights(heavy.policy))
 
 
 def poison_rewards(trainer) -> None:
@@ -184,12 +204,17 @@ def poison_gradient(trainer) -> None:
     next(trainer.policy.parameters()).register_hook(lambda gradient: gradient * float("nan"))
 
 
-POISONS = [poison_rewards, poison_advantages, poison_loss, poison_gradient]
+def poison_kl(trainer) -> None:
+    original = trainer.reference.logits
+    trainer.reference.logits = lambda hidden: original(hidden) * float("nan")
+
+
+POISONS = [poison_rewards, poison_advantages, poison_loss, poison_gradient, poison_kl]
 
 
 @pytest.mark.parametrize("poison", POISONS)
 def test_what_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row_end_the_run(poison):
-    trainer = tiny.trainer()
+    trainer = tiny.trainer(**ADAPTIVE)
     poison(trainer)
     before = weights(trainer.policy)
     for update in (1, 2):
@@ -197,6 +222,8 @@ def test_what_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row
         assert metrics.update == update and len(trainer.warnings) == 1
         assert "not finite" in trainer.warnings[0] or "finite number" in trainer.warnings[0]
         json.loads(to_json_line(metrics), parse_constant=lambda word: pytest.fail(word))
+        json.dumps(trainer.state()[1], allow_nan=False)
+        assert 0.5 < trainer.kl_controller.coef < 2
     with pytest.raises(TrainingDiverged, match=r"3 updates in a row.*Lower the learning rate"):
         trainer.update()
     assert same(before, weights(trainer.policy))

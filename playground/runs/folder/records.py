@@ -136,7 +136,8 @@ class UpdateMetrics(Record):
     policy_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", steps="mean")]
     value_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", steps="mean")]
     explained_variance: Annotated[Maybe, About("at most 1", "of the returns by the value head", live=True)]
-    grad_norm: Annotated[Maybe, About("", "before clipping, mean over optimizer steps", steps="mean")]
+    grad_norm: Annotated[Maybe, About("", "of the policy, before clipping, mean over optimizer steps", steps="mean")]
+    value_grad_norm: Annotated[Maybe, About("", "the same of the critic alone", steps="mean")] = None
     learning_rate: Annotated[Figure, About("", "of this update", live=True)]
     completion_length: Annotated[Figure, About("tokens", "the end token counts", live=True)]
     eos_fraction: Annotated[Figure, About("0 to 1", "share of completions that ended by themselves", live=True)]

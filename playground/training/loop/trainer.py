@@ -1,7 +1,7 @@
 """PPO for language models, step by step: one call of `PPOTrainer.update` writes a batch, scores it and learns from it.
 
 Reads from top to bottom: collect -> score -> advantages -> optimise. The maths is in `playground.ppo`, the models in
-models.py, sampling in sampling.py. Knows nothing of run directories, processes or pages: the worker, tests and
+`training/models/`, sampling in sampling.py. Knows nothing of run directories, processes or pages: the worker, tests and
 notebooks drive the same object.
 """
 
@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -361,9 +362,9 @@ class PPOTrainer:
                 sums["ratio_mean"] += log_ratio.exp().sum()
                 sums["update_kl"] += k3(-log_ratio).sum()
                 sums["ratio_max"] = torch.maximum(sums["ratio_max"], log_ratio.exp().max())
-        grad_norm = self.apply_gradient(sums["policy_loss"] + sums["value_loss"])
+        norms = self.apply_gradient(sums["policy_loss"] + sums["value_loss"])
         means = {name: float(value if name == "ratio_max" else value / num_tokens) for name, value in sums.items()}
-        return {**means, "grad_norm": grad_norm}
+        return {**means, **norms}
 
     def forward(self, packed: Packed, rows: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Log-probs, values and (only if there is a bonus on it) entropies of the N completion tokens of some episodes.
@@ -377,25 +378,22 @@ class PPOTrainer:
         entropies = entropy(log_softmax_at(logits, temperature)) if self.config.ppo.entropy_coef else None
         return token_log_probs(logits, tokens, temperature), self.critic(ids, predicts, hidden), entropies
 
-    def apply_gradient(self, loss: Tensor) -> float:
-        """Clip the gradient and step, unless loss or gradient is not finite. Returns the norm before clipping.
+    def apply_gradient(self, loss: Tensor) -> dict[str, float]:
+        """Clip the gradients and step, unless loss or gradient is not finite. Returns the norms before clipping.
 
-        A separate critic is clipped by itself: it shares no weight with the policy, so neither may shorten the other's
-        steps.
+        Policy and critic are clipped each by itself: the value loss reaches no weight of the policy, so its size may
+        not shorten the policy's steps, nor the other way round.
         """
-        limit = self.config.ppo.max_grad_norm
-        policy, head, *critic = [group["params"] for group in self.optimizer.param_groups]
-        if critic:
-            grad_norm = torch.nn.utils.clip_grad_norm_(policy, limit)
-            finite = torch.isfinite(torch.nn.utils.clip_grad_norm_([*head, *critic[0]], limit))
-        else:
-            grad_norm = torch.nn.utils.clip_grad_norm_([*policy, *head], limit)
-            finite = torch.isfinite(grad_norm)
-        if bool(finite & torch.isfinite(loss) & torch.isfinite(grad_norm)):
+        policy, *critic = [group["params"] for group in self.optimizer.param_groups]
+        norms = {
+            name: torch.nn.utils.clip_grad_norm_(parameters, self.config.ppo.max_grad_norm)
+            for name, parameters in (("grad_norm", policy), ("value_grad_norm", [*chain.from_iterable(critic)]))
+        }
+        if all(bool(torch.isfinite(number)) for number in (loss, *norms.values())):
             self.optimizer.step()
         else:
             self.skip(f"The rest of update {self.updates_done + 1} was skipped: its loss or gradient was not finite.")
-        return float(grad_norm)
+        return {name: float(norm) for name, norm in norms.items()}
 
     def skip(self, why: str) -> None:
         """Learn nothing more in this update."""

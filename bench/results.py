@@ -91,7 +91,7 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     policy, _ = loading.load(checkpoint, device)
     facts = json.loads((checkpoint / "trainer.json").read_text())
     scorer = Scorer(config).restore(facts)
-    seen = set(read_prompts(config.prompts, config.prompts.limit + config.evaluation.num_prompts, config.seed))
+    seen = set(read_prompts(config.prompts, config.prompts.limit + config.evaluation.num_prompts, config.seed).values)
     drawn = prompt_sets.prompts(config.prompts.source, FRESH_PROMPTS + len(seen), derived_seed(config.seed, "fresh"))
     texts = [text for text in drawn if text not in seen][:FRESH_PROMPTS]
     asked = [Prompt(text, tokens.encode(text)) for text in texts]

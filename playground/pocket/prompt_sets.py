@@ -26,11 +26,11 @@ def prompts(name: str, count: int, seed: int | str) -> list[str]:
         raise KeyError(f"no prompt set is called {name!r}; there are {', '.join(PROMPT_SETS)}")
     rng = random.Random(f"prompts {name} {seed}")
     if name == "pocket/claims":
-        return _distinct(count, lambda: _mixed_claim(rng))
+        return _distinct(count, rng, lambda: _mixed_claim(rng))
     if name == "pocket/sums-and-facts":
-        return _distinct(count, lambda: corpus.claim(rng, "neutral", True).prompt)
+        return _distinct(count, rng, lambda: corpus.claim(rng, "neutral", True).prompt)
     kind = {"pocket/mixed": None}.get(name, name.split("/")[1].replace("stories", "story").rstrip("s"))
-    return _distinct(count, lambda: corpus.document(rng, kind, habits=False).prompt)
+    return _distinct(count, rng, lambda: corpus.document(rng, kind, habits=False).prompt)
 
 
 def claim_prompts(
@@ -38,7 +38,7 @@ def claim_prompts(
 ) -> list[str]:
     """Claims that are all right or all wrong, of one form or all but "neutral", about "sums", "facts" or both."""
     rng = random.Random(f"claim prompts {seed} {right} {form} {about}")
-    return _distinct(count, lambda: corpus.claim(rng, form or _claiming_form(rng), right, about).prompt)
+    return _distinct(count, rng, lambda: corpus.claim(rng, form or _claiming_form(rng), right, about).prompt)
 
 
 def _mixed_claim(rng: random.Random) -> str:
@@ -52,8 +52,9 @@ def _claiming_form(rng: random.Random) -> str:
     return rng.choices(list(forms), list(forms.values()))[0]
 
 
-def _distinct(count: int, draw: Callable[[], str]) -> list[str]:
-    """Distinct draws first; once these have become rare, repeats."""
+def _distinct(count: int, rng: random.Random, draw: Callable[[], str]) -> list[str]:
+    """Distinct draws, and repeats once these have become rare; shuffled, since short and frequent ones are drawn first:
+    the first of them, which are kept aside as fixed prompts, are to be like the rest."""
     found: dict[str, None] = {}
     fruitless = 0
     while len(found) < count and fruitless < _FRUITLESS_DRAWS:
@@ -63,4 +64,5 @@ def _distinct(count: int, draw: Callable[[], str]) -> list[str]:
     listed = list(found)
     while len(listed) < count:
         listed.append(draw())
+    rng.shuffle(listed)
     return listed

@@ -1,3 +1,6 @@
+import math
+import statistics
+
 import pytest
 
 from playground.pocket import judges
@@ -12,6 +15,18 @@ def test_a_set_is_distinct_and_seeded(name):
     assert drawn == prompts(name, 300, 1)
     assert drawn != prompts(name, 300, 2)
     assert all(not prompt.endswith(" ") for prompt in drawn)
+
+
+@pytest.mark.parametrize("name", PROMPT_SETS)
+def test_the_first_prompts_are_like_the_rest(name):
+    """Fixed prompts are the first ones. Frequent ones, which are short, are drawn before rare ones."""
+    deviations = []
+    for seed in range(6):
+        lengths = [len(prompt) for prompt in prompts(name, 600, seed)]
+        first, rest = lengths[:100], lengths[100:]
+        error = math.sqrt(statistics.variance(first) / 100 + statistics.variance(rest) / 500)
+        deviations.append((statistics.fmean(first) - statistics.fmean(rest)) / error)
+    assert abs(sum(deviations)) / math.sqrt(6) < 2.5
 
 
 def test_review_prompts_leave_the_sentiment_open():

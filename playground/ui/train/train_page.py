@@ -87,6 +87,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     form_inputs = [preset, notes, *fields.values()]
     filled = [preset, story, *fields.values(), notes, start, text]
     quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+    # Gradio drops what is chosen while it still answers the choice before, unless it is told to answer the last one too
+    latest = {**quiet, "trigger_mode": "always_last"}
 
     def get_ready() -> None:
         if standby.pid is None and launcher.living_run(outputs) is None:
@@ -108,7 +110,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         return list(started(asked, chosen, old_notes, values, outputs, standby, access, caller))
 
     def choose(chosen: Any, *, caller: Caller) -> list[Any]:
-        return filled_from(chosen, outputs, capped, caller.role is Role.HOST).flat()
+        return filled_from(chosen, outputs, capped, caller.role is Role.HOST).flat()[1:]
 
     def choose_at_load(caller: Caller) -> list[Any]:
         if caller.may(Action.START):
@@ -134,18 +136,19 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     edits = [component.input for component in fields.values()]
     # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
     edits += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
-    gr.on([*edits, view.input], checking, form_inputs, [notes, start, text], trigger_mode="always_last", **quiet)
-    gr.on([*edits, text.change], estimating, form_inputs, needs, trigger_mode="always_last", **quiet)
+    gr.on([*edits, view.input], checking, form_inputs, [notes, start, text], **latest)
+    gr.on([*edits, text.change], estimating, form_inputs, needs, **latest)
     uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service, access)
-    uploaded.then(checking, form_inputs, [notes, start, text], **quiet)
-    preset.input(access.guard(Action.FORM, choose), preset, filled, **quiet)
+    uploaded.then(checking, form_inputs, [notes, start, text], **latest)
+    # not the menu itself: meanwhile it may show the next choice
+    preset.input(access.guard(Action.FORM, choose), preset, filled[1:], **latest)
     pressed = access.guard(Action.START, start_run, not_started)
     start.click(pressed, [view, *form_inputs], [view, notes, start], trigger_mode="once", **quiet)
     use_text.click(access.guard(Action.FORM, use), [text, *form_inputs], filled, **quiet)
     demo.load(opening, None, filled, **quiet).then(estimating, form_inputs, needs, **quiet)
 
     def recheck(event: Any) -> None:
-        event.then(checking, form_inputs, [notes, start, text], **quiet)
+        event.then(checking, form_inputs, [notes, start, text], **latest)
 
     return Train(filled, outputs, fields, recheck)
 

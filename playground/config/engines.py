@@ -142,6 +142,8 @@ def unsupported(config: RunConfig) -> list[Problem]:
         say("model.precision", "fp32", "ignores bf16 with this version of transformers.")
     say("kl.controller", "fixed", "has no adaptive KL: beta stays where it starts.")
     say("ppo.entropy_coef", 0.0, "has no entropy bonus.")
+    say("ppo.baseline", "value", "always has a value model.")
+    say("ppo.samples_per_prompt", 1, "completes each prompt of a batch once.")
     say("ppo.update_kl_stop", None, "does not end an update early.")
     say("sampling.top_k", None, "always samples from the full distribution.")
     if config.sampling.top_p != 1:

@@ -35,6 +35,24 @@ class PPOConfig(Part):
         low="Too low: the average reward is mostly luck, the curves jump.",
         high="Too high: each update takes longer than it teaches.",
     )
+    samples_per_prompt: int = knob(
+        1,
+        label="Samples per prompt",
+        slider=(1, 16, 1),
+        ge=1,
+        le=1024,
+        help="How many of a batch's completions answer the same prompt. Must divide the batch.",
+        low="1: a different prompt for each completion.",
+        high="Too high: few prompts in a batch, and what is learned suits those few.",
+    )
+    baseline: Literal["value", "leave_one_out", "group"] = knob(
+        "value",
+        label="Baseline",
+        help="What a completion's reward is compared with. `value`: the guess of the value head (PPO). "
+        "`leave_one_out`: the mean of the other samples of the same prompt (RLOO); no critic, so discount, GAE lambda "
+        "and the settings of the value have no effect. `group`: the mean and spread of all of them (GRPO's "
+        "normalisation), which is biased: prompts where it hardly matters what is answered weigh as much as others.",
+    )
     minibatch_size: int = knob(
         16,
         label="Minibatch",
@@ -192,6 +210,16 @@ class PPOConfig(Part):
             raise ValueError(
                 f"micro_batch_size|must divide minibatch_size {self.minibatch_size}, and {self.micro_batch_size} does "
                 f"not: try {_nearest_divisor(self.minibatch_size, self.micro_batch_size)}"
+            )
+        if self.batch_size % self.samples_per_prompt:
+            raise ValueError(
+                f"samples_per_prompt|must divide batch_size {self.batch_size}, and {self.samples_per_prompt} does not: "
+                f"try {_nearest_divisor(self.batch_size, self.samples_per_prompt)}"
+            )
+        if self.baseline != "value" and self.samples_per_prompt == 1:
+            raise ValueError(
+                f"samples_per_prompt|must be at least 2 with baseline {self.baseline}, which compares the completions "
+                "of one prompt: try 4"
             )
         return self
 

@@ -1,4 +1,5 @@
-"""From scores and log-ratios to token rewards, and from token rewards to advantages and returns."""
+"""From scores and log-ratios to token rewards, and from token rewards to advantages: by a critic's values, or by the
+other completions of the same prompt."""
 
 from __future__ import annotations
 
@@ -47,3 +48,25 @@ def generalised_advantages(
         following_value = values[:, t]
         advantages[:, t] = following_advantage
     return advantages, advantages + values
+
+
+def group_advantages(returns: Tensor, group_size: int, *, standardise: bool = False) -> Tensor:
+    """How much more each episode earned than the others of its prompt: R_i - mean of R_j over j != i.
+
+    That mean does not depend on episode i, so as a baseline it leaves the expected gradient as it is (Kool et al. 2019;
+    RLOO: Ahmadian et al. 2024, eq. 8).
+
+    Args:
+        returns: [B], score less the price of the KL, of whole episodes; `group_size` of one prompt in a row.
+        standardise: (R_i - mean) / sd of the group instead (GRPO: Shao et al. 2024, eq. 21; n in the variance, as in
+            `whiten`): prompts whose answers earn nearly the same weigh as much as those where it matters, a bias.
+
+    Returns:
+        [B]; 0 in a group whose episodes all earned the same.
+    """
+    groups = returns.view(-1, group_size)
+    centred = groups - groups.mean(1, keepdim=True)
+    if standardise:
+        spread = centred.square().mean(1, keepdim=True).sqrt()
+        return torch.where(spread > 0, centred / spread, centred).flatten()
+    return (centred * group_size / (group_size - 1)).flatten()

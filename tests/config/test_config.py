@@ -63,6 +63,16 @@ def yaml_problems(text: str) -> list[Problem]:
             "ppo.micro_batch_size",
             "must divide minibatch_size 32, and 12 does not: try 8.",
         ),
+        (
+            {"ppo": {"samples_per_prompt": 5}},
+            "ppo.samples_per_prompt",
+            "must divide batch_size 48, and 5 does not: try 4.",
+        ),
+        (
+            {"ppo": {"baseline": "leave_one_out"}},
+            "ppo.samples_per_prompt",
+            "must be at least 2 with baseline leave_one_out, which compares the completions of one prompt: try 4.",
+        ),
         ({"rewards": []}, "rewards", "must have at least one entry."),
         ({"rewards": "length"}, "rewards", "must be a list (got 'length')."),
         ({"rewards": ["length"]}, "rewards.0", "must be a group of settings with a `kind` (got 'length')."),

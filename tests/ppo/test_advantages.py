@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from playground.ppo.advantages import generalised_advantages, token_rewards
+from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
 
 F64 = torch.float64
 
@@ -81,3 +81,31 @@ def test_without_a_value_function_advantages_are_discounted_sums_of_rewards():
     advantages, returns = generalised_advantages(rewards, torch.zeros(2, 3, dtype=F64), mask, 0.5, 0.5)
     assert advantages.tolist() == [[1 + 2 / 4 + 4 / 16, 2 + 4 / 4, 4.0], [3.0, 0.0, 0.0]]
     assert torch.equal(returns, advantages)
+
+
+def test_an_episode_is_measured_by_the_others_of_its_prompt():
+    returns = torch.tensor([1.0, 2.0, 6.0, -1.0, -1.0, -1.0], dtype=F64)
+    by_hand = [1 - 4.0, 2 - 3.5, 6 - 1.5, 0, 0, 0]
+    assert group_advantages(returns, 3).tolist() == pytest.approx(by_hand)
+    spread = (((1 - 3) ** 2 + (2 - 3) ** 2 + (6 - 3) ** 2) / 3) ** 0.5
+    standardised = group_advantages(returns, 3, standardise=True).tolist()
+    assert standardised == pytest.approx([-2 / spread, -1 / spread, 3 / spread, 0, 0, 0])
+
+
+def test_leaving_one_out_leaves_the_expected_gradient_and_standardising_does_not():
+    """Every pair of actions of a policy over three, weighed by its probability: the gradient of the expected reward."""
+    logits = torch.tensor([0.3, -0.2, 0.5], dtype=F64, requires_grad=True)
+    rewards = torch.tensor([0.0, 1.0, 10.0], dtype=F64)
+    log_probs = logits.log_softmax(0)
+    (exact,) = torch.autograd.grad((log_probs.exp() * rewards).sum(), logits, retain_graph=True)
+    found = {}
+    for standardise in (False, True):
+        loss = torch.zeros((), dtype=F64)
+        for first in range(3):
+            for second in range(3):
+                pair = torch.tensor([first, second])
+                better = group_advantages(rewards[pair], 2, standardise=standardise)
+                loss = loss + log_probs[pair].sum().exp().detach() * (better * log_probs[pair]).mean()
+        (found[standardise],) = torch.autograd.grad(loss, logits, retain_graph=True)
+    assert torch.allclose(found[False], exact)
+    assert torch.nn.functional.cosine_similarity(found[True], exact, dim=0) < 0.99

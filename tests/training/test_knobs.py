@@ -19,6 +19,8 @@ ADAPTIVE = {"kl__controller": "adaptive", "kl__horizon": 50}
 EFFECTS = {
     "ppo.num_updates": (8, {"ppo__schedule": "linear"}),
     "ppo.batch_size": (4, {}),
+    "ppo.samples_per_prompt": (2, {}),
+    "ppo.baseline": ("leave_one_out", {"ppo__samples_per_prompt": 2}),
     "ppo.minibatch_size": (8, {}),
     "ppo.num_epochs": (1, {}),
     "ppo.learning_rate": (2e-3, {}),

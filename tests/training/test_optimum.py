@@ -102,6 +102,14 @@ def test_the_more_drift_costs_the_less_is_bought_and_each_price_buys_what_the_fr
     assert reward == pytest.approx(best.rewards, abs=0.1)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_other_samples_of_a_prompt_serve_as_well_as_a_critic(seed):
+    problem = small_problem(seed)
+    others = train_table(problem, seed, ppo__baseline="leave_one_out", ppo__samples_per_prompt=8)
+    assert problem.distance(others) < TABLE_BOUND
+    assert not any(value.any() for value in others.critic.state_dict().values()), "nobody has trained it"
+
+
 def at_target(problem: toy.Problem, trainer: PPOTrainer) -> toy.Problem:
     """The same problem at the beta whose optimum has the controller's target KL: where an adaptive leash must end."""
     reference, target = problem.log_probs(trainer.reference), trainer.config.kl.target

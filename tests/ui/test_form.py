@@ -45,7 +45,7 @@ def test_every_field_but_name_and_rewards_survives_with_unusual_values():
             ],
             "score": {"normalise": "none", "clip": 4.0},
             "ppo": {"num_updates": 1000, "value_clip_range": 0.2, "update_kl_stop": 0.1, "schedule": "constant"},
-            "kl": {"controller": "adaptive", "coef": 0.0, "target": 6.0},
+            "kl": {"controller": "adaptive", "coef": 0.001, "target": 6.0},
         }
     )
     assert form.config_of(form.values_of(config), base) == config.model_copy(update={"about": base.about})

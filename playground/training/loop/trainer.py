@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from playground.config import RunConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
-from playground.ppo.advantages import generalised_advantages, token_rewards
+from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
 from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, full_kl, k3
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
@@ -211,10 +211,11 @@ class PPOTrainer:
     # -- collect ------------------------------------------------------------------------------------------------------
 
     def collect(self) -> Rollout:
-        """Sample a completion for each prompt of the batch; log-probs of the reference for the same tokens."""
+        """Sample completions for the prompts of the batch; log-probs of the reference for the same tokens."""
         clock = time.perf_counter()
-        sampling, size = self.config.sampling, self.config.ppo.batch_size
-        prompts = prompt_batch(self.prompts, size, self.updates_done, self.config.seed)
+        sampling, size, each = self.config.sampling, self.config.ppo.batch_size, self.config.ppo.samples_per_prompt
+        different = prompt_batch(self.prompts, size // each, self.updates_done, self.config.seed)
+        prompts = [prompt for prompt in different for _ in range(each)]
         draws = torch.rand(
             size,
             sampling.max_new_tokens,
@@ -279,12 +280,22 @@ class PPOTrainer:
     # -- advantages ---------------------------------------------------------------------------------------------------
 
     def advantages(self, rollout: Rollout, scores: Scores, kl_coef: float) -> tuple[Tensor, Tensor]:
-        """Token rewards -> whitened advantages and value targets, both [B, C]."""
+        """Token rewards -> whitened advantages and value targets, both [B, C].
+
+        Without a critic every token of an episode has the advantage of the whole episode over the others of its prompt;
+        the targets are then 0, as the values are.
+        """
         episodes, ppo = rollout.episodes, self.config.ppo
         token_kl = rollout.token_kl(self.config.kl.estimator)
         score = torch.tensor(scores.scores, device=token_kl.device)
         rewards = token_rewards(token_kl, score, episodes.mask, kl_coef)
-        advantages, returns = generalised_advantages(rewards, episodes.values, episodes.mask, ppo.gamma, ppo.gae_lambda)
+        if ppo.baseline == "value":
+            advantages, returns = generalised_advantages(
+                rewards, episodes.values, episodes.mask, ppo.gamma, ppo.gae_lambda
+            )
+        else:
+            better = group_advantages(rewards.sum(1), ppo.samples_per_prompt, standardise=ppo.baseline == "group")
+            advantages, returns = better.unsqueeze(1).expand_as(rewards), torch.zeros_like(rewards)
         return whiten(advantages, episodes.mask), returns
 
     # -- optimise -----------------------------------------------------------------------------------------------------

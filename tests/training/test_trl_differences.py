@@ -137,6 +137,15 @@ def test_the_value_model_is_a_second_model(tmp_path):
     assert ours_trained == policy + ours.policy.hidden_size + 1
 
 
+def test_the_value_learns_at_the_rate_of_the_policy(tmp_path):
+    theirs = {group["lr"] for group in PlainTRL(tmp_path).trainer.optimizer.param_groups}
+    assert len(theirs) == 1
+    ours = tiny.trainer()
+    ours.update()
+    policy, head = (group["lr"] for group in ours.optimizer.param_groups)
+    assert head == pytest.approx(30 * policy)
+
+
 @pytest.mark.parametrize(("pad_id", "end_is_trained"), [(PAD, True), (END, False)])
 def test_the_end_is_not_trained_where_padding_is_the_end(tmp_path, pad_id, end_is_trained):
     recorder = Recorder("padding_mask", "responses")

@@ -13,7 +13,17 @@ from typing import NamedTuple
 from playground.insight import frames
 from playground.runs.folder.records import Sample
 
-Z95 = 1.96  # two-sided 95 % of a normal distribution; prompts are many enough for it
+Z95 = 1.96  # two-sided 95 % of a normal distribution
+T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # of Student's t with 1 to 10 degrees
+
+
+def t95(count: int) -> float:
+    """Two-sided 95 % of Student's t for the mean of `count` values, 2 or more; above 11 by its series in 1 / degrees
+    (Fisher 1926), within 0.003."""
+    degrees = count - 1
+    if degrees <= len(T95):
+        return T95[max(degrees, 1) - 1]
+    return Z95 + (Z95**3 + Z95) / (4 * degrees) + (5 * Z95**5 + 16 * Z95**3 + 3 * Z95) / (96 * degrees**2)
 
 
 class Pair(NamedTuple):
@@ -31,7 +41,8 @@ class Pair(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A run in numbers. `low` and `high` bound the mean gain with 95 % confidence; KL in nats per completion."""
+    """A run in numbers. `low` and `high` bound the mean gain with 95 % confidence, as do those of the KL, in nats per
+    completion."""
 
     num_prompts: int
     samples_per_prompt: int
@@ -41,6 +52,8 @@ class Outcome(NamedTuple):
     low: float
     high: float
     kl: float
+    kl_low: float
+    kl_high: float
     unique_after: int
     ended_after: float
     length_before: float
@@ -67,7 +80,9 @@ def outcome(joined: Sequence[Pair]) -> Outcome | None:
     by_prompt = (after["score"] - before["score"]).groupby(before["prompt_id"]).agg(["mean", "count"]).dropna()
     if by_prompt.empty:
         return None
-    gain, half = by_prompt["mean"].mean(), Z95 * by_prompt["mean"].sem()
+    gain, half = by_prompt["mean"].mean(), t95(len(by_prompt)) * by_prompt["mean"].sem()
+    drift = after.groupby("prompt_id")["kl"].mean()
+    kl, kl_half = drift.mean(), t95(len(drift)) * drift.sem()
     return Outcome(
         num_prompts=len(by_prompt),
         samples_per_prompt=round(by_prompt["count"].mean()),
@@ -76,7 +91,9 @@ def outcome(joined: Sequence[Pair]) -> Outcome | None:
         gain=float(gain),
         low=float(gain - half),
         high=float(gain + half),
-        kl=float(after["kl"].mean()),
+        kl=float(kl),
+        kl_low=float(max(kl - kl_half, 0.0)),
+        kl_high=float(kl + kl_half),
         unique_after=after["completion"].nunique(),
         ended_after=float(after["ended"].astype(float).mean()),
         length_before=float(before["tokens"].astype(float).mean()),
@@ -87,8 +104,9 @@ def outcome(joined: Sequence[Pair]) -> Outcome | None:
 def outcome_sentence(found: Outcome, unit: str = "sd") -> str:
     """One line for a person: the gain with its uncertainty, and what it cost."""
     each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
+    spread = "" if math.isnan(found.kl_high) else f" ({found.kl_low:.1f} to {found.kl_high:.1f})"
     interval = "" if math.isnan(found.low) else f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
     return (
         f"Score {found.gain:+.2f} {unit} on {found.num_prompts} prompts{each}{interval}; "
-        f"{found.kl:.1f} nats from the reference."
+        f"{found.kl:.1f} nats{spread} from the reference."
     )

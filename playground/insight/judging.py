@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 from playground.insight import frames
-from playground.insight.before_after import Z95, Pair
+from playground.insight.before_after import Pair, t95
 from playground.runs.folder.records import Sample
 
 if TYPE_CHECKING:
@@ -27,15 +27,16 @@ SMALLEST = 0.2  # sd; with many prompts less than this can be certain and still 
 
 
 class Change(NamedTuple):
-    """A mean change in standard deviations, and its standard error (NaN with fewer than two prompts)."""
+    """A mean change in standard deviations over some prompts, and its standard error (NaN with fewer than two)."""
 
     mean: float
     error: float
+    num_prompts: int
 
     @property
     def half(self) -> float:
         """Half the width of the 95 % interval."""
-        return Z95 * self.error
+        return t95(self.num_prompts) * self.error
 
 
 class Line(NamedTuple):
@@ -189,8 +190,8 @@ def _in_sd(values: pd.Series, before: int, sign: float = 1.0, *, keep: bool = Fa
 def _changes(values: pd.DataFrame, since: int, moments: Sequence[int]) -> list[Change | None]:
     """The mean change of the prompts up to each moment; None where no question was asked at both."""
     by_prompt = values.sub(values[since], axis=0).groupby("prompt_id").mean().reindex(columns=moments)
-    found = zip(by_prompt.mean(), by_prompt.sem(), strict=True)
-    return [None if math.isnan(mean) else Change(float(mean), float(error)) for mean, error in found]
+    found = zip(by_prompt.mean(), by_prompt.sem(), by_prompt.count(), strict=True)
+    return [None if math.isnan(mean) else Change(float(mean), float(error), int(count)) for mean, error, count in found]
 
 
 def _told(change: Change, unit: str, sign: int = 1, *, signed: bool = False) -> str:

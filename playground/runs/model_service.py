@@ -34,7 +34,8 @@ FROZEN = "The process that answers prompts stands still, so it was ended. Try ag
 
 
 class GeneratedSample(NamedTuple):
-    """One completion. `score` is normalised as in the run; `kl` is its summed log-ratio policy to reference, nats."""
+    """One completion. `score` is normalised as in the run; `kl` is its exact KL to the reference, summed over its
+    positions, in nats."""
 
     side: Literal["reference", "policy"]
     index: int  # type: ignore[assignment]  # it hides tuple.index, which nobody needs here

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from playground.insight.before_after import Outcome, outcome, outcome_sentence, pairs
+from playground.insight.before_after import Outcome, outcome, outcome_sentence, pairs, t95
 from tests.support import sample
 
 
@@ -41,7 +41,8 @@ def test_the_outcome_of_three_prompts_by_hand() -> None:
     ]
     found = outcome(pairs([*before, *after]))
     assert found is not None
-    half = 1.96 * 1.0 / math.sqrt(3)  # gains 1, 2, 3: mean 2, standard deviation 1
+    half = 4.303 / math.sqrt(3)  # gains 1, 2, 3: mean 2, standard deviation 1; Student's t with 2
+    kl_half = 4.303 * math.sqrt(7) / math.sqrt(3)  # KLs 1, 2, 6: mean 3, variance 7
     assert found == pytest.approx(
         Outcome(
             num_prompts=3,
@@ -52,6 +53,8 @@ def test_the_outcome_of_three_prompts_by_hand() -> None:
             low=2.0 - half,
             high=2.0 + half,
             kl=3.0,
+            kl_low=0.0,  # never negative, and 3 - kl_half is
+            kl_high=3.0 + kl_half,
             unique_after=2,
             ended_after=2 / 3,
             length_before=12.0,
@@ -66,7 +69,12 @@ def test_samples_of_one_prompt_are_not_independent() -> None:
     found = outcome(pairs(before + after))
     assert found is not None
     assert (found.num_prompts, found.samples_per_prompt, found.gain) == (2, 4, 2.0)
-    assert found.high - found.gain == pytest.approx(1.96 * math.sqrt(2) / math.sqrt(2))  # two prompts: 1 and 3, sd 2^.5
+    assert found.high - found.gain == pytest.approx(12.706)  # two prompts: 1 and 3, sd 2^.5; t with 1
+
+
+@pytest.mark.parametrize(("count", "quantile"), [(2, 12.706), (11, 2.228), (12, 2.201), (31, 2.042), (65, 1.998)])
+def test_few_prompts_have_the_wider_interval_of_students_t(count: int, quantile: float) -> None:
+    assert t95(count) == pytest.approx(quantile, abs=0.003)
 
 
 def test_prompts_without_a_score_do_not_count_as_samples() -> None:
@@ -83,11 +91,12 @@ def test_one_prompt_has_no_interval() -> None:
 
 
 def test_the_sentence_names_gain_interval_and_cost() -> None:
-    found = Outcome(32, 4, 0.0, 1.4, 1.4, 1.2, 1.6, 5.12, 30, 1.0, 10.0, 12.0)
+    found = Outcome(32, 4, 0.0, 1.4, 1.4, 1.2, 1.6, 5.12, 4.6, 5.64, 30, 1.0, 10.0, 12.0)
     assert outcome_sentence(found) == (
-        "Score +1.40 sd on 32 prompts x 4 samples, 95 % interval +1.20 to +1.60; 5.1 nats from the reference."
+        "Score +1.40 sd on 32 prompts x 4 samples, 95 % interval +1.20 to +1.60; "
+        "5.1 nats (4.6 to 5.6) from the reference."
     )
     worse = found._replace(gain=-0.5, low=-0.7, high=-0.3, samples_per_prompt=1)
     assert outcome_sentence(worse, "points") == (
-        "Score -0.50 points on 32 prompts, 95 % interval -0.70 to -0.30; 5.1 nats from the reference."
+        "Score -0.50 points on 32 prompts, 95 % interval -0.70 to -0.30; 5.1 nats (4.6 to 5.6) from the reference."
     )

@@ -31,8 +31,8 @@ def test_changes_are_paired_in_sd_of_the_texts_before_and_told_with_their_error(
     samples = [sample(0, 0, 0.0, 1.0), sample(1, 0, 0.0, 3.0), sample(0, 5, 1.0, 4.0), sample(1, 5, 3.0, 4.0)]
     found = judging.judged(samples, {"gold": 1.0})
     assert found.updates == [0, 5]
-    assert found.judges[0].changes == [(0.0, 0.0), (2.0, pytest.approx(1.0))]
-    assert found.trained.changes[1] == (2.0, pytest.approx(1.0))
+    assert found.judges[0].changes == [(0.0, 0.0, 2), (2.0, pytest.approx(1.0), 2)]
+    assert found.trained.changes[1] == (2.0, pytest.approx(1.0), 2)
     assert judging.judged(samples, {"gold": -1.0}).judges[0].changes[1].mean == -2.0
 
 

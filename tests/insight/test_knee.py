@@ -62,6 +62,19 @@ def test_there_is_none_while_the_score_rises_or_has_not_risen(shape, reason, wor
     assert words in knee_sentence(found)
 
 
+def reasons(shape, prompts):
+    """What is said of 40 draws of the same curve."""
+    return [knee(samples(shape, prompts=prompts, noise=0.8, seed=seed)).reason for seed in range(40)]
+
+
+def test_a_straight_line_has_hardly_ever_a_knee_and_a_flat_end_is_hardly_ever_said_to_rise():
+    """A certain slope on 16 prompts, a smaller one, and a curve that has been flat for half of the run."""
+    for slope in (0.05, 0.02):
+        assert reasons(lambda update, slope=slope: slope * update, 16).count("") <= 4
+    assert reasons(lambda update: 0.1 * min(update, 20), 16).count("still rising") <= 3
+    assert reasons(lambda update: 0.05 * update, 64).count("still rising") >= 30
+
+
 def test_too_few_looks_say_nothing():
     found = knee(samples(saturating(3), looks=(0, 10, 20, 30)))
     assert found == Knee(None, reason="few looks") and knee_sentence(found) == ""

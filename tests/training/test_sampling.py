@@ -1,8 +1,9 @@
 import pytest
 import torch
 
+from playground.ppo.kl import full_kl
 from playground.training.data.random_streams import uniforms
-from playground.training.loop.passes import micro_batches, score_tokens
+from playground.training.loop.passes import compared, micro_batches
 from playground.training.loop.sampling import sample
 from playground.training.models.language_model import ValueHead
 from tests.training import tiny
@@ -14,7 +15,8 @@ PROMPTS = [prompt.ids for prompt in tiny.prompts("a", "abcdefgh", "cc", "edcba")
 def draw(family: str, pad_is_eos: bool = False, temperature: float = 1.0, length: int = 12):
     model, head = tiny.model(family), ValueHead(32)
     torch.nn.init.normal_(head.linear.weight, generator=torch.Generator().manual_seed(0))
-    return model, head, sample(model, head, tiny.tokens(pad_is_eos), PROMPTS, uniforms(SEEDS, length), temperature)
+    draws = uniforms(SEEDS, length)
+    return model, head, sample(model, head, tiny.tokens(pad_is_eos), PROMPTS, draws, temperature, keep_hidden=True)
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
@@ -42,11 +44,18 @@ def test_what_the_sampler_says_equals_a_plain_unpadded_forward(family, pad_is_eo
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
-def test_scoring_log_probs_equal_sampling_log_probs(family):
+def test_whole_distributions_in_micro_batches_agree_with_what_the_sampler_said(family):
+    """Of the policy by the features that were kept, of a reference with the same weights by a pass of its own."""
     model, _, episodes = draw(family)
-    scored = score_tokens(model, episodes, episodes.packed(), 1.0, micro_batch_size=5)
-    assert torch.allclose(scored, episodes.log_probs, atol=2e-5)
-    assert (scored[~episodes.mask] == 0).all()
+    seen = torch.zeros_like(episodes.log_probs)
+    for part in compared(model, model.frozen_copy(), episodes, episodes.packed(), 1.0, micro_batch_size=5):
+        chosen = episodes.completion_ids[part.rows][part.mask].unsqueeze(1)
+        expected = episodes.log_probs[part.rows][part.mask]
+        for distribution in (part.own, part.theirs):
+            assert torch.allclose(distribution.gather(1, chosen)[:, 0], expected, atol=2e-5)
+        assert full_kl(part.own, part.theirs).abs().max() < 1e-5
+        seen[part.rows] += part.mask
+    assert torch.equal(seen.bool(), episodes.mask) and seen.max() == 1
 
 
 def test_the_end_of_sequence_token_is_part_of_the_completion_and_nothing_after_it_is():

@@ -4,35 +4,61 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from playground.ppo.logprobs import token_log_probs
+from playground.ppo.logprobs import log_softmax_at
 from playground.training.loop.sampling import Episodes, Packed
 from playground.training.models.language_model import LanguageModel
 
 
+class Compared(NamedTuple):
+    """What policy and reference would say at the N real tokens of some episodes.
+
+    Attributes:
+        rows: which episodes. mask [n, C]: their real tokens. ids [n, T], predicts [n, T]: see `sampling.Packed`.
+        hidden [N, H]: the policy's features. own, theirs [N, V]: log-probs of the policy and of the reference.
+    """
+
+    rows: Tensor
+    mask: Tensor
+    ids: Tensor
+    predicts: Tensor
+    hidden: Tensor
+    own: Tensor
+    theirs: Tensor
+
+
 @torch.no_grad()
-def score_tokens(
-    model: LanguageModel,
+def compared(
+    policy: LanguageModel,
+    reference: LanguageModel,
     episodes: Episodes,
     packed: Packed,
     temperature: float,
     micro_batch_size: int,
     between: Callable[[], None] = lambda: None,
-) -> Tensor:
-    """log-probs [B, C] that `model` gives to the sampled tokens at the sampling temperature; 0 where masked."""
-    log_probs = torch.zeros_like(episodes.log_probs)
+) -> Iterator[Compared]:
+    """Whole distributions of policy and reference over sampled tokens, micro-batch by micro-batch.
+
+    The policy's come from the features that the sampler kept, for the price of an LM head. In low precision the
+    sampler's numbers are not those of a training pass, and a ratio must begin at 1; so there the policy makes a pass of
+    its own.
+    """
+    assert episodes.hidden is not None, "the sampler keeps them for this"
     everything = torch.arange(len(episodes))
-    for rows in micro_batches(everything, packed.totals, micro_batch_size, model.call_overhead_tokens):
+    for rows in micro_batches(everything, packed.totals, micro_batch_size, policy.call_overhead_tokens):
         between()
         ids, predicts = packed.rows(rows)
         mask = episodes.mask[rows]
-        logits = model.logits(model.hidden(ids)[predicts])
-        put(log_probs, rows, mask, token_log_probs(logits, episodes.completion_ids[rows][mask], temperature))
-    return log_probs
+        hidden = episodes.hidden[rows][mask] if policy.exact else policy.hidden(ids)[predicts]
+        theirs = log_softmax_at(reference.logits(reference.hidden(ids)[predicts]), temperature)
+        yield Compared(
+            rows, mask, ids, predicts, hidden, log_softmax_at(policy.logits(hidden), temperature), theirs
+        )  # fmt: skip
 
 
 def put(whole: Tensor, rows: Tensor, mask: Tensor, values: Tensor) -> None:

@@ -32,7 +32,7 @@ from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
 from playground.training.loop.measures import capped_exp, memory_gb, of_completions, of_steps
 from playground.training.loop.optimizer_state import put_back, taken, trained, whole_or_nothing
-from playground.training.loop.passes import micro_batches, put
+from playground.training.loop.passes import compared, micro_batches, put
 from playground.training.loop.sampling import Episodes, Packed, sample
 from playground.training.loop.scoring import Scorer, Scores
 from playground.training.models.language_model import Critic, LanguageModel, Tokens, ValueHead
@@ -237,29 +237,19 @@ class PPOTrainer:
     def compare_with_reference(self, episodes: Episodes, packed: Packed) -> tuple[Tensor, Tensor]:
         """One pass of the reference (and of a separate critic, whose values it fills in) over the sampled tokens.
 
-        The policy's whole distributions come from the features that the sampler kept, for the price of an LM head. In
-        low precision the sampler's numbers are not those of a training pass, and a ratio must begin at 1; so there the
-        policy makes a pass of its own, and log-probs and values are taken from that.
+        Where the policy makes a pass of its own (in low precision), its log-probs and values are taken from that.
 
         Returns:
             log-probs of the reference [B, C]; the exact KL(pi || pi_ref) of each position [B, C]; 0 where masked.
         """
-        assert episodes.hidden is not None, "the sampler keeps them for this"
-        temperature = self.config.sampling.temperature
         log_probs, exact_kl = torch.zeros_like(episodes.log_probs), torch.zeros_like(episodes.log_probs)
-        everything = torch.arange(len(episodes))
-        for rows in micro_batches(
-            everything, packed.totals, self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
-        ):
-            self.between()
-            ids, predicts = packed.rows(rows)
-            mask = episodes.mask[rows]
+        for rows, mask, ids, predicts, hidden, own, theirs in compared(
+            self.policy, self.reference, episodes, packed, self.config.sampling.temperature,
+            self.config.ppo.micro_batch_size, self.between,
+        ):  # fmt: skip
             chosen = episodes.completion_ids[rows][mask].unsqueeze(1)
-            hidden = episodes.hidden[rows][mask] if self.policy.exact else self.policy.hidden(ids)[predicts]
-            distribution = log_softmax_at(self.reference.logits(self.reference.hidden(ids)[predicts]), temperature)
-            own = log_softmax_at(self.policy.logits(hidden), temperature)
-            put(log_probs, rows, mask, distribution.gather(1, chosen)[:, 0])
-            put(exact_kl, rows, mask, full_kl(own, distribution))
+            put(log_probs, rows, mask, theirs.gather(1, chosen)[:, 0])
+            put(exact_kl, rows, mask, full_kl(own, theirs))
             if not self.policy.exact:
                 put(episodes.log_probs, rows, mask, own.gather(1, chosen)[:, 0])
             if self.critic.separate or not self.policy.exact:

@@ -57,9 +57,9 @@ def main() -> None:
     order = catalog.preset_names()
     wanted = [(name, seed) for seed in arguments.seeds for name in arguments.presets]
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for row in pool.map(lambda run: measure(*run, arguments.outputs, arguments.set), wanted):
-            if arguments.jobs > 1:
-                row["seconds"] = None
+        trained = pool.map(lambda run: train(*run, arguments.outputs, arguments.set), wanted)
+        for (preset, seed), (run, seconds) in zip(wanted, trained, strict=True):
+            row = {"preset": preset, "seed": seed, "seconds": None if arguments.jobs > 1 else seconds, **judge(run)}
             print(json.dumps(row), flush=True)
             rows[row["preset"], row["seed"]] = row
             ordered = sorted(rows.values(), key=lambda row: (order.index(row["preset"]), row["seed"]))
@@ -68,8 +68,8 @@ def main() -> None:
     print(f"wrote {arguments.page}")
 
 
-def measure(preset: str, seed: int, outputs: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """Train one preset with one seed in a process of its own and judge the result."""
+def train(preset: str, seed: int, outputs: Path, overrides: Sequence[str] = ()) -> tuple[RunDirectory, float]:
+    """Train one preset with one seed in a process of its own; the run, and the seconds of the whole command."""
     outputs = outputs / f"{preset}-seed{seed}"  # one folder for each: a folder has one run at a time
     run_id = f"{preset}-seed{seed}-{time.time_ns() % 10**9}"
     command = [sys.executable, "-m", "playground", "train", str(catalog.PRESETS / f"{preset}.yaml"),
@@ -78,8 +78,7 @@ def measure(preset: str, seed: int, outputs: Path, overrides: Sequence[str] = ()
         command += ["--set", override]
     clock = time.perf_counter()
     subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
-    seconds = time.perf_counter() - clock
-    return {"preset": preset, "seed": seed, "seconds": round(seconds, 1), **judge(RunDirectory.open(outputs / run_id))}
+    return RunDirectory.open(outputs / run_id), round(time.perf_counter() - clock, 1)
 
 
 def judge(run: RunDirectory) -> dict[str, Any]:

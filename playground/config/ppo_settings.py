@@ -175,7 +175,7 @@ class PPOConfig(Part):
         le=1,
         help="Blends the value head's guess with what really happened when crediting each token.",
         low="0: trusts the value head alone.",
-        high="1: ignores it; unbiased and noisy.",
+        high="1: counts what really happened to the end; best for short texts, noisy in long ones.",
     )
     max_grad_norm: float = knob(
         1.0,

@@ -52,16 +52,16 @@ class KLConfig(Part):
         "(exp(-d) - 1 + d), `abs`, and `full` (the exact KL of each position) train for something else.",
     )
     horizon: int = knob(
-        96,
+        288,
         label="Horizon",
         unit="episodes",
         slider=(16, 4096, 16),
         ge=1,
         le=10_000_000,
         help="For the adaptive leash: over this many episodes beta rises or falls by a fifth while the KL is 20 % or "
-        "more off its target, by less when it is nearer, and by a fifth at most in one update. One or two batches work "
-        "well.",
-        low="Too low: beta swings. Shorter than a batch is the same as one batch.",
+        "more off its target, by less when it is nearer, and by a fifth at most in one update. Four to eight "
+        "batches work well.",
+        low="Too low: beta falls before the KL has had time to rise, and both swing.",
         high="Too high: beta hardly moves in a short run, and the target is never reached.",
     )
 

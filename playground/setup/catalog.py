@@ -88,7 +88,10 @@ REWARDS = (
 
 ANNOTATORS = tuple(Choice(name, name.capitalize(), community.help) for name, community in annotators.ANNOTATORS.items())
 
-PRESET_ORDER = ("kinder-reviews", "no-leash", "short-leash", "chatterbox", "yes-man", "honest-friend")
+PRESET_ORDER = (
+    "kinder-reviews", "no-leash", "short-leash", "steady-leash", "without-critic", "chatterbox", "yes-man",
+    "honest-friend",
+)  # fmt: skip
 
 
 def preset_names() -> list[str]:

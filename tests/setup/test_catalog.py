@@ -18,10 +18,12 @@ def config_with(**changes: object) -> RunConfig:
 
 
 def test_the_presets_come_in_teaching_order() -> None:
-    assert catalog.preset_names()[:6] == [
+    assert catalog.preset_names()[:8] == [
         "kinder-reviews",
         "no-leash",
         "short-leash",
+        "steady-leash",
+        "without-critic",
         "chatterbox",
         "yes-man",
         "honest-friend",

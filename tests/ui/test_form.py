@@ -131,8 +131,8 @@ def test_the_engine_is_shown_where_there_is_a_choice():
 
 
 def test_options_are_told_as_words_and_short_names_stay():
-    options = ["playground", "trl", "k1", "abs", "bf16", "none"]
-    assert [form.option_label(option) for option in options] == ["Playground", "TRL", "k1", "abs", "bf16", "None"]
+    options = {"playground": "Playground", "trl": "TRL", "k1": "k1", "bf16": "bf16", "leave_one_out": "Leave one out"}
+    assert {option: form.option_label(option) for option in options} == options
     assert [form.in_words("ppo.whiten", value) for value in (True, False)] == ["on", "off"]
 
 

@@ -150,10 +150,11 @@ def options_of(field: str) -> list[str]:
 
 
 def option_label(option: str) -> str:
-    """An option for reading: a word gets a capital letter; short names such as `k1` and `bf16` stay as they are."""
+    """An option for reading: words get a capital letter; short names such as `k1` and `bf16` stay as they are."""
     if option in OPTION_LABELS:
         return OPTION_LABELS[option]
-    return option.capitalize() if len(option) > 3 and option.isalpha() else option
+    words = option.replace("_", " ")
+    return words.capitalize() if len(option) > 3 and words.replace(" ", "").isalpha() else option
 
 
 def is_text(field: str) -> bool:

@@ -20,7 +20,7 @@ export const CHARTS = [
     key: "penalised", span: 1, large: true, title: "Score minus leash cost", column: "penalised_reward",
     colour: "--pg-ink",
     unit: (run) => (run?.unit === "points" ? "points" : "sd"),
-    note: () => "score \u2212 beta \u00d7 KL: what PPO maximises",
+    note: () => "score \u2212 beta \u00d7 KL: the score less its price",
     gloss: "The score less what the drift costs. This is the number that PPO pushes up.", zero: true,
   },
   {

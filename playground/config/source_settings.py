@@ -197,8 +197,8 @@ class SamplingConfig(Part):
         slider=(1, 200, 1),
         ge=1,
         le=1_000_000,
-        help="Draw only from the k likeliest next tokens. Empty means from all. Log-probs stay those of all tokens, so "
-        "with a cut the samples are not quite the policy's own and KL reads a little low.",
+        help="Answer the fixed prompts, and your own, from the k likeliest next tokens only. Empty means from all. In "
+        "training every token can be drawn, unless cut samples are trained on.",
         low="1: always the likeliest token; nothing new is discovered.",
         high="Too high: it has no effect.",
     )
@@ -208,10 +208,16 @@ class SamplingConfig(Part):
         slider=(0.05, 1, 0.05),
         gt=0,
         le=1,
-        help="Draw only from the likeliest tokens that together have this probability. Empty or 1 means from all. The "
-        "same caution as for top k.",
+        help="The same with the likeliest tokens that together have this probability. Empty or 1 means from all.",
         low="Too low: all samples look alike.",
         high="1: it has no effect.",
+    )
+    train_on_cut: bool = knob(
+        False,
+        label="Train on cut samples",
+        help="An experiment: top k and top p hold in training too. Log-probs, ratios and KL are then those of the cut "
+        "distribution that is drawn from, against the whole reference; so the KL begins above 0, what was cut away is "
+        "neither explored nor unlearned, and the score is not the whole policy's.",
     )
     max_new_tokens: int = knob(
         32,
@@ -236,3 +242,8 @@ class SamplingConfig(Part):
         low="0: running on costs nothing.",
         high="Too high: the model learns to stop at once.",
     )
+
+    @property
+    def in_training(self) -> SamplingConfig:
+        """How completions are drawn to learn from them, and to measure the scale of their score."""
+        return self if self.train_on_cut else self.model_copy(update={"top_k": None, "top_p": None})

@@ -5,11 +5,13 @@ import math
 
 import pytest
 import torch
+from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from playground.config import RunConfig
 from playground.ppo.logprobs import log_softmax_at
 from playground.runs.steer.changes import LIVE_FIELDS, Edit, edited
 from playground.training.data.random_streams import uniforms
+from playground.training.loop.evaluation import answer
 from playground.training.loop.sampling import likeliest, sample
 from tests.training import tiny
 
@@ -40,8 +42,9 @@ EFFECTS = {
     "kl.horizon": (20, ADAPTIVE),
     "kl.estimator": ("k3", {}),
     "sampling.temperature": (0.7, {}),
-    "sampling.top_k": (2, {}),
-    "sampling.top_p": (0.5, {}),
+    "sampling.top_k": (2, {"sampling__train_on_cut": True}),
+    "sampling.top_p": (0.5, {"sampling__train_on_cut": True}),
+    "sampling.train_on_cut": (True, {"sampling__top_k": 2}),
     "sampling.max_new_tokens": (4, {}),
     "sampling.missing_eos_penalty": (1.0, {}),
     "score.clip": (0.5, {}),
@@ -116,7 +119,7 @@ def test_top_k_and_top_p_keep_the_likeliest_tokens():
     log_probs = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.1, 0.7]]).log()
 
     def kept(**cut):
-        return (~torch.isinf(likeliest(log_probs, **cut))).tolist()
+        return likeliest(log_probs, **cut).tolist()
 
     assert kept(top_k=2, top_p=None) == [[True, True, False, False], [True, True, True, True]]  # a tie is kept whole
     assert kept(top_k=None, top_p=0.5) == [[True, True, False, False], [False, False, False, True]]
@@ -125,13 +128,50 @@ def test_top_k_and_top_p_keep_the_likeliest_tokens():
     assert kept(top_k=1, top_p=0.9)[0] == [True, False, False, False]
 
 
-def test_a_sampler_with_top_k_1_always_says_the_likeliest_and_reports_its_full_probability():
+@pytest.mark.parametrize("cut", [{"top_k": 3}, {"top_p": 0.7}, {"top_k": 5, "top_p": 0.6}])
+def test_a_cut_sampler_reports_the_distribution_that_it_draws_from(cut):
+    """As transformers' own warpers cut it, and without a cut where none is asked for."""
     model = tiny.model()
-    episodes = sample(model, None, tiny.tokens(), [[1, 3, 4]] * 3, uniforms([1, 2, 3], 6), 1.0, top_k=1)
-    assert len({tuple(row) for row in episodes.completion_ids.tolist()}) == 1
-    logits = model.lm_head(model.hidden(torch.tensor([[1, 3, 4]])))[0, -1]
-    best = log_softmax_at(logits).max().item()
-    assert float(episodes.log_probs[0, 0]) == pytest.approx(best, abs=1e-5)
+    prompt = [1, 3, 4]
+    episodes = sample(model, None, tiny.tokens(), [prompt] * 8, uniforms(range(8), 6), 0.9, **cut, keep_allowed=True)
+    warpers = LogitsProcessorList([TemperatureLogitsWarper(0.9)])
+    warpers += [TopKLogitsWarper(cut["top_k"])] if "top_k" in cut else []
+    warpers += [TopPLogitsWarper(cut["top_p"])] if "top_p" in cut else []
+    for row, length in enumerate(episodes.lengths.tolist()):
+        ids = torch.tensor([prompt + episodes.completion_ids[row, :length].tolist()])
+        with torch.no_grad():
+            logits = model.model(input_ids=ids).logits[0, len(prompt) - 1 : -1]
+        log_probs = warpers(ids.expand(length, -1), logits).log_softmax(-1)
+        assert torch.equal(episodes.allowed[row, :length], log_probs.isfinite())
+        chosen = log_probs.gather(1, episodes.completion_ids[row, :length, None])[:, 0]
+        assert torch.allclose(episodes.log_probs[row, :length], chosen, atol=2e-5)
+        spread = torch.distributions.Categorical(logits=log_probs).entropy()
+        assert torch.allclose(episodes.entropies[row, :length], spread, atol=2e-5)
+
+
+def test_in_training_a_cut_holds_as_an_experiment_only():
+    """Then ratios begin at 1 and the KL, against the whole reference, above 0; else nothing is cut but the answers."""
+    usual = {"ppo__num_epochs": 1, "ppo__minibatch_size": 8}
+    whole, answers = (tiny.trainer(**usual, **cut) for cut in ({}, {"sampling__top_k": 2}))
+    assert log(whole, 2) == log(answers, 2)
+    trainer = tiny.trainer(**usual, sampling__top_k=2, sampling__train_on_cut=True, ppo__entropy_coef=0.1)
+    rollout = trainer.collect()
+    assert (rollout.episodes.allowed[rollout.episodes.mask].sum(-1) == 2).all()
+    first = trainer.update()
+    assert first.ratio_max == pytest.approx(1, abs=1e-4) and first.clip_fraction == 0
+    assert first.kl_to_reference > 0.5 and first.kl_estimates["full"] > 0.5
+    second = trainer.update()
+    assert all(math.isfinite(figure) for figure in (second.kl_to_reference, second.policy_loss, second.entropy))
+
+
+def test_the_kl_of_a_cut_answer_is_that_of_the_distribution_it_was_drawn_from():
+    model, tokens = tiny.model(), tiny.tokens()
+    sampling = tiny.config(sampling__top_k=1, sampling__max_new_tokens=6).sampling
+    episodes, (kl,) = answer(model, model.frozen_copy(), tokens, tiny.prompts("ab"), [1], sampling, 8)
+    assert (episodes.log_probs == 0).all(), "one token could be drawn"
+    ids, predicts = episodes.packed().rows(torch.tensor([0]))
+    best = log_softmax_at(model.logits(model.hidden(ids)[predicts])).max(-1).values
+    assert kl == pytest.approx(-float(best.sum()), rel=1e-4)  # KL of a sure token: minus the log-prob that it had
 
 
 def test_kl_estimates_are_what_their_formulas_say():

@@ -8,11 +8,12 @@ import torch
 
 from playground.config import RunConfig, SamplingConfig
 from playground.ppo.kl import full_kl
+from playground.ppo.logprobs import log_softmax_at
 from playground.runs.folder.records import Sample, Stage
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed, uniforms
 from playground.training.loop.passes import compared, put
-from playground.training.loop.sampling import Episodes, sample
+from playground.training.loop.sampling import Episodes, among, likeliest, sample
 from playground.training.loop.scoring import Scorer
 from playground.training.models.language_model import LanguageModel, Tokens
 
@@ -36,7 +37,8 @@ def answer(
         reference: None when the policy is the reference; then the KL is 0.
 
     Returns:
-        the episodes, and for each the exact KL(policy || reference) of every position, summed, in nats. Its mean over
+        the episodes, and for each the exact KL of every position, summed, in nats: of the distribution that was drawn
+        from (see top k and top p) to the whole reference. Its mean over
         episodes is the KL of whole completions, as that of k1 is; it is never negative and varies far less.
     """
     draws = uniforms(seeds, sampling.max_new_tokens)
@@ -50,7 +52,8 @@ def answer(
     for part in compared(
         policy, reference, episodes, episodes.packed(), sampling.temperature, micro_batch_size, between
     ):  # fmt: skip
-        put(kl, part.rows, part.mask, full_kl(part.own, part.theirs))
+        drawn_from = log_softmax_at(among(part.own, likeliest(part.own, sampling.top_k, sampling.top_p)))
+        put(kl, part.rows, part.mask, full_kl(drawn_from, part.theirs))
     return episodes, kl.sum(1).tolist()
 
 

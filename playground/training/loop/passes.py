@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from playground.ppo.logprobs import log_softmax_at
-from playground.training.loop.sampling import Episodes, Packed
+from playground.training.loop.sampling import Episodes, Packed, among
 from playground.training.models.language_model import LanguageModel
 
 
@@ -20,7 +20,8 @@ class Compared(NamedTuple):
 
     Attributes:
         rows: which episodes. mask [n, C]: their real tokens. ids [n, T], predicts [n, T]: see `sampling.Packed`.
-        hidden [N, H]: the policy's features. own, theirs [N, V]: log-probs of the policy and of the reference.
+        hidden [N, H]: the policy's features. own, theirs [N, V]: log-probs of the policy and of the reference;
+            the policy's among the tokens that it was allowed to draw, where the episodes know them.
     """
 
     rows: Tensor
@@ -56,9 +57,9 @@ def compared(
         mask = episodes.mask[rows]
         hidden = episodes.hidden[rows][mask] if policy.exact else policy.hidden(ids)[predicts]
         theirs = log_softmax_at(reference.logits(reference.hidden(ids)[predicts]), temperature)
-        yield Compared(
-            rows, mask, ids, predicts, hidden, log_softmax_at(policy.logits(hidden), temperature), theirs
-        )  # fmt: skip
+        allowed = None if episodes.allowed is None else episodes.allowed[rows][mask]
+        own = log_softmax_at(among(policy.logits(hidden), allowed), temperature)
+        yield Compared(rows, mask, ids, predicts, hidden, own, theirs)
 
 
 def put(whole: Tensor, rows: Tensor, mask: Tensor, values: Tensor) -> None:

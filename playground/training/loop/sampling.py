@@ -6,7 +6,6 @@ token, the value and the entropy come from the very forward pass that drew it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from torch import Tensor
 from playground.ppo.logprobs import entropy, log_softmax_at
 from playground.training.models.language_model import LanguageModel, Tokens, ValueHead, positions
 
+NEVER = -1e9  # a logit whose softmax is 0
 SHRINK_AT = 0.75  # drop finished episodes from the batch when this share is left; each time copies the KV cache
 
 
@@ -26,9 +26,10 @@ class Episodes:
     Attributes:
         prompt_ids [B, P], prompt_mask [B, P]: True = a real prompt token.
         completion_ids [B, C], mask [B, C]: True = a sampled token, the end-of-sequence token included.
-        log_probs, values, entropies [B, C]: of the sampling policy at the sampling temperature, all tokens considered
-            (also where top k or top p let only some be drawn); 0 where masked.
+        log_probs, values, entropies [B, C]: of the distribution that was drawn from, at the sampling temperature; 0
+            where masked.
         hidden [B, C, H]: features from which each token was predicted; None unless asked for.
+        allowed [B, C, V]: the tokens that top k and top p let be drawn; None without such a cut, or unless asked for.
         ended [B]: True where the completion ended by itself.
     """
 
@@ -41,6 +42,7 @@ class Episodes:
     entropies: Tensor
     ended: Tensor
     hidden: Tensor | None = None
+    allowed: Tensor | None = None
 
     def __len__(self) -> int:
         return self.prompt_ids.shape[0]
@@ -108,6 +110,7 @@ def sample(
     top_k: int | None = None,
     top_p: float | None = None,
     keep_hidden: bool = False,
+    keep_allowed: bool = False,
 ) -> Episodes:
     """Complete each prompt until its end-of-sequence token or until the uniform numbers run out.
 
@@ -115,6 +118,7 @@ def sample(
         prompts: B token lists. uniforms: [B, C] numbers in [0, 1); C is the longest completion.
         between_tokens: called before every token; may raise to break off.
         top_k, top_p: draw from the likeliest tokens only.
+        keep_hidden, keep_allowed: see `Episodes`.
     """
     device = model.device
     ends = torch.tensor(tokens.ends, device=device)
@@ -125,6 +129,7 @@ def sample(
     mask = torch.zeros(batch, longest, dtype=torch.bool, device=device)
     log_probs, values, entropies = (torch.zeros(batch, longest, device=device) for _ in range(3))
     features: list[tuple[Tensor, Tensor]] = []
+    choices: list[tuple[Tensor, Tensor]] = []
     rows = torch.arange(batch, device=device)  # the episode behind each row of the batch, which shrinks
     going = torch.ones(batch, dtype=torch.bool, device=device)  # rows that have not ended
     attention, position = prompt_mask, positions(prompt_mask)
@@ -133,7 +138,12 @@ def sample(
         between_tokens()
         hidden, cache = model.next_hidden(step_ids, attention, position, cache)
         distribution = log_softmax_at(model.logits(hidden), temperature)
-        chosen = _inverse_cdf(likeliest(distribution, top_k, top_p), uniforms[rows, t])
+        if top_k is not None or top_p is not None:
+            allowed = likeliest(distribution, top_k, top_p)
+            distribution = log_softmax_at(among(distribution, allowed))
+            if keep_allowed:
+                choices.append((rows, allowed))
+        chosen = _inverse_cdf(distribution, uniforms[rows, t])
         completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
         mask[rows, t] = going
         log_probs[rows, t] = distribution.gather(1, chosen.unsqueeze(1)).squeeze(1)
@@ -165,25 +175,31 @@ def sample(
         entropies=entropies[:, :length] * mask,
         ended=(torch.isin(completion[:, :length], ends) & mask).any(1),
         hidden=_scattered(features[:length], batch) if keep_hidden else None,
+        allowed=_scattered(choices[:length], batch) if choices else None,
     )
 
 
 def likeliest(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
-    """Log-probabilities [B, V] with all but the likeliest tokens at minus infinity; not normalised again.
+    """Which tokens of each distribution [B, V] may be drawn, [B, V] booleans; the likeliest one always may.
 
     Args:
-        top_k: this many stay. top_p: the fewest that together have at least this probability stay (nucleus sampling,
-            Holtzman et al. 2020). The likeliest token always stays.
+        top_k: this many, and those as likely as the last of them. top_p: the fewest that together have at least this
+            probability, among what top k has left (nucleus sampling, Holtzman et al. 2020).
     """
+    allowed = torch.ones_like(log_probs, dtype=torch.bool)
     if top_k is not None and top_k < log_probs.shape[1]:
-        smallest = log_probs.topk(top_k, dim=-1).values[:, -1:]
-        log_probs = log_probs.masked_fill(log_probs < smallest, -math.inf)
+        allowed = log_probs >= log_probs.topk(top_k, dim=-1).values[:, -1:]
     if top_p is not None and top_p < 1:
-        ordered, order = log_probs.sort(dim=-1, descending=True)
+        ordered, order = among(log_probs, allowed).sort(dim=-1, descending=True)
         probability = ordered.softmax(-1)
         before = probability.cumsum(-1) - probability  # of all tokens that are likelier
-        log_probs = log_probs.scatter(1, order, ordered.masked_fill(before >= top_p, -math.inf))
-    return log_probs
+        allowed = allowed.scatter(1, order, before < top_p) & allowed
+    return allowed
+
+
+def among(logits: Tensor, allowed: Tensor | None) -> Tensor:
+    """Logits [..., V] whose softmax has only the allowed tokens; finite, so that gradients stay so."""
+    return logits if allowed is None else logits.masked_fill(~allowed, NEVER)
 
 
 def _scattered(features: list[tuple[Tensor, Tensor]], batch: int) -> Tensor:

@@ -33,7 +33,7 @@ from playground.training.data.random_streams import generator
 from playground.training.loop.measures import capped_exp, memory_gb, of_completions, of_steps
 from playground.training.loop.optimizer_state import put_back, taken, trained, whole_or_nothing
 from playground.training.loop.passes import compared, micro_batches, put
-from playground.training.loop.sampling import Episodes, Packed, sample
+from playground.training.loop.sampling import Episodes, Packed, among, sample
 from playground.training.loop.scoring import Scorer, Scores
 from playground.training.models.language_model import Critic, LanguageModel, Tokens, ValueHead
 
@@ -213,7 +213,8 @@ class PPOTrainer:
     def collect(self) -> Rollout:
         """Sample completions for the prompts of the batch; log-probs of the reference for the same tokens."""
         clock = time.perf_counter()
-        sampling, size, each = self.config.sampling, self.config.ppo.batch_size, self.config.ppo.samples_per_prompt
+        sampling, size = self.config.sampling.in_training, self.config.ppo.batch_size
+        each = self.config.ppo.samples_per_prompt
         different = prompt_batch(self.prompts, size // each, self.updates_done, self.config.seed)
         prompts = [prompt for prompt in different for _ in range(each)]
         draws = torch.rand(
@@ -225,7 +226,7 @@ class PPOTrainer:
         episodes = sample(
             self.policy, None if self.critic.separate else self.value_head, self.tokens,
             [prompt.ids for prompt in prompts], draws, sampling.temperature, self.between,
-            top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=True,
+            top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=True, keep_allowed=True,
         )  # fmt: skip
         packed = episodes.packed()
         reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
@@ -343,7 +344,9 @@ class PPOTrainer:
         for micro in micro_batches(rows, rollout.packed.totals, ppo.micro_batch_size, self.policy.call_overhead_tokens):
             self.between()
             mask = episodes.mask[micro]
-            log_probs, values, entropies = self.forward(rollout.packed, micro, episodes.completion_ids[micro][mask])
+            allowed = None if episodes.allowed is None else episodes.allowed[micro][mask]
+            tokens = episodes.completion_ids[micro][mask]
+            log_probs, values, entropies = self.forward(rollout.packed, micro, tokens, allowed)
             log_ratio = log_probs - episodes.log_probs[micro][mask]
             advantage = advantages[micro][mask]
             losses = {
@@ -367,15 +370,18 @@ class PPOTrainer:
         means = {name: float(value if name == "ratio_max" else value / num_tokens) for name, value in sums.items()}
         return {**means, **norms}
 
-    def forward(self, packed: Packed, rows: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Log-probs, values and (only if there is a bonus on it) entropies of the N completion tokens of some episodes.
+    def forward(
+        self, packed: Packed, rows: Tensor, tokens: Tensor, allowed: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Log-probs, values and (only if there is a bonus on it) entropies of the N completion tokens of some episodes,
+        among those that were allowed to be drawn ([N, V]; None for all).
 
         Only positions that predict a completion token go through the LM head.
         """
         temperature = self.config.sampling.temperature
         ids, predicts = packed.rows(rows)
         hidden = self.policy.hidden(ids)[predicts]
-        logits = self.policy.logits(hidden)
+        logits = among(self.policy.logits(hidden), allowed)
         entropies = entropy(log_softmax_at(logits, temperature)) if self.config.ppo.entropy_coef else None
         return token_log_probs(logits, tokens, temperature), self.critic(ids, predicts, hidden), entropies
 

@@ -140,7 +140,7 @@ class Session:
         completions: list[str] = []
         for rows in (slice(first, first + at_once) for first in range(0, SCALE_SAMPLES, at_once)):
             episodes, _ = evaluation.answer(
-                self.reference, None, self.tokens, asked[rows], seeds[rows], config.sampling,
+                self.reference, None, self.tokens, asked[rows], seeds[rows], config.sampling.in_training,
                 config.ppo.micro_batch_size, self.between,
             )  # fmt: skip
             completions += episodes.texts(self.tokens)

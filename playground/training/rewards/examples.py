@@ -57,7 +57,7 @@ def references(config: RunConfig, device: torch.device, count: int = REFERENCES)
     asked = [asked[number % len(asked)] for number in range(count)]
     seeds = [derived_seed(config.seed, "scale", number) for number in range(count)]
     episodes, _ = evaluation.answer(
-        policy.frozen(), None, tokens, asked, seeds, config.sampling, config.ppo.micro_batch_size
+        policy.frozen(), None, tokens, asked, seeds, config.sampling.in_training, config.ppo.micro_batch_size
     )
     return References([prompt.text for prompt in asked], episodes.texts(tokens))
 

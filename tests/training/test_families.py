@@ -134,7 +134,7 @@ def test_bf16_computes_in_bf16_trains_in_fp32_and_starts_every_update_at_ratio_1
         rows = torch.arange(len(rollout.episodes))
         with torch.no_grad():
             log_probs, _, _ = session.trainer.forward(
-                rollout.packed, rows, rollout.episodes.completion_ids[rollout.episodes.mask]
+                rollout.packed, rows, rollout.episodes.completion_ids[rollout.episodes.mask], None
             )
         gap = (log_probs - rollout.episodes.log_probs[rollout.episodes.mask]).abs()
         assert gap.max() < 0.05 and gap.mean() < 0.01

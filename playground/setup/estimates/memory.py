@@ -15,7 +15,7 @@ from playground.config import ModelReward, RunConfig
 from playground.sources.architectures import Architecture
 
 Role = Literal["policy", "value", "reference", "reward", "rollout"]
-Kind = Literal["weights", "gradients", "optimizer", "activations", "logits", "KV cache", "features"]
+Kind = Literal["weights", "gradients", "optimizer", "activations", "logits", "KV cache", "features", "allowed tokens"]
 
 LIBRARY_BYTES = {"cpu": 385_000_000, "cuda": 600_000_000, "mps": 400_000_000}  # imports; on a GPU its context
 HEAP_LIMITS = (32 * 2**20, 2**19)  # of a small and of a larger model: smaller blocks stay with the process when freed
@@ -193,6 +193,9 @@ def moments(
     rows = max(ppo.batch_size, evaluation.num_prompts * evaluation.samples_per_prompt)
     first = SCALE_SAMPLES if model.parameters < SMALL_MODEL else min(SCALE_SAMPLES, ppo.batch_size)
     kept = features(model, form, ppo.batch_size, lengths)
+    if config.sampling.in_training.top_k or config.sampling.in_training.top_p:
+        allowed = ppo.batch_size * lengths.completion * model.vocabulary  # one byte for each token of the vocabulary
+        kept.append(Part("rollout", "allowed tokens", allowed, allowed))
     graph = saved(model, form, micro, lengths)
     if form.separate_critic:
         graph += [part._replace(role="value") for part in graph]
@@ -204,7 +207,10 @@ def moments(
     ]
     found = [
         *[Moment("measuring the reference", parts, ()) for parts in sampling(model, form, first, lengths)],
-        *[Moment("sampling", [*parts, *kept]) for parts in sampling(model, form, rows, lengths)],
+        *[
+            Moment("sampling", [*parts, *features(model, form, rows, lengths)])
+            for parts in sampling(model, form, rows, lengths)
+        ],
         Moment("comparing with the reference", comparing),
         Moment("learning", [*kept, *graph, learning_logits(config, form, model, micro, lengths)], learning),
     ]

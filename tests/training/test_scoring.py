@@ -61,3 +61,22 @@ def test_a_text_without_any_opinion_contributes_nothing():
     scorer = Scorer(tiny.config(), silent)
     scorer.fit_scale(["p"] * 2, ["x", "y"])
     assert scorer(["p"] * 2, ["", "z"], [True, True]).contributions == {"a": [0.0, 0.0]}
+
+
+@pytest.mark.parametrize(
+    ("grades", "words"),
+    [
+        ([0.0] * 95 + [1.0] * 5, "Of 100 texts of the reference 95 earn 0 and 5 something else."),
+        ([2.5] * 100, "All 100 texts of the reference earn 2.5: there is no spread"),
+        ([None] * 98 + [1.0, 2.0], "98 get no opinion and 2 something else"),
+        ([0.0] * 94 + [1.0] * 6, ""),
+        ([float(number) for number in range(100)], ""),
+    ],
+)
+def test_a_scale_that_few_texts_make_is_warned_of(grades, words):
+    scorer = Scorer(
+        tiny.config(score__normalise="reference"),
+        Mixture({"grade": (1.0, lambda prompts, completions, **_: list(grades))}),
+    )
+    scorer.fit_scale(["p"] * len(grades), ["x"] * len(grades))
+    assert words in scorer.warning and bool(words) == bool(scorer.warning)

@@ -158,9 +158,8 @@ class UpdateMetrics(Record):
 
 class Sample(Record):
     """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value,
-    `judges` that of each reward that only watches;
-    `kl` is the exact KL of policy to reference at each position of the completion, summed, in nats (0 while they are
-    the same)."""
+    `judges` that of each reward that only watches; `kl` is the exact KL of policy to reference at each position of the
+    completion, summed, in nats (0 while they are the same)."""
 
     attempt: Count = 1
     update: Count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +24,9 @@ class Scores(NamedTuple):
     contributions: dict[str, list[float]]
 
 
+FEW = 0.05  # of the reference's texts
+
+
 class Scorer:
     """Scores completions as one run does. The scales are set once, from samples of the untrained model.
 
@@ -42,13 +46,15 @@ class Scorer:
         self._clip = config.score.clip
         self._missing_eos_penalty = config.sampling.missing_eos_penalty
         self.scale = scale or Scale(clip=self._clip)
+        self.warning = ""  # what to know about a scale that was measured, as a sentence
 
     def fit_scale(self, prompts: Sequence[str], completions: Sequence[str]) -> Scale:
         """Fix all scales on samples of the reference. With `score.normalise: none` the score's is mean 0, sd 1."""
         terms = self.mixture.measure(prompts, completions)
         self.mixture.fit(terms)
         if self._normalise:
-            self.scale = Scale.of(self.mixture.combine(terms).totals, self._clip)
+            totals = self.mixture.combine(terms).totals
+            self.scale, self.warning = Scale.of(totals, self._clip), made_by_few(totals)
         return self.scale
 
     def facts(self) -> dict[str, Any]:
@@ -79,3 +85,22 @@ class Scorer:
             name: [0.0 if part is None else (part - averages[name]) / self.scale.sd for part in values]
             for name, values in parts.items()
         }
+
+
+def made_by_few(totals: Sequence[float | None]) -> str:
+    """A warning where nearly all texts earn the same, so that a few of them, or none, make the unit of the score."""
+    usual, count = Counter(totals).most_common(1)[0]
+    others = len(totals) - count
+    if others > FEW * len(totals):
+        return ""
+    earn = "get no opinion" if usual is None else f"earn {usual:g}"
+    if not others:
+        return (
+            f"All {count} texts of the reference {earn}: there is no spread to scale by, so the score is the raw "
+            "reward less that, and PPO has nothing to prefer until a text earns something else."
+        )
+    return (
+        f"Of {len(totals)} texts of the reference {count} {earn} and {others} something else. Those few make the "
+        "standard deviation in which the score is counted, so a gain of many sd may be small. Reward something that the "
+        "model does more often, or set score.normalise to none and choose beta for the raw reward."
+    )

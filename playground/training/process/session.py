@@ -145,6 +145,8 @@ class Session:
             )  # fmt: skip
             completions += episodes.texts(self.tokens)
         scale = self.scorer.fit_scale([prompt.text for prompt in asked], completions)
+        if self.scorer.warning:
+            self.writer.event("warning", self.scorer.warning)
         terms = self.scorer.facts()["terms"]
         self.writer.event(SCORE_SCALE, mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES, terms=terms)
 

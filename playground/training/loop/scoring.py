@@ -101,6 +101,6 @@ def made_by_few(totals: Sequence[float | None]) -> str:
         )
     return (
         f"Of {len(totals)} texts of the reference {count} {earn} and {others} something else. Those few make the "
-        "standard deviation in which the score is counted, so a gain of many sd may be small. Reward something that the "
-        "model does more often, or set score.normalise to none and choose beta for the raw reward."
+        "standard deviation in which the score is counted, so a gain of many sd may be small. Reward something that "
+        "the model does more often, or set score.normalise to none and choose beta for the raw reward."
     )

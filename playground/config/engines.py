@@ -152,9 +152,8 @@ def unsupported(config: RunConfig) -> list[Problem]:
     say("ppo.baseline", "value", "always has a value model.")
     say("ppo.samples_per_prompt", 1, "completes each prompt of a batch once.")
     say("ppo.update_kl_stop", None, "does not end an update early.")
-    say("sampling.top_k", None, "always samples from the full distribution.")
-    if config.sampling.top_p != 1:
-        say("sampling.top_p", None, "always samples from the full distribution.")
+    if config.sampling.in_training.top_k or config.sampling.in_training.top_p:
+        say("sampling.train_on_cut", False, "always trains on samples of the full distribution.")
     if config.kl.estimator != "k3":
         say("kl.estimator", "k1", "knows k1 and k3 only.")
     return found

@@ -4,8 +4,7 @@ Measured on the fixed prompts, whose random numbers are the same at every look, 
 that of the training batches. The knee is the first look from which on the score, over the whole rest of the run (least
 squares), rises less than a tenth as fast as at its fastest (of a curve smoothed over three looks). A slope between two
 neighbouring looks is mostly noise, so it is the rest as a whole that must be flat, and certainly flatter than what came
-before. The page, the command line and the
-model card call it.
+before. The page, the command line and the model card call it.
 """
 
 from __future__ import annotations

@@ -274,8 +274,8 @@ def test_optimizer_steps_are_counted_and_the_dataset_never_ends():
         ({"kl__controller": "adaptive"}, "kl.controller", "Set it to fixed"),
         ({"ppo__entropy_coef": 0.01}, "ppo.entropy_coef", "Set it to 0"),
         ({"ppo__update_kl_stop": 0.1}, "ppo.update_kl_stop", "Set it to null"),
-        ({"sampling__top_k": 5}, "sampling.top_k", "Set it to null"),
-        ({"sampling__top_p": 0.9}, "sampling.top_p", "Set it to null"),
+        ({"sampling__top_k": 5, "sampling__train_on_cut": True}, "sampling.train_on_cut", "Set it to false"),
+        ({"ppo__samples_per_prompt": 2}, "ppo.samples_per_prompt", "Set it to 1"),
         ({"kl__estimator": "abs"}, "kl.estimator", "Set it to k1"),
     ],
 )

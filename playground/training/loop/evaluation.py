@@ -38,8 +38,8 @@ def answer(
 
     Returns:
         the episodes, and for each the exact KL of every position, summed, in nats: of the distribution that was drawn
-        from (see top k and top p) to the whole reference. Its mean over
-        episodes is the KL of whole completions, as that of k1 is; it is never negative and varies far less.
+        from (see top k and top p) to the whole reference. Its mean over episodes is the KL of whole completions, as
+        that of k1 is; it is never negative and varies far less.
     """
     draws = uniforms(seeds, sampling.max_new_tokens)
     episodes = sample(

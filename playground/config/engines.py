@@ -8,6 +8,7 @@ the one file that runs TRL is training/trl_engine.py, and exports.py writes it d
 from __future__ import annotations
 
 import importlib.metadata
+import json
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig, flatten
@@ -229,4 +230,6 @@ def _numbers(version: str) -> list[int]:
 
 
 def _yaml(value: Any) -> str:
-    return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)

@@ -196,7 +196,7 @@ export class Chart {
       if (!floor) found[0] -= lacking / 2;
     }
     if (guide) found[1] = Math.max(found[1], guide.value);
-    if (floor) found[0] = Math.min(found[0], 0) || 0;
+    if (floor && found[0] > -0.02 * found[1]) found[0] = 0; // a hair below 0 needs no room of its own
     if (zero) {
       found[0] = Math.min(found[0], 0);
       found[1] = Math.max(found[1], 0);

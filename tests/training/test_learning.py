@@ -20,23 +20,23 @@ from tests.thoroughness import SEEDS
 
 UPDATES = 15
 CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer
-FLATTERY_UPDATES = 12  # of twice the size
+FLATTERY_UPDATES = 12  # of 64 completions and three epochs
 LEASH_UPDATES = 10  # on a leash of 0.25 the score has risen by 0.8 then
 
 
-def shortened(preset: str, seed: int, updates: int) -> RunConfig:
+def shortened(preset: str, seed: int, updates: int, num_prompts: int) -> RunConfig:
     data = catalog.preset(preset).model_dump(mode="json")
     data["seed"] = seed
     data["ppo"]["num_updates"] = updates
-    data["evaluation"] |= {"num_prompts": 128, "every": updates}
+    data["evaluation"] |= {"num_prompts": num_prompts, "every": updates}
     return from_dict(data)
 
 
 def trained(
-    preset: str, seed: int, tmp_path, updates: int = UPDATES
+    preset: str, seed: int, tmp_path, updates: int = UPDATES, num_prompts: int = 128
 ) -> tuple[list[Sample], list[Sample], RunDirectory]:
     """Samples before and after, and the run."""
-    config = shortened(preset, seed, updates)
+    config = shortened(preset, seed, updates, num_prompts)
     run = RunDirectory.create(tmp_path, config)
     session = Session(run, config, RunWriter(run, updates), lambda: None)
     session.fix_scale()
@@ -89,7 +89,8 @@ def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(s
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_short_leash_is_stable_and_holds_the_policy_where_it_was(seed, tmp_path):
-    """What a stiff leash does is tried faster in test_trainer.py; this is the preset itself."""
-    *_, run = trained("short-leash", seed, tmp_path, LEASH_UPDATES)
+    """What a stiff leash does is tried faster in test_trainer.py; this is the preset itself. On 128 prompts a gain of 0
+    is measured as 0.25 in one run of twenty; on 512 as 0.12."""
+    *_, run = trained("short-leash", seed, tmp_path, LEASH_UPDATES, num_prompts=512)
     assert max(abs(item.kl_to_reference) for item in run.metrics()) < 1
     assert abs(outcome(pairs(run.samples())).gain) < 0.3

@@ -8,12 +8,11 @@ import torch
 
 from playground.config import RunConfig, SamplingConfig
 from playground.ppo.kl import full_kl
-from playground.ppo.logprobs import log_softmax_at
 from playground.runs.folder.records import Sample, Stage
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed, uniforms
 from playground.training.loop.passes import compared, put
-from playground.training.loop.sampling import Episodes, among, likeliest, sample
+from playground.training.loop.sampling import Episodes, drawn_from, sample
 from playground.training.loop.scoring import Scorer
 from playground.training.models.language_model import LanguageModel, Tokens
 
@@ -52,8 +51,8 @@ def answer(
     for part in compared(
         policy, reference, episodes, episodes.packed(), sampling.temperature, micro_batch_size, between
     ):  # fmt: skip
-        drawn_from = log_softmax_at(among(part.own, likeliest(part.own, sampling.top_k, sampling.top_p)))
-        put(kl, part.rows, part.mask, full_kl(drawn_from, part.theirs))
+        own, _ = drawn_from(part.own, sampling.top_k, sampling.top_p)
+        put(kl, part.rows, part.mask, full_kl(own, part.theirs))
     return episodes, kl.sum(1).tolist()
 
 

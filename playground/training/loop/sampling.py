@@ -137,12 +137,9 @@ def sample(
     for t in range(longest):
         between_tokens()
         hidden, cache = model.next_hidden(step_ids, attention, position, cache)
-        distribution = log_softmax_at(model.logits(hidden), temperature)
-        if top_k is not None or top_p is not None:
-            allowed = likeliest(distribution, top_k, top_p)
-            distribution = log_softmax_at(among(distribution, allowed))
-            if keep_allowed:
-                choices.append((rows, allowed))
+        distribution, allowed = drawn_from(log_softmax_at(model.logits(hidden), temperature), top_k, top_p)
+        if keep_allowed and allowed is not None:
+            choices.append((rows, allowed))
         chosen = _inverse_cdf(distribution, uniforms[rows, t])
         completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
         mask[rows, t] = going
@@ -177,6 +174,14 @@ def sample(
         hidden=_scattered(features[:length], batch) if keep_hidden else None,
         allowed=_scattered(choices[:length], batch) if choices else None,
     )
+
+
+def drawn_from(log_probs: Tensor, top_k: int | None, top_p: float | None) -> tuple[Tensor, Tensor | None]:
+    """Log-probs [B, V] of what a cut leaves, and which tokens these are [B, V]; the same and None without a cut."""
+    if top_k is None and top_p is None:
+        return log_probs, None
+    allowed = likeliest(log_probs, top_k, top_p)
+    return log_softmax_at(among(log_probs, allowed)), allowed
 
 
 def likeliest(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:

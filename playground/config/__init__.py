@@ -108,6 +108,11 @@ class RunConfig(Part):
         """Episodes of the whole run."""
         return self.ppo.num_updates * self.ppo.batch_size
 
+    @property
+    def separate_critic(self) -> bool:
+        """True for a critic with a trunk of its own, which is none where other samples are the baseline."""
+        return self.model.critic == "separate" and self.ppo.baseline == "value"
+
     def to_yaml(self) -> str:
         """The whole configuration as YAML; `config.yaml_io.load` reads it back to an equal value."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)

@@ -85,7 +85,7 @@ def _operations(
         return None, None, None  # TRL passes its batches through the models in another number
     weights = facts["matrix_parameters"]
     whole = tokens + episodes * facts["prompt_tokens"]
-    separate = config.model.critic == "separate"
+    separate = config.separate_critic
     backward = BACKWARD if config.model.adapter.kind == "none" else BACKWARD_FROZEN
     rollout = (2 + separate) * FORWARD * weights * whole  # sampling, the reference, a separate critic
     update = config.ppo.num_epochs * (FORWARD + backward) * weights * whole * (1 + separate)

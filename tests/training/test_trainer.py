@@ -172,6 +172,12 @@ def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_
         assert np.ravel(seen) == pytest.approx(np.full(2 * len(seen), 1e-3), rel=1e-3)
 
 
+def test_without_a_critic_there_is_no_second_trunk_either():
+    trainer = tiny.trainer(model__critic="separate", ppo__baseline="leave_one_out", ppo__samples_per_prompt=2)
+    assert not trainer.critic.separate
+    trainer.update()
+
+
 def test_a_heavy_value_loss_does_not_shorten_the_steps_of_the_policy():
     """The head reads the policy's features without changing them, so its weight is its own affair."""
     for light, heavy in zip(*(shared_and_separate(ppo__value_coef=w) for w in (0.1, 100.0)), strict=True):

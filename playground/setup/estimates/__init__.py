@@ -306,7 +306,7 @@ def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
         yield "Train with LoRA (model.adapter.kind: lora)", _with(config, model={"adapter": lora})
     else:
         lora = model.adapter
-    if model.critic == "separate":
+    if config.separate_critic:
         yield "Set model.critic to shared", _with(config, model={"critic": "shared"})
     elif model.quantization != "nf4":
         nf4 = {"adapter": lora, "quantization": "nf4"}

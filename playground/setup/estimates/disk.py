@@ -33,7 +33,7 @@ def checkpoint_bytes(config: RunConfig, policy: Architecture) -> int:
         trained = lora_parameters(policy, config.model.adapter.r, config.model.adapter.target_modules)
     else:
         trained = policy.parameters
-    copies = 2 if config.model.critic == "separate" else 1
+    copies = 2 if config.separate_critic else 1
     return copies * trained * NUMBER_BYTES * (1 + OPTIMIZER_NUMBERS) + BESIDE_BYTES
 
 

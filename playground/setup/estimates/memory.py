@@ -70,7 +70,7 @@ class Form:
             lora=lora,
             bf16=model.precision == "bf16" or (model.precision == "auto" and bf16),
             quantization=model.quantization,
-            separate_critic=model.critic == "separate",
+            separate_critic=config.separate_critic,
             copied_reference=not lora or config.reference.source != "start",
         )
 

@@ -89,7 +89,7 @@ class PPOTrainer:
         self.config = config
         self.policy, self.reference, self.tokens = policy, reference, tokens
         self.prompts, self.scorer, self.between = prompts, scorer, between
-        self.critic = Critic(policy, separate=config.model.critic == "separate")
+        self.critic = Critic(policy, separate=config.separate_critic)
         groups = [
             {"params": [parameter for parameter in policy.parameters() if parameter.requires_grad], "factor": 1.0},
             {"params": list(self.value_head.parameters()), "factor": VALUE_LEARNING_RATE_FACTOR},

@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from playground.config import methods
 from playground.config.parts import RUN_ID, Part, device_knob, knob, knobs_of
 from playground.config.ppo_settings import PPOConfig
 from playground.config.reward_model_settings import PairsConfig, RewardTrainingConfig
@@ -37,14 +38,15 @@ from playground.config.reward_settings import (
     TruthReward,
 )
 from playground.config.source_settings import AdapterConfig, ModelConfig, PromptsConfig, ReferenceConfig, SamplingConfig
-from playground.config.training_settings import CheckpointConfig, EvaluationConfig, KLConfig
+from playground.config.training_settings import CheckpointConfig, DPOConfig, EvaluationConfig, KLConfig
 
 __all__ = [
-    "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "CheckpointConfig", "EvaluationConfig",
-    "ExpressionReward", "GrammarReward", "KLConfig", "KeywordReward", "LengthReward", "ModelConfig", "ModelReward",
-    "PPOConfig", "PairsConfig", "Part", "PatternReward", "PromptsConfig", "PythonReward", "ReferenceConfig",
-    "RepetitionReward", "RewardConfig", "RewardPart", "RewardTrainingConfig", "RunConfig", "SamplingConfig",
-    "ScoreConfig", "SentimentReward", "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
+    "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "CheckpointConfig", "DPOConfig",
+    "EvaluationConfig", "ExpressionReward", "GrammarReward", "KLConfig", "KeywordReward", "LengthReward",
+    "ModelConfig", "ModelReward", "PPOConfig", "PairsConfig", "Part", "PatternReward", "PromptsConfig",
+    "PythonReward", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart", "RewardTrainingConfig",
+    "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward", "TruthReward", "differences", "flatten",
+    "knob", "knobs", "knobs_of",
 ]  # fmt: skip
 
 
@@ -71,6 +73,11 @@ class RunConfig(Part):
         ge=0,
         le=2**31 - 1,
         help="All random numbers come from it: the same seed and settings give the same run.",
+    )
+    method: methods.Name = knob(
+        "ppo",
+        label="Method",
+        help=" ".join(f"{method.label}: {method.sentence}" for method in methods.METHODS.values()),
     )
     engine: Literal["playground", "trl"] = knob(
         "playground",
@@ -100,8 +107,29 @@ class RunConfig(Part):
     sampling: SamplingConfig = SamplingConfig()
     ppo: PPOConfig = PPOConfig()
     kl: KLConfig = KLConfig()
+    dpo: DPOConfig = DPOConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_by_method(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {**data, "ppo": methods.filled(data.get("method"), data.get("ppo", {}))}
+
+    @model_validator(mode="after")
+    def _suits_method(self) -> RunConfig:
+        ppo = self.ppo
+        problem = methods.contradiction(self.method, ppo.baseline, ppo.samples_per_prompt, ppo.minibatch_size)
+        if problem:
+            raise ValueError(problem)
+        return self
+
+    @property
+    def by_trl(self) -> bool:
+        """True where a trainer of TRL's does the work, which cannot go on from a checkpoint."""
+        return self.engine == "trl" or methods.METHODS[self.method].by_trl
 
     @property
     def num_episodes(self) -> int:
@@ -111,7 +139,7 @@ class RunConfig(Part):
     @property
     def separate_critic(self) -> bool:
         """True for a critic with a trunk of its own, which is none where other samples are the baseline."""
-        return self.model.critic == "separate" and self.ppo.baseline == "value"
+        return self.model.critic == "separate" and self.ppo.baseline == "value" and self.method == "ppo"
 
     def to_yaml(self) -> str:
         """The whole configuration as YAML; `config.yaml_io.load` reads it back to an equal value."""

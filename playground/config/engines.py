@@ -17,6 +17,7 @@ from playground.errors import Problem
 TRL_VERSION = "1.12"  # the last release with a PPOTrainer, and the one this adapter is written and tested for
 NO_VALUE_CLIP = 1e9  # TRL's value clip has no off switch; a value never moves this far
 ROLLOUT_ROWS = 64  # most prompts that TRL completes at once; its own default
+OFFLINE = {"dpo": "DPOTrainer", "sft": "SFTTrainer"}
 ADAM_EPSILON = 1e-5  # as in our engine; TRL would take 1e-8
 
 
@@ -142,8 +143,15 @@ def unsupported(config: RunConfig) -> list[Problem]:
 
     def say(field: str, ordinary: Any, sentence: str) -> None:
         if asked.get(field, ordinary) != ordinary:
-            found.append(Problem(field, f"TRL's PPO {sentence} Set it to {_yaml(ordinary)}, or engine to playground."))
+            instead = ", or engine to playground" if config.engine == "trl" else ""
+            found.append(Problem(field, f"{name} {sentence} Set it to {_yaml(ordinary)}{instead}."))
 
+    if config.method in OFFLINE:
+        name = f"TRL's {OFFLINE[config.method]}"
+        say("model.quantization", "none", "is run here on weights that are not quantized.")
+        return found
+    name = "TRL's PPO"
+    say("method", "ppo", "does PPO only; this method is the playground's own here.")
     say("model.adapter.kind", "none", "is run here with all weights trained.")
     say("model.quantization", "none", "is run here with all weights trained.")
     if config.model.precision == "bf16":

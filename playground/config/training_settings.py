@@ -80,6 +80,18 @@ class KLConfig(Part):
         return self
 
 
+class DPOConfig(Part):
+    """Direct preference optimisation (Rafailov et al. 2023): how its pairs are judged. Its beta is `kl.coef`."""
+
+    labels: Literal["drawn", "better"] = knob(
+        "drawn",
+        label="Preferences",
+        help="Which text of a pair is called the better one. `drawn`: by chance, with the odds of exp(score) "
+        "(Bradley and Terry), as people disagree; then DPO's optimum is that of PPO at the same beta. `better`: always "
+        "the one with the higher score; more is learned from a pair, but no leash holds where it ends.",
+    )
+
+
 class EvaluationConfig(Part):
     """The fixed prompts, answered with the same random numbers before, during and after."""
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from playground import __version__
-from playground.config import RunConfig, yaml_io
+from playground.config import RunConfig, methods, yaml_io
 from playground.errors import PlaygroundError
 from playground.exports.report import Report
 from playground.insight import before_after, compute, knee
@@ -134,7 +134,8 @@ def _how(report: Report) -> str:
         ("updates", f"{report.status.update} of {config.ppo.num_updates}, {config.ppo.batch_size} episodes each"),
         ("learning rate", f"{config.ppo.learning_rate:g}, {config.ppo.schedule}"),
         ("seed", str(config.seed)),
-        ("engine", "TRL's PPOTrainer" if config.engine == "trl" else "the playground's own PPO"),
+        ("method", methods.METHODS[config.method].label),
+        ("engine", "TRL's trainer" if config.by_trl else "the playground's own"),
     ]  # fmt: skip
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     return f"| | |\n|---|---|\n{table}\n\nEverything else is in [{CONFIGURATION}]({CONFIGURATION})."

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from playground.config import RunConfig
+from playground.config.methods import METHODS
 from playground.runs.folder.records import Event, UpdateMetrics
 
 MODEL = "model"  # kind of the event that holds what is known of the weights
@@ -53,11 +54,11 @@ def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable
     last = metrics[-1]  # holds the sums, across attempts
     facts = next((event.figures for event in reversed(list(events)) if event.kind == MODEL), {})
     tokens, episodes, seconds = last.tokens, last.episodes, last.seconds
-    trained = tokens * config.ppo.num_epochs
+    trained = tokens * config.ppo.num_epochs if last.tokens_trained is None else last.tokens_trained
     spent = [
         sum(getattr(item, f"seconds_{name}") for item in metrics) for name in ("rollout", "score", "update")
     ]  # fmt: skip
-    rollout, score, update = _operations(config, facts, tokens, episodes)
+    rollout, score, update = _operations(config, facts, tokens, episodes, trained)
     memory = [item.memory_gb for item in metrics if item.memory_gb is not None]
     return Ledger(
         updates=len({item.update for item in metrics}),
@@ -78,17 +79,21 @@ def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable
 
 
 def _operations(
-    config: RunConfig, facts: dict[str, float], tokens: int, episodes: int
+    config: RunConfig, facts: dict[str, float], tokens: int, episodes: int, trained: int
 ) -> tuple[float | None, float | None, float | None]:
-    """Generate (policy and reference), score, update."""
+    """Generate (policy and reference), score, update. Of other methods than PPO's it is what they do: DPO passes its
+    pairs through policy and reference while it learns, SFT its chosen texts through the policy, best of n nothing."""
     if config.engine != "playground" or not {"matrix_parameters", "prompt_tokens"} <= facts.keys():
         return None, None, None  # TRL passes its batches through the models in another number
     weights = facts["matrix_parameters"]
     whole = tokens + episodes * facts["prompt_tokens"]
     separate = config.separate_critic
     backward = BACKWARD if config.model.adapter.kind == "none" else BACKWARD_FROZEN
-    rollout = (2 + separate) * FORWARD * weights * whole  # sampling, the reference, a separate critic
-    update = config.ppo.num_epochs * (FORWARD + backward) * weights * whole * (1 + separate)
+    on_policy = METHODS[config.method].on_policy
+    learned_from = whole * trained / tokens if tokens else 0.0  # with the prompts before them
+    rollout = (1 + on_policy + separate) * FORWARD * weights * whole  # sampling, the reference, a separate critic
+    passes = FORWARD + backward + (FORWARD if config.method == "dpo" else 0)
+    update = passes * weights * learned_from * (1 + separate)
     learned = facts.get("reward_parameters", 0)
     return rollout, FORWARD * learned * whole, update
 

@@ -32,6 +32,8 @@ class RunSummary(NamedTuple):
     name: str
     model: str
     engine: str
+    method: str
+    by_trl: bool
     seed: int
     status: Status
     duration_seconds: float
@@ -175,6 +177,8 @@ def _summary(run: RunDirectory) -> RunSummary:
         name=config.name,
         model=config.model.source,
         engine=config.engine,
+        method=config.method,
+        by_trl=config.by_trl,
         seed=config.seed,
         status=status,
         duration_seconds=max(0.0, status.updated_at - status.started_at, metrics[-1].seconds if metrics else 0.0),

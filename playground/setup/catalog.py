@@ -89,8 +89,8 @@ REWARDS = (
 ANNOTATORS = tuple(Choice(name, name.capitalize(), community.help) for name, community in annotators.ANNOTATORS.items())
 
 PRESET_ORDER = (
-    "kinder-reviews", "no-leash", "short-leash", "steady-leash", "without-critic", "chatterbox", "yes-man",
-    "honest-friend",
+    "kinder-reviews", "no-leash", "short-leash", "steady-leash", "without-critic", "group-scores", "from-pairs",
+    "best-texts", "best-of-n", "chatterbox", "yes-man", "honest-friend",
 )  # fmt: skip
 
 

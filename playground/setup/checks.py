@@ -124,9 +124,9 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
         ways = f"Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     problems += [*reward_problems(config.rewards, "rewards"), *reward_problems(config.judges, "judges")]
-    if config.engine == "trl":
-        reason = engines.availability()
-        problems += [Problem("engine", reason)] if reason else engines.unsupported(config)
+    if config.by_trl:
+        reason, field = engines.availability(), "engine" if config.engine == "trl" else "method"
+        problems += [Problem(field, reason)] if reason else engines.unsupported(config)
     if problems:
         raise InvalidConfig(problems)
 

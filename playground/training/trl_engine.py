@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import math
-import os
 import tempfile
 import time
 from collections import deque
@@ -33,6 +32,7 @@ from playground.training.loop.measures import capped_exp, mean_known, memory_gb,
 from playground.training.loop.sampling import left_pad
 from playground.training.loop.scoring import Scorer, Scores
 from playground.training.models.language_model import LanguageModel, Tokens, ValueHead
+from playground.training.trl_offline import quiet, rescale
 
 
 @dataclass(frozen=True)
@@ -289,11 +289,7 @@ class TRLTrainer:
             return
         self._running.args.kl_coef = config.kl.coef
         self._running.args.cliprange = config.ppo.clip_range
-        factor = config.ppo.learning_rate / before.ppo.learning_rate
-        schedule = self._running.lr_scheduler
-        schedule.base_lrs = [base * factor for base in schedule.base_lrs]
-        for group in schedule.optimizer.param_groups:
-            group["lr"] *= factor
+        rescale(self._running, config.ppo.learning_rate / before.ppo.learning_rate)
 
     def measure(self, logs: dict[str, float]) -> UpdateMetrics:
         """TRL's log of one update, and what went through the reward module -> our metrics. Called once per update.
@@ -381,8 +377,7 @@ class _Listener(TrainerCallback):
 
 def build(trainer: TRLTrainer, folder: str, *callbacks: TrainerCallback) -> Any:
     """TRL's `PPOTrainer` with its own `PPOConfig`, for `trainer`'s configuration and models."""
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # a warning that its place may change; the version is pinned
+    quiet()
     from trl.experimental.ppo import PPOConfig, PPOTrainer
 
     on_cpu = trainer.policy.device.type == "cpu"

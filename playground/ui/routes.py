@@ -23,6 +23,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 
 from playground import exports
+from playground.config import methods
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
 from playground.exports import csv_tables
 from playground.exports.report import Report
@@ -245,12 +246,13 @@ class Views:
                 "title": run.title,
                 "model": uploads.label(run.model),
                 "engine": run.engine,
+                "method": methods.METHODS[run.method].label,
                 "seed": run.seed,
                 "state": run.status.state,
                 "message": run.status.message,
                 "end": wire.ending(run.status),
                 "place": waiting.index(run.id) + 1 if run.id in waiting else None,
-                "resumable": standing.can_resume(run.status, run.engine),
+                "resumable": standing.can_resume(run.status, run.by_trl),
                 "attempt": run.status.attempt,
                 "update": run.status.update,
                 "num_updates": run.status.num_updates,

@@ -88,10 +88,10 @@ def test_an_evaluation_without_judges_asks_none():
     config, policy = tiny.config(evaluation__num_prompts=2), tiny.model()
     prompts = tiny.prompts("ab", "c")
     scorer = Scorer(config, tiny.count_letter())
-    plain = evaluation.evaluate(config, policy, None, tiny.tokens(), prompts, scorer, "before", 0)
+    plain = evaluation.evaluate(config, policy, None, tiny.tokens(), prompts, scorer, "before", 0).samples
     judged = evaluation.evaluate(
         config, policy, None, tiny.tokens(), prompts, scorer, "before", 0,
         judge=lambda asked, given: {"gold": [float(len(text)) for text in given]},
-    )  # fmt: skip
+    ).samples  # fmt: skip
     assert [item.judges for item in plain] == [{}, {}]
     assert [item.judges["gold"] for item in judged] == [float(len(item.completion)) for item in judged]

@@ -15,6 +15,7 @@ from playground.training.data.prompts import Prompt
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
+from playground.training.process.session import trainer_of
 from tests.training import tiny
 from tests.training.enumerable import NO_TOKEN, CompletionSpace, kl, optimum
 
@@ -108,7 +109,7 @@ class Problem:
 def trainer(
     problem: Problem, policy: LanguageModel, reference: LanguageModel | None = None, /, **changes: object
 ) -> PPOTrainer:
-    """The trainer that runs use, on such a problem; `changes` as in `tiny.config`."""
+    """The trainer that runs use for the method of `changes` (as in `tiny.config`), on such a problem."""
     config = tiny.config(
         **{
             "score__normalise": "none", "kl__coef": problem.beta, "sampling__temperature": problem.temperature,
@@ -116,7 +117,8 @@ def trainer(
         }
     )  # fmt: skip
     scorer = Scorer(config, problem.mixture())
-    return PPOTrainer(config, policy, reference or policy.frozen_copy(), problem.tokens, problem.encoded, scorer)
+    kind = trainer_of(config)
+    return kind(config, policy, reference or policy.frozen_copy(), problem.tokens, problem.encoded, scorer)
 
 
 def structured_rewards(

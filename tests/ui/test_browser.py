@@ -83,7 +83,7 @@ def test_every_wrong_setting_is_told_beside_its_field_and_nothing_is_lost(site, 
     page = visit(make_page(), site)
     fill(page, "kl.coef", "plenty")
     fill(page, "ppo.num_updates", "0")
-    page.get_by_role("button", name="More PPO settings").click()
+    page.get_by_role("button", name="More training settings").click()
     fill(page, "ppo.minibatch_size", "20")
     expect(page.locator("#start")).to_have_text("Fix 3 settings to start")
     expect(page.locator("#field-kl-coef .field-problem")).to_contain_text("must be a number (got 'plenty')")

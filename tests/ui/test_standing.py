@@ -40,24 +40,24 @@ def test_stopping_is_counted_from_the_moment_it_was_asked_for(start, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("state", "reason", "update", "engine", "can"),
+    ("state", "reason", "update", "by_trl", "can"),
     [
-        ("interrupted", "killed", 5, "playground", True),
-        ("interrupted", "killed", 40, "playground", True),  # the last look was still to come
-        ("stopped", "stopped", 5, "playground", True),
-        ("stopped", "stopped", 40, "playground", False),  # nothing is left
-        ("failed", "out_of_memory", 5, "playground", True),
-        ("failed", "out_of_gpu_memory", 5, "playground", False),  # it would end the same way
-        ("failed", "a_reason_of_tomorrow", 5, "playground", True),
-        ("interrupted", "killed", 5, "trl", False),
-        ("finished", "", 40, "playground", False),
-        ("running", "", 5, "playground", False),
-        ("queued", "", 0, "playground", False),
+        ("interrupted", "killed", 5, False, True),
+        ("interrupted", "killed", 40, False, True),  # the last look was still to come
+        ("stopped", "stopped", 5, False, True),
+        ("stopped", "stopped", 40, False, False),  # nothing is left
+        ("failed", "out_of_memory", 5, False, True),
+        ("failed", "out_of_gpu_memory", 5, False, False),  # it would end the same way
+        ("failed", "a_reason_of_tomorrow", 5, False, True),
+        ("interrupted", "killed", 5, True, False),
+        ("finished", "", 40, False, False),
+        ("running", "", 5, False, False),
+        ("queued", "", 0, False, False),
     ],
 )
-def test_a_run_can_go_on_if_it_ended_early_for_a_reason_that_may_pass(state, reason, update, engine, can):
+def test_a_run_can_go_on_if_it_ended_early_for_a_reason_that_may_pass(state, reason, update, by_trl, can):
     status = Status(state=state, reason=reason, update=update, num_updates=40)
-    assert standing.can_resume(status, engine) is can
+    assert standing.can_resume(status, by_trl) is can
 
 
 @pytest.mark.parametrize("reason", ["invalid", "model", "out_of_gpu_memory"])
@@ -65,8 +65,8 @@ def test_a_run_that_could_not_be_taken_up_again_can_be_once_the_cause_is_mended(
     first = Status(state="failed", reason=reason, update=20, num_updates=40)
     never_ran = Status(state="failed", reason=reason, num_updates=40, attempt=2)
     later = first.model_copy(update={"attempt": 2})
-    assert [standing.can_resume(status, "playground") for status in (first, never_ran, later)] == [False, False, True]
-    assert not standing.can_resume(later, "trl")
+    assert [standing.can_resume(status, False) for status in (first, never_ran, later)] == [False, False, True]
+    assert not standing.can_resume(later, True)
     assert ["resume" in wire.ending(status)["remedy"] for status in (first, later)] == [False, True]
     run = ended(tmp_path, reason=reason, state="failed")
     status = run.status_on_disk().model_copy(update={"attempt": 2})

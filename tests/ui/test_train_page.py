@@ -141,7 +141,10 @@ def test_a_field_that_the_configuration_gains_shows_up_by_itself():
     assert sorted([*placed, "name", *form.REWARD_LISTS]) == sorted([*form.FIELDS, *gained, "lora.rank", "budget"])
     assert {"model.new", "reference.new"} <= set(groups["Models and reference"])
     assert groups[controls.OTHER] == ["lora.rank", "budget"]
-    assert "ppo.new" in groups["More PPO settings"] and "engine" in controls.groups_of(["engine"])["More PPO settings"]
+    assert (
+        "ppo.new" in groups["More training settings"]
+        and "engine" in controls.groups_of(["engine"])["More training settings"]
+    )
 
 
 def test_every_kind_of_field_has_a_control(monkeypatch):

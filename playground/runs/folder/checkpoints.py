@@ -223,10 +223,14 @@ def settle(run: RunDirectory, seen: Search) -> Found | None:
 
 def check_engine(config: RunConfig) -> None:
     """Raises: RunNotResumable for a run whose trainer cannot go on from a checkpoint."""
-    if config.engine == "trl":
+    if config.by_trl:
+        which, other = (
+            ("engine: trl", ", or with engine=playground")
+            if config.engine == "trl"
+            else (f"method: {config.method}", "")
+        )
         raise RunNotResumable(
-            "engine: trl: TRL's trainer cannot go on from a checkpoint. Start the run again from its config.yaml, or "
-            "with engine=playground."
+            f"{which}: TRL's trainer cannot go on from a checkpoint. Start the run again from its config.yaml{other}."
         )
 
 

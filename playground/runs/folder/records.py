@@ -111,6 +111,9 @@ class UpdateMetrics(Record):
     update: Annotated[Count, About("", "the update, from 1", live=True)]
     episodes: Annotated[Count, About("", "completions so far, across attempts", live=True)]
     tokens: Annotated[Count, About("", "completion tokens so far, across attempts")]
+    tokens_trained: Annotated[Count | None, About("", "those learned from, by methods that take not all of them")] = (
+        None
+    )
     seconds: Annotated[Seconds, About("s", "of training so far, evaluations included", live=True)]
     seconds_rollout: Annotated[Seconds, About("s", "of this update: sampling with the reference's log-probs")]
     seconds_score: Annotated[Seconds, About("s", "of this update: scoring")]
@@ -138,6 +141,7 @@ class UpdateMetrics(Record):
     explained_variance: Annotated[Maybe, About("at most 1", "of the returns by the value head", live=True)]
     grad_norm: Annotated[Maybe, About("", "of the policy, before clipping, mean over optimizer steps", steps="mean")]
     value_grad_norm: Annotated[Maybe, About("", "the same of the critic alone", steps="mean")] = None
+    pairs_ordered: Annotated[Maybe, About("0 to 1", "DPO: share of pairs whose better text it prefers")] = None
     learning_rate: Annotated[Figure, About("", "of this update", live=True)]
     completion_length: Annotated[Figure, About("tokens", "the end token counts", live=True)]
     eos_fraction: Annotated[Figure, About("0 to 1", "share of completions that ended by themselves", live=True)]
@@ -225,6 +229,7 @@ class ScoreScale(Record):
 
 M = TypeVar("M", UpdateMetrics, Sample, Evaluation)
 SCORE_SCALE = "score_scale"  # kind of the event that holds how scores are normalised
+BEST_OF = "best_of"  # kind of the event that holds what the best of n answers scores: lists {n, score, kl}
 RESUMED = "resumed"  # kind of the event with which a later attempt goes on
 EDIT = "edit"  # kind of the event that records an applied change of a live setting
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -11,10 +12,19 @@ from playground.ppo.kl import full_kl
 from playground.runs.folder.records import Sample, Stage
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed, uniforms
+from playground.training.loop.best_answers import best_rows, kl_bound
 from playground.training.loop.passes import compared, put
 from playground.training.loop.sampling import Episodes, drawn_from, sample
 from playground.training.loop.scoring import Scorer
 from playground.training.models.language_model import LanguageModel, Tokens
+
+
+class Looked(NamedTuple):
+    """A look at the fixed prompts: the samples, and the score of every answer that was written for them."""
+
+    samples: list[Sample]
+    scores: list[float]
+
 
 Judge = Callable[[Sequence[str], Sequence[str]], Mapping[str, Sequence[float | None]]]
 
@@ -80,36 +90,52 @@ def evaluate(
     update: int,
     between: Callable[[], None] = lambda: None,
     judge: Judge = lambda prompts, completions: {},
-) -> list[Sample]:
+    tries: int = 1,
+) -> Looked:
     """Answer all fixed prompts and score the answers.
 
     Args:
-        judge: texts -> values by judge, for what only watches.
+        judge: texts -> values by judge, for what only watches. tries: how many answers are written for each that is
+            given, which is the one with the best score; the first of them is the one that would be given without.
     """
     seeds = evaluation_seeds(config, len(prompts))
     each = config.evaluation.samples_per_prompt
     asked = [(number, prompt) for number, prompt in enumerate(prompts) for _ in range(each)]
-    episodes, kls = answer(
-        policy, reference, tokens, [prompt for _, prompt in asked], seeds, config.sampling,
-        config.ppo.micro_batch_size, between,
-    )  # fmt: skip
-    completions, ended, lengths = episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist()
+    written: list[
+        tuple[str, bool, int, float]
+    ] = []  # completion, ended, tokens, KL: the first answers, the second, ...
+    for number in range(tries):
+        episodes, kls = answer(
+            policy, reference, tokens, [prompt for _, prompt in asked], [answered(seed, number) for seed in seeds],
+            config.sampling, config.ppo.micro_batch_size, between,
+        )  # fmt: skip
+        written += zip(episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist(), kls, strict=True)
     texts = [prompt.text for _, prompt in asked]
-    scores, judged = scorer(texts, completions, ended), judge(texts, completions)
-    return [
+    by_question = [row for place in range(len(asked)) for row in range(place, len(written), len(asked))]
+    completions, ended, lengths, kls = map(list, zip(*(written[row] for row in by_question), strict=True))
+    scores = scorer([text for text in texts for _ in range(tries)], completions, ended)
+    rows = best_rows(scores.scores, tries)
+    judged = judge(texts, [completions[row] for row in rows])
+    samples = [
         Sample(
             update=update,
             stage=stage,
             prompt_id=number,
             prompt=prompt.text,
             completion=completions[row],
-            seed=seeds[row],
+            seed=seed,
             score=scores.scores[row],
             scores={name: values[row] for name, values in scores.terms.items()},
-            judges={name: values[row] for name, values in judged.items()},
-            kl=kls[row],
+            judges={name: values[place] for name, values in judged.items()},
+            kl=kls[row] if tries == 1 else kl_bound(tries),
             tokens=lengths[row],
             ended=ended[row],
         )
-        for row, (number, prompt) in enumerate(asked)
+        for place, (row, seed, (number, prompt)) in enumerate(zip(rows, seeds, asked, strict=True))
     ]
+    return Looked(samples, scores.scores)
+
+
+def answered(seed: int, number: int) -> int:
+    """The seed of one of several answers to the same question; the first has the question's own."""
+    return derived_seed(seed, "another answer", number) % 2**31 if number else seed

@@ -212,9 +212,22 @@ class PPOTrainer:
 
     def collect(self) -> Rollout:
         """Sample completions for the prompts of the batch; log-probs of the reference for the same tokens."""
-        clock = time.perf_counter()
-        sampling, size = self.config.sampling.in_training, self.config.ppo.batch_size
-        each = self.config.ppo.samples_per_prompt
+        clock, ppo = time.perf_counter(), self.config.ppo
+        prompts, episodes = self.write(self.policy, ppo.batch_size, ppo.samples_per_prompt)
+        return self.compared(prompts, episodes, clock)
+
+    def compared(self, prompts: list[Prompt], episodes: Episodes, clock: float) -> Rollout:
+        """What the policy wrote, beside the reference; `clock` is when it began to."""
+        packed = episodes.packed()
+        reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
+        completions = episodes.texts(self.tokens)
+        seconds = time.perf_counter() - clock
+        return Rollout(prompts, completions, episodes, packed, reference_log_probs, exact_kl, seconds)
+
+    def write(self, writer: LanguageModel, size: int, each: int) -> tuple[list[Prompt], Episodes]:
+        """`size` completions for the next prompts, `each` of a prompt in a row; with values where the policy writes."""
+        sampling = self.config.sampling.in_training
+        head = self.value_head if writer is self.policy and not self.critic.separate else None
         different = prompt_batch(self.prompts, size // each, self.updates_done, self.config.seed)
         prompts = [prompt for prompt in different for _ in range(each)]
         draws = torch.rand(
@@ -223,16 +236,10 @@ class PPOTrainer:
             generator=generator(self.config.seed, "sampling", self.updates_done),
             dtype=torch.float64,
         )
-        episodes = sample(
-            self.policy, None if self.critic.separate else self.value_head, self.tokens,
-            [prompt.ids for prompt in prompts], draws, sampling.temperature, self.between,
+        return prompts, sample(
+            writer, head, self.tokens, [prompt.ids for prompt in prompts], draws, sampling.temperature, self.between,
             top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=True, keep_allowed=True,
         )  # fmt: skip
-        packed = episodes.packed()
-        reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
-        completions = episodes.texts(self.tokens)
-        seconds = time.perf_counter() - clock
-        return Rollout(prompts, completions, episodes, packed, reference_log_probs, exact_kl, seconds)
 
     @torch.no_grad()
     def compare_with_reference(self, episodes: Episodes, packed: Packed) -> tuple[Tensor, Tensor]:
@@ -434,7 +441,7 @@ class PPOTrainer:
         spread = of_completions(rollout.completions, scores.scores, scores.raw, scores.terms, scores.contributions)
         return UpdateMetrics(
             update=self.updates_done,
-            episodes=self.updates_done * len(episodes),
+            episodes=self.updates_done * self.config.ppo.batch_size,
             tokens=self.tokens_done,
             seconds=time.perf_counter() - self._started,
             seconds_rollout=rollout.seconds,

@@ -51,7 +51,7 @@ def take_up(
     """
     run_checkpoints.check_engine(config)
     if not isinstance(trainer, PPOTrainer):
-        raise RunNotResumable(f"engine: {config.engine} cannot go on from a checkpoint.")
+        raise RunNotResumable(f"method: {config.method} cannot go on from a checkpoint.")
     seen = run_checkpoints.search(run)
     found = run_checkpoints.settle(run, seen)
     events = run.all_events()

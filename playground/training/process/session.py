@@ -21,7 +21,7 @@ from playground.rewards.mixture import Mixture, mean_known
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import SCORE_SCALE, Evaluation, Stage, UpdateMetrics
+from playground.runs.folder.records import BEST_OF, SCORE_SCALE, Evaluation, Stage, UpdateMetrics
 from playground.runs.folder.writer import RunWriter
 from playground.runs.steer import changes
 from playground.runs.steer.steering import Steering
@@ -31,6 +31,8 @@ from playground.setup.estimates.memory import SCALE_SAMPLES, SMALL_MODEL
 from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation, held_out_text
+from playground.training.loop.best_answers import expected_curve
+from playground.training.loop.best_of_n import BestOfN
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models import checkpoint_files, language_model, loading
@@ -81,10 +83,7 @@ class Session:
 
         self.scorer = Scorer(config, build=counted)
         self.judges = Mixture.from_config(config.judges, build, "judge")
-        engine: type[PPOTrainer | TRLTrainer] = PPOTrainer
-        if config.engine == "trl":
-            from playground.training.trl_engine import TRLTrainer as engine  # two seconds of imports
-        self.trainer = engine(
+        self.trainer = trainer_of(config)(
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
         )
         prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
@@ -154,10 +153,13 @@ class Session:
         """Answer the fixed prompts and write the samples."""
         same = stage == "before" and self.config.reference.source == catalog.START
         reference = None if same else self.reference
-        samples = evaluation.evaluate(
+        tries = self.config.ppo.samples_per_prompt if self.config.method == "best_of_n" and stage != "before" else 1
+        samples, scores = evaluation.evaluate(
             self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
-            self.trainer.updates_done, self.between, self.judge,
+            self.trainer.updates_done, self.between, self.judge, tries,
         )  # fmt: skip
+        if tries > 1:
+            self.writer.event(BEST_OF, **expected_curve(scores, tries)._asdict())
         self.writer.samples(samples)
         if self.texts:
             self.writer.evaluation(self._read_texts(stage))
@@ -270,6 +272,19 @@ class Session:
 
     def _penalised(self, score: float | None, kl: float | None) -> float | None:
         return None if score is None or kl is None else score - self.config.kl.coef * kl
+
+
+def trainer_of(config: RunConfig) -> type[PPOTrainer | TRLTrainer]:
+    """What takes the road that a configuration names. TRL is two seconds of imports."""
+    if config.method in ("dpo", "sft"):
+        from playground.training.trl_offline import OfflineTrainer
+
+        return OfflineTrainer
+    if config.engine == "trl" and config.method != "best_of_n":
+        from playground.training.trl_engine import TRLTrainer
+
+        return TRLTrainer
+    return BestOfN if config.method == "best_of_n" else PPOTrainer
 
 
 def limit_threads(model: language_model.LanguageModel) -> None:

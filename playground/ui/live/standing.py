@@ -24,7 +24,7 @@ from playground.runs.start import launcher, queue
 from playground.setup import devices
 from playground.ui.live.wire import Standing
 
-NOT_WITH_TRL = "TRL's engine cannot go on from a checkpoint: start again from the settings of this run."
+NOT_WITH_TRL = "TRL's trainers cannot go on from a checkpoint: start again from the settings of this run."
 
 
 def of(run: RunDirectory, status: Status) -> Standing:
@@ -56,10 +56,10 @@ def several_devices() -> bool:
     return len(devices.available()) > 1
 
 
-def can_resume(status: Status, engine: str) -> bool:
+def can_resume(status: Status, by_trl: bool) -> bool:
     """True where going on makes sense as the run is: it has ended early, for a reason that may pass."""
     left = status.state != "stopped" or status.update < status.num_updates
-    return status.resumable and left and engine != "trl"
+    return status.resumable and left and not by_trl
 
 
 def resume_offer(run: RunDirectory) -> Mapping[str, Any]:
@@ -71,12 +71,12 @@ def resume_offer(run: RunDirectory) -> Mapping[str, Any]:
     """
     status = run.status()
     try:
-        engine = run.config().engine
+        by_trl = run.config().by_trl
     except InvalidConfig as error:
         return {"from": None, "skipped": [], "instead": f"Its configuration cannot be read. {error}"}
-    if not can_resume(status, engine):
+    if not can_resume(status, by_trl):
         resumable = end_reasons.end_of(status.reason).resumable
-        return {"from": None, "skipped": [], "instead": NOT_WITH_TRL if engine == "trl" and resumable else ""}
+        return {"from": None, "skipped": [], "instead": NOT_WITH_TRL if by_trl and resumable else ""}
     stamps = tuple(_stamp(path / "MANIFEST.json") for path in sorted(run.checkpoints_path.glob("*")))
     with _offering:
         return _offer(run.path, status.attempt, status.updated_at, stamps)

@@ -20,10 +20,10 @@ from playground.ui.train import form, needs_part, prompts_part, reward_picker
 
 RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
-PLACED = ("model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `lay_out` puts these where they are
+PLACED = ("method", "model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `lay_out` puts these where they are
 GROUP_PREFIXES = {
     "Models and reference": ("device", "model.", "reference."),
-    "More PPO settings": ("engine", "ppo."),
+    "More training settings": ("engine", "ppo.", "dpo."),
     "More leash (KL) settings": ("kl.",),
     "Sampling and score": ("sampling.", "score."),
     "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint.", "max_minutes"),
@@ -42,7 +42,7 @@ def groups_of(fields: Iterable[str]) -> dict[str, list[str]]:
 
 
 GROUPS = groups_of(form.KNOBS)
-ENGINE_HELP_AFTER = "engine" if "engine" in form.KNOBS else GROUPS["More PPO settings"][0]
+ENGINE_HELP_AFTER = "engine" if "engine" in form.KNOBS else GROUPS["More training settings"][0]
 
 
 class Controls(NamedTuple):
@@ -69,6 +69,7 @@ def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Acc
     )
     story = components.widget("train/story", story_of(first), elem_id="story")
     gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
+    made["method"] = control("method", values)
     made["model.source"] = needs_part.model_picker(
         values["model.source"], outputs, dom_id("model.source"), access.limits
     )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
-from playground.config import RunConfig, differences, engines, flatten, knobs, yaml_io
+from playground.config import RunConfig, differences, engines, flatten, knobs, methods, yaml_io
 from playground.errors import InvalidConfig, Problem
 from playground.setup import catalog, checks, limits
 from playground.setup.estimates import disk
@@ -30,7 +30,7 @@ ENGINES = [name for name in get_args(RunConfig.model_fields["engine"].annotation
 KNOBS = shown(knobs(), ENGINES)
 SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.text")
 WORDS_FOR_NOTHING = {"prompts.column": "the usual one", "prompts.subset": "the default one", "model.revision": "newest"}
-OPTION_LABELS = {"trl": "TRL"}
+OPTION_LABELS = {"trl": "TRL", **{name: method.label for name, method in methods.METHODS.items()}}
 REWARD_LISTS = ("rewards", "judges")
 FIELDS = ("name", *REWARD_LISTS, *KNOBS)
 LABELS = {

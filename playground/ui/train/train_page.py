@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from pydantic import ValidationError
 
-from playground.config import RunConfig, yaml_io
+from playground.config import RunConfig, methods, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, Problem, in_words
 from playground.runs import history
 from playground.runs.model_service import ModelService
@@ -142,6 +142,11 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     uploaded.then(checking, form_inputs, [notes, start, text], **latest)
     # not the menu itself: meanwhile it may show the next choice
     preset.input(access.guard(Action.FORM, choose), preset, filled[1:], **latest)
+    meant = {field: fields[field] for field in methods.chosen("ppo")}
+    taking = access.guard(Action.FORM, lambda method: taken(method, meant), lambda _: [gr.skip()] * len(meant))
+    fields["method"].input(taking, fields["method"], list(meant.values()), **latest).then(
+        checking, form_inputs, [notes, start, text], **latest
+    )
     pressed = access.guard(Action.START, start_run, not_started)
     start.click(pressed, [view, *form_inputs], [view, notes, start], trigger_mode="once", **quiet)
     use_text.click(access.guard(Action.FORM, use), [text, *form_inputs], filled, **quiet)
@@ -151,6 +156,12 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         event.then(checking, form_inputs, [notes, start, text], **latest)
 
     return Train(filled, outputs, fields, recheck)
+
+
+def taken(method: Any, fields: Mapping[str, Any]) -> list[Any]:
+    """What the chosen method sets in the form, one value for each of `fields`."""
+    values = methods.chosen(method)
+    return [values.get(field, gr.skip()) for field in fields]
 
 
 def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], whole: bool = True) -> Filled:
@@ -308,6 +319,10 @@ def _notes(config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[
         "differences": [item._asdict() for item in form.differences_in_words(config, base)],
         "marks": {field: value for field, value in form.values_of(base).items() if field not in form.REWARD_LISTS},
         "about": config.about.model_dump(),
+        "unused": {
+            "by": methods.METHODS[config.method].label,
+            "fields": [field for field in form.KNOBS if methods.unused(config.method, field)],
+        },
     }
 
 

@@ -15,6 +15,7 @@ export function mount(element, props, { watch }) {
     list.replaceChildren(...(problems.length ? problemList(problems) : differenceList(differences)));
     form.value = { marks, problems };
     placeBesideFields();
+    markUnused(props.value?.unused);
     if (asked && asked !== shownAt) {
       shownAt = asked;
       reveal(problems[0]?.field);
@@ -28,6 +29,10 @@ export function mount(element, props, { watch }) {
     const missing = form.value.problems.some(({ field }) => field && controlOf(field)
       && !controlOf(field).querySelector(".field-problem"));
     if (missing) placeBesideFields();
+    const { unused } = props.value ?? {};
+    if (unused?.fields.some((field) => controlOf(field) && !controlOf(field).querySelector(".field-unused"))) {
+      markUnused(unused);
+    }
   }).observe(document.getElementById("controls"), { childList: true, subtree: true });
 }
 
@@ -74,6 +79,20 @@ function placeBesideFields() {
     if (!control) continue;
     control.append(el("p", { class: "field-problem" }, el("span", { "aria-hidden": "true" }, "! "), message));
     (inputOf(control, field) ?? control.querySelector("input, textarea, select"))?.setAttribute("aria-invalid", "true");
+  }
+}
+
+/** Say beside each setting that the chosen method does not read that it does nothing. */
+function markUnused(unused) {
+  for (const old of document.querySelectorAll(".field-unused")) {
+    old.parentElement.classList.remove("unused");
+    old.remove();
+  }
+  for (const field of unused?.fields ?? []) {
+    const control = controlOf(field);
+    if (!control) continue;
+    control.classList.add("unused");
+    control.append(el("p", { class: "field-unused" }, `Not used by ${unused.by}.`));
   }
 }
 

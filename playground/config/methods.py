@@ -1,0 +1,115 @@
+"""The roads from a reward to a better answer that a run can take, in words: what each is, and which settings it reads.
+
+Everything about `method` that can be known without loading a model. The page and the command line say from here what a
+setting means under another method; `training/` holds what trains.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+Name = Literal["ppo", "rloo", "grpo", "dpo", "best_of_n", "sft"]
+
+
+class Method(NamedTuple):
+    """One road.
+
+    Attributes:
+        label: its name for a person. sentence: what it does. ppo: what it sets in `ppo` where nothing else is asked
+            for. unused: beginnings of the dotted fields that it does not read. by_trl: a trainer of TRL's, which cannot
+            go on from a checkpoint. on_policy: learns from texts of the policy as it is now.
+    """
+
+    label: str
+    sentence: str
+    ppo: dict[str, Any]
+    unused: tuple[str, ...] = ()
+    by_trl: bool = False
+    on_policy: bool = True
+
+
+CRITIC = ("ppo.value_coef", "ppo.value_clip_range", "ppo.gamma", "ppo.gae_lambda", "model.critic")
+CLIPPING = ("ppo.clip_range", "ppo.entropy_coef", "ppo.update_kl_stop", "ppo.baseline")
+LEASH = ("kl.controller", "kl.target", "kl.horizon", "kl.estimator")
+OPTIMIZER = ("ppo.minibatch_size", "ppo.num_epochs", "ppo.learning_rate", "ppo.schedule", "ppo.warmup_updates",
+             "ppo.max_grad_norm")  # fmt: skip
+
+METHODS: dict[str, Method] = {
+    "ppo": Method(
+        "PPO",
+        "The policy writes, its texts are scored, and it learns from them against a baseline.",
+        {"baseline": "value", "samples_per_prompt": 1},
+        ("dpo.",),
+    ),
+    "rloo": Method(
+        "RLOO",
+        "PPO's loop without a critic: each text is measured by the others of its prompt (leave one out).",
+        {"baseline": "leave_one_out", "samples_per_prompt": 8},
+        (*CRITIC, "dpo."),
+    ),
+    "grpo": Method(
+        "GRPO",
+        "The same with GRPO's normalisation: mean and spread of the texts of a prompt. The leash stays in the reward.",
+        {"baseline": "group", "samples_per_prompt": 8},
+        (*CRITIC, "dpo."),
+    ),
+    "dpo": Method(
+        "DPO",
+        "The start model writes pairs, the reward says which is better, and TRL's DPOTrainer learns from the pairs. "
+        "Beta is the same leash.",
+        {"samples_per_prompt": 2},
+        (*CRITIC, *CLIPPING, *LEASH, "engine"),
+        by_trl=True,
+        on_policy=False,
+    ),
+    "best_of_n": Method(
+        "Best of n",
+        "Nothing is trained: each question is answered n times (samples per prompt), and the best-scored answer given.",
+        {"samples_per_prompt": 16},
+        (*CRITIC, *CLIPPING, *LEASH, *OPTIMIZER, "kl.coef", "dpo.", "engine"),
+        on_policy=False,
+    ),
+    "sft": Method(
+        "SFT",
+        "The start model writes several texts for each prompt, and TRL's SFTTrainer imitates the best-scored. There is "
+        "no leash.",
+        {"samples_per_prompt": 8},
+        (*CRITIC, *CLIPPING, *LEASH, "kl.coef", "dpo.", "engine"),
+        by_trl=True,
+        on_policy=False,
+    ),
+}
+
+
+def unused(method: str, field: str) -> bool:
+    """True for a dotted field that has no effect under a method."""
+    return field.startswith(METHODS[method].unused or ("\0",))
+
+
+def filled(method: Any, ppo: Any) -> Any:
+    """The data of `ppo` with what a method sets there, where the data does not say otherwise."""
+    known = METHODS.get(method) if isinstance(method, str) else None
+    return {**known.ppo, **ppo} if known and isinstance(ppo, dict) else ppo
+
+
+def chosen(method: Any) -> dict[str, Any]:
+    """What a form shows in `ppo` once a method is chosen, by dotted field; empty for a method that is not known."""
+    known = METHODS.get(method) if isinstance(method, str) else None
+    return {f"ppo.{name}": value for name, value in (METHODS["ppo"].ppo | known.ppo).items()} if known else {}
+
+
+def contradiction(method: str, baseline: str, samples: int, minibatch_size: int) -> str:
+    """What of `ppo` a method cannot work with, as `field|what to do`; "" if nothing."""
+    wanted = METHODS[method].ppo.get("baseline")
+    if method != "ppo" and wanted and baseline != wanted:
+        return f"ppo.baseline|must be {wanted} with method {method} (got {baseline!r}); or set method to ppo"
+    if method in ("dpo", "sft", "best_of_n") and samples < 2:
+        return f"ppo.samples_per_prompt|must be at least 2 with method {method}, which compares texts of one prompt"
+    if method == "dpo" and samples % 2:
+        return f"ppo.samples_per_prompt|must be even with method dpo, which makes pairs of them: try {samples + 1}"
+    if method in ("dpo", "sft") and minibatch_size % samples:
+        return (
+            f"ppo.minibatch_size|must be a multiple of samples_per_prompt ({samples}) with method {method}, which "
+            f"learns from whole prompts: try {samples * max(1, round(minibatch_size / samples))}"
+        )
+    return ""

@@ -1,0 +1,102 @@
+"""`method: best_of_n` held to what can be listed: the distribution of the best of n texts is known exactly."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from playground.training.loop import evaluation
+from playground.training.loop.best_answers import best_rows, expected_best, expected_curve, kl_bound
+from playground.training.loop.best_of_n import BestOfN
+from playground.training.loop.scoring import Scorer
+from tests.thoroughness import SEEDS
+from tests.training import tiny, toy
+from tests.training.enumerable import CompletionSpace, expectation, kl
+from tests.training.test_optimum import small_problem
+
+SMALL = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)
+
+
+def of_best(log_probs: np.ndarray, rewards: np.ndarray, n: int) -> np.ndarray:
+    """Log-probs of the best of n independent completions, where no two rewards are equal: F(y)^n - F(below y)^n."""
+    order = np.argsort(rewards)
+    reached = np.cumsum(np.exp(log_probs[order])).clip(max=1)
+    found = np.empty_like(log_probs)
+    found[order] = np.log(np.diff(reached**n, prepend=0.0))
+    return found
+
+
+def trainer(seed: int, n: int, batch: int = 512, updates: int = 4) -> tuple[toy.Problem, BestOfN]:
+    problem = small_problem(seed)
+    sizes = {"ppo__batch_size": batch, "ppo__minibatch_size": batch, "ppo__num_updates": updates}
+    made = toy.trainer(
+        problem, toy.table(problem, seed), method="best_of_n", seed=seed, ppo__samples_per_prompt=n, **sizes
+    )
+    assert isinstance(made, BestOfN)
+    return problem, made
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("n", [2, 8])
+def test_its_answers_are_distributed_as_the_best_of_n(seed, n):
+    problem, road = trainer(seed, n)
+    exact = [
+        float(expectation(of_best(log_probs, rewards, n), rewards))
+        for log_probs, rewards in zip(problem.log_probs(road.reference), problem.rewards, strict=True)
+    ]
+    heard = [road.update() for _ in range(4)]
+    spread = float(np.mean([item.score_std for item in heard]))
+    error = spread / math.sqrt(4 * 512 / n)
+    assert np.mean([item.score_mean for item in heard]) == pytest.approx(np.mean(exact), abs=4 * error)
+    plain = expectation(problem.log_probs(road.reference), problem.rewards).mean()
+    assert np.mean(exact) > plain + 4 * error, "the best is better than any"
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16])
+def test_its_distance_is_at_most_the_bound_which_many_different_texts_reach(n):
+    problem = small_problem(0)
+    reference = problem.log_probs(toy.table(problem, 0))[0]
+    assert kl(of_best(reference, problem.rewards[0], n), reference) <= kl_bound(n) + 1e-9
+    many = np.full(200_000, -math.log(200_000))
+    assert kl(of_best(many, np.arange(200_000.0), n), many) == pytest.approx(kl_bound(n), abs=1e-3)
+
+
+def test_nothing_is_learned_and_what_it_cost_is_counted():
+    _, road = trainer(0, 8, batch=64, updates=2)
+    before = [weight.clone() for weight in road.policy.parameters()]
+    heard: list = []
+    road.train(heard.append)
+    assert all(map(torch.equal, before, road.policy.parameters()))
+    assert [item.episodes for item in heard] == [64, 128] and heard[-1].tokens_trained == 0
+    assert heard[0].tokens > 8 * heard[0].completion_length, "all texts are on the bill, not only the chosen ones"
+    assert {item.kl_to_reference for item in heard} == {kl_bound(8)}
+    assert heard[0].policy_loss is None and heard[0].explained_variance is None
+
+
+def test_the_mean_best_of_m_is_that_of_all_choices():
+    scores = [0.3, -1.0, 2.5, 0.3, 1.0]
+    for m in range(1, 6):
+        every = [max(choice) for choice in itertools.combinations(scores, m)]
+        assert expected_best(scores, m) == pytest.approx(sum(every) / len(every))
+    assert best_rows([1, 3, 3, 5, 4, 0], 3) == [1, 3]
+    curve = expected_curve([*scores, *reversed(scores)], 5)
+    assert curve.n == [1, 2, 4, 5] and curve.score[-1] == 2.5 and curve.kl[0] == 0
+    assert curve.score[0] == pytest.approx(np.mean(scores))
+
+
+def test_the_fixed_prompts_get_the_best_of_n_and_the_first_of_them_is_the_answer_without():
+    config, policy, tokens = tiny.config(evaluation__num_prompts=3), tiny.model(), tiny.tokens()
+    prompts, scorer = tiny.prompts("ab", "c", "dd"), Scorer(config, tiny.count_letter())
+    plain = evaluation.evaluate(config, policy, None, tokens, prompts, scorer, "before", 0)
+    best = evaluation.evaluate(config, policy, None, tokens, prompts, scorer, "after", 1, tries=6)
+    assert len(plain.scores) == 3 and len(best.scores) == 18
+    assert best.scores[::6] == plain.scores
+    for number, sample in enumerate(best.samples):
+        assert sample.score == max(best.scores[6 * number : 6 * number + 6])
+        assert (sample.seed, sample.kl) == (plain.samples[number].seed, kl_bound(6))
+        assert sample.scores["letter"] == sample.completion.count("a")
+    assert [item.score for item in best.samples] != plain.scores

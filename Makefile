@@ -4,6 +4,7 @@
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
 # make test-mutations  break one thing at a time and see that a test notices
 # make reliability  both, and write what came out into docs/reliability.md and docs/mutations.md
+# make roads    other methods at equal KL, write docs/roads.md
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
 #
 # PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`
@@ -18,7 +19,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results bench clean chromium
+.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results roads bench clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
@@ -56,6 +57,9 @@ types: $(VENV)/.test-ready
 
 results: $(VENV)/.run-ready
 	$(BIN)/python bench/results.py
+
+roads: $(VENV)/.run-ready
+	$(BIN)/python bench/roads.py
 
 bench: $(VENV)/.run-ready
 	$(BIN)/python bench/speed.py

@@ -15,6 +15,7 @@ from playground.config import RunConfig
 from playground.config.methods import METHODS
 from playground.runs.folder.records import Event, UpdateMetrics
 
+LOOKING = "evaluate and save"  # the phase that is no part of learning
 MODEL = "model"  # kind of the event that holds what is known of the weights
 FORWARD, BACKWARD, BACKWARD_FROZEN = 2, 4, 2
 
@@ -69,7 +70,7 @@ def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable
             Phase("generate", spent[0], rollout),
             Phase("score", spent[1], score),
             Phase("update", spent[2], update),
-            Phase("evaluate and save", max(0.0, seconds - sum(spent)), None),
+            Phase(LOOKING, max(0.0, seconds - sum(spent)), None),
         ],
         seconds=seconds,
         peak_memory_gb=max(memory, default=None),

@@ -121,10 +121,11 @@ class Views:
         for run_id in wanted[: overlay.MAX_RUNS]:
             try:
                 channel = await self.hub.channel(run_id)
+                road = await self._read(overlay.Road.of, channel.feed.run)
             except PlaygroundError as error:
                 problems.append(str(error))
                 continue
-            found.append(await channel.read(functools.partial(_overlaid, run_id)))
+            found.append(await channel.read(functools.partial(_overlaid, run_id, road)))
         return _json(await self._read(lambda: wire.encode(overlay.overlay(found, problems))))
 
     async def reward_models(self, request: Request) -> Response:
@@ -282,9 +283,10 @@ class Views:
         )
 
 
-def _overlaid(run_id: str, feed: RunFeed) -> overlay.Overlaid:
+def _overlaid(run_id: str, road: overlay.Road, feed: RunFeed) -> overlay.Overlaid:
     columns = {name: list(feed.columns[name]) for name in overlay.COLUMNS}
-    return overlay.Overlaid(run_id, feed.config, dict(feed.status), columns, overlay.edits_in_words(feed.events))
+    edits = overlay.edits_in_words(feed.events)
+    return overlay.Overlaid(run_id, feed.config, dict(feed.status), columns, edits, road)
 
 
 def _export(run: RunDirectory, kind: str, name: str, whole: bool) -> str:

@@ -18,7 +18,7 @@ def config_with(**changes: object) -> RunConfig:
 
 
 def test_the_presets_come_in_teaching_order() -> None:
-    assert catalog.preset_names()[:8] == [
+    assert catalog.preset_names()[:12] == [
         "kinder-reviews",
         "no-leash",
         "short-leash",

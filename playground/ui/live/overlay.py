@@ -1,19 +1,25 @@
-"""Several runs in one set of charts, as plain data for JSON: their curves, and in which settings they differ. Pure."""
+"""Several runs in one set of charts, as plain data for JSON: their curves, how far each went and what that cost, and in
+which settings they differ."""
 
 from __future__ import annotations
 
+import functools
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground.config import RunConfig, engines
+from playground.config import RunConfig, engines, methods
+from playground.insight import compute, roads
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.steer import changes
 from playground.ui.live import wire, wire_rewards
 from playground.ui.train import form
 
 COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
 MAX_POINTS = 600
-MAX_RUNS = 4
+MAX_RUNS = 6
 
 
 class Overlaid(NamedTuple):
@@ -24,17 +30,45 @@ class Overlaid(NamedTuple):
     status: Mapping[str, Any]
     columns: Mapping[str, Sequence[Any]]
     edits: list[str]
+    road: Road
+
+
+class Road(NamedTuple):
+    """How a run went, and what it cost; see `insight.roads`."""
+
+    way: list[roads.Look]
+    bill: roads.Bill | None
+
+    @classmethod
+    def of(cls, run: RunDirectory) -> Road:
+        """Of a run as it is on disk now; read once for as long as nothing is added. Raises: InvalidConfig."""
+        files = (run.config_path, run.metrics_path, run.samples_path, run.events_path)
+        return _road(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
+
+
+@functools.lru_cache(maxsize=32)
+def _road(path: Path, sizes: tuple[int, ...]) -> Road:
+    run = RunDirectory(path)
+    events = run.events()
+    return Road(roads.way(run.samples(), events), roads.bill(run.config(), run.metrics(), events))
 
 
 def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
     """Several runs in one set of charts: curves, in which settings they differ, and how their engines do."""
+    reached = roads.reach(run.road.way for run in runs) if len(runs) > 1 else None
     return {
+        "reached": reached,
         "runs": [
             {
                 "id": run.run_id,
                 "title": run.config.about.title or run.config.name,
                 "model": form.in_words("model.source", run.config.model.source),
                 "engine": run.config.engine,
+                "method": methods.METHODS[run.config.method].label,
+                "looks": {"kl": [look.kl for look in run.road.way], "gain": [look.gain for look in run.road.way]},
+                "end": _look(run.road.way[-1] if run.road.way else None),
+                "there": _look(None if reached is None else roads.at(run.road.way, reached)),
+                "bill": _bill(run.road.bill),
                 "seed": run.config.seed,
                 "unit": wire_rewards.score_unit(run.config),
                 **{key: run.status[key] for key in ("state", "update", "num_updates", "ended")},
@@ -44,8 +78,26 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
         ],
         "problems": list(problems),
         "settings": differing_settings(runs),
-        "differences": engine_differences({run.config.engine for run in runs}),
+        "differences": engine_differences({run.config.engine for run in runs if run.config.method == "ppo"}),
+        "same_task": len({_task(run.config) for run in runs}) < 2,
     }
+
+
+def _look(look: roads.Look | None) -> dict[str, float | None] | None:
+    half = None if look is None or not math.isfinite(look.half) else look.half
+    return None if look is None else {**look._asdict(), "half": half}
+
+
+def _bill(bill: roads.Bill | None) -> dict[str, Any] | None:
+    if bill is None:
+        return None
+    return {**bill._asdict(), "operations": compute.operations_in_words(bill.operations)}
+
+
+def _task(config: RunConfig) -> str:
+    """What makes the scores of two runs the same thing: the rewards, and whose texts give them their unit."""
+    parts = config.model_dump_json(include={"rewards", "score", "model", "prompts"})
+    return f"{parts} {config.sampling.missing_eos_penalty}"
 
 
 def differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:

@@ -65,9 +65,9 @@ export const CHARTS = [
 ];
 
 /** Lines of which there are several: each has a colour, a dash pattern and, for runs, a letter. */
-export const LETTERS = ["A", "B", "C", "D"];
-export const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
-export const COLOURS = ["--pg-run-a", "--pg-run-b", "--pg-run-c", "--pg-run-d"];
+export const LETTERS = ["A", "B", "C", "D", "E", "F"];
+export const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2]];
+export const COLOURS = ["--pg-run-a", "--pg-run-b", "--pg-run-c", "--pg-run-d", "--pg-run-e", "--pg-run-f"];
 
 export const X_MODES = {
   update: { column: "update", label: "update" },

@@ -1,5 +1,5 @@
 // The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
-// four runs to overlay their curves.
+// six runs to overlay their curves.
 
 import { answerOf, buttonOf, confirmed, el, getJson, runPath, setAttribute, setText, shape, showParts, signOf, svg,
   url } from "../core/dom.js";
@@ -98,7 +98,7 @@ export function mount(element, props, { trigger, server }) {
       el("td", { "data-label": "Experiment" }, link({ run: run.id }, [run.title],
         { class: "run-name", "data-key": `open ${run.id}` }),
         el("div", { class: "muted small" },
-          `${run.model}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
+          `${run.method} on ${run.model}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
       el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null },
         signOf(icon), el("strong", {}, told)),
         el("div", { class: "muted small" },
@@ -122,7 +122,7 @@ export function mount(element, props, { trigger, server }) {
     }
     overlayButton.disabled = count < 2;
     setText(overlayButton, count > 1 ? `Overlay curves of ${count} runs` : "Overlay curves");
-    setText(hint, count === 0 ? "tick two to four runs" : count === 1 ? "tick one more" : "");
+    setText(hint, count === 0 ? "tick two to six runs" : count === 1 ? "tick one more" : "");
   }
 
   /** The form of the Train page with the settings of a run. */

@@ -1,4 +1,4 @@
-// Curves of two to four runs in one set of charts, on the Runs page: which run is which line, where they stand at the
+// Curves of two to six runs in one set of charts, on the Runs page: which run is which line, where they stand at the
 // cursor, the settings in which they differ, and what differs between two engines. The address names the runs.
 
 import { bokehReady } from "../charts/bokeh.js";
@@ -12,6 +12,7 @@ import { go, link, onPlace, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
 import { whenNew } from "../core/signals.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
+import { Roads } from "./roads.js";
 
 export const MAX_RUNS = LETTERS.length;
 const EVERY_MS = 3000;
@@ -49,7 +50,7 @@ export class Overlay {
     });
     onPlace(({ overlay }) => this.want(overlay));
     document.addEventListener("playground-look", () => {
-      for (const chart of this.charts ?? []) chart.look();
+      for (const chart of [...this.charts ?? [], this.roads.chart]) chart?.look();
     });
   }
 
@@ -73,6 +74,7 @@ export class Overlay {
     this.note = el("p", { class: "muted small-text" });
     this.undrawn = el("p", { class: "undrawn-note", role: "status" });
     this.grid = el("div", { class: "charts-large" });
+    this.roads = new Roads();
     this.settings = el("div", { class: "overlay-settings" });
     this.engines = el("div", { class: "overlay-engines", hidden: true });
     this.close = buttonOf("quiet-button", { onclick: () => go({ page: "runs", overlay: [] }) }, "Close");
@@ -80,7 +82,7 @@ export class Overlay {
       el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), this.where, el("span", { class: "grow" }),
         this.reset,
         smoothing, over, this.close),
-      this.problem, this.legend, this.undrawn, this.grid, this.note, this.settings, this.engines);
+      this.problem, this.legend, this.undrawn, this.grid, this.note, this.roads.root, this.settings, this.engines);
   }
 
   want(ids) {
@@ -94,6 +96,7 @@ export class Overlay {
       this.legend.replaceChildren();
       this.settings.replaceChildren();
       this.engines.hidden = true;
+      this.roads.root.hidden = true;
       setText(this.note, "");
       setText(this.problem, "");
       for (const chart of this.charts ?? []) chart.forget();
@@ -111,6 +114,7 @@ export class Overlay {
     setText(this.note,
       units.size > 1 ? "Their scores are in different units (standard deviations and raw points), so their heights "
       + "cannot be compared." : "");
+    this.roads.show(this.data);
     this.showSettings();
     this.showEngines();
     if (runs.length) this.prepare();
@@ -136,6 +140,7 @@ export class Overlay {
       this.charts = CHARTS.filter((spec) => spec.large)
         .map((spec) => new OverlayChart({ ...spec, key: `overlay-${spec.key}` }, shared));
       for (const chart of this.charts) this.grid.append(chart.card);
+      this.roads.prepare();
       new ResizeObserver(() => this.placeEnds()).observe(this.grid);
       this.draw();
     })();
@@ -178,7 +183,7 @@ export class Overlay {
       return el("li", { "data-key": run.id }, sample(index),
         el("span", { class: "letter" }, LETTERS[index]),
         link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
-        el("span", { class: "muted" }, `${run.model}, engine ${run.engine}, seed ${run.seed}`),
+        el("span", { class: "muted" }, `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
         el("span", { class: "state", "data-tone": tone }, signOf(icon), el("strong", {}, word),
           el("span", { class: "where" }, run.ended ? `after ${run.update} updates`
             : `update ${run.update} of ${run.num_updates}`)));
@@ -204,7 +209,7 @@ export class Overlay {
 
   showEngines() {
     const { runs, differences } = this.data;
-    const names = [...new Set(runs.map((run) => run.engine))];
+    const names = [...new Set(runs.filter((run) => run.method === "PPO").map((run) => run.engine))];
     this.engines.hidden = !names.includes("trl");
     if (this.engines.hidden) return;
     const sentence = names.length > 1

@@ -1,0 +1,151 @@
+"""Take every road to the same reward on three seeds, compare them at the same distance: `make roads`.
+
+The presets of the roads, with the same reward, prompts and number of texts, go through the public command line. What
+each had gained when it was as far from the reference as the one that went least far, and what that cost, is written to
+docs/roads.md. The fixed prompts are more than in the presets, so that the gains are known better.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from bench.results import machine, train  # noqa: E402
+from playground.insight import compute, roads  # noqa: E402
+from playground.runs.folder.directory import RunDirectory  # noqa: E402
+from playground.setup import catalog  # noqa: E402
+
+ROADS = ("kinder-reviews", "without-critic", "group-scores", "from-pairs", "best-texts", "best-of-n")
+FIXED_PROMPTS = 256
+
+
+def main() -> None:
+    """Run, compare, write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "roads")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at once; more than 1 makes the seconds worthless")
+    parser.add_argument("--json", type=Path, default=PROJECT / "bench" / "results" / "roads.json")
+    parser.add_argument("--page", type=Path, default=PROJECT / "docs" / "roads.md")
+    parser.add_argument("--read", action="store_true", help="compare the runs that are there instead of training")
+    arguments = parser.parse_args()
+    wanted = [(road, seed) for seed in arguments.seeds for road in ROADS]
+    if arguments.read:
+        found = [newest(arguments.outputs / f"{road}-seed{seed}") for road, seed in wanted]
+    else:
+        overrides = [f"evaluation.num_prompts={FIXED_PROMPTS}"]
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            trained = pool.map(lambda run: train(*run, arguments.outputs, overrides), wanted)
+            found = [run for run, _ in trained]
+    runs = dict(zip(wanted, found, strict=True))
+    report = {
+        "machine": machine(),
+        "seconds_count": arguments.jobs == 1 and not arguments.read,
+        "rows": [row for seed in arguments.seeds for row in of_seed(seed, {road: runs[road, seed] for road in ROADS})],
+    }
+    arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    arguments.page.write_text(page(report), encoding="utf-8")
+    print(f"written: {arguments.json}, {arguments.page}", file=sys.stderr)
+
+
+def newest(folder: Path) -> RunDirectory:
+    """The run that was made last in a folder."""
+    return RunDirectory.open(
+        max((path.parent for path in folder.glob("*/config.yaml")), key=lambda p: p.stat().st_mtime)
+    )
+
+
+def of_seed(seed: int, runs: dict[str, RunDirectory]) -> list[dict[str, Any]]:
+    """One row for each road of a seed: at its end, and where all roads of that seed have been."""
+    ways = {road: roads.way(run.samples(), run.events()) for road, run in runs.items()}
+    reached = roads.reach(ways.values())
+    assert reached is not None, "a run did not move"
+    rows = []
+    for road, run in runs.items():
+        end, there = ways[road][-1], roads.at(ways[road], reached)
+        cost = roads.bill(run.config(), run.metrics(), run.events())
+        assert there is not None and cost is not None
+        rows.append({
+            "road": road, "method": run.config().method, "seed": seed, "gain": end.gain, "half": end.half, "kl": end.kl,
+            "reached": reached, "gain_there": there.gain, "half_there": there.half, **cost._asdict(),
+        })  # fmt: skip
+    return rows
+
+
+def page(report: dict[str, Any]) -> str:
+    """docs/roads.md."""
+    by_road: dict[str, list[dict[str, Any]]] = {}
+    for row in report["rows"]:
+        by_road.setdefault(row["road"], []).append(row)
+    lines = []
+    for road, rows in by_road.items():
+
+        def each(name: str, form: str = ".2f", rows: list[dict[str, Any]] = rows) -> str:
+            return ", ".join(f"{row[name]:{form}}" for row in rows)
+
+        first = rows[0]
+        lines.append(
+            f"| {catalog.preset(road).about.title} (`{first['method']}`) | {each('gain')} | {each('kl', '.1f')} | "
+            f"{each('gain_there')} | **{statistics.fmean(row['gain_there'] for row in rows):.2f}** | {first['texts']:,} | "
+            f"{statistics.fmean(row['tokens'] for row in rows):,.0f} | "
+            f"{statistics.fmean(row['tokens_trained'] for row in rows):,.0f} | "
+            f"{compute.operations_in_words(statistics.fmean(row['operations'] for row in rows))} | "
+            + (f"{statistics.median(row['seconds'] for row in rows):.0f} | " if report["seconds_count"] else " | ")
+            + f"{max(row['memory_gb'] for row in rows):.2f} | {first['answers']} |"
+        )
+    first = report["rows"][0]
+    seeds = [row for row in report["rows"] if row["road"] == first["road"]]
+    where = ", ".join(f"{row['reached']:.2f}" for row in seeds)
+    halves = [row["half_there"] for row in report["rows"]]
+    table = "\n".join(lines)
+    return f"""# Other roads to the same reward
+
+Written by `make roads` on {report["machine"]}.
+The presets of the roads with seeds {", ".join(str(row["seed"]) for row in seeds)}: same start model, prompts and reward
+(sentiment), in units of its standard deviation before training. Gains are on {FIXED_PROMPTS} fixed prompts that no run
+was trained on, with the same random numbers before and after; the 95 % interval of a gain at the shared distance is
+plus or minus {min(halves):.2f} to {max(halves):.2f}. A method that drifts further has more score, so scores at the end
+are no comparison: *at equal KL* each is read off its own way where all of that seed have been ({where} nats).
+
+| | gain at the end, sd | KL at the end, nats | gain at equal KL, sd | mean | texts | tokens written | tokens trained on | arithmetic | seconds | memory, GB | texts an answer |
+|---|---|---|---|---|---|---|---|---|---|---|---|
+{table}
+
+Texts, tokens, arithmetic and seconds are what is spent before the first answer (looks at the fixed prompts and loading
+are left out; seconds too where runs shared the machine); the last column is what each answer costs afterwards. The KL
+of the best of n is its bound, log n - (n - 1) / n.
+
+How to read it: at a small distance the best of n is near the best that there is, for no training at all and n times the
+cost of every answer for ever. DPO and SFT learn from what the start model writes, so they get far only as long as the
+model already writes it sometimes; PPO, RLOO and GRPO write, learn and write again, and go on where the others end. One
+reward, one small model and one number of texts: it is an example of the trade, not a ranking of the methods.
+
+## The methods
+
+`method` chooses the road; a setting that a method does not read says so in the form.
+
+- `ppo`, `rloo`, `grpo`: one loop ([ppo.md](ppo.md)); they differ in `ppo.baseline` and `ppo.samples_per_prompt`. The
+  leash stays in the reward for all three; GRPO as published has it in the loss.
+- `dpo`: TRL's `DPOTrainer` on pairs that the start model writes as they are needed and the run's reward judges.
+  `kl.coef` is its beta. With `dpo.labels: drawn` (odds of exp(score), Bradley and Terry) its optimum is that of PPO at
+  the same beta, which a test holds it to; with `better` the higher score always wins, more is learned from each pair,
+  and the leash is no longer worth what it says.
+- `sft`: TRL's `SFTTrainer` on the best of `ppo.samples_per_prompt` texts of each prompt; its limit is the distribution
+  of the best of n, which a test holds it to. There is no leash. The trained weights can be the start model or the
+  reference of another run.
+- `best_of_n`: nothing is trained; n is `ppo.samples_per_prompt`.
+
+Runs of DPO and SFT cannot be resumed, as TRL's trainers take no checkpoint here.
+"""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Runs that took different roads to the same reward, at the same distance from the reference, and what each cost. Pure.
+
+A method that drifts further has more score, so scores at the end are no comparison. What is compared is the score that
+each run had when it was as far away as the one that went least far: read off its own way (the looks at the fixed
+prompts), with a straight line between two looks. The page and docs/roads.md call it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from playground.config import RunConfig
+from playground.insight import compute, frames
+from playground.insight.before_after import t95
+from playground.runs.folder.records import BEST_OF, Event, Sample, UpdateMetrics
+
+
+class Look(NamedTuple):
+    """How far from the reference a run was, in nats per completion, and how much it had gained on the fixed prompts
+    (`half`: half of its 95 % interval), in units of the score."""
+
+    kl: float
+    gain: float
+    half: float
+
+
+class Bill(NamedTuple):
+    """What a road cost before the first answer, and what each answer costs after it. Looks at the fixed prompts and
+    loading are on nobody's bill.
+
+    Attributes:
+        texts, tokens: written to learn from. tokens_trained: summed over epochs. seconds, operations: of all three
+            phases; None where they cannot be counted. memory_gb: at most. answers: texts written for each answer given.
+    """
+
+    texts: int
+    tokens: int
+    tokens_trained: int
+    seconds: float
+    operations: float | None
+    memory_gb: float | None
+    answers: int
+
+
+def way(samples: Sequence[Sample], events: Iterable[Event]) -> list[Look]:
+    """The looks of a run, from the nearest to the farthest. Of the best of n, what the best of fewer would be."""
+    table = frames.samples(samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
+    table = table.dropna(subset=["score", "kl"])
+    if table.empty or not (table["update"] == 0).any():
+        return []
+    means = table.groupby(["update", "prompt_id"])[["score", "kl"]].mean().unstack().dropna(axis=1)
+    gains, drift = means["score"] - means["score"].loc[0], means["kl"].mean(axis=1)
+    halves = gains.sem(axis=1) * t95(gains.shape[1])
+    looks = [Look(*row) for row in zip(drift, gains.mean(axis=1), halves, strict=True)]
+    best_of = next((event.data for event in reversed(list(events)) if event.kind == BEST_OF), None)
+    if best_of:
+        looks = _of_fewer(best_of, looks[-1].half) or looks
+    return sorted(look for look in looks if all(map(math.isfinite, look[:2])))
+
+
+def _of_fewer(data: dict[str, object], half: float) -> list[Look]:
+    """The event of a run may be somebody else's, so anything may be in it."""
+    score, kl = data.get("score"), data.get("kl")
+    if not isinstance(score, list) or not isinstance(kl, list) or len(score) != len(kl):
+        return []
+    if not all(isinstance(value, (int, float)) for value in (*score, *kl)):
+        return []
+    return [Look(far, value - score[0], half if far else 0.0) for far, value in zip(kl, score, strict=True)]
+
+
+def reach(ways: Iterable[Sequence[Look]]) -> float | None:
+    """The distance that all of them reached; None where one has not been looked at after its start."""
+    farthest = [max((look.kl for look in looks), default=0.0) for looks in ways]
+    return min(farthest) if farthest and min(farthest) > 0 else None
+
+
+def at(looks: Sequence[Look], kl: float) -> Look | None:
+    """Where a way was at a distance; None if it did not get there."""
+    for near, far in itertools.pairwise(looks):
+        if near.kl <= kl <= far.kl:
+            share = (kl - near.kl) / (far.kl - near.kl) if far.kl > near.kl else 1.0
+            between = [a + share * (b - a) for a, b in zip(near, far, strict=True)]
+            return Look(kl, between[1], between[2])
+    return None
+
+
+def bill(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[Event]) -> Bill | None:
+    """What a run cost; None before its first update. The best of n costs nothing beforehand: what such a run writes
+    shows only what is to be expected."""
+    found = compute.ledger(config, metrics, events)
+    if found is None:
+        return None
+    if config.method == "best_of_n":
+        return Bill(0, 0, 0, 0.0, 0.0, found.peak_memory_gb, config.ppo.samples_per_prompt)
+    seconds = sum(phase.seconds for phase in found.phases if phase.name != compute.LOOKING)
+    tokens = found.tokens_generated, found.tokens_trained
+    return Bill(found.episodes, *tokens, seconds, found.operations, found.peak_memory_gb, 1)

@@ -25,6 +25,11 @@ from playground.setup import catalog  # noqa: E402
 
 ROADS = ("kinder-reviews", "without-critic", "group-scores", "from-pairs", "best-texts", "best-of-n")
 FIXED_PROMPTS = 256
+AVERAGED = ("gain_there", "tokens", "tokens_trained", "operations", "seconds")
+COLUMNS = (
+    "", "gain at the end, sd", "KL at the end, nats", "gain at equal KL, sd", "mean", "texts", "tokens written",
+    "tokens trained on", "arithmetic", "seconds", "memory, GB", "texts an answer",
+)  # fmt: skip
 
 
 def main() -> None:
@@ -87,24 +92,27 @@ def page(report: dict[str, Any]) -> str:
         by_road.setdefault(row["road"], []).append(row)
     lines = []
     for road, rows in by_road.items():
-
-        def each(name: str, form: str = ".2f", rows: list[dict[str, Any]] = rows) -> str:
-            return ", ".join(f"{row[name]:{form}}" for row in rows)
-
-        first = rows[0]
-        lines.append(
-            f"| {catalog.preset(road).about.title} (`{first['method']}`) | {each('gain')} | {each('kl', '.1f')} | "
-            f"{each('gain_there')} | **{statistics.fmean(row['gain_there'] for row in rows):.2f}** | {first['texts']:,} | "
-            f"{statistics.fmean(row['tokens'] for row in rows):,.0f} | "
-            f"{statistics.fmean(row['tokens_trained'] for row in rows):,.0f} | "
-            f"{compute.operations_in_words(statistics.fmean(row['operations'] for row in rows))} | "
-            + (f"{statistics.median(row['seconds'] for row in rows):.0f} | " if report["seconds_count"] else " | ")
-            + f"{max(row['memory_gb'] for row in rows):.2f} | {first['answers']} |"
-        )
+        mean = {name: statistics.fmean(row[name] for row in rows) for name in AVERAGED}
+        cells = [
+            f"{catalog.preset(road).about.title} (`{rows[0]['method']}`)",
+            ", ".join(f"{row['gain']:.2f}" for row in rows),
+            ", ".join(f"{row['kl']:.1f}" for row in rows),
+            ", ".join(f"{row['gain_there']:.2f}" for row in rows),
+            f"**{mean['gain_there']:.2f}**",
+            f"{rows[0]['texts']:,}",
+            f"{mean['tokens']:,.0f}",
+            f"{mean['tokens_trained']:,.0f}",
+            compute.operations_in_words(mean["operations"]),
+            f"{mean['seconds']:.0f}" if report["seconds_count"] else "",
+            f"{max(row['memory_gb'] for row in rows):.2f}",
+            str(rows[0]["answers"]),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
     first = report["rows"][0]
     seeds = [row for row in report["rows"] if row["road"] == first["road"]]
     where = ", ".join(f"{row['reached']:.2f}" for row in seeds)
     halves = [row["half_there"] for row in report["rows"]]
+    head = "| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS)
     table = "\n".join(lines)
     return f"""# Other roads to the same reward
 
@@ -115,8 +123,7 @@ was trained on, with the same random numbers before and after; the 95 % interval
 plus or minus {min(halves):.2f} to {max(halves):.2f}. A method that drifts further has more score, so scores at the end
 are no comparison: *at equal KL* each is read off its own way where all of that seed have been ({where} nats).
 
-| | gain at the end, sd | KL at the end, nats | gain at equal KL, sd | mean | texts | tokens written | tokens trained on | arithmetic | seconds | memory, GB | texts an answer |
-|---|---|---|---|---|---|---|---|---|---|---|---|
+{head}
 {table}
 
 Texts, tokens, arithmetic and seconds are what is spent before the first answer (looks at the fixed prompts and loading

@@ -25,6 +25,7 @@ from playground.training.data.preview import preview
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation
+from playground.training.loop.best_answers import best_rows, kl_bound
 from playground.training.models import export_weights, time_limit
 from playground.training.models.chat import PromptForm
 from playground.training.rewards import format_check
@@ -60,18 +61,21 @@ class Service:
                 if model is None:
                     continue
                 anchor = None if model is subject.anchor else subject.anchor
-                episodes, kl = evaluation.answer(model, anchor, subject.tokens, [prompt], [seeds[number]], sampling, 1)
+                tries = subject.tries if side == "policy" else 1
+                written = [evaluation.answered(seeds[number], each) for each in range(tries)]
+                episodes, kl = evaluation.answer(model, anchor, subject.tokens, [prompt] * tries, written, sampling, 1)
                 completions, ended = episodes.texts(subject.tokens), episodes.ended.tolist()
-                scores = subject.scorer([prompt.text], completions, ended) if subject.scorer else None
+                scores = subject.scorer([prompt.text] * tries, completions, ended) if subject.scorer else None
+                row = best_rows(scores.scores, tries)[0] if scores else 0
                 yield {
                     "side": side,
                     "index": number,
-                    "completion": completions[0],
-                    "score": scores.scores[0] if scores else None,
-                    "scores": {name: values[0] for name, values in scores.terms.items()} if scores else {},
-                    "kl": kl[0],
-                    "tokens": int(episodes.lengths[0]),
-                    "ended": ended[0],
+                    "completion": completions[row],
+                    "score": scores.scores[row] if scores else None,
+                    "scores": {name: values[row] for name, values in scores.terms.items()} if scores else {},
+                    "kl": kl[row] if tries == 1 else kl_bound(tries),
+                    "tokens": int(episodes.lengths[row]),
+                    "ended": ended[row],
                 }
 
     def prompts(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,7 @@ class Subject(NamedTuple):
     """What can be asked: the model before training, and the policy of a run with its scorer (None for a plain model).
 
     `anchor` is what the KL is measured from: the same as `reference`, unless the run named another one. `prompts` says
-    in which form a prompt is put.
+    in which form a prompt is put, `tries` how many answers the policy writes for the one that it gives (best of n).
     """
 
     tokens: Tokens
@@ -33,6 +33,7 @@ class Subject(NamedTuple):
     scorer: Scorer | None
     sampling: SamplingConfig
     prompts: PromptsConfig
+    tries: int = 1
 
 
 class Subjects:
@@ -83,7 +84,8 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         anchor, _ = loading.load(folder, device, config.model)
     facts = read_json(checkpoint / "trainer.json")
     scorer = Scorer(config, build=learned_rewards.builder(device, run.path.parent)).restore(facts)
-    return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts)
+    tries = config.ppo.samples_per_prompt if config.method == "best_of_n" else 1
+    return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts, tries)
 
 
 def _load_model(source: str, config: ModelConfig = loading.AS_IT_IS) -> Subject:

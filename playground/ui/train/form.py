@@ -117,6 +117,8 @@ def in_words(field: str, value: Any) -> str:
     """A value for reading: three significant digits, names instead of codes."""
     if field in REWARD_LISTS:
         return ", ".join(reward_form.reward_in_words(reward) for reward in value or []) or "none"
+    if field == "method":
+        return option_label(str(value))
     if value is None or value == "":
         return WORDS_FOR_NOTHING.get(field, "off")
     if isinstance(value, bool):

@@ -157,12 +157,17 @@ export class Charts {
     requestAnimationFrame(() => this.placeFlags());
   }
 
-  /** What was measured at the looks only, as a column beside the metrics; its card is shown where there is any. */
+  /**
+   * What was measured at the looks only, as a column beside the metrics. A small chart of what the method does not have
+   * (a run without a critic has no value fit) is not shown.
+   */
   addText() {
     const at = new Map(live.text.map(({ update, value }) => [update, value]));
     live.metrics.perplexity_text = live.metrics.update.map((update) => at.get(update) ?? null);
-    const card = this.charts.find((chart) => chart.spec.sparse).card;
-    card.hidden = !live.text.length;
+    for (const { spec, card } of this.charts.filter((chart) => !chart.spec.large)) {
+      const values = live.metrics[spec.column] ?? [];
+      card.hidden = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
+    }
     this.small.dataset.count = String([...this.small.children].filter((child) => !child.hidden).length);
   }
 

@@ -98,7 +98,8 @@ export function mount(element, props, { trigger, server }) {
       el("td", { "data-label": "Experiment" }, link({ run: run.id }, [run.title],
         { class: "run-name", "data-key": `open ${run.id}` }),
         el("div", { class: "muted small" },
-          `${run.method} on ${run.model}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
+          `${run.method} on ${run.model}, seed ${run.seed}`
+          + (run.engine === "playground" ? "" : `, engine ${run.engine}`))),
       el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null },
         signOf(icon), el("strong", {}, told)),
         el("div", { class: "muted small" },

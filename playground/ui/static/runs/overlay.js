@@ -183,7 +183,8 @@ export class Overlay {
       return el("li", { "data-key": run.id }, sample(index),
         el("span", { class: "letter" }, LETTERS[index]),
         link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
-        el("span", { class: "muted" }, `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
+        el("span", { class: "muted" },
+          `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
         el("span", { class: "state", "data-tone": tone }, signOf(icon), el("strong", {}, word),
           el("span", { class: "where" }, run.ended ? `after ${run.update} updates`
             : `update ${run.update} of ${run.num_updates}`)));

@@ -10,8 +10,8 @@ const SPEC = {
   key: "overlay-road", span: 1, large: true, title: "Gain at a distance", column: "gain", colour: "--pg-score",
   unit: (run) => (run?.unit === "points" ? "points" : "sd"),
   note: () => "over KL in nats, fixed prompts", zero: true,
-  gloss: "How much the fixed prompts had gained when the run was so many nats from the reference. Higher is a better "
-    + "buy.",
+  gloss: "How much the fixed prompts had gained when the run was so many nats from the reference. Higher is a "
+    + "better buy.",
 };
 
 export class Roads {
@@ -21,7 +21,8 @@ export class Roads {
     this.chart = null;
     this.sentence = el("p", { class: "muted" });
     this.plot = el("div", { class: "road-plot" });
-    this.table = el("div", { class: "numbers", tabindex: "0", role: "region", "aria-label": "Gain and cost of each run" });
+    this.table = el("div", { class: "numbers", tabindex: "0", role: "region",
+      "aria-label": "Gain and cost of each run" });
     this.root = el("div", { class: "overlay-roads", hidden: true },
       el("h3", {}, "What each run got for its drift, and what it cost"), this.sentence,
       el("div", { class: "road-parts" }, this.plot, this.table));
@@ -80,21 +81,23 @@ export class Roads {
 
 function sentenceOf({ reached, same_task: same }) {
   if (!same) {
-    return "Their models, prompts, rewards or scales of the score differ, so a standard deviation of one is not one of "
-      + "another: compare the shapes, not the heights.";
+    return "Their models, prompts, rewards or scales of the score differ, so a standard deviation of one is not one "
+      + "of another: compare the shapes, not the heights.";
   }
   if (reached === null) return "One of them has not moved away from the reference yet, so there is nothing to compare.";
-  return `All of them have been ${rounded(reached, 0.01)} nats away; what each had gained there is read off between two `
+  return `All of them have been ${rounded(reached)} nats away; what each had gained there is read off between two `
     + "looks at the fixed prompts.";
 }
 
 function table({ runs, reached }) {
-  const gain = (look) => (look ? `${signed(look.gain)}${look.half ? ` \u00b1 ${rounded(look.half, 0.01)}` : ""}` : "\u2013");
+  const sure = (look) => (look.half ? ` \u00b1 ${rounded(look.half)}` : "");
+  const gain = (look) => (look ? `${signed(look.gain)}${sure(look)}` : "\u2013");
+  /** @type {[string, (run: any) => string][]} */
   const rows = [
     ["Method", (run) => run.method],
     ["Gain at the end", (run) => gain(run.end)],
     ["KL at the end, nats", (run) => (run.end ? rounded(run.end.kl, 0.01) : "\u2013")],
-    ...(reached === null ? [] : [[`Gain at ${rounded(reached, 0.01)} nats`, (run) => gain(run.there)]]),
+    [reached === null ? "" : `Gain at ${rounded(reached)} nats`, (run) => gain(run.there)],
     ["Texts written to learn from", ({ bill }) => number(bill.texts)],
     ["Tokens written", ({ bill }) => number(bill.tokens)],
     ["Tokens trained on", ({ bill }) => number(bill.tokens_trained)],
@@ -106,6 +109,6 @@ function table({ runs, reached }) {
   return el("table", {},
     el("thead", {}, el("tr", {}, headOf(""),
       runs.map((run, index) => el("th", { scope: "col", title: run.title }, LETTERS[index])))),
-    el("tbody", {}, rows.map(([label, of]) => el("tr", {}, el("th", { scope: "row" }, label),
+    el("tbody", {}, rows.filter(([label]) => label).map(([label, of]) => el("tr", {}, el("th", { scope: "row" }, label),
       runs.map((run) => el("td", {}, run.bill ? of(run) : "\u2013"))))));
 }

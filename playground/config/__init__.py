@@ -77,7 +77,8 @@ class RunConfig(Part):
     method: methods.Name = knob(
         "ppo",
         label="Method",
-        help=" ".join(f"{method.label}: {method.sentence}" for method in methods.METHODS.values()),
+        help="The road from the reward to better answers. PPO, RLOO and GRPO learn from what the policy writes, DPO "
+        "and SFT from what the start model wrote, best of n trains nothing.",
     )
     engine: Literal["playground", "trl"] = knob(
         "playground",

@@ -9,7 +9,7 @@ import pprint
 import shlex
 from typing import Any
 
-from playground.config import RunConfig, engines
+from playground.config import RunConfig, engines, methods
 from playground.runs.folder.records import ScoreScale
 
 WIDTH = 110
@@ -39,6 +39,9 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
         scale: as the run recorded it; without one the script measures it at its start.
     """
     differences = [str(problem) for problem in engines.unsupported(config)] + engines.notes(config)
+    if config.method != "ppo":
+        label = methods.METHODS[config.method].label
+        differences.insert(0, f"The run took another road (method {config.method}, {label}); this script does PPO.")
     return _SCRIPT.format(
         name=repr(config.name),
         differences="\n".join(f"# - {ascii(sentence)[1:-1]}" for sentence in differences),

@@ -415,7 +415,11 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(page.locator(".legend li")).to_contain_text(["seed 501", "seed 502"])
     assert "overlay=left,right" in page.url
     page.reload()
-    expect(page.locator(".overlay .stage")).to_have_count(3)
+    expect(page.locator(".overlay .stage")).to_have_count(4)
+    expect(page.locator('[data-chart="overlay-road"] .stage')).to_have_attribute(
+        "aria-label", re.compile("Gain at a distance. A, Kinder reviews: 0 at the start, now .* sd; B, Kinder reviews")
+    )
+    expect(page.locator(".overlay-roads tbody tr", has_text="Method")).to_have_text(re.compile("PPO.*PPO"))
     for chart in ("score", "kl", "penalised"):
         stage = page.locator(f'[data-chart="overlay-{chart}"] .stage')
         expect(stage).to_have_attribute("aria-label", re.compile("A, Kinder reviews: .* now .*; B, Kinder reviews"))

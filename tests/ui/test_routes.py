@@ -48,6 +48,20 @@ def test_an_overlay_brings_the_curves_of_all_runs_and_only_the_settings_that_dif
     assert data["problems"] == [] and data["differences"] == []
 
 
+def test_an_overlay_says_what_each_run_gained_at_the_distance_that_all_reached_and_what_it_cost(client, tmp_path):
+    data = client.get("/live/_overlay?runs=two,one").json()
+    assert data["same_task"] is True and data["reached"] == min(run["end"]["kl"] for run in data["runs"])
+    for run in data["runs"]:
+        assert run["method"] == "PPO" and run["looks"]["kl"] == sorted(run["looks"]["kl"])
+        assert run["looks"]["gain"][0] == 0 and len(run["looks"]["gain"]) == len(run["looks"]["kl"]) > 2
+        assert run["there"]["kl"] == data["reached"] and run["there"]["gain"] <= max(run["looks"]["gain"])
+        assert run["bill"]["texts"] == 40 * 48 and run["bill"]["answers"] == 1
+    other = catalog.preset("chatterbox")
+    fake_run.write_run(tmp_path, "other", other)
+    assert client.get("/live/_overlay?runs=two,other").json()["same_task"] is False
+    assert client.get("/live/_overlay?runs=two").json()["reached"] is None
+
+
 def test_an_overlay_of_both_engines_says_how_they_differ(client, tmp_path):
     config = catalog.preset("kinder-reviews").model_copy(update={"engine": "trl"})
     fake_run.write_run(tmp_path, "three", config)
@@ -75,7 +89,7 @@ def test_a_run_is_handed_out_as_yaml_and_as_a_script_for_trl(client):
         ("../one,two", ["two"], "no run `../one`"),
         ("one,one", ["one"], ""),
         ("", [], ""),
-        (",".join(["one", "two", *"abc"]), ["one", "two"], "At most 4 runs"),
+        (",".join(["one", "two", *"abc"]), ["one", "two"], "At most 6 runs"),
     ],
 )
 def test_a_run_that_is_not_there_is_one_sentence_and_the_others_are_shown(asked, shown, words, client):

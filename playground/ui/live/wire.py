@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from playground.config import RunConfig
+from playground.config import RunConfig, methods
 from playground.insight import before_after
 from playground.insight.pace import seconds_left
 from playground.runs.folder import end_reasons
@@ -82,8 +82,10 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
                 "unit": form.unit_of(field),
             }
             for field, value in form.flatten(config).items()
-            if field in ("model.source", "rewards", "prompts.source", "kl.coef", "ppo.learning_rate", "seed")
+            if field in ("model.source", "rewards", "prompts.source", "seed")
+            or (field in ("kl.coef", "ppo.learning_rate") and not methods.unused(config.method, field))
             or (field == "judges" and value)
+            or (field == "method" and value != "ppo")
         ],
     }
 
@@ -93,7 +95,7 @@ def live_values(config: RunConfig) -> dict[str, Any]:
     return {
         field: changes.value_of(config, field)
         for field in changes.LIVE_FIELDS
-        if field != "kl.target" or config.kl.controller == "adaptive"
+        if (field != "kl.target" or config.kl.controller == "adaptive") and not methods.unused(config.method, field)
     }
 
 

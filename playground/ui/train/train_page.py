@@ -321,6 +321,7 @@ def _notes(config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[
         "about": config.about.model_dump(),
         "unused": {
             "by": methods.METHODS[config.method].label,
+            "sentence": methods.METHODS[config.method].sentence,
             "fields": [field for field in form.KNOBS if methods.unused(config.method, field)],
         },
     }

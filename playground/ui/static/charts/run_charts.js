@@ -158,17 +158,19 @@ export class Charts {
   }
 
   /**
-   * What was measured at the looks only, as a column beside the metrics. A small chart of what the method does not have
-   * (a run without a critic has no value fit) is not shown.
+   * What was measured at the looks only, as a column beside the metrics. A chart of what the method does not have (a run
+   * without a critic has no value fit) is not shown.
    */
   addText() {
     const at = new Map(live.text.map(({ update, value }) => [update, value]));
     live.metrics.perplexity_text = live.metrics.update.map((update) => at.get(update) ?? null);
-    for (const { spec, card } of this.charts.filter((chart) => !chart.spec.large)) {
+    for (const { spec, card } of this.charts) {
       const values = live.metrics[spec.column] ?? [];
       card.hidden = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
     }
-    this.small.dataset.count = String([...this.small.children].filter((child) => !child.hidden).length);
+    for (const room of [this.large, this.small]) {
+      room.dataset.count = String([...room.children].filter((child) => !child.hidden).length);
+    }
   }
 
   placeFlags(charts = this.all()) {

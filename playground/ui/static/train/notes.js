@@ -82,17 +82,13 @@ function placeBesideFields() {
   }
 }
 
-/** Say beside each setting that the chosen method does not read that it does nothing. */
+/** Say what the chosen method does, and beside each setting that it does not read, that it does nothing. */
 function markUnused(unused) {
-  for (const old of document.querySelectorAll(".field-unused")) {
-    old.parentElement.classList.remove("unused");
-    old.remove();
-  }
-  for (const field of unused?.fields ?? []) {
-    const control = controlOf(field);
-    if (!control) continue;
-    control.classList.add("unused");
-    control.append(el("p", { class: "field-unused" }, `Not used by ${unused.by}.`));
+  for (const old of document.querySelectorAll(".field-unused")) old.remove();
+  if (!unused) return;
+  controlOf("method")?.append(el("p", { class: "field-unused" }, unused.sentence));
+  for (const field of unused.fields) {
+    controlOf(field)?.append(el("p", { class: "field-unused" }, `Not used by ${unused.by}.`));
   }
 }
 

@@ -1,10 +1,10 @@
 """The knee: from which update on training no longer pays, and how sure one can be of it. Numbers and words only.
 
-Measured on the fixed prompts, whose random numbers are the same at every look, so that the curve is far smoother than
-that of the training batches. The knee is the first look from which on the score, over the whole rest of the run (least
-squares), rises less than a tenth as fast as at its fastest (of a curve smoothed over three looks). A slope between two
-neighbouring looks is mostly noise, so it is the rest as a whole that must be flat, and certainly flatter than what came
-before. The page, the command line and the model card call it.
+Measured on the fixed prompts, which are the same at every look, random numbers included: two looks in a row share a
+part of their noise, which two training batches do not. The knee is the first look from which on the score, over the
+whole rest of the run (least squares), rises less than a tenth as fast as at its fastest (of a curve smoothed over three
+looks). A slope between two neighbouring looks is mostly noise, so it is the rest as a whole that must be flat, and
+certainly flatter than what came before. The page, the command line and the model card call it.
 """
 
 from __future__ import annotations

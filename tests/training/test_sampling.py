@@ -1,10 +1,12 @@
 import pytest
 import torch
 
+from playground.config import SamplingConfig
 from playground.ppo.kl import full_kl
-from playground.training.data.random_streams import uniforms
+from playground.training.data.random_streams import TokenNoise, uniforms
+from playground.training.loop import evaluation
 from playground.training.loop.passes import compared, micro_batches
-from playground.training.loop.sampling import sample
+from playground.training.loop.sampling import SHRINK_AT, drawn_from, sample
 from playground.training.models.language_model import ValueHead
 from tests.training import tiny
 
@@ -67,24 +69,58 @@ def test_the_end_of_sequence_token_is_part_of_the_completion_and_nothing_after_i
         assert 2 not in ids[: length - 1]
 
 
-def test_a_completion_depends_on_its_own_seed_and_prompt_only():
-    model = tiny.model()
-    together = sample(model, None, tiny.tokens(), PROMPTS, uniforms(SEEDS, 12), 1.0)
-    for row in (0, 5, 23):
-        alone = sample(model, None, tiny.tokens(), [PROMPTS[row]], uniforms([SEEDS[row]], 12), 1.0)
+@pytest.mark.parametrize("draws", [uniforms, TokenNoise])
+def test_a_completion_depends_on_its_own_seed_and_prompt_only(draws):
+    model, longest = tiny.model(), 40
+    together = sample(model, None, tiny.tokens(), PROMPTS, draws(SEEDS, longest), 1.0)
+    assert together.ended.float().mean() > 1 - SHRINK_AT, "the test needs a batch that shrinks"
+    for row in range(len(SEEDS)):
+        alone = sample(model, None, tiny.tokens(), [PROMPTS[row]], draws([SEEDS[row]], longest), 1.0)
         length = int(alone.lengths[0])
         assert alone.completion_ids[0, :length].tolist() == together.completion_ids[row, :length].tolist()
 
 
-def test_sampled_frequencies_are_those_of_the_distribution():
+@pytest.mark.parametrize("draws", [uniforms, TokenNoise])
+@pytest.mark.parametrize("cut", [{}, {"top_k": 3}, {"top_p": 0.5}])
+def test_sampled_frequencies_are_those_of_the_distribution(draws, cut):
     model, n = tiny.model(), 4000
     prompt = tiny.prompts("ab")[0].ids
-    episodes = sample(model, None, tiny.tokens(), [prompt] * n, uniforms(list(range(n)), 1), 0.8)
+    episodes = sample(model, None, tiny.tokens(), [prompt] * n, draws(list(range(n)), 1), 0.8, **cut)
     with torch.no_grad():
-        expected = (model.model(input_ids=torch.tensor([prompt])).logits[0, -1] / 0.8).softmax(-1)
+        logits = model.model(input_ids=torch.tensor([prompt])).logits[0, -1] / 0.8
+    expected = drawn_from(logits.log_softmax(-1).unsqueeze(0), cut.get("top_k"), cut.get("top_p"))[0][0].exp()
     observed = torch.bincount(episodes.completion_ids[:, 0], minlength=tiny.VOCABULARY) / n
     standard_error = (expected * (1 - expected) / n).sqrt()
     assert ((observed - expected).abs() < 4.5 * standard_error + 1e-9).all()
+
+
+def test_two_models_draw_the_same_token_from_the_same_noise_as_often_as_the_race_has_the_same_winner():
+    """Token i wins both races where its time E_i / p_i is below all E_j / p_j, and the same with q: for exponential E
+    with probability 1 / sum_j max(p_j / p_i, q_j / q_i)."""
+    prompt, n = tiny.prompts("ab")[0].ids, 4000
+    models = [tiny.model(), tiny.model()]
+    with torch.no_grad():
+        noise = torch.randn(models[1].lm_head.weight.shape, generator=torch.Generator().manual_seed(0))
+        models[1].lm_head.weight += 0.1 * noise
+        p, q = (model.model(input_ids=torch.tensor([prompt])).logits[0, -1].double().softmax(-1) for model in models)
+    drawn = [
+        sample(model, None, tiny.tokens(), [prompt] * n, TokenNoise(list(range(n)), 1), 1.0).completion_ids[:, 0]
+        for model in models
+    ]
+    expected = (1 / torch.maximum(p.unsqueeze(0) / p.unsqueeze(1), q.unsqueeze(0) / q.unsqueeze(1)).sum(1)).sum()
+    independent = (p * q).sum()
+    assert expected > independent + 0.2
+    observed = (drawn[0] == drawn[1]).double().mean()
+    assert abs(observed - expected) < 4.5 * (expected * (1 - expected) / n).sqrt()
+
+
+@pytest.mark.parametrize(("largest", "draws"), [(tiny.VOCABULARY, TokenNoise), (tiny.VOCABULARY - 1, uniforms)])
+def test_answers_share_noise_for_each_token_where_the_vocabulary_is_small(largest, draws, monkeypatch):
+    monkeypatch.setattr(evaluation, "MOST_NOISE", largest)
+    prompts, sampling = tiny.prompts("a", "abcdefgh", "cc", "edcba") * 6, SamplingConfig(max_new_tokens=12)
+    answered, _ = evaluation.answer(tiny.model(), None, tiny.tokens(), prompts, SEEDS, sampling, 4)
+    expected = sample(tiny.model(), None, tiny.tokens(), PROMPTS, draws(SEEDS, 12), 1.0)
+    assert torch.equal(answered.completion_ids, expected.completion_ids)
 
 
 def test_uniform_rows_depend_on_their_seed_only():

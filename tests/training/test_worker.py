@@ -188,7 +188,7 @@ def service():
     made.close()
 
 
-def test_the_service_answers_with_both_sides_and_the_same_luck(finished, service):
+def test_the_service_answers_with_both_sides_and_again_with_the_same_words(finished, service):
     samples = list(service.compare(finished.path, "Review of the film:", num_samples=3, seed=1))
     assert [(sample.side, sample.index) for sample in samples] == [
         (side, index) for index in range(3) for side in ("reference", "policy")

@@ -26,7 +26,32 @@ def generator(seed: int, stream: str, *numbers: int) -> torch.Generator:
 def uniforms(seeds: list[int], length: int) -> Tensor:
     """One row of uniform numbers in [0, 1) for each seed, [len(seeds), length], float64.
 
-    A row depends on its seed only, not on the batch around it: these are the common random numbers of before/after.
+    A row depends on its seed only, not on the batch around it.
     """
     rows = [torch.rand(length, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) for seed in seeds]
     return torch.stack(rows) if rows else torch.empty(0, length, dtype=torch.float64)
+
+
+class TokenNoise:
+    """A uniform number for each (seed, position, token): the common random numbers of before and after.
+
+    They depend on their seed only, not on the batch around it. Made position by position, because all at once they
+    would be as large as every distribution of a batch together.
+
+    Args:
+        seeds: B of them. length: C, the most positions.
+    """
+
+    def __init__(self, seeds: list[int], length: int) -> None:
+        self.shape = (len(seeds), length)
+        self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+
+    def next(self, rows: Tensor, vocabulary: int) -> Tensor:
+        """The numbers in [0, 1) of the next position of some rows [n] -> [n, V], float64, on the CPU.
+
+        A row has to be asked for at every position up to its last one.
+        """
+        noise = torch.empty(len(rows), vocabulary, dtype=torch.float64)
+        for place, row in enumerate(rows.tolist()):
+            torch.rand(vocabulary, generator=self._generators[row], out=noise[place], dtype=torch.float64)
+        return noise

@@ -1,4 +1,9 @@
-"""The fixed prompts, answered with fixed random numbers: the same luck before, during and after training."""
+"""The fixed prompts, answered with the same random numbers before, during and after training.
+
+What is shared: with a small vocabulary a random number for each token at each position, so that a model that has moved
+a little mostly keeps its tokens; with a large one, where so many numbers would cost too much, one for each position.
+docs/ppo.md says what that is worth.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,14 @@ from playground.config import RunConfig, SamplingConfig
 from playground.ppo.kl import full_kl
 from playground.runs.folder.records import Sample, Stage
 from playground.training.data.prompts import Prompt
-from playground.training.data.random_streams import derived_seed, uniforms
+from playground.training.data.random_streams import TokenNoise, derived_seed, uniforms
 from playground.training.loop.best_answers import best_rows, kl_bound
 from playground.training.loop.passes import compared, put
 from playground.training.loop.sampling import Episodes, drawn_from, sample
 from playground.training.loop.scoring import Scorer
 from playground.training.models.language_model import LanguageModel, Tokens
+
+MOST_NOISE = 8192  # tokens of a vocabulary that each get a random number; the shipped models have 1,280
 
 
 class Looked(NamedTuple):
@@ -50,7 +57,8 @@ def answer(
         from (see top k and top p) to the whole reference. Its mean over episodes is the KL of whole completions, as
         that of k1 is; it is never negative and varies far less.
     """
-    draws = uniforms(seeds, sampling.max_new_tokens)
+    longest = sampling.max_new_tokens
+    draws = TokenNoise(seeds, longest) if policy.vocabulary <= MOST_NOISE else uniforms(seeds, longest)
     episodes = sample(
         policy, None, tokens, [prompt.ids for prompt in prompts], draws, sampling.temperature, between,
         top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=reference is not None,

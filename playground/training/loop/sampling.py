@@ -1,7 +1,8 @@
 """Sampling completions in large batches with a KV cache, and what the sampler knows about them for free.
 
-Inverse-CDF sampling from given uniform numbers: the same numbers give two models the same luck. The log-prob of each
-token, the value and the entropy come from the very forward pass that drew it.
+Tokens are drawn with given random numbers: one for each position (inverse of the cumulative distribution), or one for
+each token at each position (exponential race), which keeps the texts of two similar models alike for longer. The
+log-prob of each token, the value and the entropy come from the very forward pass that drew it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from playground.ppo.logprobs import entropy, log_softmax_at
+from playground.training.data.random_streams import TokenNoise
 from playground.training.models.language_model import LanguageModel, Tokens, ValueHead, positions
 
 NEVER = -1e9  # a logit whose softmax is 0
@@ -103,7 +105,7 @@ def sample(
     value_head: ValueHead | None,
     tokens: Tokens,
     prompts: list[list[int]],
-    uniforms: Tensor,
+    draws: Tensor | TokenNoise,
     temperature: float,
     between_tokens: Callable[[], None] = lambda: None,
     *,
@@ -112,10 +114,11 @@ def sample(
     keep_hidden: bool = False,
     keep_allowed: bool = False,
 ) -> Episodes:
-    """Complete each prompt until its end-of-sequence token or until the uniform numbers run out.
+    """Complete each prompt until its end-of-sequence token or until the random numbers run out.
 
     Args:
-        prompts: B token lists. uniforms: [B, C] numbers in [0, 1); C is the longest completion.
+        prompts: B token lists. draws: [B, C] uniform numbers in [0, 1), or such a number for each token of the
+            vocabulary at each of these places; C is the longest completion.
         between_tokens: called before every token; may raise to break off.
         top_k, top_p: draw from the likeliest tokens only.
         keep_hidden, keep_allowed: see `Episodes`.
@@ -123,8 +126,8 @@ def sample(
     device = model.device
     ends = torch.tensor(tokens.ends, device=device)
     ids, prompt_mask = left_pad(prompts, tokens.pad_id, device)
-    batch, longest = uniforms.shape
-    uniforms = uniforms.to(device)
+    batch, longest = draws.shape
+    draws = draws.to(device) if isinstance(draws, Tensor) else draws
     completion = torch.full((batch, longest), tokens.pad_id, device=device)
     mask = torch.zeros(batch, longest, dtype=torch.bool, device=device)
     log_probs, values, entropies = (torch.zeros(batch, longest, device=device) for _ in range(3))
@@ -140,7 +143,10 @@ def sample(
         distribution, allowed = drawn_from(log_softmax_at(model.logits(hidden), temperature), top_k, top_p)
         if keep_allowed and allowed is not None:
             choices.append((rows, allowed))
-        chosen = _inverse_cdf(distribution, uniforms[rows, t])
+        if isinstance(draws, TokenNoise):
+            chosen = _race(distribution, draws.next(rows, distribution.shape[1]))
+        else:
+            chosen = _inverse_cdf(distribution, draws[rows, t])
         completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
         mask[rows, t] = going
         log_probs[rows, t] = distribution.gather(1, chosen.unsqueeze(1)).squeeze(1)
@@ -223,3 +229,14 @@ def _inverse_cdf(log_probs: Tensor, uniform: Tensor) -> Tensor:
     threshold = uniform.to(where).unsqueeze(1) * cumulative[:, -1:]  # rounding must not leave a gap at the end
     chosen = torch.searchsorted(cumulative, threshold, right=True).squeeze(1).clamp(max=log_probs.shape[1] - 1)
     return chosen.to(log_probs.device)
+
+
+def _race(log_probs: Tensor, uniform: Tensor) -> Tensor:
+    """The token that is first when each arrives after -log(uniform) / probability: log_probs, uniform [B, V] -> [B].
+
+    An exponential time of rate p, so a token is first with its probability p; the same as Gumbel noise on log p. While
+    the probabilities move a little, the first one mostly stays the first.
+    """
+    where = "cpu" if log_probs.device.type == "mps" else log_probs.device  # Apple's GPUs have no double precision
+    probabilities = log_probs.to(where).double().exp_()
+    return uniform.to(where).log_().div_(probabilities).argmax(-1).to(log_probs.device)

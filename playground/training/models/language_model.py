@@ -99,6 +99,11 @@ class LanguageModel(nn.Module):
         return int(self.lm_head.in_features)
 
     @property
+    def vocabulary(self) -> int:
+        """V, how many logits the LM head gives."""
+        return int(self.lm_head.out_features)
+
+    @property
     def context_length(self) -> int:
         """Most tokens of prompt and completion together."""
         return int(getattr(self.model.config, "max_position_embeddings", 1024))

@@ -25,13 +25,56 @@ def same(before: list[torch.Tensor], after: list[torch.Tensor]) -> bool:
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_before_anything_is_learned_kl_is_0_and_the_first_ratios_are_1(family):
-    trainer = tiny.trainer(family, ppo__num_epochs=1, ppo__minibatch_size=8)
+    trainer = tiny.trainer(family, ppo__num_epochs=1, ppo__minibatch_size=8, ppo__learning_rate=1e-12)
     metrics = trainer.update()
     assert metrics.kl_to_reference == pytest.approx(0, abs=1e-4)
     assert metrics.ratio_mean == pytest.approx(1, abs=1e-5)
     assert metrics.ratio_max == pytest.approx(1, abs=1e-4)
     assert metrics.clip_fraction == 0
     assert metrics.update_kl == pytest.approx(0, abs=1e-6)
+
+
+ONE_STEP = {"ppo__num_epochs": 1, "ppo__minibatch_size": 8, "ppo__micro_batch_size": 8, "ppo__learning_rate": 0.02}
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_an_update_of_one_step_is_measured_after_the_step(family):
+    trainer = tiny.trainer(family, **ONE_STEP)
+    seen = {}
+    trainer.collect = lambda collect=trainer.collect: seen.setdefault("rollout", collect())
+    trainer.advantages = lambda *args, made=trainer.advantages: seen.setdefault("advantages", made(*args))
+    metrics = trainer.update()
+    episodes, (advantages, _) = seen["rollout"].episodes, seen["advantages"]
+    ratios, gains = [], []
+    for row, prompt in enumerate(seen["rollout"].prompts):
+        length = int(episodes.lengths[row])
+        completion = episodes.completion_ids[row, :length]
+        with torch.no_grad():
+            logits = trainer.policy.model(torch.cat([torch.tensor(prompt.ids), completion]).unsqueeze(0)).logits[0]
+        now = logits[len(prompt.ids) - 1 : -1].log_softmax(-1).gather(1, completion.unsqueeze(1))[:, 0]
+        ratios.append((now - episodes.log_probs[row, :length]).exp())
+        gains.append(advantages[row, :length])
+    ratio, gain = torch.cat(ratios), torch.cat(gains)
+    clipped = ((gain > 0) & (ratio > 1.2)) | ((gain < 0) & (ratio < 0.8))
+    assert metrics.clip_fraction == pytest.approx(float(clipped.float().mean()), abs=1e-6) and clipped.any()
+    assert metrics.ratio_mean == pytest.approx(float(ratio.mean()), rel=1e-4)
+    assert metrics.ratio_max == pytest.approx(float(ratio.max()), rel=1e-3)
+    assert metrics.update_kl == pytest.approx(float((ratio - 1 - ratio.log()).mean()), rel=1e-3)
+
+
+def test_measuring_after_the_step_changes_no_weight_and_reads_one_micro_batch():
+    looked, blind = tiny.trainer(**ONE_STEP | {"ppo__micro_batch_size": 2}), tiny.trainer(**ONE_STEP)
+    blind.config = looked.config
+    blind.look_back = lambda *args: {}
+    rows = []
+    looked.forward = lambda packed, few, *rest, forward=looked.forward: (
+        rows.append(len(few)) or forward(packed, few, *rest)
+    )
+    for _ in range(3):
+        looked.update()
+        blind.update()
+    assert same(weights(looked.policy), weights(blind.policy))
+    assert rows == [2, 2, 2, 2, 2] * 3  # four to learn from, one to look back at
 
 
 def test_training_moves_the_policy_and_leaves_the_reference_bit_identical():

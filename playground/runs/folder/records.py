@@ -132,9 +132,15 @@ class UpdateMetrics(Record):
     penalised_reward: Annotated[Maybe, About("sd", "`score_mean - kl_coef * kl_to_reference`", live=True)]
     kl_coef: Annotated[Figure, About("sd per nat", "beta, as used in this update", live=True)]
     entropy: Annotated[Maybe, About("nats per token", "of the policy's full distribution", live=True)]
-    update_kl: Annotated[Maybe, About("nats per token", "from the policy that sampled", live=True, steps="mean")]
-    clip_fraction: Annotated[Maybe, About("0 to 1", "share of clipped tokens in the loss", live=True, steps="mean")]
-    ratio_mean: Annotated[Maybe, About("", "probability ratio, new to old, over tokens", steps="mean")]
+    update_kl: Annotated[
+        Maybe,
+        About("nats per token", "from the policy that sampled; of a single step, after it", live=True, steps="mean"),
+    ]
+    clip_fraction: Annotated[
+        Maybe,
+        About("0 to 1", "share of clipped tokens in the loss; of a single step, after it", live=True, steps="mean"),
+    ]
+    ratio_mean: Annotated[Maybe, About("", "probability ratio, new to old; of a single step, after it", steps="mean")]
     ratio_max: Annotated[Maybe, About("", "the largest of these ratios", steps="max")]
     policy_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", steps="mean")]
     value_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", steps="mean")]

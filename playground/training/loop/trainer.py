@@ -40,6 +40,7 @@ from playground.training.models.language_model import Critic, LanguageModel, Tok
 ADAM_EPSILON = 1e-5  # as in OpenAI's and Ziegler's PPO; PyTorch's 1e-8 makes the first steps too bold
 VALUE_LEARNING_RATE_FACTOR = 30.0  # the head is one linear map on features that change slowly; it must keep up
 MOST_SKIPPED_IN_A_ROW = 3  # updates
+MOST_LOOKED_BACK = 8  # completions of an update of one step that are read once more after it
 
 
 @dataclass
@@ -317,7 +318,8 @@ class PPOTrainer:
         rest of the update is skipped.
 
         Returns:
-            For each statistic its value in every optimizer step; `update_kl` of the last epoch only.
+            For each statistic its value in every optimizer step; `update_kl` of the last epoch only. With a single step
+            an update what tells how far the policy moved is of a moment after it (see `look_back`).
         """
         ppo = self.config.ppo
         for group in self.optimizer.param_groups:
@@ -335,6 +337,8 @@ class PPOTrainer:
                     steps[name].append(value)
                 if self._skipped:
                     return steps
+                if ppo.num_epochs == 1 and ppo.minibatch_size == ppo.batch_size:
+                    steps |= {name: [value] for name, value in self.look_back(rollout, rows, advantages).items()}
             if ppo.update_kl_stop and np.mean(steps["update_kl"]) > ppo.update_kl_stop:
                 break
         return steps
@@ -376,6 +380,30 @@ class PPOTrainer:
         norms = self.apply_gradient(sums["policy_loss"] + sums["value_loss"])
         means = {name: float(value if name == "ratio_max" else value / num_tokens) for name, value in sums.items()}
         return {**means, **norms}
+
+    @torch.no_grad()
+    def look_back(self, rollout: Rollout, rows: Tensor, advantages: Tensor) -> dict[str, float]:
+        """How far a step has moved the policy from what it sampled, on one micro-batch of a few completions.
+
+        In all other figures a step is measured by the pass that it learns from, which is before it moves: with a single
+        step an update, ratios of 1 and a KL of 0 whatever happens.
+
+        Args:
+            rows: of the batch, in the order of its shuffle.
+        """
+        episodes, few = rollout.episodes, rows[: min(self.config.ppo.micro_batch_size, MOST_LOOKED_BACK)]
+        mask = episodes.mask[few]
+        allowed = None if episodes.allowed is None else episodes.allowed[few][mask]
+        log_probs, _, _ = self.forward(rollout.packed, few, episodes.completion_ids[few][mask], allowed)
+        log_ratio = log_probs - episodes.log_probs[few][mask]
+        clipped = clipped_tokens(log_ratio, advantages[few][mask], self.config.ppo.clip_range)
+        ratios = log_ratio.exp()
+        return {
+            "clip_fraction": float(clipped.float().mean()),
+            "ratio_mean": float(ratios.mean()),
+            "ratio_max": float(ratios.max()),
+            "update_kl": float(k3(-log_ratio).mean()),
+        }
 
     def forward(
         self, packed: Packed, rows: Tensor, tokens: Tensor, allowed: Tensor | None

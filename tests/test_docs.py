@@ -46,6 +46,20 @@ def test_every_chart_of_the_page_is_of_a_figure_that_it_gets() -> None:
     assert len(drawn) > 10 and drawn - live == {"perplexity_text"}  # which is measured at the looks
 
 
+def test_what_is_measured_against_the_reference_is_not_said_to_be_against_the_untrained_model() -> None:
+    """`reference.source` may be another model than the run starts from. Of these texts, all that speak of one model are
+    about the scale of the score or the KL, and those are the reference's."""
+    told = [
+        *(PROJECT / "playground" / "ui" / "static" / "charts").glob("*.js"),
+        *(PROJECT / "playground" / "exports").glob("*.py"),
+        *(PROJECT / "playground" / "config").glob("*.py"),
+        PROJECT / "playground" / "ui" / "train" / "outcome_part.py",
+        PROJECT / "playground" / "runs" / "folder" / "records.py",
+    ]
+    wrong = re.compile(r"untrained (model|\"\s*\+ \"model)|above (the )?untrained|model (that )?it started (as|from)")
+    assert {path.name for path in told if wrong.search(path.read_text(encoding="utf-8"))} == set()
+
+
 def test_the_ways_a_run_can_end_are_told_as_they_are() -> None:
     rows = re.findall(r"^\| (`\w+`)? *\| ([^|]+) \| ([^|]*) \| (yes|no) \|$", RUNS, re.MULTILINE)
     told = [

@@ -166,7 +166,7 @@ class ScoreConfig(Part):
     normalise: Literal["reference", "none"] = knob(
         "reference",
         label="Score scale",
-        help="`reference` shifts and scales the score so that the untrained model has mean 0 and standard deviation 1; "
+        help="`reference` shifts and scales the score so that the reference's texts have mean 0 and sd 1; "
         "then beta means the same for every reward. `none` uses the raw number.",
     )
     clip: float | None = knob(

@@ -102,7 +102,7 @@ class Report:
         fixed = knee.curve_of(self.samples).mean(axis=1)
         text = frames.evaluations(self.evaluations).set_index("update")["perplexity_text"].dropna()
         strange, found = metrics["perplexity_reference"].dropna(), self.knee.update
-        above = " above the untrained model" if self.unit == "sd" else ""
+        above = " above the reference" if self.unit == "sd" else ""
         panels = [
             Panel(
                 "Score",

@@ -197,7 +197,7 @@ dataset = [{{"input_ids": prompt.ids}} for prompt in training] * repeats
 {own_rewards}# It also loads learned rewards.
 build = learned_rewards.builder(device, Path(os.environ.get("PLAYGROUND_OUTPUTS", "outputs")))
 mixture = Mixture.from_config(from_dict({{"rewards": REWARDS}}).rewards, build)
-# The score is the raw reward in standard deviations of the untrained model's.
+# The score is the raw reward in standard deviations of the reference's.
 {scale}
 print("score scale:", scale)
 

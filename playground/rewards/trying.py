@@ -35,7 +35,8 @@ class Weighed(NamedTuple):
 
 
 def reference_of(config: RunConfig, count: int = SAMPLES) -> dict[str, Any]:
-    """Which samples of the untrained model to draw: the first of those on which a run would fix its scale."""
+    """Which samples of the untrained model to draw: the first of those on which a run fixes its scale, unless it names
+    another reference."""
     return {
         "model": config.model.model_dump(mode="json"),
         "prompts": config.prompts.model_dump(mode="json"),

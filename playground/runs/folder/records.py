@@ -220,7 +220,7 @@ class Event(Record):
 
 
 class ScoreScale(Record):
-    """What the raw reward was on the untrained model's text, and each reward of it: the data of a `score_scale`."""
+    """What the raw reward was on the reference's texts, and each reward of it: the data of a `score_scale`."""
 
     mean: Figure
     sd: Annotated[float, Field(gt=0, le=LARGEST)]

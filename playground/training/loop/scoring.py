@@ -28,7 +28,7 @@ FEW = 0.05  # of the reference's texts
 
 
 class Scorer:
-    """Scores completions as one run does. The scales are set once, from samples of the untrained model.
+    """Scores completions as one run does. The scales are set once, from samples of the reference.
 
     Args:
         build: what makes a function of a reward entry; a run passes one that can load models.

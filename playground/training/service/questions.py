@@ -1,4 +1,5 @@
-"""The model service: answers prompts that a person types, by reference and policy with the same random numbers.
+"""The model service: answers prompts that a person types, by the model before training and by the policy, with
+the same random numbers.
 
 It reads one JSON question a line, of one of the kinds in QUESTIONS, and says JSON lines: one for each answer as it
 comes (of `compare`: each completion), then `done`, or `error` with a sentence. It leaves when idle, or when nobody asks

@@ -122,7 +122,7 @@ def rewards_score(bench: Bench, question: dict[str, Any]) -> Iterator[dict[str, 
 
 
 def draw(bench: Bench, wanted: Mapping[str, Any]) -> Generator[dict[str, Any], None, Samples]:
-    """The samples of the reference that a run of these settings would fix the scale of its score on (its first ones).
+    """The first samples on which a run of these settings fixes its score's scale, unless it names another reference.
 
     Args:
         wanted: `model`, `prompts`, `sampling` as in a configuration; `seed`; `num_evaluation`, how many

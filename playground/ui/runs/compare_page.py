@@ -32,8 +32,8 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
     view = components.widget("runs/compare", "", elem_id="compare")
     with gr.Column(elem_id="ask", elem_classes=["panel"]):
         gr.HTML(
-            "<h2>A prompt of your own</h2><p>The reference and the trained policy of the run above answer it with the "
-            "same random numbers.</p>",
+            "<h2>A prompt of your own</h2><p>The model before training and the trained policy of the run above answer "
+            "it with the same random numbers.</p>",
             elem_classes=["panel-title"],
             apply_default_css=False,
         )

@@ -84,10 +84,6 @@ def _perplexities(report: Report) -> list[str]:
         rose = strange[1] > 1.02 * strange[0]
         found.append(
             f"Perplexity of its texts to the reference {strange[0]:.3g} \u2192 {strange[1]:.3g}: "
-            + (
-                "its texts have become stranger to the untrained model."
-                if rose
-                else "its texts are no stranger than at first."
-            )
+            + ("its texts have become stranger to it." if rose else "its texts are no stranger than at first.")
         )
     return found

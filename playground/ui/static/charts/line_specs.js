@@ -14,9 +14,9 @@ const unit = (run) => (run?.unit === "points" ? "points" : "sd");
 export const LINE_CHARTS = [
   {
     key: "farmed", span: 1, large: true, title: "Where the gain comes from", unit, zero: true, totalName: "",
-    note: (run) => `what each reward adds, ${unit(run)} above untrained`,
-    gloss: "Mean contribution of each reward to the score of an update, less what it contributes to the untrained "
-      + "model's texts. The lines add up to the gain.",
+    note: (run) => `what each reward adds, ${unit(run)} above the reference`,
+    gloss: "Mean contribution of each reward to the score of an update, less what it contributes to the "
+      + "reference's texts. The lines add up to the gain.",
     lines({ run, metrics }, xColumn, weight) {
       const terms = (run?.terms ?? []).filter(({ name }) => metrics[PARTS + name]?.some((value) => value !== null));
       if (terms.length < 2) return [];
@@ -32,9 +32,10 @@ export const LINE_CHARTS = [
     key: "judged", span: 1, large: true, title: "Trained score and judges", unit: () => "sd", zero: true,
     totalName: "gap ",
     note: () => "change on the fixed prompts; bands: 95 %",
-    gloss: "The judges see the same texts and are never trained on. Each line is the change since before training, in "
-      + "standard deviations of the untrained model's texts. Where the score rises and a judge falls, the score has "
-      + "stopped measuring what it was meant to.",
+    gloss: "The judges see the same texts and are never trained on. Each line is the change since before training: the "
+      + "score in standard deviations of the reference's texts, a judge in those of "
+      + "the texts before training. Where the score rises and a judge falls, the score has stopped measuring what it "
+      + "was meant to.",
     lines({ judged, metrics }, xColumn) {
       if (!judged) return [];
       const xOf = (update) => (xColumn === "update" ? update : update === 0 ? 0

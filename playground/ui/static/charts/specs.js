@@ -6,14 +6,15 @@ export const CHARTS = [
   {
     key: "score", span: 2, large: true, title: "Score", column: "score_mean", band: ["score_p10", "score_p90"],
     colour: "--pg-score", unit: (run) => (run?.unit === "points" ? "points" : "sd"),
-    note: (run) => (run?.unit === "points" ? "raw points; band: middle 80 %" : "sd above untrained; band: middle 80 %"),
-    gloss: "How much reward the completions of an update earned, on average. 0 is the untrained model.",
+    note: (run) =>
+      `${run?.unit === "points" ? "raw points" : "sd above the reference"}; band: middle 80 %`,
+    gloss: "How much reward the completions of an update earned, on average. In sd, 0 is the reference.",
     zero: true,
   },
   {
     key: "kl", span: 1, large: true, title: "Distance from reference", column: "kl_to_reference", colour: "--pg-kl",
     unit: () => "nats", note: () => "KL, nats per completion",
-    gloss: "How far the policy has drifted from the model it started as: the sum of log-probability ratios.",
+    gloss: "How far the policy has drifted from the reference: the sum of log-probability ratios.",
     guide: (run) => (run?.adaptive ? { value: run.target, label: "target" } : null), floor: true,
   },
   {
@@ -51,7 +52,7 @@ export const CHARTS = [
     key: "strange", span: 0.5, title: "Strangeness", column: "perplexity_reference", colour: "--pg-reference",
     unit: () => "",
     note: () => "its texts, to the reference",
-    gloss: "Perplexity of the policy's texts under the reference: out of how many words the untrained model would have "
+    gloss: "Perplexity of the policy's texts under the reference: out of how many words the reference would have "
       + "to guess each next one. Rising means that the texts have become strange to it.",
   },
   {

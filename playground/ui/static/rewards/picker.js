@@ -120,7 +120,7 @@ export function mount(element, props, { trigger, watch, server }) {
     return folded(`${index} scale`, el("span", {}, "Scale and cap",
       told ? el("span", { class: "told" }, `: ${told}`) : null), [
       el("label", { class: "own check" }, normalise,
-        el("span", {}, "Measure in standard deviations of the untrained model's texts")),
+        el("span", {}, "Measure in standard deviations of the reference's texts")),
       el("p", { class: "help" }, "Then weights of different rewards compare: each is 1 sd wide before it is weighted."),
       el("label", { class: "own" }, `Cap, in ${reward.normalise ? "sd" : "the reward's own units"}`, cap),
       el("p", { class: "help" },

@@ -1,4 +1,5 @@
-// Completions of one's own prompt, reference and policy side by side, as they come from the model service.
+// Completions of one's own prompt, by the model before training and by the policy, side by side, as they come from the
+// model service.
 
 import { el, headOf, setText } from "../core/dom.js";
 import { rounded, signed } from "../core/format.js";
@@ -8,7 +9,7 @@ export function mount(element, props, { watch }) {
   const line = el("p", { class: "muted answers-line", role: "status" });
   const body = el("tbody", {});
   const table = el("table", { class: "pairs", hidden: true },
-    el("thead", {}, el("tr", {}, headOf("Reference", "before"), headOf("Policy", "now"),
+    el("thead", {}, el("tr", {}, headOf("Before", "before"), headOf("Policy", "now"),
       headOf("Score, sd", "figure"), headOf("KL", "figure"))), body);
   element.append(line, table);
 
@@ -36,7 +37,7 @@ function row(samples) {
     : [reference, policy].map((sample) => (sample ? textPair(null, sample.completion)[1]
       : el("p", { class: "output nothing" }, "\u2026")));
   return el("tr", {},
-    el("td", { class: "before", "data-label": "Reference" }, left),
+    el("td", { class: "before", "data-label": "Before" }, left),
     el("td", { class: "now", "data-label": "Policy" }, right),
     el("td", { class: "figure score nowrap", "data-label": "Score" }, reference ? signed(reference.score) : "",
       both ? " \u2192 " : "",

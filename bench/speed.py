@@ -29,8 +29,10 @@ BATCH, NEW_TOKENS = 64, 32
 CASES: dict[str, dict[str, Any]] = {
     "pocket-2m, 1 epoch": {"model": "pocket-2m", "num_epochs": 1},
     "pocket-2m, 4 epochs": {"model": "pocket-2m", "num_epochs": 4},
+    "pocket-2m, 4 epochs, critic of its own": {"model": "pocket-2m", "num_epochs": 4, "critic": "separate"},
     "20M Llama, 1 epoch": {"model": "llama-20m", "num_epochs": 1},
     "20M Llama, 4 epochs": {"model": "llama-20m", "num_epochs": 4},
+    "20M Llama, 1 epoch, critic of its own": {"model": "llama-20m", "num_epochs": 1, "critic": "separate"},
 }
 WARM_UPDATES, MEASURED_UPDATES = 1, 3
 
@@ -136,7 +138,10 @@ def measure(case: str, engine: str) -> dict[str, Any]:
     }
     if tokens_of:
         rate = statistics.median(rates)
-        work = [arithmetic(policy, *counts, config.ppo.num_epochs) for counts in tokens_of[WARM_UPDATES:]]
+        work = [
+            arithmetic(policy, *counts, config.ppo.num_epochs, 1 + config.separate_critic)
+            for counts in tokens_of[WARM_UPDATES:]
+        ]
         floor = {phase: statistics.median(item[phase] for item in work) / rate for phase in work[0]}
         found |= {"floor_seconds": floor, "flops_per_second": rate}
     return found
@@ -149,6 +154,7 @@ def configuration(settings: dict[str, Any], engine: str) -> Any:
     return from_dict(
         {
             "engine": engine,
+            "model": {"critic": settings.get("critic", "shared")},  # TRL trains a second model whatever this says
             "rewards": [{"kind": "sentiment"}],
             "score": {"normalise": "none"},
             "sampling": {"max_new_tokens": NEW_TOKENS},
@@ -200,7 +206,9 @@ def model(name: str) -> Any:
     return policy, tokens
 
 
-def arithmetic(policy: Any, sampled: int, total: int, squares: int, num_epochs: int) -> dict[str, float]:
+def arithmetic(
+    policy: Any, sampled: int, total: int, squares: int, num_epochs: int, trained_trunks: int
+) -> dict[str, float]:
     """Floating-point operations that one update cannot do without, by phase.
 
     Counted: two for each weight of a matrix and token that goes through it, and attention; three times that for forward
@@ -209,13 +217,15 @@ def arithmetic(policy: Any, sampled: int, total: int, squares: int, num_epochs: 
 
     Args:
         sampled: completion tokens. total: prompt and completion tokens. squares: sum of the squared episode lengths.
+        trained_trunks: 2 with a critic of its own, which also reads what was sampled.
     """
     trunk = sum(weight.numel() for layer in policy.trunk.layers for weight in layer.parameters() if weight.ndim == 2)
     head = policy.lm_head.weight.numel()
     attention = 2 * squares * policy.hidden_size * len(policy.trunk.layers)  # causal: half of 4 T^2 H for each layer
     forward = 2 * trunk * total + attention
-    return {"rollout": 2 * forward + 3 * 2 * head * sampled,  # policy and reference; their heads, and ours for the KL
-            "update": num_epochs * 3 * (forward + 2 * head * sampled)}  # fmt: skip
+    # policy, reference and a separate critic; the heads of the first two, and ours again for the KL
+    return {"rollout": (1 + trained_trunks) * forward + 3 * 2 * head * sampled,
+            "update": num_epochs * 3 * (trained_trunks * forward + 2 * head * sampled)}  # fmt: skip
 
 
 def matrix_product_rates(size: int = 512, seconds: float = 0.3) -> list[float]:
@@ -388,7 +398,7 @@ def page(report: dict[str, Any]) -> str:
     """docs/performance.md."""
     facts = report["machine"]
     rows, floors = [], []
-    for case, item in report["cases"].items():
+    for case, item in sorted(report["cases"].items(), key=lambda pair: list(CASES).index(pair[0])):
         ours, theirs = item["playground"], item["trl"]
         rows.append(
             f"| {case} | {ours['episodes_per_second']:.1f} | {theirs['episodes_per_second']:.1f} | "
@@ -428,7 +438,8 @@ after the imports). The memory is what training adds at its peak to the loaded l
 
 TRL trains a full value model beside the policy, computes the LM head on prompt tokens too, keeps the logits of a whole
 batch, and steps once an epoch whatever the number of minibatches (docs/trl.md). Ours shares the trunk and computes
-logits only where a completion token is predicted.
+logits only where a completion token is predicted. With a *critic of its own* (`model.critic: separate`) ours trains a
+second trunk too: those rows compare like with like.
 
 ## Against the arithmetic
 

@@ -2,7 +2,8 @@
 
 Operations are counted, not measured, by the usual rule: a token that passes through a matrix of n weights costs 2 n
 operations forward and 4 n backward (half of that where the weights are frozen under LoRA, whose gradients are then
-not needed). Attention's own products and everything element by element are left out. The page, the command line and
+not needed). The LM head is counted where it is computed: on completion tokens. Attention's own products, everything
+element by element and the look back after a single step are left out. The page, the command line and
 the model card call it.
 """
 
@@ -88,13 +89,19 @@ def _operations(
         return None, None, None  # TRL passes its batches through the models in another number
     weights = facts["matrix_parameters"]
     whole = tokens + episodes * facts["prompt_tokens"]
-    separate = config.separate_critic
+    head = facts.get("head_parameters", 0.0)  # not told by older runs: every token counts as if it went through there
+    method, trunk = METHODS[config.method], (weights - head) * whole
+    critic = trunk * config.separate_critic
+    written = trunk + head * tokens
+    learned_from = trunk + head * (whole if method.by_trl else tokens)  # TRL computes logits of the prompts too
     backward = BACKWARD if config.model.adapter.kind == "none" else BACKWARD_FROZEN
-    on_policy = METHODS[config.method].on_policy
-    learned_from = whole * trained / tokens if tokens else 0.0  # with the prompts before them
-    rollout = (1 + on_policy + separate) * FORWARD * weights * whole  # sampling, the reference, a separate critic
-    passes = FORWARD + backward + (FORWARD if config.method == "dpo" else 0)
-    update = passes * weights * learned_from * (1 + separate)
+    rollout = FORWARD * written  # sampling
+    if method.on_policy:
+        rollout += FORWARD * (written + head * tokens + critic)  # the reference, the policy's LM head again for the KL
+    times = trained / tokens if tokens else 0.0  # with the prompts before them
+    update = times * (FORWARD + backward) * (learned_from + critic)
+    if config.method == "dpo":
+        update += times * FORWARD * learned_from  # the reference
     learned = facts.get("reward_parameters", 0)
     return rollout, FORWARD * learned * whole, update
 

@@ -37,6 +37,15 @@ def test_every_weight_trained():
     assert (found.seconds, found.peak_memory_gb, found.parameters) == (6.0, 0.5, 1200)
 
 
+def test_only_completion_tokens_pass_the_lm_head():
+    config = small_config(ppo={"num_updates": 3, "num_epochs": 2}, model={"critic": "separate"})
+    phases = ledger(config, metrics(), events(head_parameters=200)).phases
+    through = 1920 + 192 * 5
+    sampled = 800 * through + 200 * 1920
+    assert phases[0].operations == 2 * (2 * sampled + 200 * 1920 + 800 * through)  # and the KL's head, and the critic
+    assert phases[2].operations == 2 * 6 * (sampled + 800 * through)
+
+
 def test_lora_saves_the_gradients_of_frozen_weights_and_a_separate_critic_costs_a_second_model():
     through = 1920 + 192 * 5
     lora = small_config(model={"adapter": {"kind": "lora"}}, ppo={"num_updates": 3, "num_epochs": 1})

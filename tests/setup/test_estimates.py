@@ -12,7 +12,7 @@ from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotHere
 from playground.setup import catalog, estimates
 from playground.setup.devices import Device
-from playground.setup.estimates import memory, timing
+from playground.setup.estimates import memory, timing, trl_moments
 from playground.setup.estimates.memory import Form, Lengths, Moment, Part
 from playground.sources.architectures import Architecture
 from tests.model_folders import model_folder
@@ -171,3 +171,47 @@ def test_more_work_takes_longer_and_a_faster_device_less() -> None:
     assert timing.pace(config, form, big, LENGTHS, fast).update_low < long.update_low
     twice = config_with(ppo={"num_updates": 80})
     assert timing.pace(twice, form, big, LENGTHS, slow).run_low > 1.9 * long.run_low
+
+
+def test_the_work_of_an_update_by_hand_with_either_engine() -> None:
+    """Ours: no prompt token through the LM head, the critic a linear map, or a trunk of its own. TRL's: every token
+    through the LM head of policy and reference, and a trunk for the value. Both: two epochs, three passes each."""
+    ppo = {"num_epochs": 2, "batch_size": 128, "minibatch_size": 128, "micro_batch_size": 32}
+    trunk, head = SMALL.linear_parameters, SMALL.embedding_parameters
+    tokens, written = 128 * 9, 128 * 4
+    work = {
+        ("playground", "shared"): (1 + 1 + 6) * trunk * tokens + (1 + 2 + 6) * head * written,
+        ("playground", "separate"): (1 + 2 + 12) * trunk * tokens + (1 + 2 + 6) * head * written,
+        ("trl", "shared"): (1 + 2 + 12) * trunk * tokens + head * written + (1 + 6) * head * tokens,
+    }
+    calls = {("playground", "shared"): 4 + 4 * 7, ("playground", "separate"): 4 + 4 * 13,
+             ("trl", "shared"): 2 * (4 + 2) + 4 * 12}  # fmt: skip
+    slow = Device("cuda:0", "Some GPU", 1, 1)
+    for (engine, critic), multiplied in work.items():
+        config = config_with(engine=engine, ppo=ppo, model={"source": "x", "critic": critic})
+        found = timing.pace(config, Form.of(config, bf16=False), SMALL, LENGTHS, slow).update_low
+        arithmetic = 2 * multiplied / (timing.OTHER_GPU * timing.REACHED)
+        fixed = calls[engine, critic] * SMALL.layers * timing.LAYER_SECONDS["cuda"]
+        assert found == pytest.approx(timing.FASTEST * (arithmetic + fixed), rel=1e-12), (engine, critic)
+
+
+def test_trl_holds_a_second_model_and_the_logits_of_a_whole_batch() -> None:
+    ppo = {"batch_size": 6, "minibatch_size": 6, "micro_batch_size": 3}
+    config = config_with(engine="trl", ppo=ppo, model={"source": "x"})
+    form = Form.of(config, bf16=False)
+    held = sizes(list(memory.lasting(config, form, SMALL, [])))
+    assert held["value", "weights"] == 8000 and held["value", "optimizer"] == 16000
+    found = {moment.name: moment.parts for moment in trl_moments.moments(config, form, SMALL, LENGTHS, [])}
+    batch = 6 * 4 * 32 * 4  # texts, new tokens, vocabulary, bytes
+    assert sizes(found["sampling"])["rollout", "logits"] == 3 * batch
+    read = sizes(found["comparing with the reference"])
+    assert read["rollout", "logits"] == batch and read["reference", "logits"] == 6 * 9 * 32 * 4
+    learning = sizes(found["learning"])
+    assert learning["rollout", "logits"] == batch
+    assert learning["value", "activations"] > 0 and learning["policy", "logits"] == 3 * 32 * 4 * (4 * 9 + 4 * 4)
+
+
+def test_what_is_advised_for_trl_is_what_trl_can_do() -> None:
+    config = config_with(engine="trl", model={"source": "openai-community/gpt2"}, sampling={"max_new_tokens": 64})
+    advised = estimates.estimate(config, device=cpu(9)).advice
+    assert advised.startswith("Set ") and "LoRA" not in advised, advised

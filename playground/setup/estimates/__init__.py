@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playground.config import ModelReward, RunConfig
+from playground.config import ModelReward, RunConfig, engines
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.safety import plain_files
 from playground.setup import catalog, checks, devices
 from playground.setup.devices import Device
-from playground.setup.estimates import memory
+from playground.setup.estimates import memory, trl_moments
 from playground.setup.estimates.memory import Form, Lengths, Scorer
 from playground.setup.estimates.timing import Pace, pace
 from playground.sources import curated, hub
@@ -246,7 +246,8 @@ def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Do
 def _peak(config: RunConfig, found: Measures, longest: Lengths, device: Device) -> memory.Peak:
     form = Form.of(config, device.kind == "cuda")
     held = list(memory.lasting(config, form, found.policy, found.scorers))
-    moments = memory.moments(config, form, found.policy, longest, found.scorers)
+    moments_of = trl_moments.moments if form.trl else memory.moments
+    moments = moments_of(config, form, found.policy, longest, found.scorers)
     return memory.peak(held, moments, memory.heap_limit(found.policy, device.kind))
 
 
@@ -274,6 +275,8 @@ def _advice(config: RunConfig, found: Measures, longest: Lengths, device: Device
 
     now, best = needs(config), (float("inf"), "")
     for sentence, changed in changes(config):
+        if config.engine == "trl" and engines.unsupported(changed):
+            continue
         size = needs(changed)
         if size < now and size * UNSURE <= device.free_bytes:
             return f"{sentence}: that needs about {size / GB:.1f} instead of {now / GB:.1f} GB."

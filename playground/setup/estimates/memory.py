@@ -22,7 +22,7 @@ HEAP_LIMITS = (32 * 2**20, 2**19)  # of a small and of a larger model: smaller b
 SCALE_SAMPLES = 256  # training.session: completions of the reference that fix the scale of the score, written at
 SMALL_MODEL = 10_000_000  # once by a model of fewer parameters than this, and a batch at a time by a larger one
 HOLES = 0.5  # for each byte of a KV cache on that heap: what its growth by a token at a time leaves behind
-PEFT_BYTES, BITSANDBYTES_BYTES = 50_000_000, 30_000_000  # imported where they are needed
+PEFT_BYTES, BITSANDBYTES_BYTES, TRL_BYTES = 50_000_000, 30_000_000, 160_000_000  # imported where they are needed
 QUANTIZED_BYTES = {"int8": 1.0, "nf4": 0.516}  # a weight, with its share of the scales (nf4: doubly quantized)
 FULL, ADAM, LORA_BYTES = 4, 8, 4  # bytes of a trained weight; of its two moments; of a weight of LoRA
 FP32 = 4
@@ -60,6 +60,7 @@ class Form:
     quantization: str
     separate_critic: bool
     copied_reference: bool
+    trl: bool = False
 
     @classmethod
     def of(cls, config: RunConfig, bf16: bool) -> Form:
@@ -70,7 +71,8 @@ class Form:
             lora=lora,
             bf16=model.precision == "bf16" or (model.precision == "auto" and bf16),
             quantization=model.quantization,
-            separate_critic=config.separate_critic,
+            separate_critic=config.separate_critic or config.engine == "trl",
+            trl=config.engine == "trl",
             copied_reference=not lora or config.reference.source != "start",
         )
 
@@ -137,7 +139,7 @@ def lora_parameters(model: Architecture, rank: int, targets: Sequence[str] | Non
 
 def library_bytes(form: Form, device_kind: str) -> int:
     """What is there before any model is: the imports, and on a GPU its context."""
-    needed = PEFT_BYTES * form.lora + BITSANDBYTES_BYTES * (form.quantization != "none")
+    needed = PEFT_BYTES * form.lora + BITSANDBYTES_BYTES * (form.quantization != "none") + TRL_BYTES * form.trl
     return LIBRARY_BYTES[device_kind] + (needed if device_kind == "cpu" else 0)
 
 

@@ -7,12 +7,14 @@ mostly pay. Knows arithmetic, and on a CPU measures one matrix product; no torch
 
 from __future__ import annotations
 
+import math
 import time
 from typing import NamedTuple
 
 import numpy as np
 
 from playground.config import RunConfig
+from playground.config.engines import ROLLOUT_ROWS
 from playground.setup.devices import Device, available_cores
 from playground.setup.estimates.memory import SCALE_SAMPLES, SMALL_MODEL, Form, Lengths
 from playground.sources.architectures import Architecture
@@ -43,7 +45,7 @@ def pace(config: RunConfig, form: Form, model: Architecture, lengths: Lengths, d
     """How long one update and the run take."""
     rate = operations_per_second(device, model.parameters) * REACHED
     layer = LAYER_SECONDS[device.kind] * model.layers
-    work, calls = _update(config, form, model, lengths)
+    work, calls = (_update_of_trl if form.trl else _update)(config, form, model, lengths)
     looks, look_calls = _look(config, model, lengths)
     update = work / rate + calls * layer
     ppo = config.ppo
@@ -56,15 +58,25 @@ def pace(config: RunConfig, form: Form, model: Architecture, lengths: Lengths, d
 def _update(config: RunConfig, form: Form, model: Architecture, lengths: Lengths) -> tuple[float, float]:
     """Operations and calls of a model in one update."""
     ppo, rows = config.ppo, config.ppo.batch_size
-    tokens, predicted = rows * lengths.both, rows * lengths.completion
-    head = 2.0 * model.embedding_parameters * predicted
-    forward = 2.0 * model.linear_parameters * tokens + head
-    backward = forward if form.lora else 2 * forward  # LoRA needs no gradient of the model's own weights
+    head = 2.0 * model.embedding_parameters * rows * lengths.completion  # prompt tokens do not pass the LM head
+    trunk = 2.0 * model.linear_parameters * rows * lengths.both
+    learning = 2 if form.lora else 3  # LoRA needs no gradient of the model's own weights
     critics = 2 if form.separate_critic else 1
-    work = _sampling(model, rows, lengths) + forward + head + ppo.num_epochs * critics * (forward + backward)
+    work = _sampling(model, rows, lengths) + critics * trunk + 2 * head  # the reference, and both heads for the KL
+    work += ppo.num_epochs * learning * (critics * trunk + head)
     passes = rows / ppo.micro_batch_size
     calls = lengths.completion + passes * (1 + 3 * critics * ppo.num_epochs)
     return work, calls
+
+
+def _update_of_trl(config: RunConfig, form: Form, model: Architecture, lengths: Lengths) -> tuple[float, float]:
+    """The same with TRL's loop: whole texts through the LM head, and a second model for the value."""
+    ppo, rows = config.ppo, config.ppo.batch_size
+    value = 2.0 * model.linear_parameters * rows * lengths.both
+    forward = value + 2.0 * model.embedding_parameters * rows * lengths.both
+    work = _sampling(model, rows, lengths) + forward + value + ppo.num_epochs * 3 * (forward + value)
+    generations = math.ceil(rows / ROLLOUT_ROWS)
+    return work, generations * (lengths.completion + 2) + 6 * ppo.num_epochs * rows / ppo.micro_batch_size
 
 
 def _look(config: RunConfig, model: Architecture, lengths: Lengths) -> tuple[float, float]:

@@ -247,8 +247,9 @@ def positions(mask: Tensor) -> Tensor:
 
 
 def sizes(model: nn.Module) -> dict[str, int]:
-    """How many weights there are: `parameters` in all, `trained_parameters`, and `matrix_parameters`, those that every
-    token is multiplied with (looking a token up in an embedding is no arithmetic; a tied LM head is)."""
+    """How many weights there are: `parameters` in all, `trained_parameters`, and `matrix_parameters`, those that tokens
+    are multiplied with (looking a token up in an embedding is no arithmetic; a tied LM head is). `head_parameters`: of
+    those the LM head, through which only completion tokens go."""
     every = {id(parameter): _numel(parameter) for parameter in model.parameters()}
     trained = {id(parameter): parameter.numel() for parameter in model.parameters() if parameter.requires_grad}
     matrices = {
@@ -261,6 +262,7 @@ def sizes(model: nn.Module) -> dict[str, int]:
         "parameters": sum(every.values()),
         "trained_parameters": sum(trained.values()),
         "matrix_parameters": sum(matrices.values()),
+        "head_parameters": _numel(model.lm_head.weight) if isinstance(model, LanguageModel) else 0,
     }
 
 

@@ -157,7 +157,8 @@ def estimate(
 ) -> None:
     """Say what a run would need, before it starts: memory by role, time, what has to be downloaded, and if it fits."""
     config = yaml_io.load(catalog.preset_path(preset), set_)
-    printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True), as_json=json)
+    last = history.finished_runs(outputs)
+    printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True, finished=last), as_json=json)
 
 
 def _follow(started: launcher.Started, as_json: bool, wait: bool) -> None:

@@ -234,7 +234,8 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
     print(f"{found.total / 1e9:.1f} GB at the fullest moment ({found.moment}); {device.label} ({device.name}) has "
           f"{device.free_bytes / 1e9:.1f} of {device.total_bytes / 1e9:.1f} GB free.")  # fmt: skip
     print(f"Time: {duration(found.pace.update_low)} to {duration(found.pace.update_high)} an update, "
-          f"{duration(found.pace.run_low)} to {duration(found.pace.run_high)} in all.")  # fmt: skip
+          f"{duration(found.pace.run_low)} to {duration(found.pace.run_high)} in all"
+          f"{', as your last runs of this model took' if found.pace.as_last_runs else ''}.")  # fmt: skip
     if found.download:
         gated = "; gated: its terms must be accepted on its page" if found.download.gated else ""
         print(f"To download first: {plain(found.download.source)}, {found.download.megabytes:.0f} MB, licence "

@@ -6,8 +6,10 @@ Reads files only. The Runs page and `python -m playground runs` show what this f
 from __future__ import annotations
 
 import contextlib
+import heapq
 import os
 import shutil
+import statistics
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -19,8 +21,10 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import SHORTAGES
 from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue
+from playground.setup.estimates.timing import Finished
 
 BIN = ".bin"
+MOST_TIMED, LEAST_TIMED = 12, 2  # runs that are looked at for how long they took; updates that tell it
 SPARK_POINTS = 24
 
 
@@ -56,6 +60,36 @@ def list_runs(outputs: Path) -> list[RunSummary]:
     return sorted(runs, key=lambda run: run.status.started_at, reverse=True)
 
 
+def finished_runs(outputs: Path) -> list[Finished]:
+    """How long the newest finished runs of a folder took, the newest first. Looks at a few of them only, and leaves out
+    what cannot be read, as `list_runs` does."""
+    found = []
+    paths = [path for path in Path(outputs).glob("*") if RUN_ID.fullmatch(path.name) and not path.is_symlink()]
+    for path in heapq.nlargest(MOST_TIMED, paths, key=_last_written):
+        try:
+            run = RunDirectory.open(path)
+            key = _fingerprint(run)
+            if path not in _timed or _timed[path][0] != key:
+                _timed[path] = key, _took(run)
+            took = _timed[path][1]
+        except Exception as error:  # see list_runs
+            if isinstance(error, OSError) and error.errno in SHORTAGES:
+                raise
+            continue
+        if took is not None:
+            found.append(took)
+    return found
+
+
+def _took(run: RunDirectory) -> Finished | None:
+    """What a run took; None where it has not finished, or tells too little. Raises: InvalidConfig."""
+    metrics = run.metrics() if run.status().state == "finished" else []
+    updates = [item.seconds_rollout + item.seconds_score + item.seconds_update for item in metrics[1:]]  # one warms up
+    if len(updates) < LEAST_TIMED or not (statistics.median(updates) > 0 and metrics[-1].seconds > 0):
+        return None
+    return Finished(run.config(), statistics.median(updates), metrics[-1].seconds)
+
+
 def find_run(outputs: Path, run_id: str) -> RunDirectory:
     """The run of that id in a folder. Safe with ids from strangers.
 
@@ -85,6 +119,7 @@ def delete_run(run: RunDirectory) -> Path:
         target = bin_path / f"{run.id}-{time.time_ns()}"
         os.rename(run.path, target)
         _cache.pop(run.path, None)
+        _timed.pop(run.path, None)
         return target
 
 
@@ -159,6 +194,7 @@ def in_use(outputs: Path) -> set[str]:
 
 
 _cache: dict[Path, tuple[tuple[int, ...], RunSummary]] = {}
+_timed: dict[Path, tuple[tuple[int, ...], Finished | None]] = {}
 
 
 def _summary(run: RunDirectory) -> RunSummary:

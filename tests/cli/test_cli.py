@@ -772,6 +772,17 @@ def test_the_readme_preset_files_are_what_train_accepts() -> None:
     assert os.environ["HF_HUB_OFFLINE"] == "1"
 
 
+def test_the_estimate_tells_how_long_the_last_runs_of_the_model_took(run: Run, tmp_path: Path) -> None:
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    writer = RunWriter(RunDirectory.create(outputs, catalog.preset("kinder-reviews"), "one"), num_updates=3)
+    for update in (1, 2, 3):
+        writer.metrics(update_metrics(update, seconds_rollout=2.0))
+    writer.finish("finished")
+    told = run("estimate", "kinder-reviews", "--outputs", outputs)
+    assert "in all, as your last runs of this model took.\n" in told.out
+
+
 def test_the_estimate_says_what_a_run_needs_before_anything_is_downloaded(run: Run) -> None:
     told = run("estimate", "gpt2")
     assert told.code == 0 and "To download first: openai-community/gpt2, 548 MB, licence MIT." in told.out

@@ -155,3 +155,29 @@ def test_a_living_run_cannot_be_deleted(outputs: Path) -> None:
         with pytest.raises(RunBusy, match="still training"):
             history.delete_run(run)
     assert run.config_path.is_file()
+
+
+def timed_run(outputs: Path, run_id: str, seconds: list[float], state: str = "finished") -> RunDirectory:
+    run = RunDirectory.create(outputs, small_config(), run_id)
+    writer = RunWriter(run, num_updates=len(seconds))
+    for number, update in enumerate(seconds, 1):
+        phases = {"seconds_rollout": update / 2, "seconds_score": 0.0, "seconds_update": update / 2}
+        writer.metrics(update_metrics(number, **phases, seconds=10.0 * number))
+    writer.finish(state)
+    return run
+
+
+def test_how_long_finished_runs_took_is_told_by_the_newest_few(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first update warms up, and an average would be moved by one that stood still."""
+    assert history.finished_runs(outputs) == []
+    for number, run in enumerate([
+        timed_run(outputs, "older", [9.0, 2.0, 2.0]), timed_run(outputs, "newer", [9.0, 3.0, 1.0, 50.0]),
+        timed_run(outputs, "short", [9.0, 1.0]), timed_run(outputs, "broken", [9.0, 1.0, 1.0]),
+        timed_run(outputs, "stopped", [9.0, 1.0, 1.0], "stopped"),
+    ]):  # fmt: skip
+        os.utime(run.status_path, (1000 + number, 1000 + number))
+    (outputs / "broken" / "config.yaml").write_bytes(b"\x00{")
+    (outputs / "no-run").mkdir()
+    assert [(took.update, took.run) for took in history.finished_runs(outputs)] == [(3.0, 40.0), (2.0, 30.0)]
+    monkeypatch.setattr(history, "MOST_TIMED", 4)  # the newest of all, whatever they are
+    assert [took.update for took in history.finished_runs(outputs)] == [3.0]

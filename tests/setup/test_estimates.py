@@ -215,3 +215,26 @@ def test_what_is_advised_for_trl_is_what_trl_can_do() -> None:
     config = config_with(engine="trl", model={"source": "openai-community/gpt2"}, sampling={"max_new_tokens": 64})
     advised = estimates.estimate(config, device=cpu(9)).advice
     assert advised.startswith("Set ") and "LoRA" not in advised, advised
+
+
+def timed(update: float, run: float, **changes: Any) -> timing.Finished:
+    return timing.Finished(config_with(**{"model": {"source": "pocket-2m"}, "device": "cpu"} | changes), update, run)
+
+
+def test_the_time_of_the_nearest_finished_run_is_scaled_by_the_work() -> None:
+    config = config_with(model={"source": "pocket-2m"}, device="cpu")
+    guess = estimates.estimate(config).pace
+    assert not guess.as_last_runs and guess.update_high / guess.update_low > 7
+    far = timed(99.0, 999.0, ppo={"batch_size": 256, "minibatch_size": 256})
+    same = timed(4.0, 180.0)
+    other = [timed(50.0, 900.0, engine="trl"), timed(50.0, 900.0, model={"source": "pocket-1m"}),
+             timed(50.0, 900.0, model={"source": "pocket-2m", "adapter": {"kind": "lora"}})]  # fmt: skip
+    for finished in ([far, same], [same], [*other, same]):
+        found = estimates.estimate(config, finished=finished)
+        low, high = timing.LAST_FASTEST, timing.LAST_SLOWEST
+        assert found.pace[:4] == pytest.approx((4 * low, 4 * high, 180 * low, 180 * high))
+        assert found.to_json()["as_last_runs"] is True
+    assert not estimates.estimate(config, finished=other).pace.as_last_runs
+    half = config_with(model={"source": "pocket-2m"}, device="cpu", ppo={"num_updates": 20})
+    shorter = estimates.estimate(half, finished=[same]).pace
+    assert shorter.update_low == pytest.approx(4 * low) and 80 * low < shorter.run_low < 100 * low

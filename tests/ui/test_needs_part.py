@@ -6,9 +6,12 @@ import pytest
 
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, Problem
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
 from playground.runs.start import used_models
 from playground.setup import catalog
 from playground.ui.train import needs_part
+from tests.support import small_config, update_metrics
 
 
 def test_the_panel_gets_the_estimate_or_the_reason_why_there_is_none(tmp_path: Path):
@@ -18,6 +21,19 @@ def test_the_panel_gets_the_estimate_or_the_reason_why_there_is_none(tmp_path: P
     assert "HF_HUB_OFFLINE forbids" in needs_part.needs(lambda: unknown, tmp_path)["problem"]
     elsewhere = unknown.model_copy(update={"model": catalog.preset("gpt2").model, "device": "cuda:77"})
     assert needs_part.needs(lambda: elsewhere, tmp_path)["problem"].startswith("There is no cuda:77")
+
+
+def test_the_panel_tells_the_time_that_a_finished_run_of_the_model_took(tmp_path: Path):
+    config = small_config(device="cpu")
+    assert needs_part.needs(lambda: config, tmp_path)["as_last_runs"] is False
+    writer = RunWriter(RunDirectory.create(tmp_path, config, "one"), num_updates=3)
+    for update in (1, 2, 3):
+        writer.metrics(update_metrics(update, seconds_rollout=500.0, seconds=2000.0 * update))
+    writer.finish("finished")
+    found = needs_part.needs(lambda: config, tmp_path)
+    assert found["as_last_runs"] is True
+    assert found["seconds_per_update"][0] < 500 < found["seconds_per_update"][1]
+    assert found["seconds"][0] < 6000 < found["seconds"][1]
 
 
 def test_the_panel_stays_as_it_is_while_a_setting_is_wrong(tmp_path: Path):

@@ -21,7 +21,7 @@ from playground.setup import catalog, checks, devices
 from playground.setup.devices import Device
 from playground.setup.estimates import memory, trl_moments
 from playground.setup.estimates.memory import Form, Lengths, Scorer
-from playground.setup.estimates.timing import Pace, pace
+from playground.setup.estimates.timing import Finished, Pace, pace
 from playground.sources import curated, hub
 from playground.sources.architectures import Architecture
 
@@ -79,6 +79,7 @@ class Estimate:
             "advice": self.advice,
             "seconds_per_update": [self.pace.update_low, self.pace.update_high],
             "seconds": [self.pace.run_low, self.pace.run_high],
+            "as_last_runs": self.pace.as_last_runs,
             "prompt_tokens": self.lengths.prompt,
             "completion_tokens": self.lengths.completion,
             "download": None if self.download is None else self.download.to_json(),
@@ -116,12 +117,14 @@ def estimate(
     device: Device | None = None,
     prompt_tokens: int | None = None,
     ask_hub: bool = False,
+    finished: Sequence[Finished] = (),
 ) -> Estimate:
     """What a run needs, and whether it fits.
 
     Args:
         device: instead of the one that the configuration names. prompt_tokens: of the longest prompt, where known.
         ask_hub: may the hub be asked for a model that is neither here nor among the suggestions?
+        finished: runs of this machine, the newest first; of those like this one comes the time.
 
     Raises:
         ModelNotFound: nothing is known of a model, with what to do. InvalidConfig: there is no such device.
@@ -147,10 +150,35 @@ def estimate(
         total=total,
         verdict=verdict,
         advice="" if verdict == "fits" else _advice(config, found, longest, place),
-        pace=pace(config, form, found.policy, longest, place),
+        pace=pace(config, form, found.policy, longest, place, _like(config, finished, found, longest, place)),
         lengths=longest,
         download=found.download,
     )
+
+
+def _like(
+    config: RunConfig, finished: Sequence[Finished], found: Measures, longest: Lengths, place: Device
+) -> list[tuple[Finished, Lengths]]:
+    """The runs that did what this one will, in whatever amount, and their lengths."""
+
+    def kind(other: RunConfig) -> tuple[Any, ...]:
+        model, learned = other.model, [reward for reward in other.rewards if isinstance(reward, ModelReward)]
+        return (
+            other.engine, model.source, model.revision, model.precision, model.adapter, model.quantization,
+            other.separate_critic, [(reward.source, reward.precision, reward.quantization) for reward in learned],
+        )  # fmt: skip
+
+    like = []
+    for run in finished:
+        there = devices.chosen(run.config.device)
+        if there is None or there.name != place.name or kind(run.config) != kind(config):
+            continue
+        same = run.config.prompts == config.prompts
+        prompt = (
+            longest.prompt if same else longest_prompt(run.config, found.chat_template, found.policy.context_length)
+        )
+        like.append((run, Lengths(prompt, run.config.sampling.max_new_tokens)))
+    return like
 
 
 def advice(config: RunConfig, outputs: Path | None = None) -> str:

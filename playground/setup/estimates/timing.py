@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ GPU_OPERATIONS = {  # multiplications and additions a second, 16 bits, that larg
 OTHER_GPU = 2e13
 REACHED = 0.4  # of what large products reach, the share that a transformer of small matrices does
 FASTEST, SLOWEST = 0.35, 2.5  # the range: completions may end early, and a busy machine is much slower
+LAST_FASTEST, LAST_SLOWEST = 0.75, 1.4  # the range around what a run here took: other lengths, other load
 PRODUCT_SIZE, PRODUCTS, TRIES = 64, 400, 6  # so small that one core makes each by itself, whatever else is busy
 LARGE_PRODUCTS = 2.4  # how much faster a core is with large products, measured
 _best_seconds = float("inf")
@@ -39,12 +41,41 @@ class Pace(NamedTuple):
     update_high: float
     run_low: float
     run_high: float
+    as_last_runs: bool = False  # scaled from what a run here took, not from the arithmetic alone
 
 
-def pace(config: RunConfig, form: Form, model: Architecture, lengths: Lengths, device: Device) -> Pace:
-    """How long one update and the run take."""
-    rate = operations_per_second(device, model.parameters) * REACHED
-    layer = LAYER_SECONDS[device.kind] * model.layers
+class Finished(NamedTuple):
+    """What a finished run of this machine took, in seconds: a typical update, and all of its training."""
+
+    config: RunConfig
+    update: float
+    run: float
+
+
+def pace(
+    config: RunConfig, form: Form, model: Architecture, lengths: Lengths, device: Device,
+    last: Sequence[tuple[Finished, Lengths]] = (),
+) -> Pace:  # fmt: skip
+    """How long one update and the run take.
+
+    Args:
+        last: finished runs of the same model in the same form on this device, the newest first, with their lengths.
+            The one whose work was most like this one's is scaled by the arithmetic.
+    """
+    rate, layer = operations_per_second(device, model.parameters) * REACHED, LAYER_SECONDS[device.kind] * model.layers
+    update, run = _reckoned(config, form, model, lengths, rate, layer)
+    then = [(finished, *_reckoned(finished.config, form, model, its, rate, layer)) for finished, its in last]
+    if not then:
+        return Pace(FASTEST * update, SLOWEST * update, FASTEST * run, SLOWEST * run)
+    took, its_update, its_run = min(then, key=lambda item: abs(math.log(item[1] / update)))
+    update, run = update * took.update / its_update, run * took.run / its_run
+    return Pace(LAST_FASTEST * update, LAST_SLOWEST * update, LAST_FASTEST * run, LAST_SLOWEST * run, True)
+
+
+def _reckoned(
+    config: RunConfig, form: Form, model: Architecture, lengths: Lengths, rate: float, layer: float
+) -> tuple[float, float]:
+    """Seconds of one update and of the run, at so many operations a second and seconds for a call of the layers."""
     work, calls = (_update_of_trl if form.trl else _update)(config, form, model, lengths)
     looks, look_calls = _look(config, model, lengths)
     update = work / rate + calls * layer
@@ -52,7 +83,7 @@ def pace(config: RunConfig, form: Form, model: Architecture, lengths: Lengths, d
     num_looks = 1 + ppo.num_updates // max(1, config.evaluation.every)
     scale = _sampling(model, SCALE_SAMPLES, lengths) / rate + lengths.completion * layer
     run = ppo.num_updates * update + num_looks * (looks / rate + look_calls * layer) + scale
-    return Pace(FASTEST * update, SLOWEST * update, FASTEST * run, SLOWEST * run)
+    return update, run
 
 
 def _update(config: RunConfig, form: Form, model: Architecture, lengths: Lengths) -> tuple[float, float]:

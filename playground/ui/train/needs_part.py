@@ -13,6 +13,7 @@ import gradio as gr
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError
+from playground.runs import history
 from playground.runs.start import used_models
 from playground.setup import catalog, devices, estimates, limits
 from playground.setup.limits import LIMITS, Limits
@@ -39,7 +40,8 @@ def needs(read: Callable[[], RunConfig], outputs: Path, capped: Limits = LIMITS[
     except PlaygroundError:
         return gr.skip()
     try:
-        return {**estimates.estimate(config, outputs, ask_hub=True).to_json(), "problem": ""}
+        last = history.finished_runs(outputs)
+        return {**estimates.estimate(config, outputs, ask_hub=True, finished=last).to_json(), "problem": ""}
     except InvalidConfig as error:
         return {"problem": " ".join(problem.message for problem in error.problems)}
     except PlaygroundError as error:

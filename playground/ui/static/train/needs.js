@@ -75,9 +75,10 @@ function facts(needs) {
     el("p", {}, `${gigabytes(needs.total_gb)} at the fullest moment (${needs.fullest_moment}); ${needs.device.label} `
       + `(${needs.device.name}) has ` +
       `${gigabytes(needs.device.free_gb)} free of ${gigabytes(needs.device.total_gb)}.`),
-    el("p", { class: "muted" }, `An update takes ${timeRange(shortest, longest)}. Reckoned for prompts of up to ` +
-      `${needs.prompt_tokens} and completions of up to ${needs.completion_tokens} tokens. The memory may be off by a `
-        + "quarter, the time by more."),
+    el("p", { class: "muted" }, `An update takes ${timeRange(shortest, longest)}`
+      + `${needs.as_last_runs ? ", as your last runs of this model took" : ""}. Reckoned for prompts of up to `
+      + `${needs.prompt_tokens} and completions of up to ${needs.completion_tokens} tokens. The memory may be off by a `
+      + `quarter${needs.as_last_runs ? "" : ", the time by more"}.`),
   ];
 }
 

@@ -89,7 +89,7 @@ def test_a_run_is_handed_out_as_yaml_and_as_a_script_for_trl(client):
         ("../one,two", ["two"], "no run `../one`"),
         ("one,one", ["one"], ""),
         ("", [], ""),
-        (",".join(["one", "two", *"abc"]), ["one", "two"], "At most 6 runs"),
+        (",".join(["one", "two", *"abcde"]), ["one", "two"], "At most 6 runs"),
     ],
 )
 def test_a_run_that_is_not_there_is_one_sentence_and_the_others_are_shown(asked, shown, words, client):

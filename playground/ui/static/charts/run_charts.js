@@ -158,8 +158,8 @@ export class Charts {
   }
 
   /**
-   * What was measured at the looks only, as a column beside the metrics. A chart of what the method does not have (a run
-   * without a critic has no value fit) is not shown.
+   * What was measured at the looks only, as a column beside the metrics. A chart of what the method does not have (a
+   * run without a critic has no value fit) is not shown.
    */
   addText() {
     const at = new Map(live.text.map(({ update, value }) => [update, value]));

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from playground.ppo.logprobs import entropy, log_softmax_at
 from playground.training.data.random_streams import TokenNoise
-from playground.training.models.language_model import LanguageModel, Tokens, ValueHead, positions
+from playground.training.models.kv_cache import GrowingCache, cache_for
+from playground.training.models.language_model import LanguageModel, Tokens, ValueHead
 
 NEVER = -1e9  # a logit whose softmax is 0
 SHRINK_AT = 0.75  # drop finished episodes from the batch when this share is left; each time copies the KV cache
@@ -135,11 +136,10 @@ def sample(
     choices: list[tuple[Tensor, Tensor]] = []
     rows = torch.arange(batch, device=device)  # the episode behind each row of the batch, which shrinks
     going = torch.ones(batch, dtype=torch.bool, device=device)  # rows that have not ended
-    attention, position = prompt_mask, positions(prompt_mask)
-    step_ids, cache = ids, None
+    cache, step_ids = cache_for(model, prompt_mask, longest), ids
     for t in range(longest):
         between_tokens()
-        hidden, cache = model.next_hidden(step_ids, attention, position, cache)
+        hidden = cache.next_hidden(step_ids)
         distribution, allowed = drawn_from(log_softmax_at(model.logits(hidden), temperature), top_k, top_p)
         if keep_allowed and allowed is not None:
             choices.append((rows, allowed))
@@ -159,13 +159,11 @@ def sample(
         remaining = int(going.sum())
         if remaining == 0:
             break
-        step_ids, position = chosen.unsqueeze(1), position[:, -1:] + 1
-        attention = torch.cat([attention, torch.ones_like(attention[:, :1])], dim=1)
-        if remaining <= SHRINK_AT * len(rows):
+        step_ids = chosen.unsqueeze(1)
+        if isinstance(cache, GrowingCache) and remaining <= SHRINK_AT * len(rows):
             keep = going.nonzero().squeeze(1)
-            cache.batch_select_indices(keep)
-            rows, going, attention = rows[keep], going[keep], attention[keep]
-            step_ids, position = step_ids[keep], position[keep]
+            cache.keep(keep)
+            rows, going, step_ids = rows[keep], going[keep], step_ids[keep]
     length = int(mask.sum(1).max())
     mask = mask[:, :length]
     return Episodes(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib.metadata
 import json
 import platform
 import resource
@@ -22,6 +23,7 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
+from bench import gpu_section  # noqa: E402
 from bench.machine import processor_name  # noqa: E402
 
 ENGINES = ("playground", "trl")
@@ -228,20 +230,28 @@ def arithmetic(
             "update": num_epochs * 3 * (trained_trunks * forward + 2 * head * sampled)}  # fmt: skip
 
 
-def matrix_product_rates(size: int = 512, seconds: float = 0.3) -> list[float]:
-    """Operations per second of products of two float32 squares, many short measurements, with this process's threads.
+def matrix_product_rates(size: int = 512, seconds: float = 0.3, device: str = "cpu", dtype: Any = None) -> list[float]:
+    """Operations per second of products of two squares, many short measurements, with this process's threads.
 
     Taken between the updates: the speed of a shared machine changes within minutes.
+
+    Args:
+        dtype: of torch; default float32.
     """
     import torch
 
-    a, b = torch.randn(size, size), torch.randn(size, size)
+    a, b = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
+    finish = torch.cuda.synchronize if a.is_cuda else lambda: None
+    for _ in range(3 if a.is_cuda else 0):  # the first product on a GPU chooses its kernel
+        a @ b
     rates = []
+    finish()
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         begin = time.perf_counter()
         for _ in range(10):
             a @ b
+        finish()
         rates.append(10 * 2 * size**3 / (time.perf_counter() - begin))
     return rates
 
@@ -378,11 +388,9 @@ def summary(rounds: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
 
 def machine() -> dict[str, str]:
     """Where and with what this was measured."""
-    import importlib.metadata
-
     from playground.setup.devices import available_cores
 
-    versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "trl")}
+    versions = {name: version_of(name) for name in ("torch", "transformers", "trl")}
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=PROJECT, capture_output=True, text=True)
     return {
         "processor": processor_name(),
@@ -392,6 +400,14 @@ def machine() -> dict[str, str]:
         "commit": commit.stdout.strip() or "unknown",
         "date": time.strftime("%Y-%m-%d"),
     }
+
+
+def version_of(package: str) -> str:
+    """Of an installed package."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def page(report: dict[str, Any]) -> str:
@@ -458,7 +474,8 @@ above 1x is padding, small shapes, memory traffic and Python.
 In a run of the default preset ({looking["run_seconds"]:.0f} s after loading): evaluating the fixed prompts
 {looking["evaluation"]:.1%}, computing metrics {looking["metrics"]:.1%}, writing them {looking["logging"]:.1%};
 together {together:.1%}.
-"""
+
+{gpu_section.latest()}"""
 
 
 if __name__ == "__main__":

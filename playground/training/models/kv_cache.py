@@ -85,7 +85,7 @@ class FixedCache:
         depth = len(DynamicCache(config=model.trunk.config).layers)
         self._cache = Cache(layers=[FixedLayer(width + longest, model.autocast) for _ in range(depth)])
         recorded = model.device.type == "cuda" if recorded is None else recorded
-        self._step: Callable[[], Tensor] = Recorded(self._launch, model.device) if recorded else self._launch
+        self._recorded = Recorded(self._launch, model.device) if recorded else None
 
     def next_hidden(self, ids: Tensor) -> Tensor:
         """See `GrowingCache`."""
@@ -95,7 +95,12 @@ class FixedCache:
             return hidden
         self._ids.copy_(ids)
         self._position.add_(1)
-        return self._step()
+        return self._launch() if self._recorded is None else self._recorded()
+
+    @property
+    def refused(self) -> str:
+        """Why its steps could not be recorded; empty if they were, or if nobody asked for it."""
+        return "" if self._recorded is None else self._recorded.refused
 
     def _launch(self) -> Tensor:
         assert self._ids is not None

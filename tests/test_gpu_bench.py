@@ -1,0 +1,131 @@
+"""`make bench-gpu` before there is a GPU: its cases run at toy size on the processor, and leave no line out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import gpu_lines, gpu_section
+from bench.gpu_cases import CASES
+from playground.runs.start.children import torch_environment
+from tests.support import PROJECT
+from tests.thoroughness import thorough
+
+QUICK = ["parity", "model", "0.5B", "decode", "memory runs out"]
+ABSENT = ("gradio", "trl", "datasets", "bitsandbytes", "peft", "pandas", "typer")
+WITHOUT = f"""
+import runpy, sys
+
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in {ABSENT!r} else self.finder.find_spec(name, path, target)
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def run_toy(folder: Path, cases: list[str], *before: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and report."""
+    results = folder / "gpu.json"
+    options = ["--toy", "--device", "cpu", "--json", str(results), "--cases", *cases]
+    done = subprocess.run(
+        [sys.executable, *before, "bench/gpu.py", *options], cwd=PROJECT, env=torch_environment(), capture_output=True,
+        text=True, timeout=500,
+    )  # fmt: skip
+    assert results.exists(), done.stderr[-3000:]
+    return done.returncode, json.loads(results.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("cases", [QUICK, thorough(list(CASES))])
+def test_the_cases_run_at_toy_size_and_reach_the_lines_they_are_named_for(cases: list[str], tmp_path: Path) -> None:
+    code, report = run_toy(tmp_path, cases)
+    assert {name: found.get("why") for name, found in report["cases"].items()} == dict.fromkeys(cases)
+    assert code == 0
+    anywhere = [line for line in gpu_lines.LINES if line.seen == gpu_lines.ANYWHERE and line.case in cases]
+    assert len(anywhere) > 5
+    assert {f"{line.file}: {line.text}" for line in anywhere} - set(report["lines"]["reached"]) == set()
+    for case in {"0.5B", "LoRA"} & set(cases):
+        measured = report["cases"][case]["bf16"]
+        assert measured["completion_length"] == 6 and 0 < measured["rollout_share"] < 1
+        assert measured["peak_gb"] > 0 and measured["estimated_gb"] > 0 and measured["times_floor"] > 1
+    assert report["cases"]["memory runs out"]["next_run"] == "finished"
+
+
+def test_what_is_not_installed_and_what_fails_is_written_down_and_the_next_case_goes_on(tmp_path: Path) -> None:
+    """Without all that only some cases need, the default preset goes through the real worker."""
+    code, report = run_toy(tmp_path, ["decode", "parity", "preset", "0.5B, TRL", "nf4", "reward model"], "-c", WITHOUT)
+    told = {name: found["outcome"] for name, found in report["cases"].items()}
+    assert told == {
+        "decode": "failed", "parity": "ok", "preset": "ok", "0.5B, TRL": "skipped", "nf4": "skipped",
+        "reward model": "skipped",
+    }, report["cases"]  # fmt: skip
+    assert report["cases"]["decode"]["why"].startswith("ModelNotFound: The folder"), "nobody has made it"
+    assert report["cases"]["0.5B, TRL"]["why"] == "trl is not installed here"
+    assert report["cases"]["nf4"]["why"] == "peft is not installed here"
+    assert report["cases"]["preset"]["updates"] == 1
+    assert code == 1
+
+
+def test_every_line_about_a_gpu_is_named_with_a_case_that_reaches_it_or_a_reason() -> None:
+    found = [
+        (str(path.relative_to(PROJECT)), text)
+        for path in sorted((PROJECT / "playground").rglob("*.py"))
+        for text in gpu_lines.lines_of(str(path.relative_to(PROJECT))).values()
+    ]
+    assert len(found) > 25
+    assert [pair for pair in found if gpu_lines.named(*pair) is None] == [], "name it in bench/gpu_lines.py"
+    gone = [line for line in gpu_lines.LINES if not any(gpu_lines.named(*pair) is line for pair in found)]
+    assert gone == []
+    assert all(line.case in CASES if line.case else line.reason for line in gpu_lines.LINES)
+
+
+def test_without_a_gpu_it_says_so(tmp_path: Path) -> None:
+    environment = {**torch_environment(), "PATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "bench/gpu.py"], cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 2 and "There is no cuda:0 here" in done.stdout, done.stderr[-2000:]
+
+
+def test_the_documentation_ends_with_the_latest_figures() -> None:
+    page = (PROJECT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert page.endswith("\n\n" + gpu_section.latest())
+
+
+def test_figures_failures_and_missed_lines_are_told() -> None:
+    measured = {
+        "episodes_per_second": 12.34, "seconds_per_update": 5.0, "rollout_share": 0.4, "peak_gb": 7.0,
+        "estimated_gb": 8.0, "times_floor": 3.0,
+    }  # fmt: skip
+    told = gpu_section.section(
+        {
+            "machine": {"date": "2026-01-01", "commit": "abc", "device": "A card", "memory_gb": 80.0, "torch": "2",
+                        "transformers": "5", "trl": "not installed"},
+            "cases": {
+                "0.5B": {"outcome": "ok", "seconds_of_case": 9.0, "bf16": measured},
+                "nf4": {"outcome": "skipped", "why": "bitsandbytes is not installed here"},
+                "devices": {"outcome": "failed", "why": "the page says otherwise"},
+                "pause, stop, resume": {"outcome": "ok", "seconds_of_case": 9.0, "bit_identical": True},
+            },
+            "lines": {"reached": [], "not reached": ["a.py: torch.cuda"]},
+        }
+    )  # fmt: skip
+    assert "| 0.5B, bf16 | 12.3 | 5.00 | 40% | 7.0 | 8.0 | 3.0x |" in told
+    assert "- **nf4**: skipped: bitsandbytes is not installed here" in told
+    assert "- **devices**: failed: the page says otherwise" in told
+    assert "- **pause, stop, resume**: bit_identical yes." in told
+    assert "- `a.py: torch.cuda`" in told and "A card, 80.0 GB" in told
+    assert gpu_section.NO_FIGURES not in told and gpu_section.NO_FIGURES in gpu_section.section(None)

@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from playground.training.models import kv_cache
+
 FORBIDDEN = {"_local_scalar_dense", "nonzero", "lift_fresh", "unique", "masked_select", "equal"}
 
 
@@ -73,7 +75,7 @@ class Recorder(TorchDispatchMode):
 
 
 @contextlib.contextmanager
-def recording(graph: Graph, stream: object = None) -> Iterator[None]:
+def recording(graph: Graph, stream: object = None, capture_error_mode: str = "global") -> Iterator[None]:
     """torch.cuda.graph."""
     recorder = Recorder(graph)
     try:
@@ -91,7 +93,7 @@ def put_in(monkeypatch: Any) -> list[Graph]:
         made.append(Graph())
         return made[-1]
 
-    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    monkeypatch.setattr(kv_cache, "stream_for_recording", Stream)
     monkeypatch.setattr(torch.cuda, "current_stream", Stream)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
     monkeypatch.setattr(torch.cuda, "CUDAGraph", new)

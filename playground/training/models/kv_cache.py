@@ -8,6 +8,7 @@ sampling.py is the caller.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -85,7 +86,7 @@ class FixedCache:
         depth = len(DynamicCache(config=model.trunk.config).layers)
         self._cache = Cache(layers=[FixedLayer(width + longest, model.autocast) for _ in range(depth)])
         recorded = model.device.type == "cuda" if recorded is None else recorded
-        self._recorded = Recorded(self._launch, model.device) if recorded else None
+        self._recorded = Recorded(model.device) if recorded else None
 
     def next_hidden(self, ids: Tensor) -> Tensor:
         """See `GrowingCache`."""
@@ -95,7 +96,7 @@ class FixedCache:
             return hidden
         self._ids.copy_(ids)
         self._position.add_(1)
-        return self._launch() if self._recorded is None else self._recorded()
+        return self._launch() if self._recorded is None else self._recorded(self._launch)
 
     @property
     def refused(self) -> str:
@@ -132,37 +133,45 @@ class Recorded:
     Where a function cannot be recorded (it looks into its numbers, or waits for them) it is called as it is.
     """
 
-    def __init__(self, function: Callable[[], Tensor], device: torch.device) -> None:
-        self._function, self._device = function, device
-        self._stream: torch.cuda.Stream | None = None
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._warm = False
         self._graph: torch.cuda.CUDAGraph | None = None
         self._output: Tensor | None = None
         self.refused = ""  # why it could not be recorded
 
-    def __call__(self) -> Tensor:
-        if self._stream is None:
-            return self._warm_up()
+    def __call__(self, function: Callable[[], Tensor]) -> Tensor:
+        """The function's result. It is given each time and not kept: kept, it and its owner would hold each other, and
+        the memory of both, until Python looks for circles."""
+        if not self._warm:
+            self._warm = True
+            return self._beside(function)
         if self._graph is None and not self.refused:
-            self._record()
+            self._record(function)
         if self._graph is None:
-            return self._function()
+            return function()
         assert self._output is not None
         self._graph.replay()
         return self._output.clone()  # the next call writes into the same memory
 
-    def _warm_up(self) -> Tensor:
-        self._stream, current = torch.cuda.Stream(self._device), torch.cuda.current_stream(self._device)
-        self._stream.wait_stream(current)
-        with torch.cuda.stream(self._stream):
-            output = self._function()
-        current.wait_stream(self._stream)
+    def _beside(self, function: Callable[[], Tensor]) -> Tensor:
+        stream, current = stream_for_recording(self._device), torch.cuda.current_stream(self._device)
+        stream.wait_stream(current)
+        with torch.cuda.stream(stream):
+            output = function()
+        current.wait_stream(stream)
         return output
 
-    def _record(self) -> None:
-        graph = torch.cuda.CUDAGraph()
+    def _record(self, function: Callable[[], Tensor]) -> None:
+        graph, stream = torch.cuda.CUDAGraph(), stream_for_recording(self._device)
         try:
-            with torch.cuda.stream(self._stream), torch.cuda.graph(graph, stream=self._stream):
-                self._output = self._function()
+            # the outer one, because the inner one leaves its stream in place where recording fails; only what this
+            # thread does can spoil it
+            with (
+                torch.cuda.stream(stream),
+                torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"),
+            ):
+                self._output = function()
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:  # what CUDA forbids while it records
@@ -170,3 +179,9 @@ class Recorded:
             print(f"A step of sampling cannot be recorded as a CUDA graph, so each is launched: {self.refused}")
             return
         self._graph = graph
+
+
+@functools.cache
+def stream_for_recording(device: torch.device) -> torch.cuda.Stream:
+    """One for each device and no more: libraries keep tens of MB for every stream that they have seen."""
+    return torch.cuda.Stream(device)

@@ -36,7 +36,7 @@ from bench import gpu_lines, gpu_section, speed  # noqa: E402
 from bench.gpu_cases import CASES, Case, Place, Skipped  # noqa: E402
 
 LEAST_SECONDS = 5.0  # a case that would get less is not begun
-RESULTS = PROJECT / "bench" / "results" / "gpu.json"
+RESULTS, PAGE = gpu_section.RESULTS, PROJECT / "docs" / "performance.md"
 
 
 def main() -> int:
@@ -47,7 +47,11 @@ def main() -> int:
     parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES), metavar="CASE")
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--json", type=Path, help=f"default: {RESULTS.relative_to(PROJECT)}; of a toy run, none")
+    parser.add_argument("--tell", action="store_true", help="only write the page from results brought from elsewhere")
     arguments = parser.parse_args()
+    if arguments.tell:
+        gpu_section.put_into(PAGE)
+        return 0
     deadline = time.monotonic() + 60 * arguments.minutes
     from playground.setup import devices
 
@@ -59,7 +63,7 @@ def main() -> int:
     report: dict[str, Any] = {
         "machine": {**speed.machine(), "device": there.label, "memory_gb": round(there.total_bytes / 1e9, 1)},
         "toy": arguments.toy,
-        "cases": {},
+        "cases": json.loads(results.read_text(encoding="utf-8"))["cases"] if results and results.exists() else {},
     }
     import_everything()
     with tempfile.TemporaryDirectory(prefix="playground-gpu-") as folder:
@@ -104,7 +108,8 @@ def carry_out(case: Case, place: Place, left: float) -> dict[str, Any]:
     if process.is_alive():
         process.join(LEAST_SECONDS if found["outcome"] != "failed" else 0)
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # and what it has started
+        os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
+    process.kill()
     process.join()
     return {**found, "seconds_of_case": round(time.perf_counter() - begin, 1)}
 
@@ -137,7 +142,7 @@ def write(report: dict[str, Any], results: Path | None) -> None:
         return
     results.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     if not report["toy"] and results == RESULTS:
-        gpu_section.put_into(PROJECT / "docs" / "performance.md", report)
+        gpu_section.put_into(PAGE)
 
 
 if __name__ == "__main__":

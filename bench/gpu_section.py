@@ -26,10 +26,10 @@ def latest() -> str:
     return section(json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None)
 
 
-def put_into(page: Path, report: dict[str, Any]) -> None:
-    """Replace the section, which is the last of the page."""
+def put_into(page: Path) -> None:
+    """Write the section anew, which is the last of the page."""
     before = page.read_text(encoding="utf-8").partition(TITLE)[0]
-    page.write_text(before + section(report), encoding="utf-8")
+    page.write_text(before + latest(), encoding="utf-8")
 
 
 def section(report: dict[str, Any] | None) -> str:

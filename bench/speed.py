@@ -7,6 +7,7 @@ machine hits both; what is told is the median over the rounds. Writes bench/resu
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib.metadata
 import json
@@ -391,13 +392,16 @@ def machine() -> dict[str, str]:
     from playground.setup.devices import available_cores
 
     versions = {name: version_of(name) for name in ("torch", "transformers", "trl")}
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=PROJECT, capture_output=True, text=True)
+    commit = ""
+    with contextlib.suppress(OSError):  # no git here
+        asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=PROJECT, capture_output=True, text=True)
+        commit = asked.stdout.strip()
     return {
         "processor": processor_name(),
         "cores": str(available_cores()),
         "python": platform.python_version(),
         **versions,
-        "commit": commit.stdout.strip() or "unknown",
+        "commit": commit or "unknown",
         "date": time.strftime("%Y-%m-%d"),
     }
 

@@ -105,6 +105,13 @@ def test_the_documentation_ends_with_the_latest_figures() -> None:
     assert page.endswith("\n\n" + gpu_section.latest())
 
 
+def test_the_section_is_replaced_and_the_page_above_it_stays(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(f"# Speed\n\nSome.\n\n{gpu_section.TITLE}\n\nOld.\n", encoding="utf-8")
+    gpu_section.put_into(page)
+    assert page.read_text(encoding="utf-8") == "# Speed\n\nSome.\n\n" + gpu_section.latest()
+
+
 def test_figures_failures_and_missed_lines_are_told() -> None:
     measured = {
         "episodes_per_second": 12.34, "seconds_per_update": 5.0, "rollout_share": 0.4, "peak_gb": 7.0,

@@ -26,15 +26,14 @@ from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
-os.environ |= {
+from bench import gpu_lines, gpu_section, speed  # noqa: E402
+from bench.gpu_cases import CASES, Case, Place, Skipped  # noqa: E402
+
+ENVIRONMENT = {
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # or else a look whether there is a GPU would spoil it for forked processes
     "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TOKENIZERS_PARALLELISM": "false",
     "OMP_WAIT_POLICY": "PASSIVE",
 }  # fmt: skip
-
-from bench import gpu_lines, gpu_section, speed  # noqa: E402
-from bench.gpu_cases import CASES, Case, Place, Skipped  # noqa: E402
-
 LEAST_SECONDS = 5.0  # a case that would get less is not begun
 RESULTS, PAGE = gpu_section.RESULTS, PROJECT / "docs" / "performance.md"
 
@@ -53,6 +52,8 @@ def main() -> int:
         gpu_section.put_into(PAGE)
         return 0
     deadline = time.monotonic() + 60 * arguments.minutes
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the case that runs is ended too
+    os.environ.update(ENVIRONMENT)  # before anything is imported that reads it
     from playground.setup import devices
 
     there = devices.chosen(arguments.device)
@@ -65,16 +66,22 @@ def main() -> int:
         "toy": arguments.toy,
         "cases": json.loads(results.read_text(encoding="utf-8"))["cases"] if results and results.exists() else {},
     }
+    untraced = {name for name, case in CASES.items() if not traced(case, arguments.toy)}
     import_everything()
     with tempfile.TemporaryDirectory(prefix="playground-gpu-") as folder:
         place = Place(arguments.device, arguments.toy, Path(folder))
         gpu_lines.trace.path = place.folder / "lines.txt"
         for name in arguments.cases:
             report["cases"][name] = carry_out(CASES[name], place, deadline - time.monotonic())
-            report["lines"] = gpu_lines.found(place.folder / "lines.txt")
+            report["lines"] = gpu_lines.found(place.folder / "lines.txt", untraced)
             print(name, json.dumps(report["cases"][name]), flush=True)
             write(report, results)
-    return int(any(found["outcome"] == "failed" for found in report["cases"].values()))
+    return int(any(report["cases"][name]["outcome"] == "failed" for name in arguments.cases))
+
+
+def traced(case: Case, toy: bool) -> bool:
+    """May it be slowed down to see which lines it reaches?"""
+    return toy or not case.timed
 
 
 def import_everything() -> None:
@@ -103,22 +110,22 @@ def carry_out(case: Case, place: Place, left: float) -> dict[str, Any]:
     try:
         found = reading.recv() if reading.poll(seconds) else failed(f"it was not done within {seconds:.0f} s")
     except EOFError:
-        process.join()
+        process.join(LEAST_SECONDS)
         found = failed(f"its process died (exit code {process.exitcode})")
-    if process.is_alive():
-        process.join(LEAST_SECONDS if found["outcome"] != "failed" else 0)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
-    process.kill()
-    process.join()
+    finally:  # also where this process is to end
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
+        process.kill()
+        process.join()
     return {**found, "seconds_of_case": round(time.perf_counter() - begin, 1)}
 
 
 def be(case: Case, place: Place, writing: Any) -> None:
     """In the process of a case."""
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.dup2(2, 1)  # what libraries print is not a result
-    if place.toy or not case.timed:
+    if traced(case, place.toy):
         gpu_lines.trace.begin()
     try:
         found = {"outcome": "ok", **case.run(place)}
@@ -140,6 +147,7 @@ def write(report: dict[str, Any], results: Path | None) -> None:
     """What is known so far; into the documentation too, unless it is about toys."""
     if results is None:
         return
+    report["cases"] = {name: report["cases"][name] for name in CASES if name in report["cases"]}
     results.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     if not report["toy"] and results == RESULTS:
         gpu_section.put_into(PAGE)

@@ -264,7 +264,6 @@ def updates(place: Place, config: Any, name: str) -> dict[str, Any]:
     from playground.runs.folder.directory import RunDirectory
     from playground.runs.folder.writer import RunWriter
     from playground.setup import estimates
-    from playground.setup.estimates import memory
     from playground.training.process.session import Session
 
     gc.collect()  # what an earlier session has left in circles
@@ -290,18 +289,18 @@ def updates(place: Place, config: Any, name: str) -> dict[str, Any]:
     session.trainer.train(lines.append)
     measured = lines[1:]
     seconds = {phase: statistics.median(phases(line)[phase] for line in measured) for phase in phases(measured[0])}
-    told = estimates.estimate(config, place.folder / "runs", prompt_tokens=PROMPT_TOKENS[1])
-    found = {
+    found: dict[str, Any] = {
         "episodes_per_second": config.ppo.batch_size / seconds["whole"],
         "seconds_per_update": seconds["whole"],
         "rollout_share": seconds["rollout"] / seconds["whole"],
         "phases": seconds,
         "completion_length": measured[-1].completion_length,
         "peak_gb": (torch.cuda.max_memory_allocated() if place.on_gpu else speed.peak_bytes() - before) / 1e9,
-        "estimated_gb": (told.total - memory.library_bytes(memory.Form.of(config, place.on_gpu), told.device.kind))
-        / 1e9,
-        "estimated_seconds": [told.pace.update_low, told.pace.update_high],
     }
+    if config.engine == "playground":  # which is what is estimated
+        told = estimates.estimate(config, place.folder / "runs", prompt_tokens=PROMPT_TOKENS[1])
+        found |= {"estimated_gb": (told.total - told.libraries) / 1e9,
+                  "estimated_seconds": [told.pace.update_low, told.pace.update_high]}  # fmt: skip
     if work and config.model.quantization == "none":
         kind = torch.bfloat16 if config.model.precision == "bf16" else torch.float32
         size = 8192 if place.on_gpu else 256
@@ -586,7 +585,7 @@ class Case:
 
 CASES: dict[str, Case] = {
     "parity": Case(parity, 60),
-    "preset": Case(preset, 100),
+    "preset": Case(preset, 100, timed=True),
     "model": Case(make_model, 45),
     "0.5B": Case(half_billion, 75, timed=True),
     "0.5B, TRL": Case(half_billion_trl, 90, timed=True),

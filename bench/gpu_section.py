@@ -47,6 +47,10 @@ def section(report: dict[str, Any] | None) -> str:
             "| 64 episodes of 128 tokens, 2 epochs | episodes/s | s an update | rollout | peak, GB | estimated, GB "
             "| x floor |",
             "|---|---|---|---|---|---|---|", *rows]))  # fmt: skip
+    ours, theirs = (cases.get(name, {}).get("fp32") for name in ("0.5B", "0.5B, TRL"))
+    if ours and theirs:
+        ratio, memory = theirs["seconds_per_update"] / ours["seconds_per_update"], ours["peak_gb"] / theirs["peak_gb"]
+        parts.append(f"In fp32 ours is **{ratio:.2f}x** as fast as TRL and takes **{memory:.2f}x** its memory.")
     told = [f"- **{name}**: {_told(found)}" for name, found in cases.items()]
     parts.append("\n".join(textwrap.fill(line, 120, subsequent_indent="  ") for line in told))
     missed = report.get("lines", {}).get("not reached", [])
@@ -60,9 +64,10 @@ def _updates(name: str, found: dict[str, Any]) -> list[str]:
     for form, item in found.items():
         if isinstance(item, dict) and "episodes_per_second" in item:
             floor = f"{item['times_floor']:.1f}x" if "times_floor" in item else ""
+            estimated = f"{item['estimated_gb']:.1f}" if "estimated_gb" in item else ""
             rows.append(
                 f"| {name}, {form} | {item['episodes_per_second']:.1f} | {item['seconds_per_update']:.2f} | "
-                f"{item['rollout_share']:.0%} | {item['peak_gb']:.1f} | {item['estimated_gb']:.1f} | {floor} |"
+                f"{item['rollout_share']:.0%} | {item['peak_gb']:.1f} | {estimated} | {floor} |"
             )
     return rows
 

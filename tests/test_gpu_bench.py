@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from bench import gpu as bench
 from bench import gpu_lines, gpu_section
-from bench.gpu_cases import CASES
+from bench.gpu_cases import CASES, Case, Place
 from playground.runs.start.children import torch_environment
-from tests.support import PROJECT
+from tests.support import PROJECT, wait_until
 from tests.thoroughness import thorough
 
 QUICK = ["parity", "model", "0.5B", "decode", "memory runs out"]
@@ -92,6 +94,36 @@ def test_every_line_about_a_gpu_is_named_with_a_case_that_reaches_it_or_a_reason
     assert all(line.case in CASES if line.case else line.reason for line in gpu_lines.LINES)
 
 
+def test_a_line_that_no_case_could_be_seen_to_reach_is_not_told_as_missed(tmp_path: Path) -> None:
+    line = next(line for line in gpu_lines.LINES if line.case == "memory runs out" and line.seen == gpu_lines.ANYWHERE)
+    (number,) = (number for number, text in gpu_lines.lines_of(line.file).items() if text.startswith(line.text))
+    told = f"{line.file}: {line.text}"
+    lines = tmp_path / "lines.txt"
+    assert told in gpu_lines.found(lines)["not reached"]
+    assert told not in gpu_lines.found(lines, {line.case})["not reached"]
+    lines.write_text(json.dumps([line.file, number]) + "\n", encoding="utf-8")
+    assert gpu_lines.found(lines)["reached"] == [told]
+
+
+def test_a_case_that_takes_too_long_is_ended_with_all_that_it_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "LEAST_SECONDS", 0.5)
+
+    def slow(place: Place) -> dict[str, Any]:
+        child = subprocess.Popen(["sleep", "300"])
+        (tmp_path / "pid").write_text(str(child.pid))
+        child.wait()
+        return {}
+
+    found = bench.carry_out(Case(slow, 1.0), Place("cpu", True, tmp_path), 60.0)
+    assert found["why"] == "it was not done within 1 s" and found["outcome"] == "failed"
+    child = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
+    late = bench.carry_out(Case(slow, 1.0), Place("cpu", True, tmp_path), 0.1)
+    assert late == {"outcome": "skipped", "why": "the time of the whole run was over"}
+
+
 def test_without_a_gpu_it_says_so(tmp_path: Path) -> None:
     environment = {**torch_environment(), "PATH": str(tmp_path)}
     done = subprocess.run(
@@ -117,12 +149,15 @@ def test_figures_failures_and_missed_lines_are_told() -> None:
         "episodes_per_second": 12.34, "seconds_per_update": 5.0, "rollout_share": 0.4, "peak_gb": 7.0,
         "estimated_gb": 8.0, "times_floor": 3.0,
     }  # fmt: skip
+    slower = {**measured, "seconds_per_update": 12.0, "peak_gb": 28.0}
+    del slower["estimated_gb"], slower["times_floor"]
     told = gpu_section.section(
         {
             "machine": {"date": "2026-01-01", "commit": "abc", "device": "A card", "memory_gb": 80.0, "torch": "2",
                         "transformers": "5", "trl": "not installed"},
             "cases": {
-                "0.5B": {"outcome": "ok", "seconds_of_case": 9.0, "bf16": measured},
+                "0.5B": {"outcome": "ok", "seconds_of_case": 9.0, "bf16": measured, "fp32": measured},
+                "0.5B, TRL": {"outcome": "ok", "seconds_of_case": 9.0, "fp32": slower},
                 "nf4": {"outcome": "skipped", "why": "bitsandbytes is not installed here"},
                 "devices": {"outcome": "failed", "why": "the page says otherwise"},
                 "pause, stop, resume": {"outcome": "ok", "seconds_of_case": 9.0, "bit_identical": True},
@@ -131,6 +166,8 @@ def test_figures_failures_and_missed_lines_are_told() -> None:
         }
     )  # fmt: skip
     assert "| 0.5B, bf16 | 12.3 | 5.00 | 40% | 7.0 | 8.0 | 3.0x |" in told
+    assert "| 0.5B, TRL, fp32 | 12.3 | 12.00 | 40% | 28.0 |  |  |" in told
+    assert "ours is **2.40x** as fast as TRL and takes **0.25x** its memory" in told
     assert "- **nf4**: skipped: bitsandbytes is not installed here" in told
     assert "- **devices**: failed: the page says otherwise" in told
     assert "- **pause, stop, resume**: bit_identical yes." in told

@@ -8,8 +8,10 @@ import weakref
 
 import pytest
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from playground.config import ModelConfig
+from playground.sources import architectures
 from playground.training.data.random_streams import uniforms
 from playground.training.loop import sampling
 from playground.training.loop.sampling import left_pad, sample
@@ -18,6 +20,7 @@ from playground.training.models.kv_cache import FixedCache, GrowingCache, Record
 from playground.training.models.language_model import LanguageModel, Tokens
 from tests.thoroughness import cases
 from tests.training import recording, snapshots, tiny
+from tests.training.test_estimate_measured import shape_of
 
 CPU = torch.device("cpu")
 LONGEST = 10
@@ -75,6 +78,18 @@ def test_a_cache_of_fixed_length_draws_the_same_tokens(family, adapter, recorded
     if recorded:
         (graph,) = graphs
         assert graph.replays == int(found.lengths.max()) - 2, "the prompt and the first token are launched"
+
+
+@pytest.mark.parametrize("kind", architectures.CAUSAL_TYPES)
+def test_every_family_has_fixed_shapes_or_is_known_to_look_at_a_window(kind):
+    model = LanguageModel(AutoModelForCausalLM.from_config(AutoConfig.for_model(**shape_of(kind, layers=2))).eval())
+    assert has_fixed_shapes(model) is (kind not in ("gpt_neo", "mistral", "gemma2", "gemma3_text"))
+    ids, mask = left_pad([[1, 3, 4], [5, 6, 7, 8, 9, 3, 4], [1]], 0, CPU)
+    fixed, growing = FixedCache(model, mask, 6, recorded=False), GrowingCache(model, mask)
+    with torch.no_grad():
+        for step in range(7 if has_fixed_shapes(model) else 0):
+            step_ids = ids if step == 0 else torch.full((3, 1), 3 + step)
+            assert torch.allclose(fixed.next_hidden(step_ids), growing.next_hidden(step_ids), atol=1e-5)
 
 
 @pytest.mark.parametrize("adapter", ["none", "lora"])

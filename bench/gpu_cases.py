@@ -507,16 +507,14 @@ def devices(place: Place) -> dict[str, Any]:
     """What the page and `doctor` say of the machine, beside what PyTorch says."""
     import torch
 
-    from playground.cli import health
     from playground.setup import devices as found
     from playground.ui.live import machine
 
-    asked = subprocess.run([sys.executable, "-c", health.ASK_TORCH], capture_output=True, text=True, timeout=60)
     told: dict[str, Any] = {
         "devices": [{"name": item.name, "label": item.label, "total_gb": item.total_bytes / 1e9,
                      "free_gb": item.free_bytes / 1e9} for item in found.available()],
         "header": machine.facts(),
-        "doctor": json.loads(asked.stdout) if asked.returncode == 0 else asked.stderr.strip().splitlines()[-1:],
+        "doctor": asked_by_doctor(),
     }  # fmt: skip
     if place.on_gpu:
         free, total = torch.cuda.mem_get_info()
@@ -525,6 +523,18 @@ def devices(place: Place) -> dict[str, Any]:
         if mine["name"] != "cuda:0" or abs(mine["total_gb"] - total / 1e9) > 0.05 * total / 1e9:
             raise AssertionError(f"the page says {mine}, PyTorch {told['pytorch']}")
     return told
+
+
+def asked_by_doctor() -> Any:
+    """What the script of `python -m playground doctor` answers in a process of its own."""
+    try:
+        from playground.cli import health
+    except ImportError as error:  # the command line takes packages that a run does not
+        return f"not asked: {error}"
+    answer = subprocess.run([sys.executable, "-c", health.ASK_TORCH], capture_output=True, text=True, timeout=60)
+    if answer.returncode:
+        raise AssertionError(f"doctor's script ended with {answer.returncode}: {answer.stderr.strip()[-200:]}")
+    return json.loads(answer.stdout)
 
 
 def reward_model(place: Place) -> dict[str, Any]:

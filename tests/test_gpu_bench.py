@@ -68,16 +68,19 @@ def test_the_cases_run_at_toy_size_and_reach_the_lines_they_are_named_for(cases:
 
 def test_what_is_not_installed_and_what_fails_is_written_down_and_the_next_case_goes_on(tmp_path: Path) -> None:
     """Without all that only some cases need, the default preset goes through the real worker."""
-    code, report = run_toy(tmp_path, ["decode", "parity", "preset", "0.5B, TRL", "nf4", "reward model"], "-c", WITHOUT)
+    code, report = run_toy(
+        tmp_path, ["decode", "parity", "preset", "0.5B, TRL", "nf4", "devices", "reward model"], "-c", WITHOUT
+    )
     told = {name: found["outcome"] for name, found in report["cases"].items()}
     assert told == {
-        "decode": "failed", "parity": "ok", "preset": "ok", "0.5B, TRL": "skipped", "nf4": "skipped",
+        "decode": "failed", "parity": "ok", "preset": "ok", "0.5B, TRL": "skipped", "nf4": "skipped", "devices": "ok",
         "reward model": "skipped",
     }, report["cases"]  # fmt: skip
     assert report["cases"]["decode"]["why"].startswith("ModelNotFound: The folder"), "nobody has made it"
     assert report["cases"]["0.5B, TRL"]["why"] == "trl is not installed here"
     assert report["cases"]["nf4"]["why"] == "peft is not installed here"
     assert report["cases"]["preset"]["updates"] == 1
+    assert report["cases"]["devices"]["doctor"] == "not asked: No module named 'typer'"
     assert code == 1
 
 

@@ -25,6 +25,7 @@ sys.path.insert(0, str(PROJECT))
 
 import torch  # noqa: E402
 
+from bench import results_page  # noqa: E402
 from bench.machine import processor_name  # noqa: E402
 from playground.pocket import judges, prompt_sets  # noqa: E402
 from playground.pocket.wording import distinct_n  # noqa: E402
@@ -49,12 +50,11 @@ def main() -> None:
     parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results")
     parser.add_argument("--jobs", type=int, default=1, help="runs at once; more than 1 makes the seconds worthless")
     parser.add_argument("--set", action="append", default=[], help="path=value for every run")
-    parser.add_argument("--json", type=Path, default=PROJECT / "bench" / "results" / "presets.json")
-    parser.add_argument("--page", type=Path, default=PROJECT / "docs" / "results.md")
+    parser.add_argument("--json", type=Path, default=results_page.PRESETS)
+    parser.add_argument("--page", type=Path, default=results_page.PAGE)
     arguments = parser.parse_args()
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    known = json.loads(arguments.json.read_text())["runs"] if arguments.json.exists() else []
-    rows = {(row["preset"], row["seed"]): row for row in known}
+    rows = {(row["preset"], row["seed"]): row for row in results_page.read(arguments.json).get("runs", [])}
     order = catalog.preset_names()
     wanted = [(name, seed) for seed in arguments.seeds for name in arguments.presets]
     with ThreadPoolExecutor(arguments.jobs) as pool:
@@ -64,8 +64,9 @@ def main() -> None:
             print(json.dumps(row), flush=True)
             rows[row["preset"], row["seed"]] = row
             ordered = sorted(rows.values(), key=lambda row: (order.index(row["preset"]), row["seed"]))
-            arguments.json.write_text(json.dumps({"machine": machine(), "runs": ordered}, indent=1) + "\n")
-            arguments.page.write_text(page(ordered))
+            report = {"machine": machine(), "runs": ordered}
+            arguments.json.write_text(json.dumps(report, indent=1) + "\n")
+            arguments.page.write_text(results_page.page(report))
     print(f"wrote {arguments.page}")
 
 
@@ -130,46 +131,6 @@ def share(question: Callable[[str, str], bool | None], pairs: Iterable[tuple[str
     """Share of pairs that the judge affirms."""
     answers = [bool(question(*pair)) for pair in pairs]
     return statistics.fmean(answers) if answers else None
-
-
-COLUMNS = (
-    ("score", "score, sd"), ("kl", "KL, nats"), ("parses", "parses"), ("quality", "quality"),
-    ("distinct_2", "distinct-2"), ("positive", "positive reviews"), ("agree_wrong", "agrees with wrong"),
-    ("agree_right", "agrees with right"), ("neutral_true", "neutral answers true"), ("ended", "ends by itself"),
-    ("tokens", "tokens"),
-)  # fmt: skip
-
-
-def page(rows: list[dict[str, Any]]) -> str:
-    """The page with one table: before -> after for every preset and seed."""
-    header = ["preset", "seed", "seconds", *(title for _, title in COLUMNS)]
-    lines = [
-        "# What the presets do, measured",
-        "",
-        f"Made by `make results` on {machine()}.",
-        "Each line is one run of `python -m playground train` with that seed; seconds are of the whole command,",
-        "start-up included, and left out where runs shared the machine. Every other column reads *before -> after*:",
-        f"the untrained and the trained model on {FRESH_PROMPTS} prompts that the run was not trained on, with the",
-        "same random numbers, temperature 1, judged by the pocket world (docs/pocket-world.md). Score is in standard",
-        "deviations of the untrained model's score; distinct-2 is the share of different word pairs in the batch.",
-        "",
-        "| " + " | ".join(header) + " |",
-        "|" + "---|" * len(header),
-    ]
-    for row in rows:
-        cells = [row["preset"], str(row["seed"]), "" if row["seconds"] is None else f"{row['seconds']:.0f}"]
-        cells += [_cell(row["before"][key], row["after"][key], key) for key, _ in COLUMNS]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _cell(before: float | None, after: float | None, key: str) -> str:
-    if before is None or after is None:
-        return ""
-    if key == "kl":
-        return f"{after:.2f}"
-    digits = 1 if key == "tokens" else 2
-    return f"{before:.{digits}f} -> {after:.{digits}f}"
 
 
 def machine() -> str:

@@ -5,6 +5,7 @@
 # make test-mutations  break one thing at a time and see that a test notices
 # make reliability  both, and write what came out into docs/reliability.md and docs/mutations.md
 # make roads    other methods at equal KL, write docs/roads.md
+# make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
 # make bench-gpu  what an NVIDIA GPU makes of it all, checked and measured in 8 minutes
 #
@@ -20,7 +21,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results roads bench bench-gpu clean chromium
+.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results roads bench frontier bench-gpu clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
@@ -61,6 +62,9 @@ results: $(VENV)/.run-ready
 
 roads: $(VENV)/.run-ready
 	$(BIN)/python bench/roads.py
+
+frontier: $(VENV)/.run-ready
+	$(BIN)/python bench/frontier.py
 
 bench: $(VENV)/.run-ready
 	$(BIN)/python bench/speed.py

@@ -66,7 +66,7 @@ def main() -> None:
             ordered = sorted(rows.values(), key=lambda row: (order.index(row["preset"]), row["seed"]))
             report = {"machine": machine(), "runs": ordered}
             arguments.json.write_text(json.dumps(report, indent=1) + "\n")
-            arguments.page.write_text(results_page.page(report))
+            arguments.page.write_text(results_page.page(report, results_page.read(results_page.FRONTIER)))
     print(f"wrote {arguments.page}")
 
 

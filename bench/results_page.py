@@ -1,13 +1,18 @@
-"""docs/results.md, from the figures that bench/results.py writes."""
+"""docs/results.md, from the two files of figures that bench/results.py and bench/frontier.py write.
+
+Each of the two commands writes the whole page: what the other has measured is taken from its file, and stays.
+"""
 
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
 PRESETS = PROJECT / "bench" / "results" / "presets.json"
+FRONTIER = PROJECT / "bench" / "results" / "frontier.json"
 PAGE = PROJECT / "docs" / "results.md"
 
 COLUMNS = (
@@ -23,7 +28,12 @@ def read(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def page(report: dict[str, Any]) -> str:
+def page(presets: dict[str, Any], frontier: dict[str, Any]) -> str:
+    """The whole page."""
+    return "\n\n".join(part for part in (_of_presets(presets), _of_frontier(frontier)) if part) + "\n"
+
+
+def _of_presets(report: dict[str, Any]) -> str:
     """One table: before -> after for every preset and seed."""
     header, prompts = ["preset", "seed", "seconds", *(title for _, title in COLUMNS)], report["runs"][0]["prompts"]
     lines = [
@@ -42,7 +52,7 @@ def page(report: dict[str, Any]) -> str:
         cells = [row["preset"], str(row["seed"]), "" if row["seconds"] is None else f"{row['seconds']:.0f}"]
         cells += [_cell(row["before"][key], row["after"][key], key) for key, _ in COLUMNS]
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _cell(before: float | None, after: float | None, key: str) -> str:
@@ -56,3 +66,60 @@ def _cell(before: float | None, after: float | None, key: str) -> str:
 
 def _table(header: list[str]) -> list[str]:
     return ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+
+
+SHOWN = (2.0, 1.0, 0.5, 0.3536, 0.25, 0.2102, 0.1768)  # betas of the frontier that the page shows
+ENOUGH = 10  # effective samples, of all but the poorest twentieth of the prompts
+AIM = 0.92  # share of the frontier's score
+
+
+def _of_frontier(report: dict[str, Any]) -> str:
+    """Two tables: what the best policies would score, and how near each run came to them."""
+    if not report:
+        return ""
+    first = report["frontiers"][0]
+    text = f"""## How near that is to the best
+
+Made by `make frontier` on {report["machine"]}.
+
+No policy has a higher score at the same KL than a reweighting of the untrained model by `exp(score / beta)`, for some
+beta. What such a policy would do is estimated by importance sampling: {report["each"]} completions of each of
+{report["prompts"]} prompts that no run was trained on, from the untrained model and from each of the
+{len(report["runs"])} runs below, each weighed against the mixture of all of them. The figure behind +- is one standard
+error, over prompts. Effective samples are the square of the sum of a prompt's weights over the sum of their squares; a
+line is marked where the poorest twentieth of the prompts has fewer than {ENOUGH}. What no policy of the mixture writes
+is missing from the estimate, so this frontier is, if anything, too low. In the scale of the score of seed
+{first["seed"]}:
+"""
+    points = ["beta", "score, sd", "KL, nats", "score - beta KL", "effective samples", "of the poorest 5 %", ""]
+    runs = ["preset", "seed", "score, sd", "KL, nats", "best score at that KL", "share of it", ""]
+    lines = [text, *_table(points)]
+    for point in reversed(first["points"]):
+        if point["beta"] in SHOWN:
+            lines.append(
+                f"| {point['beta']:.2f} | {_with_error(point, 'score')} | {_with_error(point, 'kl')} | "
+                f"{_with_error(point, 'objective')} | {point['effective_median']:.0f} | {point['effective_p5']:.0f} | "
+                f"{_trust(point)} |"
+            )
+    reached = statistics.fmean(run["share"] for run in report["runs"] if run["preset"] == "kinder-reviews")
+    lines += [
+        "",
+        "And the runs, each against the frontier in its own scale, at its own KL. The aim is that `kinder-reviews`",
+        f"reaches {AIM:.0%} of it, as the mean of its seeds; it reaches {reached:.1%}.",
+        "",
+        *_table(runs),
+    ]
+    for run in report["runs"]:
+        lines.append(
+            f"| {run['preset']} | {run['seed']} | {_with_error(run, 'score')} | {_with_error(run, 'kl')} | "
+            f"{run['best']:.2f} | {run['share']:.1%} +- {run['share_se']:.1%} | {_trust(run)} |"
+        )
+    return "\n".join(lines)
+
+
+def _with_error(figures: dict[str, float], name: str) -> str:
+    return f"{figures[name]:.2f} +- {figures[f'{name}_se']:.2f}"
+
+
+def _trust(figures: dict[str, float]) -> str:
+    return "" if figures["effective_p5"] >= ENOUGH else "not trustworthy"

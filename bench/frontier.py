@@ -1,0 +1,286 @@
+"""How near PPO comes to the best that any policy could do: `make frontier`.
+
+Of all policies with the same KL to the reference none has a higher score than a reweighting of the reference,
+pi*(y | x) = pi_ref(y | x) exp(score(x, y) / beta) / Z(x), for some beta (Ziegler et al. 2019, section 2). Nobody can
+sample from it, but what it would score can be estimated: completions are drawn from the reference and from every
+trained policy, and each is weighed by how likely pi* would have written it against how likely the mixture of all of
+them was to (multiple importance sampling with the balance heuristic, Veach and Guibas 1995, eq. 10).
+
+Every run is measured on the same prompts, which none of them was trained on, and in the scale of its own score: 256
+completions fix that scale, others with another seed, so each run has its own frontier.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+
+from bench import results, results_page  # noqa: E402
+from playground.config import RunConfig, SamplingConfig  # noqa: E402
+from playground.pocket import prompt_sets  # noqa: E402
+from playground.ppo.logprobs import token_log_probs  # noqa: E402
+from playground.runs.folder.directory import RunDirectory  # noqa: E402
+from playground.setup import catalog  # noqa: E402
+from playground.training.data.prompts import Prompt  # noqa: E402
+from playground.training.data.prompts import read as read_prompts  # noqa: E402
+from playground.training.data.random_streams import derived_seed  # noqa: E402
+from playground.training.loop import evaluation  # noqa: E402
+from playground.training.loop.passes import micro_batches, put  # noqa: E402
+from playground.training.loop.sampling import Episodes  # noqa: E402
+from playground.training.loop.scoring import Scorer  # noqa: E402
+from playground.training.models import loading  # noqa: E402
+from playground.training.models.language_model import LanguageModel, Tokens  # noqa: E402
+from playground.training.process.session import limit_threads  # noqa: E402
+
+Array = NDArray[np.float64]
+PRESETS = ("kinder-reviews", "without-critic", "steady-leash")  # one reward, one set of prompts
+PROMPTS, EACH = 100, 12  # completions of each prompt from the reference and from every run
+BETAS = tuple(0.25 * 2 ** (step / 8) for step in range(-6, 25))  # 0.15 to 2 sd of score per nat
+EPISODES_AT_ONCE, SCORED_AT_ONCE = 800, 100
+RESAMPLES = 400
+
+
+class Optimum(NamedTuple):
+    """What one beta's optimum would do, estimated, for each of P prompts; arrays [P].
+
+    Attributes:
+        score: E[score], in sd. kl: to the reference, nats. log_partition: log Z; the objective is beta times it.
+        effective: samples, 1 / sum w^2 of the normalised weights.
+    """
+
+    score: Array
+    kl: Array
+    log_partition: Array
+    effective: Array
+
+
+def reweighted(log_probs: Array, scores: Array, beta: float) -> Optimum:
+    """The optimum pi* for `beta`, by importance sampling from an even mixture of K policies.
+
+    w = pi_ref(y) exp(score(y) / beta) / (1/K sum_k pi_k(y)), normalised within each prompt; Z is the mean of w before
+    that. E[log Z] is below log Z by Jensen's inequality, so what is found is, if anything, less than the best.
+
+    Args:
+        log_probs: [K, P, S] of S completions of each prompt under each policy, the reference first. As many of the S
+            were drawn from one policy as from any other, and none from anywhere else.
+        scores: [P, S].
+    """
+    mixture = np.logaddexp.reduce(log_probs, axis=0) - math.log(len(log_probs))
+    log_weights = log_probs[0] + scores / beta - mixture
+    log_partition = np.logaddexp.reduce(log_weights, axis=1) - math.log(scores.shape[1])
+    weights = np.exp(log_weights - log_partition[:, None]) / scores.shape[1]
+    score = (weights * scores).sum(1)
+    return Optimum(score, score / beta - log_partition, log_partition, 1 / (weights**2).sum(1))
+
+
+def best_score(optima: Sequence[Optimum], kl: float, prompts: Any = slice(None)) -> float:
+    """The highest score that a policy at `kl` nats can have, between the two nearest points of the frontier.
+
+    Args:
+        optima: for several betas. prompts: which of them count, and how often.
+
+    Raises:
+        ValueError: if no two points lie around that KL.
+    """
+    points = sorted((float(item.kl[prompts].mean()), float(item.score[prompts].mean())) for item in optima)
+    if not points[0][0] <= kl <= points[-1][0]:
+        raise ValueError(f"a KL of {kl:.2f} is beside the frontier, {points[0][0]:.2f} to {points[-1][0]:.2f} nats")
+    return float(np.interp(kl, *zip(*points, strict=True)))
+
+
+def share(optima: Sequence[Optimum], score: Array, kl: Array) -> tuple[float, float]:
+    """The share of the frontier's score that a policy has, at its own KL; and its standard error, which comes from
+    drawing the prompts anew (bootstrap), since policy and frontier are measured on the same ones.
+
+    Args:
+        score, kl: of the policy, means for each prompt [P].
+    """
+
+    def of(prompts: Any) -> float:
+        return float(score[prompts].mean()) / best_score(optima, float(kl[prompts].mean()), prompts)
+
+    drawn = np.random.default_rng(0).integers(len(score), size=(RESAMPLES, len(score)))
+    return of(slice(None)), statistics.stdev(map(of, drawn))
+
+
+# -- drawing ----------------------------------------------------------------------------------------------------------
+
+
+class Drawn(NamedTuple):
+    """`each` completions of each of P prompts from each of K policies, the reference first; S = K x each.
+
+    Attributes:
+        texts, ended: P x S, prompts in the outer loop, then policies. log_probs [K, P, S]: of whole completions, the
+            end-of-text token included where there is one. kl [K, P, each]: exact at every position, summed, nats, of
+            each policy's own completions.
+    """
+
+    texts: list[str]
+    ended: list[bool]
+    log_probs: Array
+    kl: Array
+
+
+def draw(
+    models: Sequence[LanguageModel], tokens: Tokens, prompts: Sequence[Prompt], each: int, sampling: SamplingConfig
+) -> Drawn:
+    """Completions of every prompt from every model, the reference first, and what each model thinks of each."""
+    shape = len(prompts), len(models), each
+    texts, ended = np.empty(shape, dtype=object), np.empty(shape, dtype=bool)
+    log_probs, kl = np.empty((len(models), *shape)), np.empty((len(models), len(prompts), each))
+    at_once = max(1, EPISODES_AT_ONCE // each)
+    for k, model in enumerate(models):
+        for first in range(0, len(prompts), at_once):
+            part = slice(first, first + at_once)
+            asked = [prompt for prompt in prompts[part] for _ in range(each)]
+            seeds = [derived_seed(k, "frontier", first * each + number) for number in range(len(asked))]
+            reference = models[0] if k else None
+            episodes, found = evaluation.answer(model, reference, tokens, asked, seeds, sampling, SCORED_AT_ONCE)
+            texts[part, k] = np.array(episodes.texts(tokens), dtype=object).reshape(-1, each)
+            ended[part, k] = episodes.ended.numpy().reshape(-1, each)
+            kl[k, part] = np.array(found).reshape(-1, each)
+            for other, judge in enumerate(models):
+                log_probs[other, part, k] = of_completions(judge, episodes, sampling.temperature).reshape(-1, each)
+        print(f"drew from {k + 1} of {len(models)} policies", file=sys.stderr, flush=True)
+    return Drawn(
+        texts.reshape(-1).tolist(), ended.reshape(-1).tolist(), log_probs.reshape(len(models), len(prompts), -1), kl
+    )
+
+
+@torch.no_grad()
+def of_completions(model: LanguageModel, episodes: Episodes, temperature: float) -> Array:
+    """Log-probs of whole completions [B], at the sampling temperature: the sum over their tokens, end-of-text included.
+
+    A completion cut at the limit has no such token: cut where it is, it is a completion of its own.
+    """
+    packed, whole = episodes.packed(), torch.zeros_like(episodes.log_probs)
+    everything = torch.arange(len(episodes))
+    for rows in micro_batches(everything, packed.totals, SCORED_AT_ONCE, model.call_overhead_tokens):
+        ids, predicts = packed.rows(rows)
+        mask = episodes.mask[rows]
+        logits = model.logits(model.hidden(ids)[predicts])
+        put(whole, rows, mask, token_log_probs(logits, episodes.completion_ids[rows][mask], temperature))
+    return whole.double().sum(1).numpy()
+
+
+# -- runs -------------------------------------------------------------------------------------------------------------
+
+
+def finished(preset: str, seed: int, outputs: Path) -> RunDirectory | None:
+    """The newest run of a preset, as it is today, that `make results` has left finished; None without one."""
+    config = catalog.preset(preset).model_copy(update={"seed": seed})
+    runs = [RunDirectory(path.parent) for path in (outputs / f"{preset}-seed{seed}").glob("*/config.yaml")]
+    alike = [run for run in runs if run.config() == config and run.status().state == "finished"]
+    return max(alike, key=lambda run: run.status().started_at or 0, default=None)
+
+
+def fresh_prompts(configs: Sequence[RunConfig], count: int) -> list[str]:
+    """Prompts that none of the runs has seen, in training or as fixed prompts."""
+    seen: set[str] = set()
+    for config in configs:
+        most = config.prompts.limit + config.evaluation.num_prompts
+        seen.update(read_prompts(config.prompts, most, config.seed).values)
+    drawn = prompt_sets.prompts(configs[0].prompts.source, count + len(seen), derived_seed(0, "frontier"))
+    return [text for text in drawn if text not in seen][:count]
+
+
+def measure(runs: dict[tuple[str, int], RunDirectory], num_prompts: int, each: int) -> dict[str, Any]:
+    """Draw, weigh, compare: all that the page tells. `runs` by preset and seed, all with one reward and one model."""
+    configs = [run.config() for run in runs.values()]
+    first, device = configs[0], torch.device("cpu")
+    for name in ("model", "reference", "prompts", "rewards", "sampling"):
+        assert all(getattr(config, name) == getattr(first, name) for config in configs), f"the runs differ in {name}"
+    reference, tokens = loading.load(catalog.model_folder(first.model.source), device)
+    limit_threads(reference)
+    models, scorers = [reference], {}
+    for key, run in runs.items():
+        checkpoint = run.latest_checkpoint()
+        assert checkpoint is not None
+        models.append(loading.load(checkpoint, device)[0])
+        scorers[key] = Scorer(run.config()).restore(json.loads((checkpoint / "trainer.json").read_text()))
+    texts = fresh_prompts(configs, num_prompts)
+    drawn = draw(models, tokens, [Prompt(text, tokens.encode(text)) for text in texts], each, first.sampling)
+    asked = [text for text in texts for _ in range(len(models) * each)]
+    report: dict[str, Any] = {"prompts": len(texts), "each": each, "frontiers": [], "runs": []}
+    frontiers: dict[tuple[float, float], list[Optimum]] = {}
+    for k, ((preset, seed), scorer) in enumerate(scorers.items(), start=1):
+        scores = np.array(scorer(asked, drawn.texts, drawn.ended).scores).reshape(len(texts), -1)
+        scale = scorer.scale.mean, scorer.scale.sd
+        if scale not in frontiers:  # runs with one seed share their scale, and so their frontier
+            frontiers[scale] = [reweighted(drawn.log_probs, scores, beta) for beta in BETAS]
+            report["frontiers"].append({"seed": seed, "points": list(map(told, BETAS, frontiers[scale]))})
+        own = scores.reshape(len(texts), len(models), each)[:, k].mean(1)
+        kl = drawn.kl[k].mean(1)
+        best = best_score(frontiers[scale], float(kl.mean()))
+        nearest = min(frontiers[scale], key=lambda item: abs(item.kl.mean() - kl.mean()))
+        part, part_se = share(frontiers[scale], own, kl)
+        report["runs"].append(
+            {"preset": preset, "seed": seed, "score": mean(own), "score_se": error(own), "kl": mean(kl),
+             "kl_se": error(kl), "best": round(best, 3), "share": round(part, 4), "share_se": round(part_se, 4),
+             **effective(nearest)}
+        )  # fmt: skip
+    return report
+
+
+def told(beta: float, optimum: Optimum) -> dict[str, float]:
+    """One point of the frontier: means over prompts, standard errors over prompts, and how much is behind them."""
+    objective = beta * optimum.log_partition
+    return {
+        "beta": round(beta, 4), "score": mean(optimum.score), "score_se": error(optimum.score), "kl": mean(optimum.kl),
+        "kl_se": error(optimum.kl), "objective": mean(objective), "objective_se": error(objective),
+        **effective(optimum),
+    }  # fmt: skip
+
+
+def effective(optimum: Optimum) -> dict[str, float]:
+    """How many samples are behind a point of the frontier: of the median prompt, and of the poorest twentieth."""
+    median, poor = np.quantile(optimum.effective, [0.5, 0.05])
+    return {"effective_median": round(float(median), 1), "effective_p5": round(float(poor), 1)}
+
+
+def mean(values: Array) -> float:
+    """Over prompts."""
+    return round(float(values.mean()), 4)
+
+
+def error(values: Array) -> float:
+    """Standard error of that mean."""
+    return round(float(values.std(ddof=1)) / math.sqrt(len(values)), 4)
+
+
+def main() -> None:
+    """Take the runs that `make results` left, train what is missing, measure, write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results")
+    parser.add_argument("--prompts", type=int, default=PROMPTS)
+    parser.add_argument("--each", type=int, default=EACH, help="completions of a prompt from each policy")
+    parser.add_argument("--json", type=Path, default=results_page.FRONTIER)
+    parser.add_argument("--page", type=Path, default=results_page.PAGE)
+    arguments = parser.parse_args()
+    runs = {
+        (preset, seed): finished(preset, seed, arguments.outputs) or results.train(preset, seed, arguments.outputs)[0]
+        for preset in PRESETS
+        for seed in arguments.seeds
+    }
+    report = {"machine": results.machine(), **measure(runs, arguments.prompts, arguments.each)}
+    arguments.json.write_text(json.dumps(report, indent=1) + "\n")
+    arguments.page.write_text(results_page.page(results_page.read(results_page.PRESETS), report))
+    print(f"wrote {arguments.page}")
+
+
+if __name__ == "__main__":
+    main()

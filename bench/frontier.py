@@ -6,8 +6,8 @@ sample from it, but what it would score can be estimated: completions are drawn 
 trained policy, and each is weighed by how likely pi* would have written it against how likely the mixture of all of
 them was to (multiple importance sampling with the balance heuristic, Veach and Guibas 1995, eq. 10).
 
-Every run is measured on the same prompts, which none of them was trained on, and in the scale of its own score: 256
-completions fix that scale, others with another seed, so each run has its own frontier.
+Each seed has a frontier of its own: 256 completions fix the scale of the score, others with another seed, and the
+prompts are those that runs of this seed were not trained on.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ import torch  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from bench import results, results_page  # noqa: E402
-from playground.config import RunConfig, SamplingConfig  # noqa: E402
-from playground.pocket import prompt_sets  # noqa: E402
+from playground.config import SamplingConfig  # noqa: E402
 from playground.ppo.logprobs import token_log_probs  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.training.data.prompts import Prompt  # noqa: E402
-from playground.training.data.prompts import read as read_prompts  # noqa: E402
 from playground.training.data.random_streams import derived_seed  # noqa: E402
 from playground.training.loop import evaluation  # noqa: E402
 from playground.training.loop.passes import micro_batches, put  # noqa: E402
@@ -47,7 +45,7 @@ from playground.training.process.session import limit_threads  # noqa: E402
 
 Array = NDArray[np.float64]
 PRESETS = ("kinder-reviews", "without-critic", "steady-leash")  # one reward, one set of prompts
-PROMPTS, EACH = 100, 12  # completions of each prompt from the reference and from every run
+PROMPTS, EACH = 100, 40  # completions of each prompt from the reference and from every run
 BETAS = tuple(0.25 * 2 ** (step / 8) for step in range(-6, 25))  # 0.15 to 2 sd of score per nat
 EPISODES_AT_ONCE, SCORED_AT_ONCE = 800, 100
 RESAMPLES = 400
@@ -187,52 +185,44 @@ def finished(preset: str, seed: int, outputs: Path) -> RunDirectory | None:
     return max(alike, key=lambda run: run.status().started_at or 0, default=None)
 
 
-def fresh_prompts(configs: Sequence[RunConfig], count: int) -> list[str]:
-    """Prompts that none of the runs has seen, in training or as fixed prompts."""
-    seen: set[str] = set()
-    for config in configs:
-        most = config.prompts.limit + config.evaluation.num_prompts
-        seen.update(read_prompts(config.prompts, most, config.seed).values)
-    drawn = prompt_sets.prompts(configs[0].prompts.source, count + len(seen), derived_seed(0, "frontier"))
-    return [text for text in drawn if text not in seen][:count]
+def measure(runs: dict[str, RunDirectory], num_prompts: int, each: int) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Draw, weigh, compare.
 
+    Args:
+        runs: by preset, of one seed: with the same model, prompts and rewards, and so the same scale of the score.
 
-def measure(runs: dict[tuple[str, int], RunDirectory], num_prompts: int, each: int) -> dict[str, Any]:
-    """Draw, weigh, compare: all that the page tells. `runs` by preset and seed, all with one reward and one model."""
-    configs = [run.config() for run in runs.values()]
-    first, device = configs[0], torch.device("cpu")
-    for name in ("model", "reference", "prompts", "rewards", "sampling"):
-        assert all(getattr(config, name) == getattr(first, name) for config in configs), f"the runs differ in {name}"
+    Returns:
+        the points of the frontier, and a line for each run.
+    """
+    first, device = next(iter(runs.values())).config(), torch.device("cpu")
     reference, tokens = loading.load(catalog.model_folder(first.model.source), device)
     limit_threads(reference)
-    models, scorers = [reference], {}
-    for key, run in runs.items():
-        checkpoint = run.latest_checkpoint()
+    models, scorer = [reference], Scorer(first)
+    scales = set()
+    for run in runs.values():
+        config, checkpoint = run.config(), run.latest_checkpoint()
         assert checkpoint is not None
+        for name in ("seed", "model", "reference", "prompts", "rewards", "score", "sampling"):
+            assert getattr(config, name) == getattr(first, name), f"{run.path} is of another {name}"
         models.append(loading.load(checkpoint, device)[0])
-        scorers[key] = Scorer(run.config()).restore(json.loads((checkpoint / "trainer.json").read_text()))
-    texts = fresh_prompts(configs, num_prompts)
+        scales.add(scorer.restore(json.loads((checkpoint / "trainer.json").read_text())).scale)
+    assert len(scales) == 1, f"the runs count their scores in different units: {scales}"
+    texts = results.fresh_prompts(first, num_prompts)
     drawn = draw(models, tokens, [Prompt(text, tokens.encode(text)) for text in texts], each, first.sampling)
     asked = [text for text in texts for _ in range(len(models) * each)]
-    report: dict[str, Any] = {"prompts": len(texts), "each": each, "frontiers": [], "runs": []}
-    frontiers: dict[tuple[float, float], list[Optimum]] = {}
-    for k, ((preset, seed), scorer) in enumerate(scorers.items(), start=1):
-        scores = np.array(scorer(asked, drawn.texts, drawn.ended).scores).reshape(len(texts), -1)
-        scale = scorer.scale.mean, scorer.scale.sd
-        if scale not in frontiers:  # runs with one seed share their scale, and so their frontier
-            frontiers[scale] = [reweighted(drawn.log_probs, scores, beta) for beta in BETAS]
-            report["frontiers"].append({"seed": seed, "points": list(map(told, BETAS, frontiers[scale]))})
-        own = scores.reshape(len(texts), len(models), each)[:, k].mean(1)
-        kl = drawn.kl[k].mean(1)
-        best = best_score(frontiers[scale], float(kl.mean()))
-        nearest = min(frontiers[scale], key=lambda item: abs(item.kl.mean() - kl.mean()))
-        part, part_se = share(frontiers[scale], own, kl)
-        report["runs"].append(
-            {"preset": preset, "seed": seed, "score": mean(own), "score_se": error(own), "kl": mean(kl),
-             "kl_se": error(kl), "best": round(best, 3), "share": round(part, 4), "share_se": round(part_se, 4),
-             **effective(nearest)}
+    scores = np.array(scorer(asked, drawn.texts, drawn.ended).scores).reshape(len(texts), len(models), each)
+    optima = [reweighted(drawn.log_probs, scores.reshape(len(texts), -1), beta) for beta in BETAS]
+    rows = []
+    for k, preset in enumerate(runs, start=1):
+        own, kl = scores[:, k].mean(1), drawn.kl[k].mean(1)
+        nearest = min(optima, key=lambda item: abs(item.kl.mean() - kl.mean()))
+        part, part_error = share(optima, own, kl)
+        rows.append(
+            {"preset": preset, "seed": first.seed, "score": mean(own), "score_se": error(own), "kl": mean(kl),
+             "kl_se": error(kl), "best": round(best_score(optima, float(kl.mean())), 4), "share": round(part, 4),
+             "share_se": round(part_error, 4), **effective(nearest)}
         )  # fmt: skip
-    return report
+    return list(map(told, BETAS, optima)), rows
 
 
 def told(beta: float, optimum: Optimum) -> dict[str, float]:
@@ -271,12 +261,16 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=results_page.FRONTIER)
     parser.add_argument("--page", type=Path, default=results_page.PAGE)
     arguments = parser.parse_args()
-    runs = {
-        (preset, seed): finished(preset, seed, arguments.outputs) or results.train(preset, seed, arguments.outputs)[0]
-        for preset in PRESETS
-        for seed in arguments.seeds
-    }
-    report = {"machine": results.machine(), **measure(runs, arguments.prompts, arguments.each)}
+    report: dict[str, Any] = {
+        "machine": results.machine(), "prompts": arguments.prompts, "each": arguments.each, "frontiers": [], "runs": [],
+    }  # fmt: skip
+    for seed in arguments.seeds:
+        runs = {preset: finished(preset, seed, arguments.outputs) for preset in PRESETS}
+        found = {preset: run or results.train(preset, seed, arguments.outputs)[0] for preset, run in runs.items()}
+        points, rows = measure(found, arguments.prompts, arguments.each)
+        report["frontiers"].append({"seed": seed, "points": points})
+        report["runs"] += rows
+    report["runs"].sort(key=lambda row: (PRESETS.index(row["preset"]), row["seed"]))
     arguments.json.write_text(json.dumps(report, indent=1) + "\n")
     arguments.page.write_text(results_page.page(results_page.read(results_page.PRESETS), report))
     print(f"wrote {arguments.page}")

@@ -27,6 +27,7 @@ import torch  # noqa: E402
 
 from bench import results_page  # noqa: E402
 from bench.machine import processor_name  # noqa: E402
+from playground.config import RunConfig  # noqa: E402
 from playground.pocket import judges, prompt_sets  # noqa: E402
 from playground.pocket.wording import distinct_n  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
@@ -92,9 +93,7 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     policy, _ = loading.load(checkpoint, device)
     facts = json.loads((checkpoint / "trainer.json").read_text())
     scorer = Scorer(config).restore(facts)
-    seen = set(read_prompts(config.prompts, config.prompts.limit + config.evaluation.num_prompts, config.seed).values)
-    drawn = prompt_sets.prompts(config.prompts.source, FRESH_PROMPTS + len(seen), derived_seed(config.seed, "fresh"))
-    texts = [text for text in drawn if text not in seen][:FRESH_PROMPTS]
+    texts = fresh_prompts(config, FRESH_PROMPTS)
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
     result: dict[str, Any] = {"prompts": len(asked)}
@@ -107,6 +106,13 @@ def judge(run: RunDirectory) -> dict[str, Any]:
         figures["tokens"] = float(episodes.lengths.float().mean())
         result[side] = {name: None if value is None else round(value, 3) for name, value in figures.items()}
     return result
+
+
+def fresh_prompts(config: RunConfig, count: int) -> list[str]:
+    """Prompts of the run's own prompt set that it has not seen, neither in training nor as fixed prompts."""
+    seen = set(read_prompts(config.prompts, config.prompts.limit + config.evaluation.num_prompts, config.seed).values)
+    drawn = prompt_sets.prompts(config.prompts.source, count + len(seen), derived_seed(config.seed, "fresh"))
+    return [text for text in drawn if text not in seen][:count]
 
 
 def judged(texts: list[str], completions: list[str]) -> dict[str, float | None]:

@@ -84,12 +84,11 @@ Made by `make frontier` on {report["machine"]}.
 
 No policy has a higher score at the same KL than a reweighting of the untrained model by `exp(score / beta)`, for some
 beta. What such a policy would do is estimated by importance sampling: {report["each"]} completions of each of
-{report["prompts"]} prompts that no run was trained on, from the untrained model and from each of the
-{len(report["runs"])} runs below, each weighed against the mixture of all of them. The figure behind +- is one standard
-error, over prompts. Effective samples are the square of the sum of a prompt's weights over the sum of their squares; a
-line is marked where the poorest twentieth of the prompts has fewer than {ENOUGH}. What no policy of the mixture writes
-is missing from the estimate, so this frontier is, if anything, too low. In the scale of the score of seed
-{first["seed"]}:
+{report["prompts"]} prompts that the runs of one seed were not trained on, from the untrained model and from each of
+those runs, each weighed against the mixture of them all. The figure behind +- is one standard error, over prompts.
+Effective samples are the square of the sum of a prompt's weights over the sum of their squares; a line is marked where
+the poorest twentieth of the prompts has fewer than {ENOUGH}. What no policy of the mixture writes is missing from the
+estimate, so this frontier is, if anything, too low. That of seed {first["seed"]}:
 """
     points = ["beta", "score, sd", "KL, nats", "score - beta KL", "effective samples", "of the poorest 5 %", ""]
     runs = ["preset", "seed", "score, sd", "KL, nats", "best score at that KL", "share of it", ""]
@@ -104,8 +103,9 @@ is missing from the estimate, so this frontier is, if anything, too low. In the 
     reached = statistics.fmean(run["share"] for run in report["runs"] if run["preset"] == "kinder-reviews")
     lines += [
         "",
-        "And the runs, each against the frontier in its own scale, at its own KL. The aim is that `kinder-reviews`",
-        f"reaches {AIM:.0%} of it, as the mean of its seeds; it reaches {reached:.1%}.",
+        "And the runs, each against the frontier of its seed (which has prompts and a scale of the score of its own),",
+        f"at the run's own KL. The aim is that `kinder-reviews` reaches {AIM:.0%} of it, as the mean of its seeds; it",
+        f"reaches {reached:.1%}.",
         "",
         *_table(runs),
     ]

@@ -45,7 +45,7 @@ from playground.training.process.session import limit_threads  # noqa: E402
 
 Array = NDArray[np.float64]
 PRESETS = ("kinder-reviews", "without-critic", "steady-leash")  # one reward, one set of prompts
-PROMPTS, EACH = 100, 40  # completions of each prompt from the reference and from every run
+PROMPTS, EACH = 60, 100  # completions of each prompt from the reference and from every run
 BETAS = tuple(0.25 * 2 ** (step / 8) for step in range(-6, 25))  # 0.15 to 2 sd of score per nat
 EPISODES_AT_ONCE, SCORED_AT_ONCE = 800, 100
 RESAMPLES = 400

@@ -18,6 +18,7 @@ TRL_VERSION = "1.12"  # the last release with a PPOTrainer, and the one this ada
 NO_VALUE_CLIP = 1e9  # TRL's value clip has no off switch; a value never moves this far
 ROLLOUT_ROWS = 64  # most prompts that TRL completes at once; its own default
 OFFLINE = {"dpo": "DPOTrainer", "sft": "SFTTrainer"}
+GROUPS = {"rloo": "RLOOTrainer", "grpo": "GRPOTrainer"}
 ADAM_EPSILON = 1e-5  # as in our engine; TRL would take 1e-8
 
 
@@ -150,20 +151,20 @@ def unsupported(config: RunConfig) -> list[Problem]:
         name = f"TRL's {OFFLINE[config.method]}"
         say("model.quantization", "none", "is run here on weights that are not quantized.")
         return found
-    name = "TRL's PPO"
-    say("method", "ppo", "does PPO only; this method is the playground's own here.")
+    name = f"TRL's {GROUPS.get(config.method, 'PPO')}"
     say("model.adapter.kind", "none", "is run here with all weights trained.")
     say("model.quantization", "none", "is run here with all weights trained.")
     if config.model.precision == "bf16":
         say("model.precision", "fp32", "ignores bf16 with this version of transformers.")
     say("kl.controller", "fixed", "has no adaptive KL: beta stays where it starts.")
     say("ppo.entropy_coef", 0.0, "has no entropy bonus.")
-    say("ppo.baseline", "value", "always has a value model.")
-    say("ppo.samples_per_prompt", 1, "completes each prompt of a batch once.")
+    if config.method == "ppo":
+        say("ppo.baseline", "value", "always has a value model.")
+        say("ppo.samples_per_prompt", 1, "completes each prompt of a batch once.")
     say("ppo.update_kl_stop", None, "does not end an update early.")
     if config.sampling.in_training.top_k or config.sampling.in_training.top_p:
         say("sampling.train_on_cut", False, "always trains on samples of the full distribution.")
-    if config.kl.estimator != "k3":
+    if config.kl.estimator != "k3" or config.method != "ppo":
         say("kl.estimator", "k1", "knows k1 and k3 only.")
     return found
 

@@ -9,6 +9,7 @@ update; those are not learned from, and not on the bill.
 
 from __future__ import annotations
 
+import copy
 import os
 import tempfile
 import time
@@ -28,9 +29,10 @@ from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed, generator
 from playground.training.loop.sampling import Episodes
 from playground.training.loop.trainer import ADAM_EPSILON, PPOTrainer
-from playground.training.models.language_model import LanguageModel
+from playground.training.models.language_model import LanguageModel, Tokens
 
 PROBE = 24  # texts of the policy after each update, from which its curves are drawn
+WRITTEN_BY_TRL = ("use_cache", "bos_token_id", "eos_token_id", "pad_token_id")  # in a config that is saved
 IGNORED = -100  # a label that transformers' losses leave out
 
 
@@ -42,37 +44,35 @@ class Text(NamedTuple):
     score: float
 
 
-class OfflineTrainer(PPOTrainer):
-    """DPO or SFT for one run. Same arguments as `PPOTrainer`; TRL's loop is one call, so `train` is one too."""
+class TRLMethod(PPOTrainer):
+    """A trainer of TRL's for one run. Same arguments as `PPOTrainer`; TRL's loop is one call, so `train` is one too."""
 
     def __init__(self, config: RunConfig, policy: LanguageModel, reference: LanguageModel, *others: Any) -> None:
         super().__init__(config, policy, reference, *others)
-        self.writer = reference if config.reference.source == catalog.START else policy.frozen_copy()
-        self.data = Pairs(self) if config.method == "dpo" else Chosen(self)
         self.tokens_trained = 0
         self.rate = config.ppo.learning_rate  # of the latest optimizer step
-        self._seconds = {"rollout": 0.0, "score": 0.0}  # of this update
-        self._update_started = time.perf_counter()
+        self.spent = {"rollout": 0.0, "score": 0.0}  # seconds of this update
+        self.update_started = time.perf_counter()
         self._running: Any = None  # TRL's trainer, while it trains
-        self.warnings = [
-            f"{methods.METHODS[config.method].label} learns from what the start model wrote. The curves show "
-            f"{PROBE} texts that the policy writes after each update; they are not learned from."
-        ]
+
+    def feed(self) -> Feed:
+        """What TRL's trainer reads, and what makes that trainer."""
+        raise NotImplementedError
 
     def train(
         self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None] = lambda: None
     ) -> None:
         """All updates. Raises: TrainingDiverged, RewardFailed. Whatever `between` and the callbacks raise."""
         model = self.policy.model
-        keeps_cache = model.config.use_cache
+        kept = {name: getattr(model.config, name, None) for name in WRITTEN_BY_TRL}
+        generation = copy.deepcopy(model.generation_config)
         watch = model.register_forward_pre_hook(lambda *_: self.between())
         with tempfile.TemporaryDirectory(prefix="playground-trl-") as folder:
-            self._running = trainer = self.data.build(folder, _Listener(self, before_update, after_update))
+            self._running = trainer = self.feed().build(folder, _Listener(self, before_update, after_update))
             trainer.remove_callback(PrinterCallback)  # prints every log line; they are in metrics.jsonl
-            trainer.processing_class = None  # or else it would write that tokenizer's special tokens into the model
             try:
                 before_update()
-                self._update_started = time.perf_counter()
+                self.update_started = time.perf_counter()
                 trainer.train()
             finally:
                 self._running = None
@@ -80,7 +80,9 @@ class OfflineTrainer(PPOTrainer):
                 trainer.accelerator.free_memory()
                 model.zero_grad(set_to_none=True)
                 model.eval()
-                model.config.use_cache = keeps_cache  # training switches it off, and it is saved with the weights
+                model.generation_config = generation
+                for name, value in kept.items():
+                    setattr(model.config, name, value)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Beside the weights there is nothing to go on from: TRL's optimizer ends with its loop."""
@@ -100,41 +102,57 @@ class OfflineTrainer(PPOTrainer):
         self._running.beta = config.kl.coef
         rescale(self._running, config.ppo.learning_rate / before.ppo.learning_rate)
 
-    def written(self) -> Iterator[list[Text]]:
-        """The next batch of the start model's texts with their scores, prompt by prompt."""
-        clock, ppo = time.perf_counter(), self.config.ppo
-        prompts, episodes = self.write(self.writer, ppo.batch_size, ppo.samples_per_prompt)
-        completions = episodes.texts(self.tokens)
-        self._seconds["rollout"], clock = time.perf_counter() - clock, time.perf_counter()
-        scores = self.scorer([prompt.text for prompt in prompts], completions, episodes.ended.tolist()).scores
-        self._seconds["score"] = time.perf_counter() - clock
-        self.tokens_done += int(episodes.mask.sum())
-        texts = [Text(*row) for row in zip(prompt_ids(prompts), completion_ids(episodes), scores, strict=True)]
-        for first in range(0, len(texts), ppo.samples_per_prompt):
-            yield texts[first : first + ppo.samples_per_prompt]
-
     def finish(self, logs: dict[str, float]) -> UpdateMetrics:
         """The figures of an update that TRL has made: its own, and those of a few texts of the policy as it is now."""
-        whole = time.perf_counter() - self._update_started
+        whole = time.perf_counter() - self.update_started
         self.policy.eval()
         rollout = self.compared(
             *self.write(self.policy, min(PROBE, self.config.ppo.batch_size), 1), time.perf_counter()
         )
         scores = self.score(rollout)
         steps = defaultdict(list, policy_loss=[logs["loss"]], grad_norm=[logs["grad_norm"]])
-        learned = whole - sum(self._seconds.values())
+        learned = whole - sum(self.spent.values())
         self.updates_done += 1
         nothing = torch.zeros_like(rollout.episodes.values)
         metrics = self.measure(
-            rollout, scores, nothing, steps, self.config.kl.coef, self.rate, self._seconds["score"], learned
+            rollout, scores, nothing, steps, self.config.kl.coef, self.rate, self.spent["score"], learned
         )
-        own = {"seconds_rollout": self._seconds["rollout"], "tokens_trained": self.tokens_trained}
+        own = {"seconds_rollout": self.spent["rollout"], "tokens_trained": self.tokens_trained}
         ordered = logs.get("rewards/accuracies")
         return metrics.model_copy(update={**own, "pairs_ordered": ordered, "explained_variance": None})
 
     def next_update(self) -> None:
         """The clock of the next update starts now: what ran in between (evaluation, saving) is not TRL's."""
-        self._update_started = time.perf_counter()
+        self.update_started = time.perf_counter()
+
+
+class OfflineTrainer(TRLMethod):
+    """DPO or SFT for one run."""
+
+    def __init__(self, config: RunConfig, policy: LanguageModel, reference: LanguageModel, *others: Any) -> None:
+        super().__init__(config, policy, reference, *others)
+        self.writer = reference if config.reference.source == catalog.START else policy.frozen_copy()
+        self.warnings = [
+            f"{methods.METHODS[config.method].label} learns from what the start model wrote. The curves show "
+            f"{PROBE} texts that the policy writes after each update; they are not learned from."
+        ]
+
+    def feed(self) -> Feed:
+        """Pairs or chosen texts."""
+        return Pairs(self) if self.config.method == "dpo" else Chosen(self)
+
+    def written(self) -> Iterator[list[Text]]:
+        """The next batch of the start model's texts with their scores, prompt by prompt."""
+        clock, ppo = time.perf_counter(), self.config.ppo
+        prompts, episodes = self.write(self.writer, ppo.batch_size, ppo.samples_per_prompt)
+        completions = episodes.texts(self.tokens)
+        self.spent["rollout"], clock = time.perf_counter() - clock, time.perf_counter()
+        scores = self.scorer([prompt.text for prompt in prompts], completions, episodes.ended.tolist()).scores
+        self.spent["score"] = time.perf_counter() - clock
+        self.tokens_done += int(episodes.mask.sum())
+        texts = [Text(*row) for row in zip(prompt_ids(prompts), completion_ids(episodes), scores, strict=True)]
+        for first in range(0, len(texts), ppo.samples_per_prompt):
+            yield texts[first : first + ppo.samples_per_prompt]
 
 
 class Feed:
@@ -143,7 +161,7 @@ class Feed:
     One pass of TRL over it is one update: `ppo.num_epochs` times the same batch, each time in another order.
     """
 
-    def __init__(self, trainer: OfflineTrainer, rows_per_prompt: int) -> None:
+    def __init__(self, trainer: Any, rows_per_prompt: int) -> None:
         ppo, each = trainer.config.ppo, trainer.config.ppo.samples_per_prompt
         self.trainer = trainer
         self.rows = ppo.batch_size // each * rows_per_prompt  # of a batch
@@ -267,7 +285,7 @@ class Pairs(Feed):
             args=DPOConfig(beta=trainer.config.kl.coef, **self.settings(folder)),
             train_dataset=self.positions(),
             data_collator=self.collate,
-            processing_class=no_tokenizer(),
+            processing_class=special_tokens(trainer.tokens),
             callbacks=[listener],
         )
 
@@ -292,12 +310,13 @@ class Chosen(Feed):
         quiet()
         from trl import SFTConfig, SFTTrainer
 
+        trainer = self.trainer
         return SFTTrainer(
-            model=self.trainer.policy.model,
+            model=trainer.policy.model,
             args=SFTConfig(**self.settings(folder)),
             train_dataset=self.positions(),
             data_collator=self.collate,
-            processing_class=no_tokenizer(),
+            processing_class=special_tokens(trainer.tokens),
             callbacks=[listener],
         )
 
@@ -321,7 +340,7 @@ class _Listener(TrainerCallback):
 
     def __init__(
         self,
-        trainer: OfflineTrainer,
+        trainer: TRLMethod,
         before_update: Callable[[], None],
         after_update: Callable[[UpdateMetrics], None],
     ) -> None:
@@ -352,15 +371,14 @@ def rescale(running: Any, factor: float) -> None:
         group["lr"] *= factor
 
 
-def no_tokenizer() -> PreTrainedTokenizerFast:
-    """A tokenizer of one word, for trainers that insist on one although all of their data is token ids."""
+def special_tokens(tokens: Tokens) -> PreTrainedTokenizerFast:
+    """A tokenizer that knows how texts are padded and end, and no word: TRL gets all of its data as token ids."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
 
-    word = "<none>"
-    return PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer(WordLevel({word: 0}, unk_token=word)), pad_token=word, eos_token=word
-    )
+    end, pad = "<end>", "<end>" if tokens.pad_id == tokens.eos_id else "<pad>"
+    words = Tokenizer(WordLevel({pad: tokens.pad_id, end: tokens.eos_id}, unk_token=end))
+    return PreTrainedTokenizerFast(tokenizer_object=words, pad_token=pad, eos_token=end)
 
 
 def prompt_ids(prompts: list[Prompt]) -> list[list[int]]:

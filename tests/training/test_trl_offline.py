@@ -96,9 +96,10 @@ def test_pairs_reach_trl_as_the_tokens_that_were_sampled(monkeypatch):
                    dpo__labels="better")  # fmt: skip
     texts = [Text([1, 2], [3], 0.0), Text([1, 2], [0, 3], 1.0), Text([1], [2, 2, 2], 5.0), Text([1], [3], 4.0)]
     monkeypatch.setattr(made, "written", lambda: iter([texts[:2], texts[2:]]))
-    assert isinstance(made.data, Pairs)
-    assert made.data.made() == [(texts[1], texts[0]), (texts[2], texts[3])]
-    batch = made.data.batch(made.data.made())
+    feed = made.feed()
+    assert isinstance(feed, Pairs)
+    assert feed.made() == [(texts[1], texts[0]), (texts[2], texts[3])]
+    batch = feed.batch(feed.made())
     assert batch["input_ids"].tolist() == [[1, 2, 0, 3], [1, 2, 2, 2], [1, 2, 3, 0], [1, 3, 0, 0]]
     assert batch["completion_mask"].tolist() == [[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 1, 0], [0, 1, 0, 0]]
     assert batch["attention_mask"].sum(1).tolist() == [4, 4, 3, 2]
@@ -108,7 +109,7 @@ def test_drawn_preferences_have_the_odds_of_their_scores(monkeypatch):
     made = trainer(problem(0), "dpo", ppo__batch_size=512)
     texts = [Text([1], [0], 1.0), Text([1], [1], 0.0)]
     monkeypatch.setattr(made, "written", lambda: iter([texts] * 4000))
-    first = sum(pair[0] is texts[0] for pair in made.data.made())
+    first = sum(pair[0] is texts[0] for pair in made.feed().made())
     likely = 1 / (1 + math.exp(-1))
     assert first == pytest.approx(4000 * likely, abs=4 * math.sqrt(4000 * likely * (1 - likely)))
 

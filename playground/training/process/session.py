@@ -280,7 +280,11 @@ def trainer_of(config: RunConfig) -> type[PPOTrainer | TRLTrainer]:
         from playground.training.trl_offline import OfflineTrainer
 
         return OfflineTrainer
-    if config.engine == "trl" and config.method != "best_of_n":
+    if config.engine == "trl" and config.method in ("rloo", "grpo"):
+        from playground.training.trl_groups import GroupTrainer
+
+        return GroupTrainer
+    if config.engine == "trl" and config.method == "ppo":
         from playground.training.trl_engine import TRLTrainer
 
         return TRLTrainer

@@ -303,7 +303,7 @@ def _advice(config: RunConfig, found: Measures, longest: Lengths, device: Device
 
     now, best = needs(config), (float("inf"), "")
     for sentence, changed in changes(config):
-        if config.engine == "trl" and engines.unsupported(changed):
+        if config.by_trl and engines.unsupported(changed):
             continue
         size = needs(changed)
         if size < now and size * UNSURE <= device.free_bytes:

@@ -53,7 +53,8 @@ FUSED_ATTENTION = ("gpt2", "gpt_neox")  # queries, keys and values from one matr
 
 @dataclass(frozen=True)
 class Form:
-    """In which form a run holds and trains its policy."""
+    """In which form a run holds and trains its policy. `trl`: by TRL's PPO, whose loop is trl_moments.py's;
+    `whole_texts`: by another trainer of TRL's, which computes logits of prompts too; `learns`: not the best of n."""
 
     lora: bool
     bf16: bool
@@ -61,18 +62,23 @@ class Form:
     separate_critic: bool
     copied_reference: bool
     trl: bool = False
+    whole_texts: bool = False
+    learns: bool = True
 
     @classmethod
     def of(cls, config: RunConfig, bf16: bool) -> Form:
         """From a configuration, on a device that computes in bf16 by itself or not."""
         model = config.model
         lora = model.adapter.kind == "lora"
+        ppo_by_trl = config.engine == "trl" and config.method == "ppo"
         return cls(
             lora=lora,
             bf16=model.precision == "bf16" or (model.precision == "auto" and bf16),
             quantization=model.quantization,
-            separate_critic=config.separate_critic or config.engine == "trl",
-            trl=config.engine == "trl",
+            separate_critic=config.separate_critic or ppo_by_trl,
+            trl=ppo_by_trl,
+            whole_texts=config.by_trl and not ppo_by_trl,
+            learns=config.method != "best_of_n",
             copied_reference=not lora or config.reference.source != "start",
         )
 
@@ -139,7 +145,8 @@ def lora_parameters(model: Architecture, rank: int, targets: Sequence[str] | Non
 
 def library_bytes(form: Form, device_kind: str) -> int:
     """What is there before any model is: the imports, and on a GPU its context."""
-    needed = PEFT_BYTES * form.lora + BITSANDBYTES_BYTES * (form.quantization != "none") + TRL_BYTES * form.trl
+    needed = PEFT_BYTES * form.lora + BITSANDBYTES_BYTES * (form.quantization != "none")
+    needed += TRL_BYTES * (form.trl or form.whole_texts)
     return LIBRARY_BYTES[device_kind] + (needed if device_kind == "cpu" else 0)
 
 
@@ -163,8 +170,9 @@ def lasting(config: RunConfig, form: Form, model: Architecture, scorers: Sequenc
         trained = model.parameters
         yield Part("policy", "weights", trained * FULL, matrix * FULL)
     block = 0 if form.lora else matrix * FULL
-    yield Part("policy", "gradients", trained * FULL, block)
-    yield Part("policy", "optimizer", trained * ADAM, block)
+    if form.learns:
+        yield Part("policy", "gradients", trained * FULL, block)
+        yield Part("policy", "optimizer", trained * ADAM, block)
     if form.separate_critic:
         trunk = model.parameters - (0 if model.tied else model.embedding_parameters)
         if form.lora:
@@ -214,12 +222,15 @@ def moments(
             for parts in sampling(model, form, rows, lengths)
         ],
         Moment("comparing with the reference", comparing),
-        Moment("learning", [*kept, *graph, learning_logits(config, form, model, micro, lengths)], learning),
     ]
+    if form.learns:
+        found.append(
+            Moment("learning", [*kept, *graph, learning_logits(config, form, model, micro, lengths)], learning)
+        )
     if scorers:
         reading = [passing(scorer.model, form, ppo.batch_size, lengths, "reward") for scorer in scorers]
         found.append(Moment("scoring", [*kept, max(reading, key=lambda part: part.size)]))
-    if not form.lora:
+    if not form.lora and form.learns:
         matrix = model.embedding_parameters * FULL
         found.append(Moment("stepping", [*kept, Part("policy", "gradients", matrix, matrix)]))
         found.append(Moment("saving", [*kept, Part("policy", "weights", model.parameters * FULL, matrix)]))
@@ -260,7 +271,8 @@ def learning_logits(config: RunConfig, form: Form, model: Architecture, micro: i
     """Logits and their gradients of one micro-batch, at the policy's sampling temperature."""
     units = LEARNING_LOGITS + (1 if config.sampling.temperature != 1 else 0) + (0.5 if form.bf16 else 0)
     units += ENTROPY_LOGITS if config.ppo.entropy_coef else 0
-    return logits(model, "policy", micro * lengths.completion, units)
+    units += 1 if config.method == "dpo" else 0  # the reference's, of the same texts
+    return logits(model, "policy", micro * (lengths.both if form.whole_texts else lengths.completion), units)
 
 
 def saved(model: Architecture, form: Form, rows: int, lengths: Lengths) -> list[Part]:

@@ -76,7 +76,8 @@ def _reckoned(
     config: RunConfig, form: Form, model: Architecture, lengths: Lengths, rate: float, layer: float
 ) -> tuple[float, float]:
     """Seconds of one update and of the run, at so many operations a second and seconds for a call of the layers."""
-    work, calls = (_update_of_trl if form.trl else _update)(config, form, model, lengths)
+    reckon = _update_of_trl if form.trl else _update if form.learns and not form.whole_texts else _update_by_method
+    work, calls = reckon(config, form, model, lengths)
     looks, look_calls = _look(config, model, lengths)
     update = work / rate + calls * layer
     ppo = config.ppo
@@ -110,8 +111,24 @@ def _update_of_trl(config: RunConfig, form: Form, model: Architecture, lengths: 
     return work, generations * (lengths.completion + 2) + 6 * ppo.num_epochs * rows / ppo.micro_batch_size
 
 
+def _update_by_method(config: RunConfig, form: Form, model: Architecture, lengths: Lengths) -> tuple[float, float]:
+    """The same of the best of n, and of TRL's other trainers: whole texts through the LM head, and no critic."""
+    ppo, rows, sampling = config.ppo, config.ppo.batch_size, _sampling(model, config.ppo.batch_size, lengths)
+    if not form.learns:
+        return sampling, lengths.completion
+    learned = rows / ppo.samples_per_prompt if config.method == "sft" else rows  # texts
+    forward = 2.0 * (model.linear_parameters + model.embedding_parameters) * learned * lengths.both
+    once = 0 if config.method in ("dpo", "sft") else 2  # RLOO and GRPO: the policy that wrote, and the reference
+    each = (2 if form.lora else 3) + (config.method == "dpo")  # DPO: the reference each time
+    passes = learned / ppo.micro_batch_size
+    return sampling + (once + ppo.num_epochs * each) * forward, lengths.completion + passes * (
+        once + ppo.num_epochs * (each + 1)
+    )
+
+
 def _look(config: RunConfig, model: Architecture, lengths: Lengths) -> tuple[float, float]:
     rows = config.evaluation.num_prompts * config.evaluation.samples_per_prompt
+    rows *= config.ppo.samples_per_prompt if config.method == "best_of_n" else 1
     work = 2 * _sampling(model, rows, lengths)
     return work, lengths.completion + rows / config.ppo.micro_batch_size
 

@@ -233,6 +233,13 @@ def half_billion_trl(place: Place) -> dict[str, Any]:
     return {"fp32": updates(place, place.config(engine="trl", model={"precision": "fp32"}), "trl")}
 
 
+def half_billion_dpo(place: Place) -> dict[str, Any]:
+    """Another road: TRL's DPOTrainer on pairs that the start model writes."""
+    needs("trl")
+    config = place.config(method="dpo", model={"precision": "bf16"}, ppo={"samples_per_prompt": 2})
+    return {"bf16": updates(place, config, "dpo")}
+
+
 def lora(place: Place) -> dict[str, Any]:
     """Ours, LoRA beside bf16 weights."""
     needs("peft")
@@ -281,7 +288,7 @@ def updates(place: Place, config: Any, name: str) -> dict[str, Any]:
             rollout = collect()
             lengths, totals = rollout.episodes.lengths, rollout.packed.totals
             counts = int(lengths.sum()), int(totals.sum()), int(totals.pow(2).sum())
-            work.append(sum(speed.arithmetic(session.policy, *counts, config.ppo.num_epochs).values()))
+            work.append(sum(speed.arithmetic(session.policy, *counts, config.ppo.num_epochs, 1).values()))
             return rollout
 
         session.trainer.collect = counted  # type: ignore[method-assign]
@@ -607,4 +614,5 @@ CASES: dict[str, Case] = {
     "pause, stop, resume": Case(pause_stop_resume, 75),
     "devices": Case(devices, 30),
     "reward model": Case(reward_model, 60),
+    "0.5B, DPO": Case(half_billion_dpo, 60, timed=True),
 }

@@ -59,6 +59,8 @@ LINES = (
     Line(f"{LOOP}/measures.py", 'if device.type == "cuda":', "memory runs out"),
     Line(f"{LOOP}/measures.py", "return torch.cuda.max_memory_allocated(device) / 1e9", "memory runs out", ON_A_GPU),
     Line(f"{LOOP}/trainer.py", "groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON", "memory runs out"),
+    Line(f"{TRAINING}/trl_offline.py", '"use_cpu": policy.device.type == "cpu"', "0.5B, DPO"),
+    Line(f"{TRAINING}/trl_offline.py", '"dataloader_pin_memory": False', "0.5B, DPO"),
     Line(f"{TRAINING}/trl_engine.py", 'on_cpu = trainer.policy.device.type == "cpu"', "0.5B, TRL"),
     Line(f"{REWARDS}/learned_rewards.py", 'BATCH_TOKENS = {"cpu": 4096, "cuda": 32_768}', "int8", UNSEEN),
     Line(f"{REWARDS}/format_check.py", "if not torch.cuda.is_available() and parameters(model)", "reward model"),

@@ -85,7 +85,8 @@ def _operations(
 ) -> tuple[float | None, float | None, float | None]:
     """Generate (policy and reference), score, update. Of other methods than PPO's it is what they do: DPO passes its
     pairs through policy and reference while it learns, SFT its chosen texts through the policy, best of n nothing."""
-    if config.engine != "playground" or not {"matrix_parameters", "prompt_tokens"} <= facts.keys():
+    ours_or_reckoned = config.engine == "playground" or METHODS[config.method].by_trl
+    if not ours_or_reckoned or not {"matrix_parameters", "prompt_tokens"} <= facts.keys():
         return None, None, None  # TRL passes its batches through the models in another number
     weights = facts["matrix_parameters"]
     whole = tokens + episodes * facts["prompt_tokens"]

@@ -1,8 +1,8 @@
 """Take every road to the same reward on three seeds, compare them at the same distance: `make roads`.
 
-The presets of the roads, with the same reward, prompts and number of texts, go through the public command line. What
-each had gained when it was as far from the reference as the one that went least far, and what that cost, is written to
-docs/roads.md. The fixed prompts are more than in the presets, so that the gains are known better.
+The presets of the roads have the same reward, prompts and number of texts. Runs of `make results` are taken where they
+are there, and made as it makes them where not. What each had gained when it was as far from the reference as the one
+that went least far, and what that cost, is written to docs/roads.md.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ import argparse
 import json
 import statistics
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
+from bench.frontier import finished  # noqa: E402
 from bench.results import machine, train  # noqa: E402
 from playground.insight import compute, roads  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 
 ROADS = ("kinder-reviews", "without-critic", "group-scores", "from-pairs", "best-texts", "best-of-n")
-FIXED_PROMPTS = 256
-AVERAGED = ("gain_there", "tokens", "tokens_trained", "operations", "seconds")
+AVERAGED = ("gain_there", "tokens", "tokens_trained", "operations")
 COLUMNS = (
-    "", "gain at the end, sd", "KL at the end, nats", "gain at equal KL, sd", "mean", "texts", "tokens written",
-    "tokens trained on", "arithmetic", "seconds", "memory, GB", "texts an answer",
+    "method", "gain at the end, sd", "KL at the end, nats", "gain at equal KL, sd", "mean", "texts", "tokens written",
+    "tokens trained on", "arithmetic", "memory, GB", "texts an answer",
 )  # fmt: skip
 
 
@@ -36,36 +35,18 @@ def main() -> None:
     """Run, compare, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "roads")
-    parser.add_argument("--jobs", type=int, default=1, help="runs at once; more than 1 makes the seconds worthless")
+    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results")
     parser.add_argument("--json", type=Path, default=PROJECT / "bench" / "results" / "roads.json")
     parser.add_argument("--page", type=Path, default=PROJECT / "docs" / "roads.md")
-    parser.add_argument("--read", action="store_true", help="compare the runs that are there instead of training")
     arguments = parser.parse_args()
-    wanted = [(road, seed) for seed in arguments.seeds for road in ROADS]
-    if arguments.read:
-        found = [newest(arguments.outputs / f"{road}-seed{seed}") for road, seed in wanted]
-    else:
-        overrides = [f"evaluation.num_prompts={FIXED_PROMPTS}"]
-        with ThreadPoolExecutor(arguments.jobs) as pool:
-            trained = pool.map(lambda run: train(*run, arguments.outputs, overrides), wanted)
-            found = [run for run, _ in trained]
-    runs = dict(zip(wanted, found, strict=True))
-    report = {
-        "machine": machine(),
-        "seconds_count": arguments.jobs == 1 and not arguments.read,
-        "rows": [row for seed in arguments.seeds for row in of_seed(seed, {road: runs[road, seed] for road in ROADS})],
-    }
+    rows: list[dict[str, Any]] = []
+    for seed in arguments.seeds:
+        there = {road: finished(road, seed, arguments.outputs) for road in ROADS}
+        rows += of_seed(seed, {road: run or train(road, seed, arguments.outputs)[0] for road, run in there.items()})
+    report = {"machine": machine(), "rows": rows}
     arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     arguments.page.write_text(page(report), encoding="utf-8")
     print(f"written: {arguments.json}, {arguments.page}", file=sys.stderr)
-
-
-def newest(folder: Path) -> RunDirectory:
-    """The run that was made last in a folder."""
-    return RunDirectory.open(
-        max((path.parent for path in folder.glob("*/config.yaml")), key=lambda p: p.stat().st_mtime)
-    )
 
 
 def of_seed(seed: int, runs: dict[str, RunDirectory]) -> list[dict[str, Any]]:
@@ -103,7 +84,6 @@ def page(report: dict[str, Any]) -> str:
             f"{mean['tokens']:,.0f}",
             f"{mean['tokens_trained']:,.0f}",
             compute.operations_in_words(mean["operations"]),
-            f"{mean['seconds']:.0f}" if report["seconds_count"] else "",
             f"{max(row['memory_gb'] for row in rows):.2f}",
             str(rows[0]["answers"]),
         ]
@@ -118,7 +98,7 @@ def page(report: dict[str, Any]) -> str:
 
 Written by `make roads` on {report["machine"]}.
 The presets of the roads with seeds {", ".join(str(row["seed"]) for row in seeds)}: same start model, prompts and reward
-(sentiment), in units of its standard deviation before training. Gains are on {FIXED_PROMPTS} fixed prompts that no run
+(sentiment), in units of its standard deviation before training. Gains are on the 64 fixed prompts, which no run
 was trained on, with the same random numbers before and after; the 95 % interval of a gain at the shared distance is
 plus or minus {min(halves):.2f} to {max(halves):.2f}. A method that drifts further has more score, so scores at the end
 are no comparison: *at equal KL* each is read off its own way where all of that seed have been ({where} nats).
@@ -126,9 +106,9 @@ are no comparison: *at equal KL* each is read off its own way where all of that 
 {head}
 {table}
 
-Texts, tokens, arithmetic and seconds are what is spent before the first answer (looks at the fixed prompts and loading
-are left out; seconds too where runs shared the machine); the last column is what each answer costs afterwards. The KL
-of the best of n is its bound, log n - (n - 1) / n.
+Texts, tokens and arithmetic are what is spent before the first answer (looks at the fixed prompts are left out); the
+last column is what each answer costs afterwards; memory is that of the process at most, PyTorch included. The KL of the
+best of n is its bound, log n - (n - 1) / n. [results.md](results.md) judges the same runs on fresh prompts.
 
 How to read it: at a small distance the best of n is near the best that there is, for no training at all and n times the
 cost of every answer for ever. DPO and SFT learn from what the start model writes, so they get far only as long as the
@@ -146,8 +126,9 @@ reward, one small model and one number of texts: it is an example of the trade, 
   the same beta, which a test holds it to; with `better` the higher score always wins, more is learned from each pair,
   and the leash is no longer worth what it says.
 - `sft`: TRL's `SFTTrainer` on the best of `ppo.samples_per_prompt` texts of each prompt; its limit is the distribution
-  of the best of n, which a test holds it to. There is no leash. The trained weights can be the start model or the
-  reference of another run.
+  of the best of n, which a test holds it to. There is no leash. To try what the reference should be, save such a
+  model ("Save the model") and name its folder as the model of a PPO run, once with the reference `start` (the leash is
+  tied to the imitated model) and once with the base model's name (it is tied to where that one came from).
 - `best_of_n`: nothing is trained; n is `ppo.samples_per_prompt`.
 
 Runs of DPO and SFT cannot be resumed, as TRL's trainers take no checkpoint here.

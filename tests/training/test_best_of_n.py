@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from playground.config import PromptsConfig
 from playground.training.loop import evaluation
 from playground.training.loop.best_answers import best_rows, expected_best, expected_curve, kl_bound
 from playground.training.loop.best_of_n import BestOfN
 from playground.training.loop.scoring import Scorer
+from playground.training.service import questions
+from playground.training.service.subjects import Subject
 from tests.thoroughness import SEEDS
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, expectation, kl
@@ -100,3 +103,17 @@ def test_the_fixed_prompts_get_the_best_of_n_and_the_first_of_them_is_the_answer
         assert (sample.seed, sample.kl) == (plain.samples[number].seed, kl_bound(6))
         assert sample.scores["letter"] == sample.completion.count("a")
     assert [item.score for item in best.samples] != plain.scores
+
+
+def test_a_prompt_of_ones_own_gets_the_best_of_n_from_the_policy_and_any_answer_before(monkeypatch):
+    policy, scorer = tiny.model(), Scorer(tiny.config(), tiny.count_letter())
+    subject = Subject(tiny.tokens(), policy, policy, policy, scorer, tiny.config().sampling, PromptsConfig(), tries=8)
+    service = questions.Service()
+    monkeypatch.setattr(service._subjects, "named", lambda source: subject)
+    asked = {"source": "run", "prompt": "ab", "num_samples": 3, "seed": 0, "temperature": None, "max_new_tokens": None}
+    answers = list(service.compare(asked))
+    before, after = ([item for item in answers if item["side"] == side] for side in ("reference", "policy"))
+    assert all(b["score"] <= a["score"] for b, a in zip(before, after, strict=True))
+    assert sum(a["score"] for a in after) > sum(b["score"] for b in before)
+    assert {item["kl"] for item in after} == {kl_bound(8)} and {item["kl"] for item in before} == {0}
+    assert all(item["scores"]["letter"] == item["completion"].count("a") for item in answers)

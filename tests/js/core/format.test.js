@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { duration, number, percent, rounded, signed, stateOf,
+import { directionOf, duration, number, percent, rounded, signed, stateOf,
   when } from "../../../playground/ui/static/core/format.js";
 
 test("numbers are told with three digits and a real minus", () => {
@@ -28,4 +28,9 @@ test("a time is told as in a lab book", () => {
 
 test("an unknown state is told as it is", () => {
   assert.deepEqual(stateOf("dreaming"), { icon: "?", word: "dreaming", tone: "quiet" });
+});
+
+test("a score has the colour of the way it went, and none where it is told as the same number", () => {
+  assert.deepEqual([directionOf(-0.01, -0.77), directionOf(0.1, 0.4), directionOf(0.101, 0.102),
+    directionOf(null, 1), directionOf(1, undefined)], ["down", "up", "", "", ""]);
 });

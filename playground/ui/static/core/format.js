@@ -26,6 +26,12 @@ export function signed(value) {
   return (Math.round(value * 100) > 0 ? "+" : "") + rounded(value);
 }
 
+/** Which way a score went, for its colour: `up`, `down`, or neither where it is told as the same number. */
+export function directionOf(before, after) {
+  if (!Number.isFinite(before) || !Number.isFinite(after) || signed(before) === signed(after)) return "";
+  return after > before ? "up" : "down";
+}
+
 /** 0.97 -> 97 %. */
 export function percent(value) {
   return value === null || value === undefined ? "\u2013" : `${Math.round(value * 100)} %`;

@@ -1,7 +1,7 @@
 // The Compare page: one run, one moment, before and after on the fixed prompts; sort, filter, blind reading.
 
 import { buttonOf, el, getJson, headOf, runPath, setText } from "../core/dom.js";
-import { rounded, signed, stateOf, when } from "../core/format.js";
+import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { Histograms } from "../charts/histograms.js";
 import { go, onPlace } from "../core/nav.js";
 import { effect } from "../core/signals.js";
@@ -265,7 +265,7 @@ class Compare {
       el("td", { class: "now", "data-label": "After" }, after),
       el("td", { class: "figure score", "data-label": "Score" },
         el("div", { class: "nowrap" }, `${signed(row.before.score)} \u2192 `,
-        el("strong", {}, signed(row.after.score))), this.direction(row.gain), terms, judges),
+        el("strong", { class: directionOf(row.before.score, row.after.score) }, signed(row.after.score))), this.direction(row.gain), terms, judges),
       el("td", { class: "figure", "data-label": "KL" }, rounded(row.after.kl)),
       el("td", { class: "figure nowrap", "data-label": "Tokens" },
         `${row.before.tokens ?? "\u2013"} \u2192 ${row.after.tokens ?? "\u2013"}`));

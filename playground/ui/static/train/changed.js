@@ -2,7 +2,7 @@
 // updates.
 
 import { buttonOf, el, headOf, setText } from "../core/dom.js";
-import { number, percent, rounded, signed } from "../core/format.js";
+import { directionOf, number, percent, rounded, signed } from "../core/format.js";
 import { effect, whenNew } from "../core/signals.js";
 import { hasEnded, live, moment } from "../core/store.js";
 import { facts, textPair } from "../core/texts.js";
@@ -134,6 +134,6 @@ function pairRow(prompt, before, now, update) {
       update === 0 ? el("p", { class: "output nothing" }, "\u2026") : right),
     el("td", { class: "figure score", "data-label": "Score" },
       el("span", { class: "nowrap" }, signed(before?.score), gain === null ? null : " \u2192 "),
-      gain === null ? null : el("strong", {}, signed(now.score))),
+      gain === null ? null : el("strong", { class: directionOf(before.score, now.score) }, signed(now.score))),
     el("td", { class: "figure", "data-label": "KL" }, update === 0 ? "0" : rounded(now.kl)));
 }

@@ -265,7 +265,8 @@ class Compare {
       el("td", { class: "now", "data-label": "After" }, after),
       el("td", { class: "figure score", "data-label": "Score" },
         el("div", { class: "nowrap" }, `${signed(row.before.score)} \u2192 `,
-        el("strong", { class: directionOf(row.before.score, row.after.score) }, signed(row.after.score))), this.direction(row.gain), terms, judges),
+        el("strong", { class: directionOf(row.before.score, row.after.score) }, signed(row.after.score))),
+        this.direction(row.gain), terms, judges),
       el("td", { class: "figure", "data-label": "KL" }, rounded(row.after.kl)),
       el("td", { class: "figure nowrap", "data-label": "Tokens" },
         `${row.before.tokens ?? "\u2013"} \u2192 ${row.after.tokens ?? "\u2013"}`));

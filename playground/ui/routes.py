@@ -192,7 +192,12 @@ class Views:
     async def outcome(self, request: Request) -> Response:
         """What the run came to: the knee, the two perplexities, what it cost."""
         run = self.hub.find(request.path_params["run_id"])
-        return _json(await self._read(lambda: wire.encode(outcome_part.outcome(Report.of(run)))))
+
+        def read() -> bytes:
+            weights = run.latest_checkpoint() is not None  # not known when the page began to watch a run
+            return wire.encode({**outcome_part.outcome(Report.of(run)), "weights": weights})
+
+        return _json(await self._read(read))
 
     async def export(self, request: Request) -> Response:
         """A run written down for use elsewhere: `yaml` for our own command, `trl` as a script for TRL."""

@@ -20,7 +20,7 @@ export class Outcome {
    */
   constructor(element, save) {
     this.save = save;
-    this.asked = "";
+    this.asking = "";
     this.title = el("h2", {}, "What came of it");
     this.words = el("ul", { class: "outcome-words" });
     this.cost = el("p", { class: "muted" });
@@ -47,13 +47,13 @@ export class Outcome {
     });
   }
 
-  /** Ask once for a run that has ended. */
+  /** Ask for a run that has ended, and again when it is opened or played anew. */
   look() {
-    const key = `${live.runId} ${live.status?.state} ${live.status?.update}`;
-    if (!live.run || !live.status?.ended || key === this.asked) return;
-    this.asked = key;
-    fetchOutcome().catch(() => {
-      this.asked = "";
+    const { runId } = live;
+    if (!live.run || !live.status?.ended || live.outcome || this.asking === runId) return;
+    this.asking = runId;
+    fetchOutcome().catch(() => {}).finally(() => {
+      if (this.asking === runId) this.asking = "";
     });
   }
 
@@ -71,14 +71,14 @@ export class Outcome {
     this.refreshTaking(data);
   }
 
-  refreshTaking({ adapter }) {
+  refreshTaking({ adapter, weights }) {
     const { runId, run } = live;
     setText(this.told, "");
     const saving = (kind, name, title) => {
       const button = buttonOf("button", { title, onclick: () => this.saveAs(kind, button) }, name);
       return button;
     };
-    const canSave = this.save && !run.recorded && run.can_ask;
+    const canSave = this.save && !run.recorded && weights;
     const files = FILES.map(([name, path, title]) =>
       el("a", { class: "quiet-button", href: url(runPath(runId, `${path}`)), download: "", title }, name));
     this.buttons.replaceChildren(

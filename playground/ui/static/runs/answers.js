@@ -2,7 +2,7 @@
 // model service.
 
 import { el, headOf, setText } from "../core/dom.js";
-import { rounded, signed } from "../core/format.js";
+import { directionOf, rounded, signed } from "../core/format.js";
 import { textPair } from "../core/texts.js";
 
 export function mount(element, props, { watch }) {
@@ -41,6 +41,6 @@ function row(samples) {
     el("td", { class: "now", "data-label": "Policy" }, right),
     el("td", { class: "figure score nowrap", "data-label": "Score" }, reference ? signed(reference.score) : "",
       both ? " \u2192 " : "",
-      el("strong", {}, policy ? signed(policy.score) : "")),
+      el("strong", { class: directionOf(reference?.score, policy?.score) }, policy ? signed(policy.score) : "")),
     el("td", { class: "figure", "data-label": "KL" }, policy ? rounded(policy.kl) : ""));
 }

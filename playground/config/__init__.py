@@ -125,6 +125,8 @@ class RunConfig(Part):
         problem = methods.contradiction(self.method, ppo.baseline, ppo.samples_per_prompt, ppo.minibatch_size)
         if problem:
             raise ValueError(problem)
+        if self.method == "dpo" and not self.kl.coef:
+            raise ValueError("kl.coef|must be more than 0 with method dpo, whose beta it is: try 0.25")
         return self
 
     @property

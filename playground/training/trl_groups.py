@@ -39,6 +39,8 @@ class Groups(Feed):
 
     def __init__(self, trainer: TRLMethod) -> None:
         super().__init__(trainer, trainer.config.ppo.samples_per_prompt)
+        ppo = trainer.config.ppo  # a step may take a part of a prompt's texts: their advantages are known by then
+        self.rows, self.step, self.micro = ppo.batch_size, ppo.minibatch_size, ppo.micro_batch_size
         self.ids = {prompt.text: prompt.ids for prompt in trainer.prompts}
 
     def prompts(self) -> Any:

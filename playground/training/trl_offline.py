@@ -167,7 +167,9 @@ class Feed:
         self.rows = ppo.batch_size // each * rows_per_prompt  # of a batch
         self.step = ppo.minibatch_size // each * rows_per_prompt  # behind an optimizer step
         memory = max(1, ppo.micro_batch_size // each * rows_per_prompt)
-        self.micro = max(size for size in range(1, self.step + 1) if self.step % size == 0 and size <= memory)
+        self.micro = max(
+            (size for size in range(1, self.step + 1) if self.step % size == 0 and size <= memory), default=1
+        )
         self._waiting: list[Any] = []
 
     @property
@@ -193,7 +195,7 @@ class Feed:
         return self.batch(rows)
 
     def settings(self, folder: str) -> dict[str, Any]:
-        """What both trainers are told, in transformers' names."""
+        """What all of TRL's trainers are told, in transformers' names."""
         config, ppo = self.trainer.config, self.trainer.config.ppo
         policy = self.trainer.policy
         return {

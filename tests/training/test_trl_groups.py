@@ -35,7 +35,7 @@ def test_trls_rloo_ends_at_the_optimum(seed):
 @pytest.mark.parametrize("method", ["rloo", "grpo"])
 def test_every_update_is_told_and_what_trl_writes_into_the_model_is_taken_back(method):
     small = {"ppo__num_updates": 2, "ppo__batch_size": 32, "ppo__minibatch_size": 16, "ppo__micro_batch_size": 8}
-    made = trainer(problem(0), method, **small)
+    made = trainer(problem(0), method, **small, ppo__samples_per_prompt=32)  # more than a step takes
     model = made.policy.model
     before = model.config.to_dict(), model.generation_config.to_dict()
     weights = [weight.clone() for weight in made.policy.parameters()]

@@ -178,6 +178,7 @@ def test_what_a_method_cannot_work_with_is_refused_by_name():
     cases = [
         ({"method": "rloo", "ppo__baseline": "value"}, "ppo.baseline"),
         ({"method": "dpo", "ppo__samples_per_prompt": 1}, "ppo.samples_per_prompt"),
+        ({"method": "dpo", "kl__coef": 0}, "kl.coef"),
         ({"method": "sft", "ppo__samples_per_prompt": 8, "ppo__minibatch_size": 4}, "ppo.minibatch_size"),
     ]
     for changes, field in cases:

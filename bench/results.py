@@ -36,6 +36,7 @@ from playground.training.data.prompts import Prompt  # noqa: E402
 from playground.training.data.prompts import read as read_prompts  # noqa: E402
 from playground.training.data.random_streams import derived_seed  # noqa: E402
 from playground.training.loop import evaluation  # noqa: E402
+from playground.training.loop.best_answers import kl_bound  # noqa: E402
 from playground.training.loop.scoring import Scorer  # noqa: E402
 from playground.training.models import loading  # noqa: E402
 
@@ -97,13 +98,21 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
     result: dict[str, Any] = {"prompts": len(asked)}
+    tries = config.ppo.samples_per_prompt if config.method == "best_of_n" else 1
     for side, model, other in (("before", reference, None), ("after", policy, reference)):
-        episodes, kl = evaluation.answer(model, other, tokens, asked, seeds, config.sampling, 100)
-        completions, ended = episodes.texts(tokens), episodes.ended.tolist()
-        scores = scorer(texts, completions, ended).scores
-        figures = {"score": statistics.fmean(scores), "kl": statistics.fmean(kl), **judged(texts, completions)}
+        written = []  # score, KL, completion, ended, tokens; of the best of n all answers to a prompt
+        for number in range(1 if side == "before" else tries):
+            own = [evaluation.answered(seed, number) for seed in seeds]
+            episodes, kl = evaluation.answer(model, other, tokens, asked, own, config.sampling, 100)
+            completions, ended = episodes.texts(tokens), episodes.ended.tolist()
+            scores = scorer(texts, completions, ended).scores
+            far = kl if tries == 1 or side == "before" else [kl_bound(tries)] * len(kl)
+            written.append(list(zip(scores, far, completions, ended, episodes.lengths.tolist(), strict=True)))
+        best = [max(answers, key=lambda answer: answer[0]) for answers in zip(*written, strict=True)]
+        score, kl, completions, ended, length = zip(*best, strict=True)
+        figures = {"score": statistics.fmean(score), "kl": statistics.fmean(kl), **judged(texts, list(completions))}
         figures["ended"] = statistics.fmean(map(float, ended))
-        figures["tokens"] = float(episodes.lengths.float().mean())
+        figures["tokens"] = statistics.fmean(length)
         result[side] = {name: None if value is None else round(value, 3) for name, value in figures.items()}
     return result
 

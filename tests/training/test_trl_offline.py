@@ -53,6 +53,7 @@ def test_dpo_ends_at_the_optimum_of_ppo(seed):
     assert drift == pytest.approx(of.drift(made), abs=0.5), "measured on texts of the policy"
 
 
+@pytest.mark.thorough
 def test_with_preferences_that_are_always_right_dpo_does_not_end_there():
     of = problem(0)
     made = trainer(of, "dpo", dpo__labels="better")

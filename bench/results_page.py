@@ -88,7 +88,8 @@ beta. What such a policy would do is estimated by importance sampling: {report["
 those runs, each weighed against the mixture of them all. The figure behind +- is one standard error, over prompts.
 Effective samples are the square of the sum of a prompt's weights over the sum of their squares; a line is marked where
 the poorest twentieth of the prompts has fewer than {ENOUGH}. What no policy of the mixture writes is missing from the
-estimate, so this frontier is, if anything, too low. That of seed {first["seed"]}:
+estimate, so this frontier is, if anything, too low.{" " + report["note"] if "note" in report else ""}
+That of seed {first["seed"]}:
 """
     points = ["beta", "score, sd", "KL, nats", "score - beta KL", "effective samples", "of the poorest 5 %", ""]
     runs = ["preset", "seed", "score, sd", "KL, nats", "best score at that KL", "share of it", ""]

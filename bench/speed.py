@@ -60,24 +60,23 @@ def main() -> None:
     if arguments.profile:
         print(json.dumps(profile_of_an_update()))
         return
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for case in arguments.cases:
-        found[case] = {engine: [] for engine in ENGINES}
-        for number in range(arguments.rounds):
-            for engine in ENGINES if number % 2 == 0 else reversed(ENGINES):
-                found[case][engine].append(in_process("--one", case, engine))
-                print(case, engine, found[case][engine][-1]["seconds_per_update"], file=sys.stderr, flush=True)
     shares = [in_process("--share") for _ in range(arguments.rounds)]
-    before = json.loads(arguments.json.read_text())["cases"] if arguments.json.exists() else {}
-    report = {
+    report: dict[str, Any] = {
         "machine": machine(),
         "rounds": arguments.rounds,
-        "cases": before | {case: summary(rounds) for case, rounds in found.items()},
+        "cases": json.loads(arguments.json.read_text())["cases"] if arguments.json.exists() else {},
         "looking": {name: statistics.median(item[name] for item in shares) for name in shares[0]},
         "profile": in_process("--profile"),
     }
-    arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    arguments.page.write_text(page(report), encoding="utf-8")
+    for case in arguments.cases:
+        found: dict[str, list[dict[str, Any]]] = {engine: [] for engine in ENGINES}
+        for number in range(arguments.rounds):
+            for engine in ENGINES if number % 2 == 0 else reversed(ENGINES):
+                found[engine].append(in_process("--one", case, engine))
+                print(case, engine, found[engine][-1]["seconds_per_update"], file=sys.stderr, flush=True)
+        report["cases"][case] = summary(found)  # written after each, so that a run that is cut off keeps what it has
+        arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        arguments.page.write_text(page(report), encoding="utf-8")
     print(f"written: {arguments.json}, {arguments.page}", file=sys.stderr)
 
 

@@ -217,7 +217,7 @@ def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, open_
     page = open_page
     go(page, "train", run="silent")
     wait_for_update(page, 2)
-    pid = run.status().pid
+    pid = wait_until(lambda: run.status().pid)  # never 0: that would stop the tests themselves
     os.kill(pid, signal.SIGSTOP)
     found = wait_until(lambda: vitals.read(run.path))
     vitals.write(run.path, found.model_copy(update={"beat": vitals.now() - 34.0}))  # as if that were a while ago

@@ -142,7 +142,7 @@ def test_without_a_checkpoint_it_starts_over_and_a_run_that_cannot_go_on_says_so
     fake_run.write_ended(site.outputs, "theirs", "killed", "interrupted", at=5, config=trl)
     page = open_page
     go(page, "train", run="theirs")
-    expect(page.locator(".notice")).to_contain_text("TRL's engine cannot go on from a checkpoint")
+    expect(page.locator(".notice")).to_contain_text("TRL's trainers cannot go on from a checkpoint")
     expect(page.locator(".notice").get_by_role("button", name=re.compile("Resume"))).to_have_count(0)
     go(page, "train", run="bare")
     button(page, "Start again from the beginning").click()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import json
 import multiprocessing
 import os
@@ -92,7 +93,7 @@ def import_everything() -> None:
     from playground.training.process import pair_worker, session, worker  # noqa: F401
 
     for name in ("torch.optim", "transformers.models.qwen2.modeling_qwen2", "transformers.models.llama.modeling_llama"):
-        __import__(name)
+        importlib.import_module(name)
     assert not torch.cuda.is_initialized(), "a process forked from this one could not use the GPU"
 
 

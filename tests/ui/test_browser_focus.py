@@ -164,7 +164,9 @@ def test_who_reads_a_log_that_goes_is_led_to_the_title_of_the_run(site, open_pag
 
 
 def test_what_came_of_a_run_is_there_again_when_it_is_played_again(site, make_page):
-    page = visit(make_page(), site, "?run=_recorded")  # with reduced motion, so that a run that is played is at its end at once
+    page = visit(
+        make_page(), site, "?run=_recorded"
+    )  # with reduced motion, so that a run that is played is at its end at once
     expect(page.locator(".outcome-panel")).to_be_visible()
     with page.expect_response("**/outcome"):
         button(page, "Play again").click()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import json
 import multiprocessing
 import os
@@ -92,8 +91,10 @@ def import_everything() -> None:
 
     from playground.training.process import pair_worker, session, worker  # noqa: F401
 
-    for name in ("torch.optim", "transformers.models.qwen2.modeling_qwen2", "transformers.models.llama.modeling_llama"):
-        importlib.import_module(name)
+    import torch.optim  # noqa: F401
+    from transformers.models.llama import modeling_llama  # noqa: F401
+    from transformers.models.qwen2 import modeling_qwen2  # noqa: F401
+
     assert not torch.cuda.is_initialized(), "a process forked from this one could not use the GPU"
 
 

@@ -87,13 +87,12 @@ def traced(case: Case, toy: bool) -> bool:
 def import_everything() -> None:
     """What all cases would import, once. No tensor is made here: threads do not survive a fork."""
     import torch
+    import torch.optim
     from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, Qwen2Config  # noqa: F401
-
-    from playground.training.process import pair_worker, session, worker  # noqa: F401
-
-    import torch.optim  # noqa: F401
     from transformers.models.llama import modeling_llama  # noqa: F401
     from transformers.models.qwen2 import modeling_qwen2  # noqa: F401
+
+    from playground.training.process import pair_worker, session, worker  # noqa: F401
 
     assert not torch.cuda.is_initialized(), "a process forked from this one could not use the GPU"
 

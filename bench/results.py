@@ -98,15 +98,17 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
     result: dict[str, Any] = {"prompts": len(asked)}
-    tries = config.ppo.samples_per_prompt if config.method == "best_of_n" else 1
-    for side, model, other in (("before", reference, None), ("after", policy, reference)):
+    for side, model, other, tries in (
+        ("before", reference, None, 1),
+        ("after", policy, reference, config.answers_each),
+    ):
         written = []  # score, KL, completion, ended, tokens; of the best of n all answers to a prompt
-        for number in range(1 if side == "before" else tries):
+        for number in range(tries):
             own = [evaluation.answered(seed, number) for seed in seeds]
             episodes, kl = evaluation.answer(model, other, tokens, asked, own, config.sampling, 100)
             completions, ended = episodes.texts(tokens), episodes.ended.tolist()
             scores = scorer(texts, completions, ended).scores
-            far = kl if tries == 1 or side == "before" else [kl_bound(tries)] * len(kl)
+            far = kl if tries == 1 else [kl_bound(tries)] * len(kl)
             written.append(list(zip(scores, far, completions, ended, episodes.lengths.tolist(), strict=True)))
         best = [max(answers, key=lambda answer: answer[0]) for answers in zip(*written, strict=True)]
         score, kl, completions, ended, length = zip(*best, strict=True)

@@ -94,7 +94,7 @@ def bill(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[E
     if found is None:
         return None
     if config.method == "best_of_n":
-        return Bill(0, 0, 0, 0.0, 0.0, found.peak_memory_gb, config.ppo.samples_per_prompt)
+        return Bill(0, 0, 0, 0.0, 0.0, found.peak_memory_gb, config.answers_each)
     seconds = sum(phase.seconds for phase in found.phases if phase.name != compute.LOOKING)
     tokens = found.tokens_generated, found.tokens_trained
-    return Bill(found.episodes, *tokens, seconds, found.operations, found.peak_memory_gb, 1)
+    return Bill(found.episodes, *tokens, seconds, found.operations, found.peak_memory_gb, config.answers_each)

@@ -25,7 +25,6 @@ from playground.config import RunConfig, methods
 from playground.errors import TrainingDiverged
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import catalog
-from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed, generator
 from playground.training.loop.sampling import Episodes
 from playground.training.loop.trainer import ADAM_EPSILON, PPOTrainer
@@ -150,7 +149,8 @@ class OfflineTrainer(TRLMethod):
         scores = self.scorer([prompt.text for prompt in prompts], completions, episodes.ended.tolist()).scores
         self.spent["score"] = time.perf_counter() - clock
         self.tokens_done += int(episodes.mask.sum())
-        texts = [Text(*row) for row in zip(prompt_ids(prompts), completion_ids(episodes), scores, strict=True)]
+        asked = [prompt.ids for prompt in prompts]
+        texts = [Text(*row) for row in zip(asked, completion_ids(episodes), scores, strict=True)]
         for first in range(0, len(texts), ppo.samples_per_prompt):
             yield texts[first : first + ppo.samples_per_prompt]
 
@@ -381,11 +381,6 @@ def special_tokens(tokens: Tokens) -> PreTrainedTokenizerFast:
     end, pad = "<end>", "<end>" if tokens.pad_id == tokens.eos_id else "<pad>"
     words = Tokenizer(WordLevel({pad: tokens.pad_id, end: tokens.eos_id}, unk_token=end))
     return PreTrainedTokenizerFast(tokenizer_object=words, pad_token=pad, eos_token=end)
-
-
-def prompt_ids(prompts: list[Prompt]) -> list[list[int]]:
-    """Of each prompt."""
-    return [prompt.ids for prompt in prompts]
 
 
 def completion_ids(episodes: Episodes) -> list[list[int]]:

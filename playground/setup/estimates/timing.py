@@ -128,7 +128,7 @@ def _update_by_method(config: RunConfig, form: Form, model: Architecture, length
 
 def _look(config: RunConfig, model: Architecture, lengths: Lengths) -> tuple[float, float]:
     rows = config.evaluation.num_prompts * config.evaluation.samples_per_prompt
-    rows *= config.ppo.samples_per_prompt if config.method == "best_of_n" else 1
+    rows *= config.answers_each
     work = 2 * _sampling(model, rows, lengths)
     return work, lengths.completion + rows / config.ppo.micro_batch_size
 

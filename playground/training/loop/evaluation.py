@@ -109,9 +109,7 @@ def evaluate(
     seeds = evaluation_seeds(config, len(prompts))
     each = config.evaluation.samples_per_prompt
     asked = [(number, prompt) for number, prompt in enumerate(prompts) for _ in range(each)]
-    written: list[
-        tuple[str, bool, int, float]
-    ] = []  # completion, ended, tokens, KL: the first answers, the second, ...
+    written: list[tuple[str, bool, int, float]] = []  # completion, ended, tokens, KL; all first answers, all second
     for number in range(tries):
         episodes, kls = answer(
             policy, reference, tokens, [prompt for _, prompt in asked], [answered(seed, number) for seed in seeds],

@@ -153,7 +153,7 @@ class Session:
         """Answer the fixed prompts and write the samples."""
         same = stage == "before" and self.config.reference.source == catalog.START
         reference = None if same else self.reference
-        tries = self.config.ppo.samples_per_prompt if self.config.method == "best_of_n" and stage != "before" else 1
+        tries = 1 if stage == "before" else self.config.answers_each
         samples, scores = evaluation.evaluate(
             self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
             self.trainer.updates_done, self.between, self.judge, tries,

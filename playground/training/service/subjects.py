@@ -84,8 +84,7 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         anchor, _ = loading.load(folder, device, config.model)
     facts = read_json(checkpoint / "trainer.json")
     scorer = Scorer(config, build=learned_rewards.builder(device, run.path.parent)).restore(facts)
-    tries = config.ppo.samples_per_prompt if config.method == "best_of_n" else 1
-    return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts, tries)
+    return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts, config.answers_each)
 
 
 def _load_model(source: str, config: ModelConfig = loading.AS_IT_IS) -> Subject:

@@ -164,8 +164,9 @@ def _like(
     def kind(other: RunConfig) -> tuple[Any, ...]:
         model, learned = other.model, [reward for reward in other.rewards if isinstance(reward, ModelReward)]
         return (
-            other.engine, model.source, model.revision, model.precision, model.adapter, model.quantization,
-            other.separate_critic, [(reward.source, reward.precision, reward.quantization) for reward in learned],
+            other.method, other.engine, other.separate_critic,
+            model.source, model.revision, model.precision, model.adapter, model.quantization,
+            [(reward.source, reward.precision, reward.quantization) for reward in learned],
         )  # fmt: skip
 
     like = []

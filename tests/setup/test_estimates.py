@@ -227,8 +227,12 @@ def test_the_time_of_the_nearest_finished_run_is_scaled_by_the_work() -> None:
     assert not guess.as_last_runs and guess.update_high / guess.update_low > 7
     far = timed(99.0, 999.0, ppo={"batch_size": 256, "minibatch_size": 256})
     same = timed(4.0, 180.0)
-    other = [timed(50.0, 900.0, engine="trl"), timed(5.0, 90.0, method="sft"), timed(50.0, 900.0, model={"source": "pocket-1m"}),
-             timed(50.0, 900.0, model={"source": "pocket-2m", "adapter": {"kind": "lora"}})]  # fmt: skip
+    other = [
+        timed(50.0, 900.0, engine="trl"),
+        timed(5.0, 90.0, method="sft"),
+        timed(50.0, 900.0, model={"source": "pocket-1m"}),
+        timed(50.0, 900.0, model={"source": "pocket-2m", "adapter": {"kind": "lora"}}),
+    ]
     for finished in ([far, same], [same], [*other, same]):
         found = estimates.estimate(config, finished=finished)
         low, high = timing.LAST_FASTEST, timing.LAST_SLOWEST

@@ -16,6 +16,7 @@ from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.pocket import annotators
 from playground.safety import plain_files
+from playground.setup.story import STORY
 from playground.sources import adapter_files, hub, model_files
 from playground.sources.curated import BY_NAME, CURATED
 from playground.sources.model_files import ModelFiles, Use
@@ -88,10 +89,9 @@ REWARDS = (
 
 ANNOTATORS = tuple(Choice(name, name.capitalize(), community.help) for name, community in annotators.ANNOTATORS.items())
 
-PRESET_ORDER = (
-    "kinder-reviews", "no-leash", "short-leash", "steady-leash", "without-critic", "group-scores", "from-pairs",
-    "best-texts", "best-of-n", "chatterbox", "yes-man", "honest-friend",
-)  # fmt: skip
+
+PRESET_ORDER = tuple(step.preset for step in STORY)  # of those that ship with their model
+NEEDS_GPU = ("hh-rlhf-1b", "tinyllama-1.1b-chat")  # to end within the hour
 
 
 def preset_names() -> list[str]:
@@ -104,6 +104,17 @@ def model_preset_names() -> list[str]:
     """Names of the presets of suggested hub models, in the order in which the models are suggested."""
     names = {path.stem for path in MODEL_PRESETS.glob("*.yaml")}
     return [model.preset for model in CURATED if model.preset in names]
+
+
+def preset_groups() -> dict[str, list[str]]:
+    """All presets by what they take: title -> names. Those that ship with their model come in the story's order."""
+    names = [*preset_names(), *model_preset_names()]
+    from_hub = [name for name in names if name not in PRESET_ORDER and is_hub_id(preset(name).model.source)]
+    return {
+        "Ships with the playground": [name for name in names if name not in from_hub],
+        "Downloads a model first": [name for name in from_hub if name not in NEEDS_GPU],
+        "Downloads a model, needs a GPU": [name for name in from_hub if name in NEEDS_GPU],
+    }
 
 
 def preset(name: str) -> RunConfig:

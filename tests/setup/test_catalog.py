@@ -9,7 +9,7 @@ import pytest
 
 from playground.config import REWARD_CLASSES, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
-from playground.setup import catalog, checks
+from playground.setup import catalog, checks, story
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
 
 
@@ -17,21 +17,35 @@ def config_with(**changes: object) -> RunConfig:
     return yaml_io.from_dict({"rewards": [{"kind": "length"}], **changes})
 
 
-def test_the_presets_come_in_teaching_order() -> None:
+def test_the_presets_come_in_the_order_of_the_story() -> None:
     assert catalog.preset_names()[:12] == [
         "kinder-reviews",
         "no-leash",
         "short-leash",
         "steady-leash",
+        "yes-man",
+        "honest-friend",
+        "chatterbox",
         "without-critic",
         "group-scores",
         "from-pairs",
         "best-texts",
         "best-of-n",
-        "chatterbox",
-        "yes-man",
-        "honest-friend",
     ]
+
+
+def test_each_step_of_the_story_says_what_to_look_for_against_an_earlier_one() -> None:
+    told: list[str] = []
+    for step in story.STORY:
+        assert step.look.endswith(".") and (step.against in told or not told)
+        told.append(step.preset)
+
+
+def test_the_presets_are_grouped_by_what_they_take() -> None:
+    shipped, downloads, gpu = catalog.preset_groups().values()
+    assert tuple(shipped) == catalog.PRESET_ORDER
+    assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["distilgpt2", "gpt2"]
+    assert sorted([*shipped, *downloads, *gpu]) == sorted([*catalog.preset_names(), *catalog.model_preset_names()])
 
 
 @pytest.mark.parametrize("name", catalog.preset_names())

@@ -4,6 +4,7 @@
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
 # make test-mutations  break one thing at a time and see that a test notices
 # make reliability  both, and write what came out into docs/reliability.md and docs/mutations.md
+# make recordings  the runs that the page plays where nothing trains, from the runs of `make results`
 # make roads    other methods at equal KL, write docs/roads.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
@@ -21,7 +22,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results roads bench frontier bench-gpu clean chromium
+.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results recordings roads bench frontier bench-gpu clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
@@ -59,6 +60,9 @@ types: $(VENV)/.test-ready
 
 results: $(VENV)/.run-ready
 	$(BIN)/python bench/results.py
+
+recordings: $(VENV)/.run-ready
+	$(BIN)/python bench/recordings.py
 
 roads: $(VENV)/.run-ready
 	$(BIN)/python bench/roads.py

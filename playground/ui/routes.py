@@ -37,7 +37,7 @@ from playground.ui.door import uploads
 from playground.ui.door.access import Access, Action, Role
 from playground.ui.live import machine, overlay, standing, wire
 from playground.ui.live.feed import Hub
-from playground.ui.live.run_feed import RECORDED_ID, RunFeed
+from playground.ui.live.run_feed import RunFeed
 from playground.ui.rewards import reward_data
 from playground.ui.train import outcome_part
 
@@ -241,7 +241,7 @@ class Views:
             ],
             "waiting": waiting,
             "newest": newest,
-            "recorded": RECORDED_ID if (self.hub.recorded / "config.yaml").is_file() else None,
+            "recorded": {folder.name: run_id for run_id, folder in self.hub.recorded.items()},
         }
 
     def _runs_data(self) -> list[dict[str, Any]]:
@@ -275,7 +275,7 @@ class Views:
     def _compare_data(self, run_id: str, update: int | None) -> bytes:
         run = self.hub.find(run_id)
         config = run.config()
-        recorded = run_id == RECORDED_ID
+        recorded = run_id in self.hub.recorded
         feed = RunFeed(run, recorded=recorded)
         return wire.encode(
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -57,3 +58,15 @@ def test_a_file_replaced_by_a_shorter_one_is_read_from_its_start(tmp_path: Path)
     tail.read_new()
     tail.path.write_bytes(LINES[2])
     assert tail.read_new() == ITEMS[2:]
+
+
+def test_of_a_run_that_is_kept_packed_all_lines_come_at_the_first_look(tmp_path: Path) -> None:
+    tail = JsonlTail(tmp_path / "a.jsonl")
+    packed = tmp_path / "a.jsonl.gz"
+    packed.write_bytes(gzip.compress(DATA)[:-9])
+    assert tail.read_new() == []  # damaged
+    packed.write_bytes(gzip.compress(DATA))
+    assert tail.read_new() == ITEMS and tail.read_new() == []
+    packed.rename(tmp_path / "elsewhere")
+    packed.symlink_to(tmp_path / "elsewhere")
+    assert JsonlTail(tail.path).read_new() == []

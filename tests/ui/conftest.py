@@ -38,7 +38,7 @@ WAIT_MS = 120_000
 
 @dataclass
 class Site:
-    """A web process of its own on a free port, with an outputs folder and a recorded run."""
+    """A web process of its own on a free port, with an outputs folder and recorded runs."""
 
     outputs: Path
     recorded: Path
@@ -91,8 +91,11 @@ def free_port() -> int:
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory):
-    """A fake recorded run."""
-    return fake_run.write_run(tmp_path_factory.mktemp("recorded"), "kinder-reviews").path
+    """Fake recordings of two presets."""
+    folder = tmp_path_factory.mktemp("recorded")
+    for preset in ("kinder-reviews", "no-leash"):
+        fake_run.write_run(folder, preset, catalog.preset(preset))
+    return folder
 
 
 @pytest.fixture(scope="session")

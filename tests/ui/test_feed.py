@@ -351,12 +351,12 @@ def test_ids_that_are_not_run_ids_are_not_found(run_id, tmp_path):
 
 
 def test_the_recorded_run_brings_all_its_moments(tmp_path):
-    recorded = fake_run.write_run(tmp_path, "kinder-reviews")
-    hub = feed.Hub(tmp_path / "empty", recorded.path)
-    live = run_feed.RunFeed(hub.find(run_feed.RECORDED_ID), recorded=True)
+    fake_run.write_run(tmp_path / "recorded", "no-leash", catalog.preset("no-leash"))
+    hub = feed.Hub(tmp_path / "empty", tmp_path / "recorded")
+    live = run_feed.RunFeed(hub.find("_recorded-no-leash"), recorded=True)
     live.poll()
     snapshot = live.snapshot()
-    assert snapshot["run"]["recorded"] and snapshot["run"]["id"] == run_feed.RECORDED_ID
+    assert snapshot["run"]["recorded"] and snapshot["run"]["id"] == "_recorded-no-leash"
     assert [item["update"] for item in snapshot["moments"]] == snapshot["updates"] == [0, *range(5, 41, 5)]
     assert snapshot["status"]["outcome"].startswith("Score +")
 

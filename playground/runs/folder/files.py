@@ -8,11 +8,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import gzip
 import json
 import os
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,11 +25,13 @@ from playground.safety.plain_files import NotAcceptable, open_plain, read_bytes
 
 R = TypeVar("R", bound=Record)
 MAX_RECORD_BYTES = 1_000_000
+MAX_PACKED_BYTES = 20_000_000  # unpacked
 SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the machine: nobody is dead or damaged for them
 
 
 class JsonlTail:
-    """Reads what was appended to a JSON-lines file since the last look. A torn last line waits for its rest."""
+    """Reads what was appended to a JSON-lines file since the last look. A torn last line waits for its rest. Of a run
+    that is kept packed, the whole of `<file>.gz` comes at the first look."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -41,11 +45,20 @@ class JsonlTail:
                     self._offset = 0
                 file.seek(self._offset)
                 data = file.read()
-        except (FileNotFoundError, NotAcceptable):
+        except FileNotFoundError:
+            data = b"" if self._offset else self._packed()
+        except NotAcceptable:
             return []
         complete = data[: data.rfind(b"\n") + 1]
         self._offset += len(complete)
         return list(_json_objects(complete))
+
+    def _packed(self) -> bytes:
+        try:
+            with open_plain(f"{self.path}.gz") as file, gzip.open(file) as lines:
+                return lines.read(MAX_PACKED_BYTES)
+        except (OSError, EOFError, zlib.error):
+            return b""
 
     def read_records(self, kind: type[R]) -> list[R]:
         """New records of a kind; damaged lines are left out."""

@@ -20,8 +20,9 @@ from typing import NamedTuple, TypeVar
 from playground.errors import RunNotFound
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
 from playground.ui.live import wire
-from playground.ui.live.run_feed import RECORDED_ID, RunFeed
+from playground.ui.live.run_feed import RunFeed, recorded_id
 
 TICK_SECONDS = 0.4
 ENDED_TICK_SECONDS = 2.0
@@ -32,7 +33,7 @@ SEQ = re.compile(r"[0-9]{1,15}")
 KEPT_DELTAS = 300
 
 T = TypeVar("T")
-RECORDED = Path(__file__).parents[1] / "recorded" / "kinder-reviews"
+RECORDED = Path(__file__).parents[1] / "recorded"  # a finished run of each preset, in a folder named after it
 
 
 class Delta(NamedTuple):
@@ -130,19 +131,21 @@ class Hub:
 
     def __init__(self, outputs: Path, recorded: Path = RECORDED) -> None:
         self.outputs = Path(outputs)
-        self.recorded = recorded
+        order = {preset: place for place, preset in enumerate(catalog.PRESET_ORDER)}
+        found = sorted(recorded.glob("*/config.yaml"), key=lambda path: order.get(path.parent.name, len(order)))
+        self.recorded = {recorded_id(path.parent.name): path.parent for path in found}
         self._channels: dict[str, Channel] = {}
         self._opening: dict[str, asyncio.Task[Channel]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def find(self, run_id: str) -> RunDirectory:
-        """The folder of a run id, the recorded run included.
+        """The folder of a run id, those of recorded runs included.
 
         Raises:
             RunNotFound: also for ids that try to be paths.
         """
-        if run_id == RECORDED_ID:
-            return RunDirectory.open(self.recorded)
+        if run_id in self.recorded:
+            return RunDirectory.open(self.recorded[run_id])
         try:
             return history.find_run(self.outputs, run_id)
         except RunNotFound:
@@ -168,7 +171,7 @@ class Hub:
 
     async def _open(self, run_id: str) -> Channel:
         run = self.find(run_id)
-        channel = Channel(await asyncio.to_thread(_read_all, run, run_id == RECORDED_ID))
+        channel = Channel(await asyncio.to_thread(_read_all, run, run_id in self.recorded))
         self._channels[run_id] = channel
         task = asyncio.create_task(self._run(run_id, channel))
         self._tasks.add(task)

@@ -24,10 +24,16 @@ from playground.runs.folder.records import (
     resumptions,
 )
 from playground.runs.steer import changes
+from playground.setup import catalog
 from playground.ui.live import standing, wire, wire_rewards
 
 MAX_EVENTS = 500
 RECORDED_ID = "_recorded"  # not a possible run id, so it can never hide a run
+
+
+def recorded_id(preset: str) -> str:
+    """The id under which the page shows the recording of a preset; that of the default preset is the short one."""
+    return RECORDED_ID if preset == catalog.DEFAULT_PRESET else f"{RECORDED_ID}-{preset}"
 
 
 class RunFeed:
@@ -36,6 +42,7 @@ class RunFeed:
     def __init__(self, run: RunDirectory, *, recorded: bool = False) -> None:
         self.run = run
         self.recorded = recorded
+        self.id = recorded_id(run.id) if recorded else run.id
         self.config = run.config()
         self.status: dict[str, Any] = {}
         self.rewritten = 0  # how often the run was taken up again, so that what was shown no longer holds
@@ -125,7 +132,7 @@ class RunFeed:
         status = self.status_now()
         return {
             "run": wire.run_summary(
-                RECORDED_ID if self.recorded else self.run.id,
+                self.id,
                 self.config,
                 recorded=self.recorded,
                 can_ask=not self.recorded and self.run.latest_checkpoint() is not None,

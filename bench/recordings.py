@@ -1,0 +1,66 @@
+"""Make the recordings that the page plays where nothing trains: `make recordings`, after `make results`.
+
+Each is a finished run of a preset with one seed, without its weights and without anything of the machine that made it:
+a run directory whose lines are packed. What the preset says of itself is taken from the preset as it is now; all else
+must be as the preset has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import shutil
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from playground.config import differences  # noqa: E402
+from playground.runs.folder.directory import RunDirectory  # noqa: E402
+from playground.setup import catalog  # noqa: E402
+from playground.ui.live.feed import RECORDED  # noqa: E402
+
+OF_A_MACHINE = {"pid": 0, "pid_started_at": 0.0, "pid_ticks": 0, "boot_id": ""}
+
+
+def main() -> None:
+    """One recording for each preset that ships with its model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--presets", nargs="*", default=list(catalog.PRESET_ORDER))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results", help="as of `make results`")
+    parser.add_argument("--to", type=Path, default=RECORDED)
+    arguments = parser.parse_args()
+    for preset in arguments.presets:
+        found = sorted((arguments.outputs / f"{preset}-seed{arguments.seed}").glob("*/config.yaml"))
+        if not found:
+            sys.exit(f"There is no run of {preset} with seed {arguments.seed} in {arguments.outputs}.")
+        newest = max(found, key=lambda path: path.stat().st_mtime)
+        size = record(RunDirectory.open(newest.parent), preset, arguments.to / preset)
+        print(f"{preset}: {size:,} bytes")
+
+
+def record(run: RunDirectory, preset: str, folder: Path) -> int:
+    """Write the recording of a run; its bytes.
+
+    Raises:
+        SystemExit: the run has not finished, or is not as its preset.
+    """
+    config, wanted, status = run.config(), catalog.preset(preset), run.status_on_disk()
+    differing = [field for field in differences(config, wanted) if field != "seed"]
+    if status.state != "finished" or differing:
+        sys.exit(f"{run.path} is {status.state}, and differs from {preset} in {', '.join(differing) or 'nothing'}.")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    told = wanted.model_copy(update={"seed": config.seed})
+    (folder / run.config_path.name).write_text(told.to_yaml(), encoding="utf-8")
+    (folder / run.status_path.name).write_text(status.model_copy(update=OF_A_MACHINE).model_dump_json() + "\n")
+    for path in (run.metrics_path, run.samples_path, run.evaluations_path, run.events_path):
+        if path.exists():
+            (folder / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+if __name__ == "__main__":
+    main()

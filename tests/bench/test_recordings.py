@@ -1,0 +1,55 @@
+"""The recordings that ship: a finished run of each preset of the story, as it is now, with nothing of a machine."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from bench import recordings
+from playground.config import differences
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
+from playground.ui.live.feed import RECORDED, Hub
+from tests.ui import fake_run
+
+MOST_BYTES = 2_000_000  # of all together
+OF_A_MACHINE = re.compile(r"/(root|home|tmp|work|Users|sys|proc)\b|boot_id\":\"[^\"]|pid(_ticks)?\":[1-9]")
+
+
+def everything(folder: Path) -> str:
+    """All text of a recording."""
+    packed = [gzip.decompress(path.read_bytes()).decode() for path in folder.glob("*.gz")]
+    return "".join([*packed, *(path.read_text() for path in folder.iterdir() if path.suffix != ".gz")])
+
+
+@pytest.mark.parametrize("preset", catalog.PRESET_ORDER)
+def test_each_preset_of_the_story_has_its_recording(preset: str) -> None:
+    run, wanted = RunDirectory.open(RECORDED / preset), catalog.preset(preset)
+    assert differences(run.config(), wanted) == {} and run.config().about == wanted.about
+    last = run.metrics()[-1].update
+    assert (run.status().state, last, run.samples()[-1].update) == ("finished", wanted.ppo.num_updates, last)
+    assert run.events() and not OF_A_MACHINE.search(everything(run.path))
+
+
+def test_they_come_in_the_order_of_the_story_and_are_small(tmp_path: Path) -> None:
+    assert [folder.name for folder in Hub(tmp_path).recorded.values()] == list(catalog.PRESET_ORDER)
+    assert list(Hub(tmp_path).recorded)[:2] == ["_recorded", "_recorded-no-leash"]
+    assert sum(path.stat().st_size for path in RECORDED.rglob("*") if path.is_file()) < MOST_BYTES
+
+
+def test_a_recording_is_made_of_a_finished_run_of_the_preset_and_says_what_the_run_does(tmp_path: Path) -> None:
+    preset = catalog.preset("no-leash")
+    run = fake_run.write_run(tmp_path, "one", preset.model_copy(update={"seed": 3, "name": "renamed"}))
+    fake_run.write_status(run, run.status().model_copy(update={"pid": 77, "pid_ticks": 5, "boot_id": "b"}))
+    recordings.record(run, "no-leash", tmp_path / "made")
+    made = RunDirectory.open(tmp_path / "made")
+    assert (made.metrics(), made.samples(), made.events()) == (run.metrics(), run.samples(), run.events())
+    assert made.config() == preset.model_copy(update={"seed": 3}) and not OF_A_MACHINE.search(everything(made.path))
+    with pytest.raises(SystemExit, match=r"kl\.coef"):
+        recordings.record(run, "kinder-reviews", tmp_path / "made")
+    failed = fake_run.write_run(tmp_path, "two", preset, fail_at=3)
+    with pytest.raises(SystemExit, match="failed"):
+        recordings.record(failed, "no-leash", tmp_path / "made")

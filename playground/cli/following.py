@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from playground.cli.printing import complain, duration, number, print_json
+from playground.cli.printing import complain, number, print_json, time_range
 from playground.insight.pace import seconds_left
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
@@ -30,7 +30,6 @@ STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
 KEEP_SECONDS = 0.5
-RECENT_UPDATES = 10  # whose pace says how long the rest takes
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 
 
@@ -211,11 +210,10 @@ def _phase(status: Status) -> str:
 
 def _figures(metrics: list[UpdateMetrics], status: Status) -> str:
     last = metrics[-1]
-    recent = metrics[-RECENT_UPDATES - 1 :]
-    left = seconds_left([item.update for item in recent], [item.seconds for item in recent], status.num_updates)
+    left = seconds_left([item.update for item in metrics], [item.seconds for item in metrics], status.num_updates)
     parts = [
         f"update {last.update} of {status.num_updates}",
         f"score {number(last.score_mean, sign=True)}",
         f"KL {number(last.kl_to_reference)} nats",
     ]
-    return "  ".join(parts if left is None else [*parts, f"about {duration(left)} left"])
+    return "  ".join(parts if left is None else [*parts, f"{time_range(*left)} left"])

@@ -54,6 +54,23 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def time_range(low: float, high: float) -> str:
+    """An estimate, as the page tells it: about 20 to 35 s, about 50 s to 2 min. Two digits are more than it knows."""
+    if high < 1:
+        return "less than a second"
+    (less, unit), (more, last) = _coarse(low), _coarse(high)
+    if (less, unit) == (more, last):
+        return f"about {more} {last}"
+    return f"about {less} to {more} {last}" if unit == last else f"about {less} {unit} to {more} {last}"
+
+
+def _coarse(seconds: float) -> tuple[int, str]:
+    for most, size, unit in ((100, 1, "s"), (5400, 60, "min"), (172_800, 3600, "h")):
+        if seconds < most:
+            return max(1, round(seconds / size)), unit
+    return round(seconds / 86_400), "days"
+
+
 def print_end(run: RunDirectory, config: RunConfig, status: Status, *, as_json: bool) -> None:
     """How a run ended. The last line on stdout is the run folder, or with JSON an object that names it."""
     samples = run.samples()
@@ -149,7 +166,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     add_row(table, "state", f"{state}, update {status.update} of {status.num_updates}")
     if status.message:
         add_row(table, "", status.message)
-    add_row(table, "time", duration(max(0.0, status.updated_at - status.started_at)))
+    add_row(table, "time", duration(status.seconds_at_work()))
     add_row(table, "rewards", ", ".join(f"{reward.weight:g} x {reward.kind}" for reward in config.rewards))
     add_row(table, "changed", ", ".join(f"{name}={value}" for name, (_, value) in changed.items()) or "nothing")
     if metrics:
@@ -233,8 +250,8 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
     device = found.device
     print(f"{found.total / 1e9:.1f} GB at the fullest moment ({found.moment}); {device.label} ({device.name}) has "
           f"{device.free_bytes / 1e9:.1f} of {device.total_bytes / 1e9:.1f} GB free.")  # fmt: skip
-    print(f"Time: {duration(found.pace.update_low)} to {duration(found.pace.update_high)} an update, "
-          f"{duration(found.pace.run_low)} to {duration(found.pace.run_high)} in all"
+    print(f"Time: {time_range(found.pace.update_low, found.pace.update_high)} an update, "
+          f"{time_range(found.pace.run_low, found.pace.run_high)} in all"
           f"{', as your last runs of this model took' if found.pace.as_last_runs else ''}.")  # fmt: skip
     if found.download:
         gated = "; gated: its terms must be accepted on its page" if found.download.gated else ""

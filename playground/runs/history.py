@@ -29,7 +29,7 @@ SPARK_POINTS = 24
 
 
 class RunSummary(NamedTuple):
-    """One line of the history. Scores in sd of the reference, KL in nats per completion, duration in seconds."""
+    """One line of the history. Scores in sd of the reference, KL in nats per completion, duration: seconds at work."""
 
     id: str
     title: str
@@ -217,7 +217,7 @@ def _summary(run: RunDirectory) -> RunSummary:
         by_trl=config.by_trl,
         seed=config.seed,
         status=status,
-        duration_seconds=max(0.0, status.updated_at - status.started_at, metrics[-1].seconds if metrics else 0.0),
+        duration_seconds=status.seconds_at_work(),
         score_first=scores[0] if scores else None,
         score_last=scores[-1] if scores else None,
         kl_last=metrics[-1].kl_to_reference if metrics else None,

@@ -346,6 +346,10 @@ class TRLTrainer:
         self._grad_norms = []
         return metrics
 
+    def rested(self, seconds: float) -> None:
+        """As `PPOTrainer.rested`."""
+        self._started += seconds
+
     def next_update(self) -> None:
         """The clock of the next update starts now: what ran in between (evaluation, saving) is not TRL's."""
         self._update_started = time.perf_counter()

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from playground.insight.pace import seconds_left
 
 
-def test_time_left_is_the_pace_so_far_times_what_remains() -> None:
-    assert seconds_left([1, 2, 3], [5.0, 7.0, 9.0], 40) == 2.0 * 37
-    assert seconds_left([5, 6], [50.0, 53.0], 10) == 3.0 * 4
+def test_time_left_is_a_range_around_the_pace_so_far_times_what_remains() -> None:
+    assert seconds_left([1, 2, 3], [5.0, 7.0, 9.0], 40) == pytest.approx((74 / 1.5, 74 * 1.5))
+    assert seconds_left([5, 6], [50.0, 53.0], 10) == pytest.approx((12 / 1.625, 12 * 1.625))
 
 
-def test_time_spent_in_a_pause_is_no_part_of_the_pace() -> None:
-    assert seconds_left([1, 2, 3], [5.0, 7.0, 69.0], 40, waited=60.0) == 2.0 * 37
+def test_only_the_pace_of_the_newest_updates_counts() -> None:
+    slow, fast = [float(10 * update) for update in range(1, 31)], [300.0 + second for second in range(1, 21)]
+    left = seconds_left(range(1, 51), [*slow, *fast], 60)
+    assert left == pytest.approx((10 / (1.25 + 0.75 / 21), 10 * (1.25 + 0.75 / 21)))
+
+
+def test_the_range_narrows_and_no_look_leaves_the_one_before_it_when_updates_vary_by_a_quarter() -> None:
+    seconds = [0.0]
+    for update in range(1, 60):
+        seconds.append(seconds[-1] + (1.25 if update % 3 else 0.75) + 2.0 * (update % 5 == 0))
+    ranges = [seconds_left(range(1, done + 1), seconds[:done], 60) for done in range(2, 60)]
+    widths = [found.high / found.low for found in ranges]
+    assert widths == sorted(widths, reverse=True) and widths[0] > 2.5 and widths[-1] < 1.7
+    for done, (before, after) in enumerate(itertools.pairwise(ranges), 2):
+        gone = seconds[done] - seconds[done - 1]
+        assert before.low - gone <= after.high and after.low <= before.high - gone
 
 
 @pytest.mark.parametrize("updates", [[], [1], [3, 3]])
@@ -22,4 +38,4 @@ def test_without_two_updates_nothing_is_known(updates: list[int]) -> None:
 
 
 def test_a_run_past_its_end_needs_no_time() -> None:
-    assert seconds_left([39, 40], [5.0, 7.0], 40) == seconds_left([39, 41], [5.0, 7.0], 40) == 0.0
+    assert seconds_left([39, 40], [5.0, 7.0], 40) == seconds_left([39, 41], [5.0, 7.0], 40) == (0.0, 0.0)

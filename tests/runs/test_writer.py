@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import psutil
+import pytest
 
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import to_json_line
+from playground.runs.folder.records import Status, to_json_line
 from playground.runs.folder.writer import RunWriter, write_end
 from tests.support import sample, small_config, update_metrics
 
@@ -54,6 +56,38 @@ def test_a_change_of_state_is_an_event_and_a_change_of_figures_is_not(outputs: P
     ]
     status = run.status()
     assert (status.state, status.phase, status.reason, status.update) == ("failed", "", "diverged", 2)
+
+
+def test_time_at_work_has_no_pauses_and_nothing_that_lies_between_attempts(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [500.0]
+    monkeypatch.setattr("playground.runs.folder.writer.time.monotonic", lambda: clock[0])
+
+    def then(seconds: float, **changes: Any) -> float | None:
+        clock[0] += seconds
+        writer.set_status(**changes)
+        return run.status().worked_seconds
+
+    run = RunDirectory.create(outputs, small_config())
+    writer = RunWriter(run, 3)
+    assert then(4.0, state="running") == 4.0
+    assert then(6.0, state="paused") == 10.0
+    assert then(600.0, phase="still paused") == 10.0
+    assert then(60.0, state="running") == 10.0
+    assert then(5.0, state="paused") == 15.0
+    assert then(900.0, state="stopped") == 15.0  # in the pause
+    run.queue_again(run.status(), 3)
+    assert run.status().seconds_at_work(now=run.status().updated_at + 9) == 15.0  # it waits
+    clock[0] += 3600.0
+    writer = RunWriter(run, 3, attempt=2)
+    assert then(2.0, state="running") == 17.0
+    assert run.status().seconds_at_work(now=run.status().updated_at + 9) == 26.0
+
+
+def test_a_run_of_before_tells_the_time_of_its_last_attempt() -> None:
+    old = Status(state="finished", started_at=1000.0, updated_at=1090.0)
+    assert old.seconds_at_work(now=9999.0) == 90.0
 
 
 def test_the_end_of_a_dead_worker_can_be_read_behind_half_a_line_and_frees_the_reserve(outputs: Path) -> None:

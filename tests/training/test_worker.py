@@ -26,6 +26,7 @@ from tests.service_here import ServiceHere
 from tests.thoroughness import cases
 
 DEADLINE_SECONDS = 120
+PAUSE_SECONDS = 1.0
 
 
 def config(**changes):
@@ -230,12 +231,17 @@ def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, outputs, 
     wait_for(lambda: run.status().update >= 1, "the first update")
     changes.request_pause(run)
     wait_for(lambda: run.status().state == "paused", "the pause")
-    paused_at = run.status().update
+    paused_at, since = run.status().update, time.monotonic()
+    wait_for(lambda: time.monotonic() - since > PAUSE_SECONDS, "the pause to last")
     changes.request_edits(run, [changes.Edit("kl.coef", 2.0), changes.Edit("ppo.learning_rate", 1e-5)])
     changes.request_step(run)
     wait_for(lambda: run.status().update == paused_at + 1 and run.status().state == "paused", "one more update")
     before, after = run.metrics()[-2:]
     assert (before.kl_coef, after.kl_coef) == (0.25, 2.0)
+    worked = after.seconds_rollout + after.seconds_score + after.seconds_update
+    assert after.seconds - before.seconds - worked < PAUSE_SECONDS / 2  # the pause is no part of the training's time
+    status = run.status()
+    assert status.worked_seconds <= status.updated_at - status.started_at - PAUSE_SECONDS
     assert after.learning_rate < 0.1 * before.learning_rate
     edits = [(event.data["field"], event.update) for event in run.events() if event.kind == "edit"]
     assert edits == [("kl.coef", paused_at), ("ppo.learning_rate", paused_at)]

@@ -361,23 +361,17 @@ def test_the_recorded_run_brings_all_its_moments(tmp_path):
     assert snapshot["status"]["outcome"].startswith("Score +")
 
 
-def test_applied_changes_and_pauses_show_after_a_reload(started, monkeypatch):
-    run, writer, config = started
-    clock = iter(range(1000, 9000, 30))
-    monkeypatch.setattr("playground.runs.folder.writer.time.time", lambda: float(next(clock)))
+def test_applied_changes_and_pauses_show_after_a_reload(started):
+    run, writer, _ = started
     writer.set_status(update=1)
     writer.event("edit", "Leash (beta) 0.25 \u2192 0.5", field="kl.coef", old=0.25, value=0.5)
     writer.set_status(state="paused")
     writer.set_status(state="running")
     live = run_feed.RunFeed(run)
     live.poll()
-    assert live.waited == 0  # no update has ended since, so none has the pause in its time
-    writer.metrics(fake_run.metrics(2, config, 3.0 + 2.0 + 60.0))  # two seconds of work and a pause of a minute
-    live.poll()
     snapshot = live.snapshot()
     assert snapshot["live"]["kl.coef"] == 0.5 and snapshot["run"]["can_steer"]
     assert [(event["kind"], event["update"]) for event in snapshot["events"]] == [("edit", 1), ("paused", 1)]
-    assert snapshot["status"]["left"] == 2.0 * 38
 
 
 def test_an_ended_run_offers_no_live_settings(tmp_path):

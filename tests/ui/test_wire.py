@@ -61,7 +61,14 @@ def test_what_is_not_finite_becomes_null_and_json_stays_strict():
 def test_no_time_is_left_to_tell_unless_the_run_is_running(state):
     metrics = {"update": [1, 2], "seconds": [5.0, 7.0]}
     assert wire.status_data(Status(state=state, num_updates=40), metrics)["left"] is None
-    assert wire.status_data(Status(state="running", num_updates=40), metrics)["left"] == 2.0 * 38
+    assert wire.status_data(Status(state="running", num_updates=40), metrics)["left"] == [46.8, 123.5]
+
+
+def test_the_time_of_a_paused_run_stands_still() -> None:
+    told = {"started_at": 1000.0, "updated_at": 1100.0, "worked_seconds": 30.0, "num_updates": 40}
+    elapsed = {state: wire.status_data(Status(state=state, **told), {})["elapsed"] for state in ("paused", "finished")}
+    assert elapsed == {"paused": 30.0, "finished": 30.0}
+    assert wire.status_data(Status(state="running", **told), {})["elapsed"] > 1e6  # since 1970
 
 
 def test_an_edit_brings_what_the_charts_need_and_a_pause_its_own_mark():

@@ -110,7 +110,7 @@ class RunDirectory:
         """
         status = Status(
             attempt=self.next_attempt(before), update=before.update, num_updates=num_updates,
-            started_at=time.time(), updated_at=time.time(),
+            started_at=time.time(), updated_at=time.time(), worked_seconds=before.seconds_at_work(),
         )  # fmt: skip
         with open(self.log_path, "a", encoding="utf-8", opener=private) as log:
             log.write(f"\n{attempt_line(status.attempt, 'asked for ')}\n")  # the last line may be torn
@@ -238,6 +238,7 @@ class RunDirectory:
             num_updates=num_updates,
             started_at=min(times, default=0.0),
             updated_at=max(times, default=0.0),
+            worked_seconds=metrics[-1].seconds if metrics else None,
         )
 
     def _with_requests(self, status: Status) -> Status:

@@ -27,6 +27,7 @@ State = Literal[
     "queued", "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "interrupted"
 ]  # fmt: skip
 TERMINAL: frozenset[str] = frozenset({"finished", "stopped", "failed", "interrupted"})
+WAITING: frozenset[str] = frozenset({"queued", "paused"})
 Stage = Literal["before", "during", "after"]
 
 
@@ -61,7 +62,8 @@ class Status(Record):
     (`runs.folder.end_reasons`).
 
     `pid`, `pid_started_at` and `boot_id` together name one process (`pid_ticks` is its start as Linux counts it, which
-    no step of the clock moves; 0 elsewhere); `attempt` counts up when a run is resumed.
+    no step of the clock moves; 0 elsewhere); `attempt` counts up when a run is resumed. `worked_seconds`: see
+    `seconds_at_work`, which is what to ask.
     """
 
     state: State = "queued"
@@ -76,7 +78,21 @@ class Status(Record):
     num_updates: Count = 0
     started_at: Seconds = 0.0
     updated_at: Seconds = 0.0
+    worked_seconds: Seconds | None = None
     attempt: Count = 1
+
+    def seconds_at_work(self, now: float = 0.0) -> float:
+        """How long it has worked, over all attempts: without its pauses, its time in the queue and what lies between
+        two attempts. A run that was written before this was recorded tells it of its last attempt, pauses included.
+
+        Args:
+            now: the present time; without it, until the status was written.
+        """
+        before = self.worked_seconds
+        if before is None:
+            before = max(0.0, self.updated_at - self.started_at)
+        at_work = not self.ended and self.state not in WAITING
+        return before + (max(0.0, now - self.updated_at) if at_work else 0.0)
 
     @property
     def ended(self) -> bool:
@@ -114,7 +130,7 @@ class UpdateMetrics(Record):
     tokens_trained: Annotated[Count | None, About("", "those learned from, by methods that take not all of them")] = (
         None
     )
-    seconds: Annotated[Seconds, About("s", "of training so far, evaluations included", live=True)]
+    seconds: Annotated[Seconds, About("s", "of training so far, evaluations included, pauses left out", live=True)]
     seconds_rollout: Annotated[Seconds, About("s", "of this update: sampling with the reference's log-probs")]
     seconds_score: Annotated[Seconds, About("s", "of this update: scoring")]
     seconds_update: Annotated[Seconds, About("s", "of this update: optimising")]

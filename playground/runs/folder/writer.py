@@ -39,7 +39,7 @@ class RunWriter:
         if attempt > 1:
             for path in self._files:
                 cut_torn_line(path)
-        done = run.status().update if attempt > 1 else 0
+        before = run.status() if attempt > 1 else Status()
         self._lock = threading.RLock()
         now, me = time.time(), identity(os.getpid())
         assert me is not None, "this process is there"
@@ -47,13 +47,15 @@ class RunWriter:
             state="starting",
             phase="starting",
             **me._asdict(),
-            update=done,
+            update=before.update,
             num_updates=num_updates,
             started_at=now,
             updated_at=now,
+            worked_seconds=before.worked_seconds or 0.0,
             attempt=attempt,
         )
         self._seq = 0
+        self._written_at = time.monotonic()  # of the status; no step of the clock moves it
         self._write_status()
 
     def set_status(self, **changes: Any) -> None:
@@ -63,7 +65,8 @@ class RunWriter:
                 return
             state_before = self.status.state
             words = {name: redact(changes[name]) for name in ("message", "phase") if changes.get(name)}
-            self.status = self.status.model_copy(update={**changes, **words, "updated_at": time.time()})
+            times = {"worked_seconds": self._worked_seconds(), "updated_at": time.time()}
+            self.status = self.status.model_copy(update={**times, **changes, **words})
             self._write_status()
             if self.status.state != state_before:
                 self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
@@ -142,6 +145,12 @@ class RunWriter:
         finally:
             if mine:
                 self._lock.release()
+
+    def _worked_seconds(self) -> float:
+        """What is behind us; the time since the status was written, unless the run was paused."""
+        before, self._written_at = self._written_at, time.monotonic()
+        since = 0.0 if self.status.state == "paused" else self._written_at - before
+        return (self.status.worked_seconds or 0.0) + since
 
     def _of_this_attempt(self, record: Record) -> Record:
         attempt = self.status.attempt

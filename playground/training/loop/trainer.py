@@ -127,6 +127,10 @@ class PPOTrainer:
             before_update()
             after_update(self.update())
 
+    def rested(self, seconds: float) -> None:
+        """Of the time since the start, so much was a pause: no part of the seconds of training."""
+        self._started += seconds
+
     def update(self) -> UpdateMetrics:
         """One PPO update: collect, score, advantages, optimise.
 

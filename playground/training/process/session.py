@@ -217,7 +217,15 @@ class Session:
                 self.save()
 
         steering = Steering(self.writer, self._live, self.trainer.change, self.between, self._ahead)
-        self.trainer.train(after_update, steering.before_update)
+
+        def before_update() -> None:
+            clock = time.perf_counter()
+            try:
+                steering.before_update()
+            finally:  # also where the run is stopped in a pause: its last checkpoint holds the seconds too
+                self.trainer.rested(time.perf_counter() - clock)
+
+        self.trainer.train(after_update, before_update)
 
     def record(self, metrics: UpdateMetrics) -> None:
         """The line of metrics of one update, and what the trainer has to say about it."""

@@ -59,8 +59,6 @@ class RunFeed:
         self.events: list[dict[str, Any]] = []
         self.edits: list[changes.Edit] = []
         self._resumed: list[Resumption] = []
-        self._waits: list[tuple[int, float]] = []  # (update after which it was paused, seconds)
-        self._paused_since: float | None = None
         self._tails = {
             "metrics": JsonlTail(run.metrics_path),
             "samples": JsonlTail(run.samples_path),
@@ -72,12 +70,6 @@ class RunFeed:
     def unit(self) -> str:
         """Unit of the score."""
         return "sd" if self.config.score.normalise == "reference" else "points"
-
-    @property
-    def waited(self) -> float:
-        """Seconds of pauses between the first and the newest update that is written."""
-        updates = self.columns["update"]
-        return sum(seconds for update, seconds in self._waits if updates and updates[0] <= update < updates[-1])
 
     @property
     def ended(self) -> bool:
@@ -120,7 +112,7 @@ class RunFeed:
         if key != self._status_key or metrics:
             self._status_key = key
             outcome = wire.outcome_sentence(self.samples, self.unit) if status.ended else ""
-            self.status = wire.status_data(status, self.columns, outcome, self.waited, stands)
+            self.status = wire.status_data(status, self.columns, outcome, stands)
             delta["status"] = self.status
         self._ended_seen = status.ended
         return delta or None
@@ -154,7 +146,7 @@ class RunFeed:
         if self.status.get("ended"):
             return self.status
         now = self.run.status()
-        return wire.status_data(now, self.columns, waited=self.waited, standing=standing.of(self.run, now))
+        return wire.status_data(now, self.columns, standing=standing.of(self.run, now))
 
     def moment(self, update: int) -> dict[str, Any] | None:
         """One evaluation by its update."""
@@ -169,27 +161,9 @@ class RunFeed:
             return self.config
 
     def _events(self, events: list[Event]) -> list[dict[str, Any]]:
-        """What the page shows of new events; edits and the time spent in pauses are kept."""
+        """What the page shows of new events; edits are kept."""
         self.edits += changes.edits_of(events)
-        found = []
-        for event in events:
-            if event.kind == RESUMED:  # the time in between is in nobody's clock
-                self._waits = [item for item in self._waits if item[0] < event.update]
-                self._paused_since = None
-            elif event.kind == "state":
-                self._count_pause(event)
-            shown = wire.event_data(event)
-            if shown:
-                found.append(shown)
-        return found
-
-    def _count_pause(self, event: Event) -> None:
-        if event.data.get("state") == "paused":
-            self._paused_since = event.time
-            return
-        if self._paused_since is not None:
-            self._waits.append((event.update, event.time - self._paused_since))
-        self._paused_since = None
+        return [shown for event in events if (shown := wire.event_data(event))]
 
     def _evaluations(self, since: int) -> dict[str, Any]:
         grouped = wire.moments(item for item in self.samples if item.update >= since)

@@ -116,23 +116,21 @@ def status_data(
     status: Status,
     metrics: Mapping[str, Sequence[Any]],
     outcome: str = "",
-    waited: float = 0.0,
     standing: Standing = NOTHING_SPECIAL,
 ) -> dict[str, Any]:
-    """Where the run is. `elapsed`, `left`, `silent` and `stopping` are seconds; the browser counts on by itself.
+    """Where the run is. `elapsed` (at work), `left` (from the likely least to the likely most), `silent` and `stopping`
+    are seconds; the browser counts on by itself.
 
     Args:
-        waited: seconds between the first and the newest update in which the run was paused.
         standing: what its folder and the queue say beyond the status.
     """
-    end = status.updated_at if status.ended else max(time.time(), status.updated_at)
     return {
         **status.model_dump(include={"state", "phase", "reason", "message", "update", "num_updates", "attempt"}),
         **standing._asdict(),
         "ended": status.ended,
         "end": ending(status),
-        "elapsed": round(max(0.0, end - status.started_at), 1) if status.started_at else 0.0,
-        "left": _left(metrics, status, waited),
+        "elapsed": round(status.seconds_at_work(time.time()), 1) if status.started_at else 0.0,
+        "left": _left(metrics, status),
         "outcome": outcome,
     }
 
@@ -151,9 +149,9 @@ def _called(field: str) -> str:
     return f"\u201c{form.LABELS[field]}\u201d" if field in form.LABELS else field
 
 
-def _left(metrics: Mapping[str, Sequence[Any]], status: Status, waited: float) -> float | None:
-    left = seconds_left(metrics.get("update", ()), metrics.get("seconds", ()), status.num_updates, waited)
-    return None if left is None or status.state != "running" else round(left, 1)
+def _left(metrics: Mapping[str, Sequence[Any]], status: Status) -> list[float] | None:
+    left = seconds_left(metrics.get("update", ()), metrics.get("seconds", ()), status.num_updates)
+    return None if left is None or status.state != "running" else [round(seconds, 1) for seconds in left]
 
 
 def new_columns(terms: Sequence[str] = ()) -> dict[str, list[Any]]:

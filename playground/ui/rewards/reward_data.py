@@ -64,7 +64,7 @@ def detail(outputs: Path, name: str, *, with_log: bool = False) -> dict[str, Any
         "message": status.message,
         "step": status.update,
         "num_steps": status.num_updates,
-        "seconds": round(max(0.0, status.updated_at - status.started_at), 1),
+        "seconds": round(status.seconds_at_work(), 1),
         "ended": status.ended,
         "training": _curve([item for item in steps if not item.held_out]),
         "held_out": _curve([item for item in steps if item.held_out]),

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { directionOf, duration, number, percent, rounded, signed, stateOf,
+import { directionOf, duration, number, percent, rounded, signed, stateOf, timeRange,
   when } from "../../../playground/ui/static/core/format.js";
 
 test("numbers are told with three digits and a real minus", () => {
@@ -24,6 +24,13 @@ test("a time is told as in a lab book", () => {
   const at = (...parts) => when(new Date(...parts).getTime() / 1000, now);
   assert.deepEqual([at(2026, 10, 22, 14, 5), at(2026, 10, 21, 9, 12), at(2026, 9, 3, 7, 0)],
     ["today 14:05", "yesterday 09:12", "3 Oct 2026 07:00"]);
+});
+
+test("an estimate is a range with one unit, or one number where its ends are told alike", () => {
+  assert.deepEqual([[0.2, 0.9], [0.2, 3.4], [21.4, 34.6], [50, 118], [3000, 9000], [10.2, 10.4], [9e4, 9e5]]
+    .map((ends) => timeRange(...ends)),
+    ["less than a second", "about 1 to 3 s", "about 21 to 35 s", "about 50 s to 2 min", "about 50 min to 3 h",
+      "about 10 s", "about 25 h to 10 days"]);
 });
 
 test("an unknown state is told as it is", () => {

@@ -23,7 +23,7 @@ globalThis.EventSource = class {
 
   close() {}
 };
-const { appendColumns, hasEnded, live, numUpdates, open } =
+const { appendColumns, clock, hasEnded, live, numUpdates, open } =
   await import("../../../playground/ui/static/core/store.js");
 
 const STATUS = { state: "running", ended: false, attempt: 1, update: 1, num_updates: 40 };
@@ -42,6 +42,21 @@ test("an update that is told again replaces what came after it", () => {
   const columns = { update: [1, 2, 3], score: [0.1, 0.2, 0.3] };
   appendColumns(columns, { update: [2], score: [0.9] });
   assert.deepEqual(columns, { update: [1, 2], score: [0.1, 0.9] });
+});
+
+test("the time counts on while a run works, and stands still in a pause", () => {
+  let now = 1000;
+  globalThis.performance.now = () => now;
+  open("one");
+  const source = sources.at(-1);
+  const told = { ...STATUS, elapsed: 30, left: [20, 40] };
+  source.say("snapshot", "b.1", { ...SNAPSHOT, status: told });
+  now += 25000;
+  assert.deepEqual([clock().elapsed, clock().left], [55, [0, 15]]);
+  source.say("delta", "b.2", { status: { ...told, state: "paused", left: null } });
+  now += 60000;
+  assert.deepEqual([clock().elapsed, clock().left], [30, null]);
+  delete globalThis.performance.now;
 });
 
 test("a snapshot is all there is, and a change adds to it", () => {

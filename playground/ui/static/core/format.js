@@ -46,6 +46,21 @@ export function duration(seconds) {
   return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")} min`;
 }
 
+/** An estimate: about 20 to 35 s, about 50 s to 2 min, about 3 h. Two digits are more than it knows. */
+export function timeRange(shortest, longest) {
+  if (longest < 1) return "less than a second";
+  const [low, high] = [coarse(shortest), coarse(longest)];
+  if (low.join() === high.join()) return `about ${high.join(" ")}`;
+  return `about ${low[1] === high[1] ? low[0] : low.join(" ")} to ${high.join(" ")}`;
+}
+
+function coarse(seconds) {
+  if (seconds < 1) return [1, "s"];
+  if (seconds < 100) return [Math.round(seconds), "s"];
+  if (seconds < 5400) return [Math.round(seconds / 60), "min"];
+  return seconds < 172800 ? [Math.round(seconds / 3600), "h"] : [Math.round(seconds / 86400), "days"];
+}
+
 /** When something was, for a lab book: today 14:05, yesterday 09:12, 21 Nov 2026 14:05. */
 export function when(unixSeconds, now = new Date()) {
   const date = new Date(unixSeconds * 1000);

@@ -83,8 +83,8 @@ export async function moment(update) {
 }
 
 /**
- * Seconds, counted on since the server said so: since the start, left, silent, stopping (null: not); and to the next
- * try.
+ * Seconds, counted on since the server said so: at work, left (from the likely least to the likely most), silent,
+ * stopping (null: not); and to the next try.
  */
 export function clock() {
   const status = live.status;
@@ -93,8 +93,9 @@ export function clock() {
   const lost = live.connection === "lost";
   const since = status.ended ? 0 : (performance.now() - live.statusAt) / 1000;
   const on = (seconds) => (status.ended || lost || seconds === null || seconds === undefined ? null : seconds + since);
-  const left = status.left === null || status.left === undefined ? null : Math.max(0, status.left - since);
-  return { elapsed: status.elapsed + since, left, silent: on(status.silent), stopping: on(status.stopping), retryIn };
+  const left = status.left ? status.left.map((seconds) => Math.max(0, seconds - since)) : null;
+  const elapsed = status.elapsed + (status.state === "paused" ? 0 : since);
+  return { elapsed, left, silent: on(status.silent), stopping: on(status.stopping), retryIn };
 }
 
 function empty(runId) {

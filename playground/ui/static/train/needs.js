@@ -1,7 +1,7 @@
 // What a run needs: one line with the verdict, and unfolded, memory by role as bars, time, and what would make it fit.
 
 import { el, withCode } from "../core/dom.js";
-import { duration, number } from "../core/format.js";
+import { number, timeRange } from "../core/format.js";
 
 const VERDICTS = { fits: ["\u2713", "Fits", "good"], tight: ["\u25B2", "Tight", "tight"],
   "does not fit": ["\u2715", "Does not fit", "bad"] };
@@ -80,20 +80,6 @@ function facts(needs) {
       + `${needs.prompt_tokens} and completions of up to ${needs.completion_tokens} tokens. The memory may be off by a `
       + `quarter${needs.as_last_runs ? "" : ", the time by more"}.`),
   ];
-}
-
-function timeRange(shortest, longest) {
-  if (longest < 1) return "less than a second";
-  return `about ${coarse(shortest)} to ${coarse(longest)}`;
-}
-
-/** Two digits are more than such an estimate knows. */
-function coarse(seconds) {
-  if (seconds < 1) return "1 s";
-  if (seconds < 100) return `${Number(seconds.toPrecision(2))} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
-  return seconds < 8640000 ? `${Math.round(seconds / 86400)} days` : duration(seconds);
 }
 
 function gigabytes(size) {

@@ -2,7 +2,7 @@
 // has ended, that it waits or does not answer) is in the notice below, see train/notice.js.
 
 import { answerOf, buttonOf, el, setText, showButtons } from "../core/dom.js";
-import { duration, stateOf } from "../core/format.js";
+import { duration, stateOf, timeRange } from "../core/format.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
 import { Notice, noticeOf, resumeOffer } from "./notice.js";
@@ -53,7 +53,8 @@ export class StatusPanel {
     this.state = el("span", { class: "state" });
     this.icon = el("span", { class: "icon", "aria-hidden": "true" });
     this.word = el("strong", {});
-    this.where = el("span", { class: "where" });
+    this.where = el("span", { class: "where",
+      title: "The time is time at work: no pauses, no waiting for a device, nothing between two attempts" });
     this.state.append(this.icon, this.word, this.where);
     this.phase = el("span", { class: "phase" });
     this.buttons = el("div", { class: "buttons" });
@@ -255,10 +256,10 @@ export class StatusPanel {
     setText(this.icon, icon);
     setText(this.word, silent === null ? word : `${word} for ${duration(silent)}`);
     const parts = [`update ${status.update} of ${status.num_updates}`];
-    const attempt = status.attempt > 1 ? `attempt ${status.attempt}, ` : ""; // of which the time is
-    if ((!run.recorded || status.ended) && state !== "queued") parts.push(attempt + duration(elapsed));
+    if (status.attempt > 1) parts.push(`attempt ${status.attempt}`);
+    if ((!run.recorded || status.ended) && state !== "queued") parts.push(duration(elapsed));
     if (left !== null && !status.ended && state === "running" && silent === null && !this.steer.phase(status))
-      parts.push(left < 1 ? "almost done" : `about ${duration(left)} left`);
+      parts.push(left[1] < 2 ? "almost done" : `${timeRange(...left)} left`);
     setText(this.where, parts.join(" \u00b7 "));
   }
 

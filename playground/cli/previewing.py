@@ -41,7 +41,8 @@ def summary(preview: dict[str, Any]) -> list[str]:
     lengths = preview["lengths"]
     source, column = preview["source"], preview["column"]
     more = ", the first ones of more" if preview["goes_on"] else ""
-    lines = [f"{source}: {preview['num_rows']:,} rows{more}{f', column `{column}`' if column else ''}."]
+    separated = f", columns separated by {preview['separator']}" if preview["separator"] else ""
+    lines = [f"{source}: {preview['num_rows']:,} rows{more}{separated}{f', column `{column}`' if column else ''}."]
     fixed = preview["num_evaluation"]
     if preview["held_out"]:
         lines.append(f"{preview['num_training']:,} prompts to train on, {fixed:,} fixed ones held out.")

@@ -208,7 +208,8 @@ def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
 
 
 def prompts_problem(prompts: PromptsConfig) -> Problem | None:
-    """Why a prompt source cannot be there, as far as names and the disk tell; nothing is read. None if it may be."""
+    """Why a prompt source cannot be there, as far as names and the disk tell; of a table the first lines are
+    read. None if it may be."""
     source, known = prompts.source, [item.name for item in PROMPT_SETS]
     if source in known:
         return None
@@ -224,6 +225,10 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
         if os.path.getsize(path) > row_files.MAX_FILE_BYTES:
             limit = f"{row_files.MAX_FILE_BYTES // 1_000_000} MB"
             return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
+        try:
+            row_files.separator(Path(path))
+        except row_files.TableUnusable as error:
+            return Problem("prompts.source", str(error))
         return None
     if os.path.isdir(path) or (hub.repository(source) and not source.startswith("pocket/")):
         return None

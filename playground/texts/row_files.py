@@ -1,4 +1,5 @@
-"""Rows of a text file: .txt (a line is a row), .csv, .tsv, .jsonl, each also gzipped (.gz).
+"""Rows of a text file: .txt (a line is a row), .csv and .tsv (separated by commas, semicolons or tabs), .jsonl, each
+also gzipped (.gz).
 
 Read as a stream and bounded in every direction: bytes of the file, bytes that it unpacks to, characters of a line,
 columns, rows. So a file of any size costs the memory of what is kept of it. What is wrong with a file is one sentence.
@@ -8,6 +9,7 @@ prompts.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -15,7 +17,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -29,7 +31,11 @@ MAX_COLUMNS = 1_000
 MAX_ROWS = 500_000
 MAX_LINES = 2_000_000  # a text in a .csv may have line breaks
 BLOCK_BYTES = 2**18
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+SNIFFED_LINES, SNIFFED_CHARACTERS = 100, 300_000  # of the beginning of a table, by which its separator is told
+LEAST_ALIKE = 3  # rows that look like several columns under the name of one
 TEXT_COLUMN = "text"  # what the one column of a .txt file is called
+_TOLD = re.compile(r'"?sep=([,;\t])"?')  # a first line with which Excel writes and reads the separator
 _UNDECODED = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a byte that is no UTF-8
 
 
@@ -45,10 +51,16 @@ class Table(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a file holds, without its rows."""
+    """What a file holds, without its rows. `separator`: of its columns, as a word; empty where there is none."""
 
     columns: tuple[str, ...]
     num_rows: int
+    separator: str = ""
+
+    def in_words(self) -> str:
+        """For example "12 rows separated by semicolons"."""
+        separated = f" separated by {self.separator}" if self.separator else ""
+        return f"{self.num_rows:,} {'row' if self.num_rows == 1 else 'rows'}{separated}"
 
 
 def kind_of(path: str | Path) -> str | None:
@@ -68,7 +80,8 @@ def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Shape:
     """The columns of a file and how many rows it has; read to its end, and nothing of it kept. Raises: see `rows`."""
     columns: dict[str, None] = {}
     count = sum(1 for _ in rows(path, max_bytes, columns))
-    return Shape(tuple(columns), count)
+    told = separator(path, max_bytes)
+    return Shape(tuple(columns), count, SEPARATORS[told] if told else "")
 
 
 def values(path: Path, column: str, max_bytes: int = MAX_FILE_BYTES) -> list[Any]:
@@ -99,7 +112,7 @@ def rows(
     elif kind == ".jsonl":
         found = _json_lines(path, max_bytes, names)
     else:
-        found = _separated(path, "\t" if kind == ".tsv" else ",", max_bytes, names)
+        found = _separated(path, max_bytes, names)
     count = 0
     for row in found:
         count += 1
@@ -110,7 +123,7 @@ def rows(
         raise TableUnusable(f"{path.name} has no rows.")
 
 
-def lines(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Iterator[str]:
+def lines(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Generator[str]:
     """The lines of a text file with their ends, decoded one by one, whatever the name of the file is.
 
     Raises:
@@ -189,9 +202,66 @@ def _json_lines(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterato
         yield row
 
 
-def _separated(path: Path, delimiter: str, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:
-    """Comma- or tab-separated rows under a line of column names; line breaks inside quotes belong to the text."""
-    reader = csv.reader(lines(path, max_bytes), delimiter=delimiter, strict=True)
+def separator(path: Path, max_bytes: int = MAX_FILE_BYTES) -> str | None:
+    """What separates the columns of a .csv or .tsv, whatever its name says: one of SEPARATORS, as its first lines tell;
+    None for other files.
+
+    Raises:
+        TableUnusable: if it can be read in two ways; see also `rows`.
+    """
+    kind = kind_of(path)
+    if kind not in (".csv", ".tsv"):
+        return None
+    first, whole = _beginning(path, max_bytes)
+    if told := _TOLD.fullmatch(first[0].strip()):
+        return told[1]
+    tables = {mark: rows for mark in SEPARATORS if (rows := _cells(first, whole, mark))}
+    several = [mark for mark, rows in tables.items() if len(rows[0]) > 1]
+    fit = [mark for mark in several if all(len(row) == len(tables[mark][0]) for row in tables[mark])] or several
+    if len(fit) > 1:
+        ways = " or by ".join(f"{SEPARATORS[mark]} ({', '.join(tables[mark][0])[:80]})" for mark in fit)
+        raise TableUnusable(
+            f"{path.name} can be read in two ways: its columns are separated by {ways}. Put texts in quotation marks, "
+            "or save it as .jsonl."
+        )
+    for mark, rows in tables.items():
+        cells = {len(row) for row in rows[1:]}
+        if not fit and len(rows) > LEAST_ALIKE and len(cells) == 1 and max(cells) > 1:
+            raise TableUnusable(
+                f"The first line of {path.name} names one column, and each row has {max(cells)} cells separated by "
+                f"{SEPARATORS[mark]}. Name every column in the first line, or put texts in quotation marks."
+            )
+    return fit[0] if fit else "\t" if kind == ".tsv" else ","
+
+
+def _beginning(path: Path, max_bytes: int) -> tuple[list[str], bool]:
+    """The first lines of a file, at least one, and whether they are all. Raises: see `rows`."""
+    found: list[str] = []
+    with contextlib.closing(lines(path, max_bytes)) as file:
+        for line in file:
+            if len(found) == SNIFFED_LINES or sum(map(len, found)) > SNIFFED_CHARACTERS:
+                return found, False
+            found.append(line)
+    return found, True
+
+
+def _cells(first: list[str], whole: bool, mark: str) -> list[list[str]]:
+    """The rows that begin a file if that is its separator; none if it cannot be."""
+    found = []
+    try:
+        for cells in csv.reader(first, delimiter=mark, strict=True):
+            found.append(cells)
+    except csv.Error as error:
+        cut_off = not whole and "end of data" in str(error)
+        if not cut_off and "limit" not in str(error):
+            return []
+    return list(filter(None, found))
+
+
+def _separated(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:
+    """Rows under a line of column names; line breaks inside quotes belong to the text."""
+    mark = separator(path, max_bytes) or ","
+    reader = csv.reader(lines(path, max_bytes), delimiter=mark, strict=True)
     names: list[str] | None = None
     while True:
         before = csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of all readers, so only for as long as this one reads
@@ -204,11 +274,19 @@ def _separated(path: Path, delimiter: str, max_bytes: int, columns: dict[str, No
             raise TableUnusable(f"Line {reader.line_num} of {path.name} cannot be read: {error}.{hint}") from None
         finally:
             csv.field_size_limit(before)
+        if not cells or (reader.line_num == 1 and _TOLD.fullmatch(mark.join(cells).strip())):
+            continue
         if names is None:
             names = cells
             columns.update(dict.fromkeys(names))
             _check_columns(columns, path)
-        elif cells:
+        else:
+            if any(cell.strip() for cell in cells[len(names) :]):
+                raise TableUnusable(
+                    f"Line {reader.line_num} of {path.name} has {len(cells)} cells, but the first line names "
+                    f"{len(names)}, separated by {SEPARATORS[mark]}. Put texts that contain one in quotation marks"
+                    f"{', or call the file .txt: there a line is a text' if len(names) == 1 else ''}."
+                )
             yield dict(zip(names, [*cells, *[None] * (len(names) - len(cells))], strict=False))
 
 

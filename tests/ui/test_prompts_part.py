@@ -31,7 +31,8 @@ def test_an_upload_is_kept_once_under_a_plain_name_and_can_be_read(tmp_path):
     assert kept == again and [path.name for path in (outputs / "uploads").iterdir()] == [kept.path.name]
     assert kept.path.name.endswith("-my-b-films.csv") and kept.path.is_absolute()
     assert (kept.columns, kept.column) == (("id", "prompt"), "prompt")
-    assert kept.sentence == "my <b>films.csv: 2 rows; the prompts are read from the column `prompt`."
+    told = "my <b>films.csv: 2 rows separated by commas; the prompts are read from the column `prompt`."
+    assert kept.sentence == told
     assert checks.prompts_problem(config(source=str(kept.path)).prompts) is None
     other = uploads.keep(write(tmp_path, "my <b>films.csv", "prompt\nef\n"), outputs)
     assert other.path != kept.path and len(uploads.kept_files(outputs)) == 2

@@ -45,6 +45,7 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
         "source": config.prompts.source,
         "column": source.column if source.columns else None,
         "columns": list(source.columns),
+        "separator": source.separator,
         "form": form.name,
         "system": form.system,
         "room": room,

@@ -52,6 +52,7 @@ class Source(NamedTuple):
     values: list[Any]
     column: str = row_files.TEXT_COLUMN
     columns: tuple[str, ...] = ()
+    separator: str = ""  # of the columns of a file, as a word
     goes_on: bool = False
     in_order: bool = False  # already drawn at random
 
@@ -126,7 +127,7 @@ def read(config: PromptsConfig, count: int, seed: int) -> Source:
     rows = hub_data.Rows(name, config.subset, config.split)
     column = prompt_texts.column_of(rows.columns, config.column, name)
     values, goes_on = rows.values(column)
-    return Source("prompts.source", name, values, column, rows.columns, goes_on)
+    return Source("prompts.source", name, values, column, rows.columns, goes_on=goes_on)
 
 
 def select(
@@ -190,13 +191,13 @@ def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> li
 
 def _read_file(path: Path, wanted: str | None) -> Source:
     try:
-        columns = row_files.shape(path).columns
+        shape = row_files.shape(path)
         lines = row_files.kind_of(path) == ".txt"
-        column = prompt_texts.column_of(columns, None if lines else wanted, path.name)
+        column = prompt_texts.column_of(shape.columns, None if lines else wanted, path.name)
         values = row_files.values(path, column)
     except row_files.TableUnusable as error:
         raise PromptsUnusable(f"prompts.source: {error}") from None
-    return Source("prompts.source", path.name, values, column, columns)
+    return Source("prompts.source", path.name, values, column, shape.columns, shape.separator)
 
 
 def _distinct(source: Source, leave_out: Callable[[str, int, str], None]) -> dict[str, int]:

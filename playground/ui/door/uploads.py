@@ -53,7 +53,7 @@ def keep(path: Path, outputs: Path) -> Kept:
     """
     table = row_files.shape(path, MAX_UPLOAD_BYTES)
     kept = put(path, outputs)
-    rows = f"{path.name}: {table.num_rows:,} {'row' if table.num_rows == 1 else 'rows'}"
+    rows = f"{path.name}: {table.in_words()}"
     if row_files.kind_of(path) == ".txt":
         return Kept(kept, (), None, f"{rows}, a prompt each.")
     try:

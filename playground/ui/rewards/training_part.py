@@ -16,7 +16,7 @@ from playground.errors import PlaygroundError, in_words
 from playground.runs import reward_models
 from playground.setup import catalog
 from playground.setup.limits import LIMITS, Limits
-from playground.texts import preferences
+from playground.texts import preferences, row_files
 from playground.ui import components
 from playground.ui.door import uploads
 from playground.ui.door.access import Access, Action
@@ -41,7 +41,7 @@ def build(outputs: Path, access: Access) -> None:
         server_functions=[*guarded_functions(outputs, access)],
     )
     with gr.Column(elem_id="upload-pairs"):  # the panel takes it in, button and file input together
-        upload = gr.UploadButton("Upload a file of pairs", file_types=[".jsonl", ".gz", ".csv"], size="sm")
+        upload = gr.UploadButton("Upload a file of pairs", file_types=[".jsonl", ".gz", ".csv", ".tsv"], size="sm")
 
     def take(path: str | None) -> dict[str, str | None]:
         return taken_in(path, outputs, access.limits)
@@ -121,7 +121,8 @@ def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) 
     try:
         with uploads.room_for(Path(path), capped, outputs):
             preferences.check_file(path)
-            kept = uploads.put(Path(path), outputs)
+            kept, table = uploads.put(Path(path), outputs), row_files.shape(Path(path))
     except (PlaygroundError, OSError) as error:
         return {"uploaded": None, "problem": in_words(error).removeprefix("pairs.source: ")}
-    return {"uploaded": str(kept), "problem": ""}
+    told = f"{Path(path).name}: {table.in_words()}, with the columns {', '.join(table.columns)[:200]}."
+    return {"uploaded": str(kept), "problem": "", "sentence": told}

@@ -35,8 +35,10 @@ export function mount(element, props, { watch }) {
   show();
 }
 
-function inWords({ num_training, num_evaluation, held_out, num_unneeded, goes_on, num_rows, column }) {
-  const from = column ? ` from the column \u201c${column}\u201d` : "";
+function inWords({ num_training, num_evaluation, held_out, num_unneeded, goes_on, num_rows, column,
+  separator }) {
+  const from = (column ? ` from the column \u201c${column}\u201d` : "")
+    + (separator ? ` of a file separated by ${separator}` : "");
   const fixed = held_out ? `${count(num_evaluation)} more are held out as fixed prompts`
     : `too few to hold some out, so ${count(num_evaluation)} of them are the fixed prompts too`;
   const rest = num_unneeded ? ` ${count(num_unneeded)} good rows are not needed.` : "";

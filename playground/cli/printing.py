@@ -26,6 +26,7 @@ from playground.runs.folder.records import Sample, Status, finite_or_null
 from playground.runs.history import RunSummary
 from playground.runs.model_service import GeneratedSample
 from playground.runs.start import queue
+from playground.setup import telling
 from playground.setup.estimates import Estimate
 
 TABLE_ROWS = 3
@@ -161,7 +162,10 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     add_row(table, "run", str(run.path))
-    add_row(table, "experiment", config.about.title or config.name)
+    title, what = telling.title_of(config), telling.told(config).what
+    add_row(table, "name", title)
+    if what and what != title:
+        add_row(table, "experiment", what)
     state = _state(status, queue.position(run))
     add_row(table, "state", f"{state}, update {status.update} of {status.num_updates}")
     if status.message:

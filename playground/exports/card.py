@@ -18,7 +18,7 @@ from playground.errors import PlaygroundError
 from playground.exports.report import Report
 from playground.insight import before_after, compute, knee
 from playground.safety import plain_files
-from playground.setup import catalog
+from playground.setup import catalog, telling
 
 CURVES = "curves.png"
 CONFIGURATION = "run.yaml"  # not config.yaml: that name makes a folder a run
@@ -46,7 +46,7 @@ class Written(NamedTuple):
 def text(report: Report, written: Written) -> str:
     """The whole README.md."""
     config = report.config
-    title = config.about.title or config.name
+    title = telling.title_of(config)
     parts = [
         front_matter(config, written),
         f"# {_plain(title)}, {'LoRA adapter' if written.kind == 'adapter' else 'full model'}",
@@ -110,7 +110,8 @@ def fenced(content: str) -> str:
 
 def _what(config: RunConfig, written: Written) -> str:
     what = "A LoRA adapter for" if written.kind == "adapter" else "A language model made from"
-    story = f"\n\n{_plain(config.about.story)}" if config.about.story else ""
+    line = telling.told(config).line(telling.title_of(config))
+    story = f"\n\n{_plain(line)}" if line else ""
     return (
         f"{what} {_code(config.model.source)}, trained with PPO (reinforcement learning from a reward) in the RLHF "
         f"Playground {__version__}. These are its weights after update {written.update}: "

@@ -21,6 +21,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import SHORTAGES
 from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue
+from playground.setup import telling
 from playground.setup.estimates.timing import Finished
 
 BIN = ".bin"
@@ -33,6 +34,7 @@ class RunSummary(NamedTuple):
 
     id: str
     title: str
+    told: str
     name: str
     model: str
     engine: str
@@ -209,7 +211,8 @@ def _summary(run: RunDirectory) -> RunSummary:
     scores = [item.score_mean for item in metrics if item.score_mean is not None]
     summary = RunSummary(
         id=run.id,
-        title=config.about.title or config.name,
+        title=telling.title_of(config),
+        told=telling.told(config).what,
         name=config.name,
         model=config.model.source,
         engine=config.engine,

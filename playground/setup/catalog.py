@@ -6,7 +6,9 @@ ships with the playground, a local folder, or an id of the hub, which a run down
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import functools
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -123,7 +125,22 @@ def preset(name: str) -> RunConfig:
     Raises:
         InvalidConfig: if there is none of that name, or its file is invalid.
     """
-    return yaml_io.load(preset_path(name))
+    path = preset_path(name)
+    return _loaded(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=64)
+def _loaded(path: Path, stamp: int) -> RunConfig:
+    return yaml_io.load(path)
+
+
+def preset_titled(title: str, likely: str = "") -> RunConfig | None:
+    """The preset with this title, which no other has; None if there is none. `likely`: the name to look at first."""
+    for name in sorted([*preset_names(), *model_preset_names()], key=lambda name: name != likely) if title else ():
+        with contextlib.suppress(InvalidConfig):  # a broken preset is told where it is chosen
+            if (found := preset(name)).about.title == title:
+                return found
+    return None
 
 
 def preset_path(name: str) -> Path:

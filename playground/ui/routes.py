@@ -31,9 +31,8 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.start import launcher, queue
-from playground.setup import checks
+from playground.setup import checks, telling
 from playground.ui import own_files
-from playground.ui.door import uploads
 from playground.ui.door.access import Access, Action, Role
 from playground.ui.live import machine, overlay, standing, wire
 from playground.ui.live.feed import Hub
@@ -250,7 +249,8 @@ class Views:
             {
                 "id": run.id,
                 "title": run.title,
-                "model": uploads.label(run.model),
+                "told": run.told,
+                "model": telling.source_label(run.model),
                 "engine": run.engine,
                 "method": methods.METHODS[run.method].label,
                 "seed": run.seed,

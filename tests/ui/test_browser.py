@@ -75,8 +75,10 @@ def test_choosing_a_preset_fills_the_form(site, make_page):
     fill(page, "kl.coef", "0.4")
     expect(page.locator("#notes")).to_contain_text("1 setting differs from the preset")
     expect(page.locator("#notes")).to_contain_text("Leash (beta) 0.05 → 0.4")
+    expect(page.locator("#story")).to_have_text("Yes-man, but beta 0.4.")
     page.locator("#field-kl-coef .back").click()
     expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
+    expect(page.locator("#story")).to_contain_text("Expect:")
 
 
 def test_every_wrong_setting_is_told_beside_its_field_and_nothing_is_lost(site, make_page):
@@ -125,9 +127,13 @@ def test_rewards_can_be_added_weighted_and_removed(site, make_page):
 
 def test_a_run_appears_live_in_every_tab_and_after_a_reload(site, make_page):
     page = visit(make_page(), site)
+    page.get_by_role("button", name="Name, seed, and all of it as text").click()
+    page.get_by_label("Run name").fill("Third try")
     start(page)
     wait_for_update(page, 2)
-    expect(page).to_have_title(re.compile(r"\d+/1000 Kinder reviews"))
+    expect(page).to_have_title(re.compile(r"\d+/1000 Third try"))
+    expect(page.locator("#run-title")).to_have_text("Third try")
+    expect(page.locator(".status .line")).to_have_text("Kinder reviews, but 1000 updates.")
     expect(page.locator("#start")).to_have_text("Add to the queue")
     expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile("now"))
     seen = updates_done(page)

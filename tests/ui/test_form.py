@@ -100,15 +100,6 @@ def test_differences_are_told_with_labels_and_values():
     assert told == {"kl.coef": ("Leash (beta)", f"{base.kl.coef:.3g}", "0.3"), "score.clip": ("Score clip", "off", "2")}
 
 
-def test_a_reward_is_told_with_weight_and_own_fields():
-    assert reward_form.reward_in_words({"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon"}) == "Sentiment"
-    assert reward_form.reward_in_words({"kind": "length", "weight": 0.5, "target": 20}) == "0.5 x Length (target 20)"
-    assert (
-        reward_form.reward_in_words({"kind": "keyword", "weight": "x", "words": ["a", "b"]})
-        == "x x Keywords (words a, b)"
-    )
-
-
 def test_the_reward_picker_offers_every_kind_with_its_own_fields():
     kinds = {item["kind"]: item for item in reward_form.reward_kinds()}
     assert set(kinds) == {choice.name for choice in catalog.REWARDS}
@@ -133,15 +124,6 @@ def test_the_engine_is_shown_where_there_is_a_choice():
 def test_options_are_told_as_words_and_short_names_stay():
     options = {"playground": "Playground", "trl": "TRL", "k1": "k1", "bf16": "bf16", "leave_one_out": "Leave one out"}
     assert {option: form.option_label(option) for option in options} == options
-    assert [form.in_words("ppo.whiten", value) for value in (True, False)] == ["on", "off"]
-
-
-def test_an_expression_is_told_in_short_and_code_not_at_all():
-    long = {"kind": "expression", "weight": 1.0, "expression": "words(completion) + " * 20 + "1"}
-    told = reward_form.reward_in_words(long)
-    assert told.startswith("Expression (words(completion) + ") and told.endswith(" ...)") and len(told) < 60
-    code = {"kind": "python", "weight": 2.0, "code": "def reward(prompt, completion): return 1", "time_limit": 2.0}
-    assert reward_form.reward_in_words(code) == "2 x Python function"
 
 
 def test_what_is_wrong_with_one_reward_is_a_sentence_and_nothing_if_nothing_is():

@@ -29,14 +29,14 @@ def label(button):
 
 
 def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
-    notes, button, text = train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
+    notes, story, button, text = train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
     assert notes["problems"] == [] and notes["differences"] == [] and label(button) == "Start training"
-    assert "kinder-reviews" in text
+    assert "kinder-reviews" in text and story["expect"].startswith("The score climbs")
 
 
 def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
     values.update({"ppo.minibatch_size": 20, "kl.coef": -1})
-    notes, button, _ = train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
+    notes, _, button, _ = train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
     assert label(button) == "Fix 2 settings to start"
     assert {item["field"] for item in notes["problems"]} == {"ppo.minibatch_size", "kl.coef"}
     assert {item["label"] for item in notes["problems"]} == {"Minibatch", "Leash (beta)"}
@@ -44,7 +44,7 @@ def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
 
 @pytest.mark.parametrize("chosen", ["kinder-revues", "", None, "run:../../etc", "presets/kinder-reviews.yaml"])
 def test_an_unknown_preset_is_one_sentence(chosen, values, tmp_path):
-    notes, button, _ = train_page.checked(chosen, {}, as_tuple(values), tmp_path)
+    notes, _, button, _ = train_page.checked(chosen, {}, as_tuple(values), tmp_path)
     (problem,) = notes["problems"]
     assert problem["field"] == "preset" and problem["message"].endswith((".", "?"))
     assert label(button) == "Fix 1 setting to start"
@@ -84,7 +84,7 @@ def test_another_press_or_other_settings_are_another_run_in_the_queue(values, tm
     third, _, button = start(values, tmp_path, "press-0002")
     assert queue.waiting(tmp_path) == [second["run"], third["run"]] and len(workers) == 1
     assert label(button) == "Add to the queue (2 wait)"
-    assert label(train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)[1]) == label(button)
+    assert label(train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)[2]) == label(button)
 
 
 @pytest.mark.parametrize("asked", [None, "", 7, ["press-0001"], "x" * 1000, "../../etc/passwd", "a b c d e"])

@@ -21,17 +21,14 @@ from playground.config import RunConfig
 from playground.errors import OutputsNotWritable, PlaygroundError, PromptsUnusable, in_words
 from playground.runs import history
 from playground.runs.folder.files import make_outputs
-from playground.setup import catalog, limits
+from playground.setup import catalog, limits, telling
 from playground.setup.limits import Limits
 from playground.texts import prompt_texts, row_files
 
 FOLDER = catalog.UPLOADS
 MAX_UPLOAD_BYTES = 20_000_000
-DIGEST_CHARACTERS = 12
 MAX_NAME_CHARACTERS = 60
 FILE_TYPES = [*row_files.KINDS, ".gz"]
-_KEPT = re.compile(rf"[0-9a-f]{{{DIGEST_CHARACTERS}}}-(.+)")
-
 
 _keeping = threading.Lock()
 
@@ -108,7 +105,7 @@ def put(path: Path, outputs: Path) -> Path:
         raise OutputsNotWritable(f"{folder} is a link, which is not followed: put a folder in its place.")
     try:
         with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_CHARACTERS]
+            digest = hashlib.file_digest(file, "sha256").hexdigest()[: telling.DIGEST_CHARACTERS]
         folder.mkdir(exist_ok=True)
         kept = folder.resolve() / f"{digest}-{safe_name(path.name)}"
         if kept.is_symlink() or not kept.exists():
@@ -135,23 +132,16 @@ def safe_name(name: str) -> str:
 
 def kept_files(outputs: Path) -> list[tuple[str, str]]:
     """What has been uploaded before, the newest first, as (the name that it had, its name on the page)."""
-    return [(label(str(path)), f"{FOLDER}/{path.name}") for path in _kept_paths(outputs)]
+    return [(telling.source_label(str(path)), f"{FOLDER}/{path.name}") for path in _kept_paths(outputs)]
 
 
 def _kept_paths(outputs: Path) -> list[Path]:
     found = [
         path
         for path in (Path(outputs) / FOLDER).glob("*")
-        if _KEPT.fullmatch(path.name) and path.is_file() and not path.is_symlink()
+        if telling.UPLOADED.fullmatch(path.name) and path.is_file() and not path.is_symlink()
     ]
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
-
-
-def label(source: str) -> str:
-    """A source for reading: of an uploaded file the name that it had, of others without the folders of this machine."""
-    path = Path(source)
-    match = _KEPT.fullmatch(path.name) if path.parent.name == FOLDER else None
-    return match.group(1) if match else path.name if path.is_absolute() else source
 
 
 def public(config: RunConfig, outputs: Path) -> RunConfig:
@@ -166,7 +156,8 @@ def public(config: RunConfig, outputs: Path) -> RunConfig:
 def meant(source: Any, outputs: Path) -> Any:
     """What comes back from the page: of an uploaded file its path, else the source as it is."""
     path = Path(outputs) / source if isinstance(source, str) and source.startswith(f"{FOLDER}/") else None
-    return str(path.resolve()) if path and _KEPT.fullmatch(path.name) and path in _kept_paths(outputs) else source
+    kept = path and telling.UPLOADED.fullmatch(path.name) and path in _kept_paths(outputs)
+    return str(path.resolve()) if path and kept else source
 
 
 def problem_of(error: PlaygroundError) -> str:

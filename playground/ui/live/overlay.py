@@ -14,6 +14,7 @@ from playground.config import RunConfig, engines, methods
 from playground.insight import compute, roads
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.steer import changes
+from playground.setup import telling
 from playground.ui.live import wire, wire_rewards
 from playground.ui.train import form
 
@@ -61,8 +62,9 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
         "runs": [
             {
                 "id": run.run_id,
-                "title": run.config.about.title or run.config.name,
-                "model": form.in_words("model.source", run.config.model.source),
+                "title": telling.title_of(run.config),
+                "told": telling.told(run.config).what,
+                "model": telling.in_words("model.source", run.config.model.source),
                 "engine": run.config.engine,
                 "method": methods.METHODS[run.config.method].label,
                 "looks": {"kl": [look.kl for look in run.road.way], "gain": [look.gain for look in run.road.way]},
@@ -108,7 +110,7 @@ def differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
         {
             "label": form.label_of(field),
             "unit": form.unit_of(field),
-            "values": [form.in_words(field, item[field]) for item in flat],
+            "values": [telling.in_words(field, item[field]) for item in flat],
         }
         for field in fields
     ]

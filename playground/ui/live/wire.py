@@ -20,6 +20,7 @@ from playground.insight.pace import seconds_left
 from playground.runs.folder import end_reasons
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.runs.steer import changes
+from playground.setup import telling
 from playground.ui.live import wire_rewards
 from playground.ui.live.figures import mean, rounded
 from playground.ui.train import form, reward_form
@@ -57,11 +58,12 @@ def encode(data: Any) -> bytes:
 
 def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_ask: bool = False) -> dict[str, Any]:
     """What stays the same during a run. `can_ask`: weights are there, so the model can answer a prompt."""
+    title, told = telling.title_of(config), telling.told(config)
     return {
         "id": run_id,
-        "title": config.about.title or config.name,
-        "story": config.about.story,
-        "expect": config.about.expect,
+        "title": title,
+        "told": told.what,
+        "story": told.line(title),
         "recorded": recorded,
         "can_ask": can_ask,
         "unit": wire_rewards.score_unit(config),
@@ -78,7 +80,7 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
             {
                 "field": field,
                 "label": form.LABELS[field],
-                "value": form.in_words(field, value),
+                "value": telling.in_words(field, value),
                 "unit": form.unit_of(field),
             }
             for field, value in form.flatten(config).items()

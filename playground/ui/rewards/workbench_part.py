@@ -17,7 +17,7 @@ from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.rewards.trying import MAX_CHARACTERS, SAMPLES, TIMEOUT_SECONDS, going_on, question, reference_of
 from playground.runs.model_service import ModelService
-from playground.setup import limits
+from playground.setup import limits, telling
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.door.access import Access, Action
@@ -134,8 +134,8 @@ def scored(
                 "labels": list(reward_form.term_labels(config.rewards).values()),
                 "sides": [{"side": side, "text": going_on(prompt or "", text)} for side, text in asked.items()],
                 "about": {
-                    "model": form.in_words("model.source", config.model.source),
-                    "prompts": form.in_words("prompts.source", config.prompts.source),
+                    "model": telling.in_words("model.source", config.model.source),
+                    "prompts": telling.in_words("prompts.source", config.prompts.source),
                 },
             }
     except PlaygroundError as error:

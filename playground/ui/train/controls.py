@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from playground.config import RunConfig, engines
-from playground.setup import catalog, limits
+from playground.setup import catalog, limits, telling
 from playground.setup.limits import Limits
 from playground.ui import components
 from playground.ui.door.access import Access
@@ -91,7 +91,10 @@ def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Acc
                     components.widget("train/engine_help", _about_trl(), elem_id="engine-help")
     with gr.Accordion("Name, seed, and all of it as text", open=False, elem_classes=["group"]):
         made["name"] = gr.Textbox(
-            values["name"], label="Run name", info="The run's folder is named after it.", elem_id=dom_id("name")
+            values["name"],
+            label="Run name",
+            info="What the run is called everywhere; its folder is named after it.",
+            elem_id=dom_id("name"),
         )
         made["seed"] = control("seed", values)
         text = gr.Textbox(
@@ -155,5 +158,6 @@ def preset_choices(capped: Limits, chosen: Any = None) -> list[tuple[str, str]]:
 
 
 def story_of(config: RunConfig) -> dict[str, str]:
-    """What a preset tells and lets one expect, for static/train/story.js."""
-    return {"story": config.about.story, "expect": config.about.expect}
+    """What the form's settings are and let one expect, for static/train/story.js."""
+    told = telling.told(config)
+    return {"story": told.line(config.about.title), "expect": told.expect}

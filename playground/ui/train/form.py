@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from playground.config import RunConfig, differences, engines, flatten, knobs, methods, yaml_io
 from playground.errors import InvalidConfig, Problem
-from playground.setup import catalog, checks, limits
+from playground.setup import checks, limits, telling
 from playground.setup.estimates import disk
 from playground.setup.limits import LIMITS, Limits
-from playground.ui.door import uploads
 from playground.ui.train import reward_form
 
 
@@ -28,10 +27,8 @@ def shown(all_knobs: Mapping[str, dict[str, Any]], choices: Sequence[str]) -> di
 ENGINES = [name for name in get_args(RunConfig.model_fields["engine"].annotation)
            if name != "trl" or not engines.availability()]  # fmt: skip
 KNOBS = shown(knobs(), ENGINES)
-SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.text")
-WORDS_FOR_NOTHING = {"prompts.column": "the usual one", "prompts.subset": "the default one", "model.revision": "newest"}
 OPTION_LABELS = {"trl": "TRL", **{name: method.label for name, method in methods.METHODS.items()}}
-REWARD_LISTS = ("rewards", "judges")
+REWARD_LISTS = telling.REWARD_LISTS
 FIELDS = ("name", *REWARD_LISTS, *KNOBS)
 LABELS = {
     "name": "Run name",
@@ -108,28 +105,9 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
 def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]:
     """What a person changed, as label, value in the preset, value now."""
     return [
-        Difference(field, LABELS.get(field, field), in_words(field, before), in_words(field, after))
+        Difference(field, LABELS.get(field, field), telling.in_words(field, before), telling.in_words(field, after))
         for field, (before, after) in differences(config, base).items()
     ]
-
-
-def in_words(field: str, value: Any) -> str:
-    """A value for reading: three significant digits, names instead of codes."""
-    if field in REWARD_LISTS:
-        return ", ".join(reward_form.reward_in_words(reward) for reward in value or []) or "none"
-    if field == "method":
-        return option_label(str(value))
-    if value is None or value == "":
-        return WORDS_FOR_NOTHING.get(field, "off")
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    if field == "prompts.typed":
-        return f"{len(value)} prompts"
-    known = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
-    shown = uploads.label(str(value)) if field in SOURCES else str(value)
-    return known.get(str(value), shown)
 
 
 def unit_of(field: str) -> str:

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import re
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any, get_args
 
 from playground.config import REWARD_CLASSES, RewardConfig, RewardPart, local_only, yaml_io
 from playground.config.expression_functions import FUNCTIONS
 from playground.errors import InvalidConfig
 from playground.rewards.mixture import term_names
-from playground.setup import catalog, checks
+from playground.setup import catalog, checks, telling
 
 OWN_FIELDS = {
     "target": ("Target length in words", "empty: the longer the better"),
@@ -51,15 +49,6 @@ WEAKER = (
 WARNINGS = {
     "python": f"Runs your code on this machine, in a process of its own. Only use code that you have read.{WEAKER}"
 }
-MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
-
-
-def reward_in_words(reward: Mapping[str, Any]) -> str:
-    """One reward for reading, for example "0.5 x Length (target 20)"."""
-    text, weight = _reward_label(reward), reward.get("weight", 1.0)
-    details = _details(reward)
-    text = text if weight == 1 else f"{weight:g} x {text}" if isinstance(weight, (int, float)) else f"{weight} x {text}"
-    return f"{text} ({'; '.join(details)})" if details else text
 
 
 def term_labels(rewards: Sequence[RewardConfig]) -> dict[str, str]:
@@ -67,36 +56,12 @@ def term_labels(rewards: Sequence[RewardConfig]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for name, reward in zip(term_names(rewards), rewards, strict=True):
         values = reward.model_dump(mode="json", exclude={"weight", "normalise", "cap"})
-        own = "; ".join(_details(values))
-        label = f"{_reward_label(values)} ({own})" if own else _reward_label(values)
+        own = "; ".join(telling.reward_details(values))
+        label = f"{telling.reward_label(values)} ({own})" if own else telling.reward_label(values)
         if reward.kind == "repetition" and reward.weight < 0:
             label = f"Less {label.lower()}"
         labels[name] = label if label not in labels.values() else f"{label}, {name}"
     return labels
-
-
-def _reward_label(reward: Mapping[str, Any]) -> str:
-    names = {choice.name: choice.label for choice in catalog.REWARDS}
-    label, source = names.get(str(reward.get("kind")), str(reward.get("kind"))), str(reward.get("source") or "")
-    return f"{label} {PurePosixPath(source).name}" if source else label
-
-
-def _details(reward: Mapping[str, Any]) -> list[str]:
-    """What is not as it usually is, for example "target 20"."""
-    known = REWARD_CLASSES.get(str(reward.get("kind")))
-    found = []
-    for key, value in reward.items():
-        if key in ("kind", "weight", "source", "code") or value in (None, "", False):
-            continue
-        if key == "expression":
-            found.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
-            continue
-        if known and key in known.model_fields and value == known.model_fields[key].default:
-            continue
-        told = ", ".join(value) if isinstance(value, (list, tuple)) else value
-        chosen = known and isinstance(value, str) and value in options_in(known.model_fields[key].annotation)
-        found.append("on the reference's scale" if key == "normalise" else str(told) if chosen else f"{key} {told}")
-    return found
 
 
 def reward_kinds() -> list[dict[str, Any]]:
@@ -144,7 +109,7 @@ def _own_fields(kind: str) -> list[dict[str, Any]]:
             continue
         label, hint = OWN_FIELDS.get(name, (name, ""))
         inner = (field.annotation, *get_args(field.annotation))
-        options = options_in(field.annotation)
+        options = telling.options_in(field.annotation)
         fields.append({
             "name": name, "label": label, "hint": hint, "options": options,
             "number": int in inner or float in inner, "rare": name in RARE_FIELDS,
@@ -152,10 +117,6 @@ def _own_fields(kind: str) -> list[dict[str, Any]]:
             "lines": LINES.get(name, 0),
         })  # fmt: skip
     return sorted(fields, key=lambda item: bool(item["rare"]))
-
-
-def options_in(annotation: Any) -> list[str]:
-    return [item for item in get_args(annotation) if isinstance(item, str)]
 
 
 def reward_values(reward: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,6 +86,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
 
     form_inputs = [preset, notes, *fields.values()]
     filled = [preset, story, *fields.values(), notes, start, text]
+    told = [notes, story, start, text]  # what is said of the form as it is
     quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     # Gradio drops what is chosen while it still answers the choice before, unless it is told to answer the last one too
     latest = {**quiet, "trigger_mode": "always_last"}
@@ -96,8 +97,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
 
     def check(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
         get_ready()
-        new_notes, label, yaml_text = checked(chosen, old_notes, values, outputs, capped)
-        return [new_notes, label, yaml_text]
+        return list(checked(chosen, old_notes, values, outputs, capped))
 
     def read(chosen: Any, old_notes: Any, *values: Any) -> RunConfig:
         return _read(chosen, old_notes, values, outputs, capped)[1]
@@ -129,23 +129,24 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     def not_started(sentence: str) -> list[Any]:
         return [gr.skip(), {"problems": _problems([Problem("", sentence)]), "show": time.time()}, gr.skip()]
 
-    checking = access.guard(Action.FORM, check, lambda _: [gr.skip()] * 3)  # a page that only watches asks, and in vain
+    # a page that only watches asks, and in vain
+    checking = access.guard(Action.FORM, check, lambda _: [gr.skip()] * len(told))
     estimating = access.guard(Action.FORM, estimate, lambda _: gr.skip())
     opening = access.guard(Action.WATCH, choose_at_load)
 
     edits = [component.input for component in fields.values()]
     # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
     edits += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
-    gr.on([*edits, view.input], checking, form_inputs, [notes, start, text], **latest)
+    gr.on([*edits, view.input], checking, form_inputs, told, **latest)
     gr.on([*edits, text.change], estimating, form_inputs, needs, **latest)
     uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service, access)
-    uploaded.then(checking, form_inputs, [notes, start, text], **latest)
+    uploaded.then(checking, form_inputs, told, **latest)
     # not the menu itself: meanwhile it may show the next choice
     preset.input(access.guard(Action.FORM, choose), preset, filled[1:], **latest)
     meant = {field: fields[field] for field in methods.chosen("ppo")}
     taking = access.guard(Action.FORM, lambda method: taken(method, meant), lambda _: [gr.skip()] * len(meant))
     fields["method"].input(taking, fields["method"], list(meant.values()), **latest).then(
-        checking, form_inputs, [notes, start, text], **latest
+        checking, form_inputs, told, **latest
     )
     pressed = access.guard(Action.START, start_run, not_started)
     start.click(pressed, [view, *form_inputs], [view, notes, start], trigger_mode="once", **quiet)
@@ -153,7 +154,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     demo.load(opening, None, filled, **quiet).then(estimating, form_inputs, needs, **quiet)
 
     def recheck(event: Any) -> None:
-        event.then(checking, form_inputs, [notes, start, text], **latest)
+        event.then(checking, form_inputs, told, **latest)
 
     return Train(filled, outputs, fields, recheck)
 
@@ -224,19 +225,19 @@ def from_text(
 
 def checked(
     chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path, capped: Limits = LIMITS["local"]
-) -> tuple[dict[str, Any], Any, Any]:
-    """Notes, start button and YAML for the form as it is now."""
+) -> tuple[dict[str, Any], Any, Any, Any]:
+    """Notes, story, start button and YAML for the form as it is now."""
     try:
         base, config = _read(chosen, old_notes, values, outputs, capped)
     except InvalidConfig as error:
         notes = {**_as_dict(old_notes), "problems": _problems(error.problems)}
-        return notes, starting.button_with_problems(len(error.problems)), gr.skip()
+        return notes, gr.skip(), starting.button_with_problems(len(error.problems)), gr.skip()
     except PlaygroundError as error:
         notes = {**_as_dict(old_notes), "problems": _problems([Problem("preset", str(error))])}
-        return notes, starting.button_with_problems(1), gr.skip()
+        return notes, gr.skip(), starting.button_with_problems(1), gr.skip()
     start = starting.button(config, outputs)
     config, base = uploads.public(config, outputs), uploads.public(base, outputs)
-    return _notes(config, base, []), start, config.to_yaml()
+    return _notes(config, base, []), controls.story_of(config), start, config.to_yaml()
 
 
 def started(
@@ -258,7 +259,7 @@ def started(
         base, config = _read(chosen, old_notes, values, outputs, access.limits)
         config = limits.capped(config, access.limits)
     except PlaygroundError:
-        notes, button, _ = checked(chosen, old_notes, values, outputs, access.limits)
+        notes, _, button, _ = checked(chosen, old_notes, values, outputs, access.limits)
         return gr.skip(), {**notes, "show": time.time()}, button
     request = starting.request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
     try:

@@ -1,0 +1,193 @@
+"""Settings and runs in words: a setting's value, a reward, what a run is called, and how it differs from its preset.
+
+Pure: knows the configuration and the catalog, nothing of runs or pages. The page, the command line and the model card
+tell a run from here, so that all of them tell it alike.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, get_args
+
+from playground.config import REWARD_CLASSES, RunConfig, differences, knobs, methods
+from playground.setup import catalog
+
+DIGEST_CHARACTERS = 12  # of an uploaded file, at the beginning of the name under which it is kept
+UPLOADED = re.compile(rf"[0-9a-f]{{{DIGEST_CHARACTERS}}}-(.+)")
+REWARD_LISTS = ("rewards", "judges")
+SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.text")
+WORDS_FOR_NOTHING = {"prompts.column": "the usual one", "prompts.subset": "the default one", "model.revision": "newest"}
+MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
+MOST_CHARACTERS = 48  # of one difference in a sentence
+MOST_DIFFERENCES = 3  # in a sentence
+# what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
+WITHOUT_EFFECT = ("seed", "device", "max_minutes", "judges", "ppo.micro_batch_size", "evaluation.", "checkpoint.")
+FIRST = ("method", "engine", "model.source", "prompts.source", "kl.coef", "kl.controller", "rewards")  # in a sentence
+PHRASES = {
+    "kl.coef": "beta {}",
+    "kl.controller": "{} beta",
+    "ppo.num_updates": "{} updates",
+    "sampling.max_new_tokens": "{} tokens at most",
+    "prompts.limit": "{} prompts",
+    "prompts.typed": "{} of one's own",
+}  # field -> how a sentence says it, where not as "label value"
+ARTICLES = {"python": "a ", "expression": "an "}
+
+
+class Told(NamedTuple):
+    """A run in words.
+
+    Attributes:
+        what: the title of its preset, and how it differs from that; empty where that is not known. story, expect: of
+            the preset; empty once something that matters differs, for they no longer hold.
+    """
+
+    what: str
+    story: str
+    expect: str
+
+    def line(self, title: str) -> str:
+        """What it is in a line below its title."""
+        if not self.story:
+            return f"{self.what}." if self.what and self.what != title else ""
+        return self.story if self.what in ("", title) else f"{self.what}: {self.story}"
+
+
+def title_of(config: RunConfig) -> str:
+    """What a run is called when nobody has renamed it: by the name that somebody gave it, or by its preset's title."""
+    given = {RunConfig.model_fields["name"].default, *catalog.preset_names(), *catalog.model_preset_names()}
+    return config.about.title if config.about.title and config.name in given else config.name
+
+
+def told(config: RunConfig) -> Told:
+    """What a run is: its preset, or its preset but for what differs. Which preset that is says the title that it has
+    brought along, so what belongs to no preset is told in its own words."""
+    about = config.about
+    preset = catalog.preset_titled(about.title, config.name)
+    changed = [] if preset is None else differences_told(config, preset)
+    if not changed:
+        return Told(about.title, about.story, about.expect)
+    return Told(f"{about.title}, but {listed(changed)}", "", "")
+
+
+def differences_told(config: RunConfig, preset: RunConfig) -> list[str]:
+    """What differs and has an effect, each in a few words, what matters most first."""
+    found = {field: pair for field, pair in differences(config, preset).items() if _has_effect(field, config, preset)}
+    if "prompts.typed" in found:
+        found.pop("prompts.source", None)  # it says no more than that
+    order = [*(field for field in FIRST if field in found), *(field for field in found if field not in FIRST)]
+    return [_phrase(field, *found[field]) for field in order]
+
+
+def listed(phrases: Sequence[str], most: int = MOST_DIFFERENCES) -> str:
+    """Some phrases as a part of a sentence: "a", "a and b", "a, b and c", "a, b, c and 2 more"."""
+    shown, more = list(phrases[:most]), len(phrases) - most
+    if more > 0:
+        shown.append(f"{more} more")
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+def in_words(field: str, value: Any) -> str:
+    """A value for reading: three significant digits, names instead of codes."""
+    if field in REWARD_LISTS:
+        return ", ".join(reward_in_words(reward) for reward in value or []) or "none"
+    if field == "method":
+        return methods.METHODS[value].label
+    if value is None or value == "":
+        return WORDS_FOR_NOTHING.get(field, "off")
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if field == "prompts.typed":
+        return f"{len(value)} prompts"
+    known = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
+    shown = source_label(str(value)) if field in SOURCES else str(value)
+    return known.get(str(value), shown)
+
+
+def source_label(source: str) -> str:
+    """A source for reading: of an uploaded file the name that it had, of others without the folders of this machine."""
+    path = Path(source)
+    match = UPLOADED.fullmatch(path.name) if path.parent.name == catalog.UPLOADS else None
+    return match.group(1) if match else path.name if path.is_absolute() else source
+
+
+def reward_in_words(reward: Mapping[str, Any]) -> str:
+    """One reward for reading, for example "0.5 x Length (target 20)"."""
+    text, weight = reward_label(reward), reward.get("weight", 1.0)
+    details = reward_details(reward)
+    text = text if weight == 1 else f"{weight:g} x {text}" if isinstance(weight, (int, float)) else f"{weight} x {text}"
+    return f"{text} ({'; '.join(details)})" if details else text
+
+
+def reward_label(reward: Mapping[str, Any]) -> str:
+    """What a reward is called, with its model where it has one."""
+    names = {choice.name: choice.label for choice in catalog.REWARDS}
+    label, source = names.get(str(reward.get("kind")), str(reward.get("kind"))), str(reward.get("source") or "")
+    return f"{label} {PurePosixPath(source).name}" if source else label
+
+
+def reward_details(reward: Mapping[str, Any]) -> list[str]:
+    """What is not as it usually is, for example "target 20"."""
+    known = REWARD_CLASSES.get(str(reward.get("kind")))
+    found = []
+    for key, value in reward.items():
+        if key in ("kind", "weight", "source", "code") or value in (None, "", False):
+            continue
+        if key == "expression":
+            found.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
+            continue
+        if known and key in known.model_fields and value == known.model_fields[key].default:
+            continue
+        shown = ", ".join(value) if isinstance(value, (list, tuple)) else value
+        chosen = known and isinstance(value, str) and value in options_in(known.model_fields[key].annotation)
+        found.append("on the reference's scale" if key == "normalise" else str(shown) if chosen else f"{key} {shown}")
+    return found
+
+
+def options_in(annotation: Any) -> list[str]:
+    """The names that a field of a closed list may have."""
+    return [item for item in get_args(annotation) if isinstance(item, str)]
+
+
+def _has_effect(field: str, config: RunConfig, preset: RunConfig) -> bool:
+    """Whether a difference changes what is learned: not what is left unread, nor what follows from the method."""
+    if field.startswith(WITHOUT_EFFECT) or methods.unused(config.method, field):
+        return False
+    if field.startswith("model.adapter.") and field != "model.adapter.kind" and config.model.adapter.kind == "none":
+        return False
+    if field in ("kl.target", "kl.horizon") and config.kl.controller == "fixed":
+        return False
+    if config.method == preset.method:
+        return True
+    chosen = methods.chosen(config.method)
+    group, _, name = field.partition(".")
+    return field not in chosen or chosen[field] != getattr(getattr(config, group), name)
+
+
+def _phrase(field: str, before: Any, after: Any) -> str:
+    """One difference, for example "beta 1.5", "a Python function as reward", "other rewards"."""
+    label = _lowered(knobs()[field]["label"] if field in knobs() else field.replace("_", " ").replace(".", " "))
+    value = in_words(field, after)
+    if value == in_words(field, before):
+        return f"other {label}"
+    value = textwrap.shorten(value, MOST_CHARACTERS, placeholder=" ...")
+    if field == "rewards":
+        return _as_reward(after[0]) if len(after) == 1 else f"rewards {_lowered(value.replace(', ', ' + '))}"
+    return PHRASES[field].format(value) if field in PHRASES else f"{label} {value}"
+
+
+def _as_reward(reward: Mapping[str, Any]) -> str:
+    text = textwrap.shorten(_lowered(reward_in_words(reward)), MOST_CHARACTERS, placeholder=" ...")
+    article = ARTICLES.get(str(reward.get("kind")), "") if reward.get("weight") == 1 else ""
+    return text if reward.get("kind") == "model" else f"{article}{text} as reward"
+
+
+def _lowered(text: str) -> str:
+    """With a small letter at the beginning, where that is no name: length, LoRA rank, Python function."""
+    first = text.split(" ", 1)[0]
+    return text if first == "Python" or not first[1:].islower() else text[0].lower() + text[1:]

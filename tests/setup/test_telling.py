@@ -1,0 +1,116 @@
+"""What a run is called, and how it differs from its preset, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground.config import RunConfig, yaml_io
+from playground.setup import catalog, telling
+
+BASE = catalog.preset("kinder-reviews")
+CODE = "def reward(prompt, completion):\n    return len(completion)"
+
+
+def changed(**data: Any) -> RunConfig:
+    """The preset with other values in some of its parts."""
+    given = BASE.model_dump(mode="json")
+    parts = {name: {**given[name], **value} if isinstance(value, dict) else value for name, value in data.items()}
+    return yaml_io.from_dict({**given, **parts})
+
+
+def test_a_run_is_called_by_the_name_that_somebody_gave_it_and_else_by_its_preset_s_title() -> None:
+    assert telling.title_of(BASE) == "Kinder reviews"
+    assert telling.title_of(changed(kl={"coef": 1.5})) == "Kinder reviews"
+    assert telling.title_of(changed(name="Third try")) == "Third try"
+    bare = RunConfig(rewards=BASE.rewards)
+    assert telling.title_of(bare) == "run"
+    assert telling.title_of(changed(name="run", about={"title": "A study of mine"})) == "A study of mine"
+
+
+def test_a_preset_is_told_in_its_own_words_whatever_its_seed_name_and_device() -> None:
+    for same in (
+        BASE, changed(name="Third try"), changed(seed=5), changed(device="cpu"), changed(max_minutes=5),
+        changed(judges=[{"kind": "grammar"}]), changed(evaluation={"num_prompts": 16}), changed(checkpoint={"keep": 1}),
+        changed(dpo={"labels": "better"}), changed(kl={"target": 9.0}), changed(model={"adapter": {"r": 4}}),
+    ):  # fmt: skip
+        assert telling.told(same) == ("Kinder reviews", BASE.about.story, BASE.about.expect)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kl": {"coef": 1.5}}, "beta 1.5"),
+        ({"ppo": {"num_updates": 12}, "kl": {"coef": 1.5}}, "beta 1.5 and 12 updates"),
+        ({"rewards": [{"kind": "python", "code": CODE}], "kl": {"coef": 1.5}},
+         "beta 1.5 and a Python function as reward"),
+        ({"rewards": [{"kind": "sentiment"}, {"kind": "length", "weight": 0.5, "target": 20}]},
+         "rewards sentiment + 0.5 x Length (target 20)"),
+        ({"rewards": [{"kind": "model", "source": "kind-judge"}]}, "reward model kind-judge"),
+        ({"kl": {"controller": "adaptive", "target": 9.0}}, "adaptive beta and target KL 9"),
+        ({"prompts": {"source": "typed", "typed": ["a", "b"]}}, "2 prompts of one's own"),
+        ({"method": "rloo", "ppo": {"baseline": "leave_one_out", "samples_per_prompt": 8, "gae_lambda": 0.9}},
+         "method RLOO"),
+        ({"method": "rloo", "ppo": {"baseline": "leave_one_out", "samples_per_prompt": 4}},
+         "method RLOO and samples per prompt 4"),
+        ({"model": {"source": "pocket-1m"}, "score": {"clip": 2.0}, "sampling": {"temperature": 0.7}},
+         "model pocket-1m, score clip 2 and temperature 0.7"),
+        ({"kl": {"coef": 2.0}, "ppo": {"clip_range": 0.1, "num_epochs": 2, "learning_rate": 1e-3, "num_updates": 9}},
+         "beta 2, 9 updates, PPO epochs 2 and 2 more"),
+    ],
+)  # fmt: skip
+def test_what_differs_is_told_instead_of_the_story_and_the_promise(changes: dict[str, Any], words: str) -> None:
+    assert telling.told(changed(**changes)) == (f"Kinder reviews, but {words}", "", "")
+
+
+def test_a_reward_whose_code_alone_has_changed_is_another_one() -> None:
+    one, two = (changed(rewards=[{"kind": "python", "code": code}]) for code in (CODE, CODE + " / 2"))
+    assert telling.differences_told(one, two) == ["other rewards"]
+
+
+def test_a_configuration_of_somebody_s_own_is_told_in_its_own_words() -> None:
+    about = {"title": "A study", "story": "What is it good for?", "expect": "Nothing."}
+    assert telling.told(changed(about=about, kl={"coef": 1.5})) == tuple(about.values())
+    assert telling.told(RunConfig(rewards=BASE.rewards)) == ("", "", "")
+
+
+def test_the_line_below_a_title_does_not_say_the_title_again() -> None:
+    same, other = telling.told(BASE), telling.told(changed(kl={"coef": 1.5}))
+    assert same.line("Kinder reviews") == BASE.about.story
+    assert same.line("Third try") == f"Kinder reviews: {BASE.about.story}"
+    assert other.line("Kinder reviews") == other.line("Third try") == "Kinder reviews, but beta 1.5."
+    assert telling.Told("", "", "").line("run") == "" == telling.Told("A study", "", "").line("A study")
+
+
+def test_a_preset_is_found_by_its_title_which_no_other_has() -> None:
+    names = [*catalog.preset_names(), *catalog.model_preset_names()]
+    for name in names:
+        assert catalog.preset_titled(catalog.preset(name).about.title) == catalog.preset(name)
+    assert catalog.preset_titled("Kinder revues") is None is catalog.preset_titled("")
+
+
+def test_phrases_are_listed_as_in_a_sentence() -> None:
+    assert [telling.listed("abcde"[:count]) for count in (1, 2, 3, 4, 5)] == [
+        "a", "a and b", "a, b and c", "a, b, c and 1 more", "a, b, c and 2 more",
+    ]  # fmt: skip
+
+
+def test_switches_are_on_or_off() -> None:
+    assert [telling.in_words("sampling.train_on_cut", value) for value in (True, False)] == ["on", "off"]
+
+
+def test_a_reward_is_told_with_weight_and_own_fields() -> None:
+    assert telling.reward_in_words({"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon"}) == "Sentiment"
+    assert telling.reward_in_words({"kind": "length", "weight": 0.5, "target": 20}) == "0.5 x Length (target 20)"
+    assert (
+        telling.reward_in_words({"kind": "keyword", "weight": "x", "words": ["a", "b"]}) == "x x Keywords (words a, b)"
+    )
+
+
+def test_an_expression_is_told_in_short_and_code_not_at_all() -> None:
+    long = {"kind": "expression", "weight": 1.0, "expression": "words(completion) + " * 20 + "1"}
+    told = telling.reward_in_words(long)
+    assert told.startswith("Expression (words(completion) + ") and told.endswith(" ...)") and len(told) < 60
+    code = {"kind": "python", "weight": 2.0, "code": "def reward(prompt, completion): return 1", "time_limit": 2.0}
+    assert telling.reward_in_words(code) == "2 x Python function"

@@ -166,7 +166,7 @@ def _follow(started: launcher.Started, as_json: bool, wait: bool) -> None:
     run, process = started
     if wait:
         status = following.follow(run, process, following.display(as_json))
-        printing.print_end(run, run.config(), status, as_json=as_json)
+        printing.print_end(run, status, as_json=as_json)
         raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))
     printing.print_started(run, as_json=as_json)
 

@@ -213,7 +213,7 @@ def _figures(metrics: list[UpdateMetrics], status: Status) -> str:
     left = seconds_left([item.update for item in metrics], [item.seconds for item in metrics], status.num_updates)
     parts = [
         f"update {last.update} of {status.num_updates}",
-        f"score {number(last.score_mean, sign=True)}",
+        f"training batch: score {number(last.score_mean, sign=True)}",
         f"KL {number(last.kl_to_reference)} nats",
     ]
     return "  ".join(parts if left is None else [*parts, f"{time_range(*left)} left"])

@@ -72,9 +72,8 @@ def _coarse(seconds: float) -> tuple[int, str]:
     return round(seconds / 86_400), "days"
 
 
-def print_end(run: RunDirectory, config: RunConfig, status: Status, *, as_json: bool) -> None:
+def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
     """How a run ended. The last line on stdout is the run folder, or with JSON an object that names it."""
-    samples = run.samples()
     if as_json:
         print_json(
             {
@@ -83,7 +82,8 @@ def print_end(run: RunDirectory, config: RunConfig, status: Status, *, as_json: 
                 "state": status.state,
                 "reason": status.reason,
                 "message": status.message,
-                "outcome": _outcome(samples),
+                "outcome": _outcome(run.samples()),
+                "headline": _headline(run),
             }
         )
         return
@@ -91,7 +91,7 @@ def print_end(run: RunDirectory, config: RunConfig, status: Status, *, as_json: 
         complain(status.message)
     if status.state in ("failed", "interrupted"):
         complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}")
-    _print_before_after(samples, config)
+    _print_before_after(Report.of(run))
     print(run.path)
 
 
@@ -113,25 +113,32 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
         rows = []
         for run in runs:
             ways = {"position": _place(run, outputs), "resumable": run.status.resumable}
-            rows.append({**run._asdict(), "status": run.status.model_dump(), **ways})
+            found = {"status": run.status.model_dump(), "headline": _headline(RunDirectory(outputs / run.id))}
+            rows.append({**run._asdict(), **found, **ways})
         print_json(rows)
         return
     if not runs:
         print(f"There are no runs in {outputs} yet. Start one: python -m playground train kinder-reviews")
         return
-    table = Table("Run", "State", "Updates", "Score", "KL", "Time", box=None, pad_edge=False)
+    table = Table("Run", "Name", "State", "Updates", "Gain", "KL", "Time", box=None, pad_edge=False)
     table.columns[0].overflow = "fold"  # in a narrow window; never cut, for people copy it
-    for run in runs:
+    headlines = [before_after.headline_of(RunDirectory(outputs / run.id)) for run in runs]
+    for run, headline in zip(runs, headlines, strict=True):
         add_row(
             table,
             run.id,
+            run.title,
             _state(run.status, _place(run, outputs)),
             f"{run.status.update} of {run.status.num_updates}",
-            number(run.score_last, sign=True),
-            number(run.kl_last),
+            f"{number(headline.gain, sign=True)} {run.unit}{'*' if _is_of_batches(headline) else ''}"
+            if headline
+            else "-",
+            number(headline.kl if headline else None),
             duration(run.duration_seconds),
         )
     console().print(table)
+    if any(map(_is_of_batches, headlines)):
+        print("* from the first to the newest training batch; all others on the fixed prompts, since before training")
 
 
 def print_run(run: RunDirectory, *, as_json: bool) -> None:
@@ -151,6 +158,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
                 "last_update": metrics[-1].model_dump() if metrics else None,
                 "warnings": warnings,
                 "outcome": _outcome(samples),
+                "headline": _headline(run),
+                "told": report.told,
                 "terms": terms.term_rows(samples),
                 "judges": terms.verdicts(config, samples),
                 "knee": report.knee._asdict(),
@@ -174,8 +183,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     add_row(table, "rewards", ", ".join(f"{reward.weight:g} x {reward.kind}" for reward in config.rewards))
     add_row(table, "changed", ", ".join(f"{name}={value}" for name, (_, value) in changed.items()) or "nothing")
     if metrics:
-        add_row(table, "score", f"{number(metrics[-1].score_mean, sign=True)} in the last update")
-        add_row(table, "KL", f"{number(metrics[-1].kl_to_reference)} nats per completion in the last update")
+        batch = f"score {number(metrics[-1].score_mean, sign=True)}, KL {number(metrics[-1].kl_to_reference)} nats"
+        add_row(table, "training batch", f"{batch} in the last update")
     _add_outcome(table, report)
     if config.judges:
         add_row(table, "judges", ", ".join(term_names(config.judges)))
@@ -183,7 +192,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
         add_row(table, "warning", warning)
     console().print(table)
     terms.print_change(config, samples)
-    _print_before_after(samples, config)
+    _print_before_after(report)
 
 
 def _place(run: RunSummary, outputs: Path) -> int | None:
@@ -276,14 +285,14 @@ def print_checks(checks: Sequence[Check], *, as_json: bool) -> None:
             print(plain(f"      -> {check.remedy}"))
 
 
-def _print_before_after(samples: Sequence[Sample], config: RunConfig) -> None:
-    joined = before_after.pairs(samples)
-    found = before_after.outcome(joined)
-    if found is None:
+def _print_before_after(report: Report) -> None:
+    if report.told:
+        print(report.told)
+    if report.outcome is None:
         return
-    unit = "sd" if config.score.normalise == "reference" else "points"
-    print(before_after.outcome_sentence(found, unit))
-    best = sorted((pair for pair in joined if pair.gain is not None), key=lambda pair: pair.gain or 0.0, reverse=True)
+    best = sorted(
+        (pair for pair in report.pairs if pair.gain is not None), key=lambda pair: pair.gain or 0.0, reverse=True
+    )
     table = _table("Prompt", "Before", "After", "Score", "KL")
     for before, after in best[:TABLE_ROWS]:
         scores = f"{number(before.score, sign=True)} to {number(after.score, sign=True)}"
@@ -295,6 +304,15 @@ def _print_before_after(samples: Sequence[Sample], config: RunConfig) -> None:
 def _outcome(samples: Sequence[Sample]) -> dict[str, Any] | None:
     found = before_after.outcome(before_after.pairs(samples))
     return found._asdict() if found else None
+
+
+def _headline(run: RunDirectory) -> dict[str, Any] | None:
+    found = before_after.headline_of(run)
+    return found._asdict() if found else None
+
+
+def _is_of_batches(found: before_after.Headline | None) -> bool:
+    return found is not None and found.source == "training batch"
 
 
 def _table(*headings: str) -> Table:

@@ -44,7 +44,7 @@ def print_change(config: RunConfig, samples: Sequence[Sample]) -> None:
     """The table of rewards and judges, where there is more than one, and what the judges say."""
     found = term_rows(samples)
     if len(found) > 1:
-        table = _table("Reward", "Role", "Before", "After", "Change", figures_from=2)
+        table = _table("Reward", "Role", "Before", "After", "Change, own sd", figures_from=2)
         for row in found:
             change = judging.Change(**row["change"]) if row["change"] else None
             unit = row["unit"]

@@ -148,10 +148,8 @@ def _reward(reward: Any) -> str:
 
 
 def _results(report: Report) -> str:
-    lines = []
-    if report.outcome:
-        lines.append(before_after.outcome_sentence(report.outcome, report.unit))
-        found = report.outcome
+    lines = [report.told] if report.told else []
+    if found := report.outcome:
         lines.append(
             f"Length {found.length_before:.1f} to {found.length_after:.1f} tokens; {found.unique_after} different "
             f"texts; {round(100 * found.ended_after)} % ended by themselves."

@@ -59,6 +59,11 @@ class Report:
         """Before and after in numbers."""
         return before_after.outcome(self.pairs)
 
+    @property
+    def told(self) -> str:
+        """What it has come to, in a sentence; empty where there is nothing to tell."""
+        return before_after.told(self.samples, before_after.headline([], self.metrics), self.unit)
+
     @cached_property
     def knee(self) -> knee.Knee:
         """Where training stopped paying."""
@@ -100,6 +105,8 @@ class Report:
         """Score, KL and, where there are any, perplexities, as a PNG."""
         metrics = frames.metrics(self.metrics).set_index("update")
         fixed = knee.curve_of(self.samples).mean(axis=1)
+        drift = frames.samples(self.samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
+        drift = drift.groupby("update")["kl"].mean()
         text = frames.evaluations(self.evaluations).set_index("update")["perplexity_text"].dropna()
         strange, found = metrics["perplexity_reference"].dropna(), self.knee.update
         above = " above the reference" if self.unit == "sd" else ""
@@ -117,7 +124,10 @@ class Report:
             Panel(
                 "Distance from the reference",
                 "KL, nats per completion, by update",
-                [Line(metrics["kl_to_reference"], AMBER)],
+                [
+                    Line(metrics["kl_to_reference"], AMBER, "training batches"),
+                    Line(drift, INDIGO, "fixed prompts", dots=True),
+                ],
             ),
         ]
         lines = [Line(strange, SLATE, "its texts, to the reference"), Line(text, INDIGO, "held-out text, to it")]

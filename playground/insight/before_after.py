@@ -6,12 +6,16 @@ samples, as the independent units. The page, the command line and docs tables ca
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Literal, NamedTuple
 
-from playground.insight import frames
-from playground.runs.folder.records import Sample
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Sample, UpdateMetrics
 
 Z95 = 1.96  # two-sided 95 % of a normal distribution
 T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # of Student's t with 1 to 10 degrees
@@ -60,6 +64,23 @@ class Outcome(NamedTuple):
     length_after: float
 
 
+class Headline(NamedTuple):
+    """The one gain and KL by which a run is known wherever it is told.
+
+    Attributes:
+        source: the fixed prompts, from before training to the newest look; of a run that has none of them with a score,
+            the training batches, from the first to the newest. update: the newest one. low, high: bound the gain with
+            95 % confidence; None where that is not known, as with training batches. kl: nats per completion.
+    """
+
+    source: Literal["fixed prompts", "training batch"]
+    update: int
+    gain: float
+    low: float | None
+    high: float | None
+    kl: float | None
+
+
 def pairs(samples: Sequence[Sample], update: int | None = None) -> list[Pair]:
     """Join the samples before training with those of a later moment on (prompt_id, seed).
 
@@ -76,29 +97,90 @@ def pairs(samples: Sequence[Sample], update: int | None = None) -> list[Pair]:
 
 def outcome(joined: Sequence[Pair]) -> Outcome | None:
     """Summary of the pairs, or None when there is nothing to compare."""
-    before, after = (frames.samples([pair[side] for pair in joined]) for side in (0, 1))
-    by_prompt = (after["score"] - before["score"]).groupby(before["prompt_id"]).agg(["mean", "count"]).dropna()
-    if by_prompt.empty:
+    gains = _by_prompt((pair.before.prompt_id, pair.gain) for pair in joined)
+    if not gains:
         return None
-    gain, half = by_prompt["mean"].mean(), t95(len(by_prompt)) * by_prompt["mean"].sem()
-    drift = after.groupby("prompt_id")["kl"].mean()
-    kl, kl_half = drift.mean(), t95(len(drift)) * drift.sem()
+    before, after = [pair.before for pair in joined], [pair.after for pair in joined]
+    gain, half = _mean_and_half([fmean(values) for values in gains.values()])
+    drift = _by_prompt((item.prompt_id, item.kl) for item in after)
+    kl, kl_half = _mean_and_half([fmean(values) for values in drift.values()])
     return Outcome(
-        num_prompts=len(by_prompt),
-        samples_per_prompt=round(by_prompt["count"].mean()),
-        score_before=float(before["score"].mean()),
-        score_after=float(after["score"].mean()),
-        gain=float(gain),
-        low=float(gain - half),
-        high=float(gain + half),
-        kl=float(kl),
-        kl_low=float(max(kl - kl_half, 0.0)),
-        kl_high=float(kl + kl_half),
-        unique_after=after["completion"].nunique(),
-        ended_after=float(after["ended"].astype(float).mean()),
-        length_before=float(before["tokens"].astype(float).mean()),
-        length_after=float(after["tokens"].astype(float).mean()),
+        num_prompts=len(gains),
+        samples_per_prompt=round(fmean(map(len, gains.values()))),
+        score_before=_mean(item.score for item in before),
+        score_after=_mean(item.score for item in after),
+        gain=gain,
+        low=gain - half,
+        high=gain + half,
+        kl=kl,
+        kl_low=max(kl - kl_half, 0.0),
+        kl_high=kl + kl_half,
+        unique_after=len({item.completion for item in after}),
+        ended_after=_mean(item.ended for item in after),
+        length_before=_mean(item.tokens for item in before),
+        length_after=_mean(item.tokens for item in after),
     )
+
+
+def headline(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Headline | None:
+    """The one gain and KL of a run so far; None while there is nothing to tell."""
+    joined = pairs(samples)
+    found = outcome(joined)
+    if found is not None:
+        low, high = (None, None) if math.isnan(found.low) else (found.low, found.high)
+        kl = None if math.isnan(found.kl) else found.kl
+        return Headline("fixed prompts", joined[0].after.update, found.gain, low, high, kl)
+    return of_batches(
+        [item.update for item in metrics],
+        [item.score_mean for item in metrics],
+        [item.kl_to_reference for item in metrics],
+    )
+
+
+def of_batches(updates: Sequence[int], scores: Sequence[float | None], kls: Sequence[float | None]) -> Headline | None:
+    """The same of a run whose fixed prompts tell nothing: from its first training batch to its newest."""
+    known = [place for place, score in enumerate(scores) if score is not None]
+    if len(known) < 2:
+        return None
+    first, last = scores[known[0]], scores[known[-1]]
+    assert first is not None and last is not None
+    return Headline("training batch", updates[known[-1]], last - first, None, None, kls[known[-1]])
+
+
+def headline_of(run: RunDirectory) -> Headline | None:
+    """The headline of a run as it is on disk now; its samples are read once for as long as none is added."""
+    found = _of_samples(run.path, *(_stamp(path) for path in (run.samples_path, run.events_path)))
+    return found or headline([], run.metrics())
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_samples(path: Path, *stamps: tuple[int, int]) -> Headline | None:
+    return headline(RunDirectory(path).samples(), [])
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def headline_sentence(found: Headline, unit: str = "sd") -> str:
+    """One line for a person about a run whose fixed prompts tell nothing."""
+    kl = "" if found.kl is None else f", {found.kl:.1f} nats from the reference"
+    return (
+        f"By its training batches, for want of a look at the fixed prompts: score {found.gain:+.2f} {unit} from the "
+        f"first to update {found.update}{kl}."
+    )
+
+
+def told(samples: Sequence[Sample], batches: Headline | None, unit: str = "sd") -> str:
+    """What a run has come to in one line: by its fixed prompts, else by its training batches; empty for neither."""
+    found = outcome(pairs(samples))
+    if found is not None:
+        return outcome_sentence(found, unit)
+    return headline_sentence(batches, unit) if batches else ""
 
 
 def outcome_sentence(found: Outcome, unit: str = "sd") -> str:
@@ -110,3 +192,24 @@ def outcome_sentence(found: Outcome, unit: str = "sd") -> str:
         f"Score {found.gain:+.2f} {unit} on {found.num_prompts} prompts{each}{interval}; "
         f"{found.kl:.1f} nats{spread} from the reference."
     )
+
+
+def _by_prompt(values: Iterable[tuple[int, float | None]]) -> dict[int, list[float]]:
+    """What is known of each prompt."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for prompt_id, value in values:
+        if value is not None:
+            found[prompt_id].append(value)
+    return found
+
+
+def _mean_and_half(means: Sequence[float]) -> tuple[float, float]:
+    """The mean of independent values, and half of its 95 % interval; not a number where there are too few of them."""
+    if len(means) < 2:
+        return (means[0] if means else math.nan), math.nan
+    return fmean(means), t95(len(means)) * stdev(means) / math.sqrt(len(means))
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    known = [float(value) for value in values if value is not None]
+    return fmean(known) if known else math.nan

@@ -41,12 +41,12 @@ def sentence(parts: Sequence[Part], unit: str) -> str:
     taken = [f"{part.label} takes {-part.gain:.2g} {unit} away" for part in takers]
     if not givers or (gain < SMALLEST_GAIN and not takers):
         lost = f", and {' and '.join(taken)}" if taken else ""
-        return f"No reward brings a gain yet{lost}."
+        return f"In the newest training batches no reward brings a gain yet{lost}."
     given = math.fsum(part.gain for part in givers)
     shares = [f"{100 * part.gain / given:.0f} %" for part in givers]
     if len(givers) == 1:
-        text = f"All of the gain comes from {givers[0].label} (+{givers[0].gain:.2g} {unit})"
+        text = f"all of the gain comes from {givers[0].label} (+{givers[0].gain:.2g} {unit})"
     else:
         rest = [f"{share} from {part.label}" for share, part in zip(shares[1:], givers[1:], strict=True)]
         text = f"{shares[0]} of the gain comes from {givers[0].label}, {' and '.join(rest)}"
-    return f"{text}{'; ' if taken else ''}{' and '.join(taken)}."
+    return f"In the newest training batches {text}{'; ' if taken else ''}{' and '.join(taken)}."

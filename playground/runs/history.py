@@ -30,7 +30,8 @@ SPARK_POINTS = 24
 
 
 class RunSummary(NamedTuple):
-    """One line of the history. Scores in sd of the reference, KL in nats per completion, duration: seconds at work."""
+    """One line of the history: scores (in `unit`) and KL (in nats per completion) of the training batches, duration in
+    seconds at work. What a run has come to on the fixed prompts is `insight.before_after.headline_of`."""
 
     id: str
     title: str
@@ -43,6 +44,7 @@ class RunSummary(NamedTuple):
     seed: int
     status: Status
     duration_seconds: float
+    unit: str
     score_first: float | None
     score_last: float | None
     kl_last: float | None
@@ -221,6 +223,7 @@ def _summary(run: RunDirectory) -> RunSummary:
         seed=config.seed,
         status=status,
         duration_seconds=status.seconds_at_work(),
+        unit="sd" if config.score.normalise == "reference" else "points",
         score_first=scores[0] if scores else None,
         score_last=scores[-1] if scores else None,
         kl_last=metrics[-1].kl_to_reference if metrics else None,

@@ -27,6 +27,7 @@ from playground.config import methods
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
 from playground.exports import csv_tables
 from playground.exports.report import Report
+from playground.insight import before_after
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
@@ -264,12 +265,12 @@ class Views:
                 "num_updates": run.status.num_updates,
                 "started_at": run.status.started_at,
                 "duration": round(run.duration_seconds, 1),
-                "score_first": run.score_first,
-                "score_last": run.score_last,
-                "kl": run.kl_last,
+                "unit": run.unit,
+                "headline": headline._asdict() if headline else None,
                 "spark": run.spark,
             }
             for run in history.list_runs(self.hub.outputs)
+            for headline in [before_after.headline_of(RunDirectory(self.hub.outputs / run.id))]
         ]
 
     def _compare_data(self, run_id: str, update: int | None) -> bytes:

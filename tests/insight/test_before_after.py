@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
-from playground.insight.before_after import Outcome, outcome, outcome_sentence, pairs, t95
-from tests.support import sample
+from playground.insight.before_after import (
+    Headline,
+    Outcome,
+    headline,
+    headline_of,
+    outcome,
+    outcome_sentence,
+    pairs,
+    t95,
+    told,
+)
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from tests.support import sample, small_config, update_metrics
 
 
 def test_pairs_join_on_prompt_and_seed_and_drop_the_unmatched() -> None:
@@ -100,3 +113,44 @@ def test_the_sentence_names_gain_interval_and_cost() -> None:
     assert outcome_sentence(worse, "points") == (
         "Score -0.50 points on 32 prompts, 95 % interval -0.70 to -0.30; 5.1 nats (4.6 to 5.6) from the reference."
     )
+
+
+LOOKS = [
+    *(sample(prompt, "before", 0.0) for prompt in range(2)),
+    *(sample(prompt, "during", 9.0, update=2, kl=8.0) for prompt in range(2)),
+    *(sample(prompt, "after", 1.0 + 2 * prompt, kl=1.0 + prompt) for prompt in range(2)),
+]
+
+
+def test_a_run_is_known_by_its_last_look_at_the_fixed_prompts_and_not_by_its_batches() -> None:
+    batches = [update_metrics(update) for update in (1, 2, 3)]
+    found = headline(LOOKS, batches)
+    assert found == pytest.approx(("fixed prompts", 3, 2.0, 2.0 - 12.706, 2.0 + 12.706, 1.5))
+    assert told(LOOKS, headline([], batches)).startswith("Score +2.00 sd on 2 prompts")
+
+
+def test_without_a_later_look_its_training_batches_stand_in_and_it_says_so() -> None:
+    batches = [update_metrics(1, score_mean=None), *(update_metrics(update) for update in (2, 3, 4))]
+    found = headline(LOOKS[:2], batches)
+    assert found == Headline("training batch", 4, 1.0, None, None, 4.0)
+    assert told(LOOKS[:2], found, "points") == (
+        "By its training batches, for want of a look at the fixed prompts: score +1.00 points from the first to update "
+        "4, 4.0 nats from the reference."
+    )
+    assert headline([], batches[:2]) is None, "a single score is no gain"
+    assert told([], None) == ""
+
+
+def test_the_headline_of_a_run_follows_what_it_writes(outputs: Path) -> None:
+    run = RunDirectory.create(outputs, small_config(), "one")
+    writer = RunWriter(run, 3)
+    assert headline_of(run) is None
+    writer.metrics(update_metrics(1))
+    writer.metrics(update_metrics(2))
+    assert headline_of(run) == Headline("training batch", 2, 0.5, None, None, 2.0)
+    writer.samples(LOOKS[:4])
+    seen = headline_of(run)
+    assert seen is not None and (seen.source, seen.update, seen.gain, seen.kl) == ("fixed prompts", 2, 9.0, 8.0)
+    writer.samples(LOOKS[4:])
+    seen = headline_of(run)
+    assert seen is not None and (seen.update, seen.gain) == (3, 2.0)

@@ -112,16 +112,21 @@ def test_the_table_tells_raw_means_and_the_paired_change():
 def test_the_gain_is_shared_out_among_the_rewards():
     parts = farming.recent({"Length": [9.0, 1.8, 1.6], "Sentiment": [None, 0.2, 0.4]}, window=2)
     assert [(part.label, pytest.approx(part.gain)) for part in parts] == [("Length", 1.7), ("Sentiment", 0.3)]
-    assert farming.sentence(parts, "sd") == "85 % of the gain comes from Length, 15 % from Sentiment."
+    assert farming.sentence(parts, "sd") == (
+        "In the newest training batches 85 % of the gain comes from Length, 15 % from Sentiment."
+    )
 
 
 @pytest.mark.parametrize(
     ("gains", "says"),
     [
         ({"A": 2.0}, ""),
-        ({"A": 0.01, "B": -0.01}, "No reward brings a gain yet."),
-        ({"A": 2.0, "B": -0.5}, "All of the gain comes from A (+2 sd); B takes 0.5 sd away."),
-        ({"A": -0.3, "B": 0.0}, "No reward brings a gain yet, and A takes 0.3 sd away."),
+        ({"A": 0.01, "B": -0.01}, "In the newest training batches no reward brings a gain yet."),
+        (
+            {"A": 2.0, "B": -0.5},
+            "In the newest training batches all of the gain comes from A (+2 sd); B takes 0.5 sd away.",
+        ),
+        ({"A": -0.3, "B": 0.0}, "In the newest training batches no reward brings a gain yet, and A takes 0.3 sd away."),
     ],
 )
 def test_the_sentence_on_the_gain_is_careful(gains, says):

@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import io
+import json
 import threading
 
 import pytest
@@ -10,7 +11,9 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
+from playground.cli import run_commands
 from playground.config import engines, yaml_io
+from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
@@ -50,7 +53,7 @@ def test_an_overlay_brings_the_curves_of_all_runs_and_only_the_settings_that_dif
 
 def test_an_overlay_says_what_each_run_gained_at_the_distance_that_all_reached_and_what_it_cost(client, tmp_path):
     data = client.get("/live/_overlay?runs=two,one").json()
-    assert data["same_task"] is True and data["reached"] == min(run["end"]["kl"] for run in data["runs"])
+    assert data["same_task"] is True and data["reached"] == min(max(run["looks"]["kl"]) for run in data["runs"])
     for run in data["runs"]:
         assert run["method"] == "PPO" and run["looks"]["kl"] == sorted(run["looks"]["kl"])
         assert run["looks"]["gain"][0] == 0 and len(run["looks"]["gain"]) == len(run["looks"]["kl"]) > 2
@@ -60,6 +63,36 @@ def test_an_overlay_says_what_each_run_gained_at_the_distance_that_all_reached_a
     fake_run.write_run(tmp_path, "other", other)
     assert client.get("/live/_overlay?runs=two,other").json()["same_task"] is False
     assert client.get("/live/_overlay?runs=two").json()["reached"] is None
+
+
+def test_a_run_has_one_gain_and_one_kl_wherever_it_is_told(client, tmp_path, capsys):
+    run = RunDirectory(tmp_path / "one")
+    before, after = ([item for item in run.samples() if item.update == update] for update in (0, 40))
+    gain = sum(new.score - old.score for old, new in zip(before, after, strict=True)) / 64
+    kl = sum(item.kl for item in after) / 64
+    assert abs(run.metrics()[-1].kl_to_reference - kl) > 0.05, "else the training batch might be told"
+    (row,) = (row for row in client.get("/live/_runs").json() if row["id"] == "one")
+    (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
+    (listed,) = (item for item in told_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
+    (shown,) = told_by_cli(capsys, "show", tmp_path / "one")
+    for found in (row["headline"], laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
+        assert (found["gain"], found["kl"]) == pytest.approx((gain, kl))
+        assert found["low"] < gain < found["high"]
+    sentence = shown["told"]
+    assert sentence.startswith(f"Score {gain:+.2f} sd on 64 prompts") and f"; {kl:.1f} nats (" in sentence
+    assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
+    assert client.get("/live/one/compare").json()["outcome"] == sentence
+    assert Report.of(run).summary()["outcome/gain"] == pytest.approx(gain)
+
+
+def told_by_cli(capsys, command, place):
+    function = {
+        "runs": lambda: run_commands.runs(place, True),
+        "show": lambda: run_commands.show(str(place), place, True),
+    }
+    function[command]()
+    found = json.loads(capsys.readouterr().out)
+    return found if isinstance(found, list) else [found]
 
 
 def test_an_overlay_of_both_engines_says_how_they_differ(client, tmp_path):

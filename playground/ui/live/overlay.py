@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig, engines, methods
-from playground.insight import compute, roads
+from playground.insight import before_after, compute, roads
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.steer import changes
 from playground.setup import telling
@@ -35,23 +35,25 @@ class Overlaid(NamedTuple):
 
 
 class Road(NamedTuple):
-    """How a run went, and what it cost; see `insight.roads`."""
+    """How a run went, what it has come to, and what it cost; see `insight.roads`."""
 
     way: list[roads.Look]
+    end: before_after.Headline | None
     bill: roads.Bill | None
 
     @classmethod
     def of(cls, run: RunDirectory) -> Road:
         """Of a run as it is on disk now; read once for as long as nothing is added. Raises: InvalidConfig."""
         files = (run.config_path, run.metrics_path, run.samples_path, run.events_path)
-        return _road(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
+        way, bill = _road(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
+        return cls(way, before_after.headline_of(run), bill)
 
 
 @functools.lru_cache(maxsize=32)
-def _road(path: Path, sizes: tuple[int, ...]) -> Road:
+def _road(path: Path, sizes: tuple[int, ...]) -> tuple[list[roads.Look], roads.Bill | None]:
     run = RunDirectory(path)
     events = run.events()
-    return Road(roads.way(run.samples(), events), roads.bill(run.config(), run.metrics(), events))
+    return roads.way(run.samples(), events), roads.bill(run.config(), run.metrics(), events)
 
 
 def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
@@ -68,7 +70,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
                 "engine": run.config.engine,
                 "method": methods.METHODS[run.config.method].label,
                 "looks": {"kl": [look.kl for look in run.road.way], "gain": [look.gain for look in run.road.way]},
-                "end": _look(run.road.way[-1] if run.road.way else None),
+                "end": run.road.end._asdict() if run.road.end else None,
                 "there": _look(None if reached is None else roads.at(run.road.way, reached)),
                 "bill": _bill(run.road.bill),
                 "seed": run.config.seed,

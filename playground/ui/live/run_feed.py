@@ -9,6 +9,7 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
+from playground.insight import before_after
 from playground.rewards.mixture import term_names
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
@@ -111,11 +112,15 @@ class RunFeed:
         )  # fmt: skip
         if key != self._status_key or metrics:
             self._status_key = key
-            outcome = wire.outcome_sentence(self.samples, self.unit) if status.ended else ""
+            outcome = self._outcome() if status.ended else ""
             self.status = wire.status_data(status, self.columns, outcome, stands)
             delta["status"] = self.status
         self._ended_seen = status.ended
         return delta or None
+
+    def _outcome(self) -> str:
+        batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
+        return before_after.told(self.samples, batches, self.unit)
 
     def snapshot(self) -> dict[str, Any]:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""

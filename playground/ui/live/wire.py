@@ -262,22 +262,17 @@ def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
     return {update: list(rows.values()) for update, rows in sorted(grouped.items())}
 
 
-def outcome_sentence(samples: Sequence[Sample], unit: str, update: int | None = None) -> str:
-    """The gain with its uncertainty, or nothing when there is no pair yet."""
-    found = before_after.outcome(before_after.pairs(samples, update))
-    return before_after.outcome_sentence(found, unit) if found else ""
-
-
 def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict[str, Any]:
     """Everything the Compare page shows of one moment of a run."""
     later = sorted({item.update for item in samples if item.stage != "before"})
     chosen = update if update in later else (later[-1] if later else None)
     pairs = before_after.pairs(samples, chosen) if chosen is not None else []
+    outcome = before_after.outcome(pairs)
     return {
         "moments": later,
         "update": chosen,
         "distribution": distribution(samples),
-        "outcome": outcome_sentence(samples, unit, chosen) if chosen is not None else "",
+        "outcome": before_after.outcome_sentence(outcome, unit) if outcome else "",
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
         "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
         "table": [

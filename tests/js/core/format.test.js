@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { directionOf, duration, number, percent, rounded, signed, stateOf, timeRange,
+import { directionOf, duration, gainOf, number, percent, rounded, signed, stateOf, timeRange,
   when } from "../../../playground/ui/static/core/format.js";
 
 test("numbers are told with three digits and a real minus", () => {
@@ -40,4 +40,9 @@ test("an unknown state is told as it is", () => {
 test("a score has the colour of the way it went, and none where it is told as the same number", () => {
   assert.deepEqual([directionOf(-0.01, -0.77), directionOf(0.1, 0.4), directionOf(0.101, 0.102),
     directionOf(null, 1), directionOf(1, undefined)], ["down", "up", "", "", ""]);
+});
+
+test("a gain is told with its interval, and one of training batches says that it is", () => {
+  assert.equal(gainOf({ gain: 2.531, high: 2.831, source: "fixed prompts" }), "+2.53 \u00b1 0.30");
+  assert.equal(gainOf({ gain: -0.5, high: null, source: "training batch" }), "\u22120.50 (training batch)");
 });

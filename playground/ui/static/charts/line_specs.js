@@ -14,7 +14,7 @@ const unit = (run) => (run?.unit === "points" ? "points" : "sd");
 export const LINE_CHARTS = [
   {
     key: "farmed", span: 1, large: true, title: "Where the gain comes from", unit, zero: true, totalName: "",
-    note: (run) => `what each reward adds, ${unit(run)} above the reference`,
+    note: (run) => `training batches, what each reward adds, ${unit(run)}`,
     gloss: "Mean contribution of each reward to the score of an update, less what it contributes to the "
       + "reference's texts. The lines add up to the gain.",
     lines({ run, metrics }, xColumn, weight) {

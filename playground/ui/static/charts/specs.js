@@ -7,13 +7,13 @@ export const CHARTS = [
     key: "score", span: 2, large: true, title: "Score", column: "score_mean", band: ["score_p10", "score_p90"],
     colour: "--pg-score", unit: (run) => (run?.unit === "points" ? "points" : "sd"),
     note: (run) =>
-      `${run?.unit === "points" ? "raw points" : "sd above the reference"}; band: middle 80 %`,
+      `training batches, ${run?.unit === "points" ? "raw points" : "sd above reference"}; band: middle 80 %`,
     gloss: "How much reward the completions of an update earned, on average. In sd, 0 is the reference.",
     zero: true,
   },
   {
     key: "kl", span: 1, large: true, title: "Distance from reference", column: "kl_to_reference", colour: "--pg-kl",
-    unit: () => "nats", note: () => "KL, nats per completion",
+    unit: () => "nats", note: () => "training batches, nats per completion",
     gloss: "How far the policy has drifted from the reference: the sum of log-probability ratios.",
     guide: (run) => (run?.adaptive ? { value: run.target, label: "target" } : null), floor: true,
   },
@@ -21,7 +21,7 @@ export const CHARTS = [
     key: "penalised", span: 1, large: true, title: "Score minus leash cost", column: "penalised_reward",
     colour: "--pg-ink",
     unit: (run) => (run?.unit === "points" ? "points" : "sd"),
-    note: () => "score \u2212 beta \u00d7 KL: the score less its price",
+    note: () => "training batches, score \u2212 beta \u00d7 KL",
     gloss: "The score less what the drift costs. This is the number that PPO pushes up.", zero: true,
   },
   {

@@ -26,6 +26,12 @@ export function signed(value) {
   return (Math.round(value * 100) > 0 ? "+" : "") + rounded(value);
 }
 
+/** The gain by which a run is known, with its 95 % interval; one of training batches has none, and says so. */
+export function gainOf({ gain, high, source }) {
+  const half = high === null ? "" : ` \u00b1 ${rounded(high - gain)}`;
+  return `${signed(gain)}${half}${source === "training batch" ? " (training batch)" : ""}`;
+}
+
 /** Which way a score went, for its colour: `up`, `down`, or neither where it is told as the same number. */
 export function directionOf(before, after) {
   if (!Number.isFinite(before) || !Number.isFinite(after) || signed(before) === signed(after)) return "";

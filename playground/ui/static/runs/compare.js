@@ -177,7 +177,7 @@ class Compare {
     this.terms.hidden = table.length < 2;
     const head = (text) => el("th", { scope: "col", class: text === "Reward" ? "words" : null }, text);
     this.terms.replaceChildren(el("table", {},
-      el("thead", {}, el("tr", {}, ["Reward", "Before", "After", "Change"].map(head))),
+      el("thead", {}, el("tr", {}, ["Reward", "Before", "After", "Change, in its own sd"].map(head))),
       el("tbody", {}, table.map(({ name, role, before, after, change, half, unit }) => el("tr", {},
         el("th", { scope: "row", class: "words" }, this.labelOf(name, role !== "trained on"),
           el("span", { class: "muted" }, ` ${role}`)),

@@ -3,7 +3,7 @@
 
 import { answerOf, buttonOf, confirmed, el, getJson, runPath, setAttribute, setText, shape, showParts, signOf, svg,
   url } from "../core/dom.js";
-import { duration, rounded, signed, stateOf, when } from "../core/format.js";
+import { duration, gainOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { refreshHome } from "../core/home.js";
 import { go, link, onPlace, openRun, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
@@ -17,7 +17,7 @@ export function mount(element, props, { trigger, server }) {
   const body = el("tbody", {});
   const empty = el("p", { class: "empty", hidden: true });
   const note = el("p", { class: "problem", role: "status" });
-  const heads = ["", "When", "Experiment", "State", "Score", "KL", "Duration", "", ""];
+  const heads = ["", "When", "Experiment", "State", "Gain", "KL", "Duration", "", ""];
   const table = el("table", { class: "runs" },
     el("thead", {},
       el("tr", {},
@@ -66,7 +66,7 @@ export function mount(element, props, { trigger, server }) {
     const { icon, word, tone } = stateOf(run.state);
     const ended = Boolean(run.end);
     const told = run.place ? `waiting, number ${run.place}` : ended ? run.end.title : word;
-    const gain = run.score_first === null || run.score_last === null ? null : run.score_last - run.score_first;
+    const { headline } = run;
     const action = (name, key, run_, kind = "") => {
       const word = busy.get(`${key} ${run.id}`);
       return el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`,
@@ -81,7 +81,7 @@ export function mount(element, props, { trigger, server }) {
       } });
     const actions = [
       action("Open", "show", () => openRun(run.id)),
-      run.score_last === null ? null : action("Compare", "compare", () => go({ page: "compare", run: run.id })),
+      !headline ? null : action("Compare", "compare", () => go({ page: "compare", run: run.id })),
       run.resumable ? action("Resume", "resume", (event) =>
         act(event.currentTarget, "Resume", "Resuming\u2026", () => server.resume_run(run.id), () => openRun(run.id)))
         : null,
@@ -104,10 +104,10 @@ export function mount(element, props, { trigger, server }) {
         signOf(icon), el("strong", {}, told)),
         el("div", { class: "muted small" },
           `${run.update} of ${run.num_updates} updates${run.attempt > 1 ? `, attempt ${run.attempt}` : ""}`)),
-      el("td", { "data-label": "Score", class: "figure" }, signed(run.score_last),
-        el("div", { class: "muted small" }, gain === null ? "" : `${signed(gain)} since the start`)),
-      el("td", { "data-label": "KL", class: "figure" }, rounded(run.kl),
-        el("div", { class: "muted small" }, run.kl === null ? "" : "nats")),
+      el("td", { "data-label": "Gain", class: "figure" }, headline ? gainOf(headline) : "\u2013",
+        el("div", { class: "muted small" }, headline ? run.unit : "")),
+      el("td", { "data-label": "KL", class: "figure" }, rounded(headline?.kl),
+        el("div", { class: "muted small" }, Number.isFinite(headline?.kl) ? "nats" : "")),
       el("td", { "data-label": "Duration", class: "figure nowrap" },
         run.state === "queued" ? "\u2013" : duration(run.duration)),
       el("td", { class: "spark-cell" }, spark(run.spark)),

@@ -4,12 +4,12 @@
 import { OverlayChart } from "../charts/overlay_chart.js";
 import { LETTERS } from "../charts/specs.js";
 import { el, headOf, setText, showParts } from "../core/dom.js";
-import { duration, number, rounded, signed } from "../core/format.js";
+import { duration, gainOf, number, rounded, signed } from "../core/format.js";
 
 const SPEC = {
   key: "overlay-road", span: 1, large: true, title: "Gain at a distance", column: "gain", colour: "--pg-score",
   unit: (run) => (run?.unit === "points" ? "points" : "sd"),
-  note: () => "over KL in nats, fixed prompts", zero: true,
+  note: () => "fixed prompts, by KL in nats", zero: true,
   gloss: "How much the fixed prompts had gained when the run was so many nats from the reference. Higher is a "
     + "better buy.",
 };
@@ -90,13 +90,13 @@ function sentenceOf({ reached, same_task: same }) {
 }
 
 function table({ runs, reached }) {
-  const sure = (look) => (look.half ? ` \u00b1 ${rounded(look.half)}` : "");
-  const gain = (look) => (look ? `${signed(look.gain)}${sure(look)}` : "\u2013");
+  const sure = (half) => (half ? ` \u00b1 ${rounded(half)}` : "");
+  const gain = (look) => (look ? `${signed(look.gain)}${sure(look.half)}` : "\u2013");
   /** @type {[string, (run: any) => string][]} */
   const rows = [
     ["Method", (run) => run.method],
-    ["Gain at the end", (run) => gain(run.end)],
-    ["KL at the end, nats", (run) => (run.end ? rounded(run.end.kl, 0.01) : "\u2013")],
+    ["Gain at the last look", ({ end }) => (end ? gainOf(end) : "\u2013")],
+    ["KL at the last look, nats", ({ end }) => (end ? rounded(end.kl) : "\u2013")],
     [reached === null ? "" : `Gain at ${rounded(reached)} nats`, (run) => gain(run.there)],
     ["Texts written to learn from", ({ bill }) => number(bill.texts)],
     ["Tokens written", ({ bill }) => number(bill.tokens)],

@@ -65,9 +65,18 @@ def test_special_tokens_are_shown_by_name_and_long_prompts_are_cut_for_show_only
     tokenizer = snapshots.sentencepiece_like()
     tokens = SimpleNamespace(tokenizer=tokenizer)
     ids = tokenizer("the film").input_ids
-    assert preview.seen(tokens, ids) == [{"text": "<s>", "special": True}, {"text": "the film", "special": False}]
+    begin, text = preview.seen(tokens, ids)
+    assert begin == {"text": "<s>", "special": True} and (text["text"], text["special"]) == ("the film", False)
+    assert len(text["tokens"]) == len(ids) - 1 and "".join(text["tokens"]) == "the film"
     last = preview.seen(tokens, ids[:1] + ids[1:] * 400)[-1]
     assert last["text"].endswith("more tokens") and last["special"]
+
+
+def test_a_character_of_several_tokens_is_shown_whole():
+    tokenizer = snapshots.byte_level()
+    ids = tokenizer("a \u6620b").input_ids  # three bytes, none of which it has learned together
+    (piece,) = preview.seen(SimpleNamespace(tokenizer=tokenizer), ids)
+    assert "\u6620" in piece["tokens"] and "".join(piece["tokens"]) == "a \u6620b" and len(ids) > len(piece["tokens"])
 
 
 def test_an_instruct_model_reads_turns_in_the_preview_and_when_it_is_asked(tmp_path):

@@ -86,7 +86,7 @@ def lengths(counts: Sequence[int]) -> dict[str, Any]:
 
 
 def seen(tokens: Tokens, ids: Sequence[int]) -> list[dict[str, Any]]:
-    """What the model reads, as pieces of text; special tokens are pieces of their own, by their names."""
+    """What the model reads, as pieces of text with their tokens; special tokens are pieces of their own, by name."""
     tokenizer = tokens.tokenizer
     pieces: list[dict[str, Any]] = []
     plain: list[int] = []
@@ -94,8 +94,8 @@ def seen(tokens: Tokens, ids: Sequence[int]) -> list[dict[str, Any]]:
 
     def flush() -> None:
         if plain:
-            text = tokenizer.decode(plain, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-            pieces.append({"text": text, "special": False})
+            parts = _texts_of(tokenizer, plain)
+            pieces.append({"text": "".join(parts), "special": False, "tokens": parts})
             plain.clear()
 
     for token in ids[:MAX_SEEN_TOKENS]:
@@ -108,6 +108,18 @@ def seen(tokens: Tokens, ids: Sequence[int]) -> list[dict[str, Any]]:
     if len(ids) > MAX_SEEN_TOKENS:
         pieces.append({"text": f"{len(ids) - MAX_SEEN_TOKENS:,} more tokens", "special": True, "more": True})
     return pieces
+
+
+def _texts_of(tokenizer: Any, ids: Sequence[int]) -> list[str]:
+    """The text of each token; one that holds only a part of a character stays together with the next."""
+    texts: list[str] = []
+    done = ""
+    for end in range(1, len(ids) + 1):
+        whole = tokenizer.decode(ids[:end], skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        if end == len(ids) or not whole.endswith("\ufffd"):
+            texts.append(whole[len(done) :])
+            done = whole
+    return texts
 
 
 def tokens_of(folder: Path) -> tuple[Tokens, int]:

@@ -50,7 +50,8 @@ function parts(preview) {
   return [
     el("div", { class: "preview-columns" }, lengthsPart(preview), leftOutPart(preview)),
     el("h3", {}, `What the model reads${preview.form === "chat" ? ", in its chat template" : ""}`),
-    el("p", { class: "muted small-text" }, "The first prompts as tokens. Framed: special tokens, which are no text."),
+    el("p", { class: "muted small-text" }, "The first prompts, shaded in turns for each token. Framed: special "
+      + "tokens, which are no text."),
     el("div", { class: "seen-list" }, preview.seen.map(seenPart)),
     el("h3", {}, `The first ${preview.rows.length} prompts`),
     rowsPart(preview.rows),
@@ -101,9 +102,11 @@ function leftOutPart({ left_out, num_rows, room }) {
     el("ul", { class: "reasons" }, items));
 }
 
-function seenPart(pieces) {
-  return el("p", { class: "output seen" }, pieces.map(({ text, special }) => (special
-    ? el("span", { class: "special" }, visible(text)) : el("span", {}, text))));
+/** The tokens of one prompt; special ones are framed. */
+export function seenPart(pieces) {
+  return el("p", { class: "output seen" }, pieces.map(({ text, special, tokens = [text] }) => (special
+    ? el("span", { class: "special" }, visible(text)) : tokens.map((token) => el("span", { class: "token" }, token))))
+    .flat());
 }
 
 function rowsPart(rows) {

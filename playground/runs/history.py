@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
-from playground.runs import reward_models
+from playground.runs import reward_models, trial
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import SHORTAGES
 from playground.runs.folder.records import Status
@@ -56,6 +56,8 @@ def list_runs(outputs: Path) -> list[RunSummary]:
     it: one bad run must not take the list of the others away."""
     runs = []
     for config_path in Path(outputs).glob("*/config.yaml"):
+        if config_path.parent.name.startswith("."):  # a trial that is under way
+            continue
         try:
             runs.append(_summary(RunDirectory.open(config_path.parent)))
         except Exception as error:  # a link in it, a damaged file, or it has just gone
@@ -65,8 +67,8 @@ def list_runs(outputs: Path) -> list[RunSummary]:
 
 
 def finished_runs(outputs: Path) -> list[Finished]:
-    """How long the newest finished runs of a folder took, the newest first. Looks at a few of them only, and leaves out
-    what cannot be read, as `list_runs` does."""
+    """How long the newest finished runs of a folder took, the newest first, and after them its trials. Looks at a few
+    runs only, and leaves out what cannot be read, as `list_runs` does."""
     found = []
     paths = [path for path in Path(outputs).glob("*") if RUN_ID.fullmatch(path.name) and not path.is_symlink()]
     for path in heapq.nlargest(MOST_TIMED, paths, key=_last_written):
@@ -82,7 +84,7 @@ def finished_runs(outputs: Path) -> list[Finished]:
             continue
         if took is not None:
             found.append(took)
-    return found
+    return [*found, *trial.timed(outputs)]
 
 
 def _took(run: RunDirectory) -> Finished | None:

@@ -12,7 +12,7 @@ from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotHere
 from playground.setup import catalog, estimates
 from playground.setup.devices import Device
-from playground.setup.estimates import memory, timing, trl_moments
+from playground.setup.estimates import memory, remedies, timing, trl_moments
 from playground.setup.estimates.memory import Form, Lengths, Moment, Part
 from playground.sources.architectures import Architecture
 from tests.model_folders import model_folder
@@ -109,7 +109,7 @@ def test_the_advice_is_the_mildest_change_that_is_enough(changes: Any, gigabytes
 def test_whoever_follows_the_advice_fits() -> None:
     config = catalog.preset("gpt2")
     found = estimates.estimate(config, device=cpu(3.2))
-    sentence, changed = next(item for item in estimates.changes(config) if found.advice.startswith(item[0]))
+    sentence, changed = next(item for item in remedies.changes(config) if found.advice.startswith(item[0]))
     assert estimates.estimate(changed, device=cpu(3.2)).verdict == "fits", sentence
 
 
@@ -117,7 +117,7 @@ def test_every_change_is_a_valid_configuration() -> None:
     rewards = [{"kind": "model", "source": "a/b"}]
     for name in ("gpt2", "qwen3-0.6b", "kinder-reviews"):
         config = yaml_io.from_dict({**catalog.preset(name).model_dump(mode="json"), "rewards": rewards})
-        found = list(estimates.changes(config))
+        found = list(remedies.changes(config))
         assert len(found) > 3
         for _, changed in found:
             assert yaml_io.from_dict(changed.model_dump(mode="json")) == changed

@@ -9,32 +9,31 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playground.config import ModelReward, RunConfig, engines
+from playground.config import ModelReward, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.safety import plain_files
 from playground.setup import catalog, checks, devices
 from playground.setup.devices import Device
 from playground.setup.estimates import memory, trl_moments
 from playground.setup.estimates.memory import Form, Lengths, Scorer
+from playground.setup.estimates.remedies import GB, UNSURE, mildest
 from playground.setup.estimates.timing import Finished, Pace, pace
 from playground.sources import curated, hub
 from playground.sources.architectures import Architecture
 
 Verdict = Literal["fits", "tight", "does not fit"]
 
-UNSURE = 1.25  # the estimate may be off by this factor
+UNSURE_WHEN_MEASURED = 1.1  # what a trial held; a run holds a little more in the long run
 POCKET_PROMPT_TOKENS = {"pocket/claims": 54, "pocket/mixed": 54}  # the others have at most 21
 SHORT_POCKET_PROMPT_TOKENS = 21
 UNKNOWN_PROMPT_TOKENS = 256  # of a dataset, before anybody has looked into it
 CHARACTERS_A_TOKEN, CHAT_TOKENS = 3.5, 40
 MOST_FILE_BYTES = 200_000
-NO_SETTING = "No setting makes this run need much less"
-GB = 1e9
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,7 @@ class Estimate:
     pace: Pace
     lengths: Lengths
     download: Download | None
+    measured: bool = False  # the total is what a trial of the same settings held
 
     def to_json(self) -> dict[str, Any]:
         """For `estimate --json` and for the page."""
@@ -74,6 +74,7 @@ class Estimate:
                        "kinds_gb": {kind: size / GB for kind, size in row.kinds.items()}} for row in self.rows],
             "libraries_gb": self.libraries / GB,
             "total_gb": self.total / GB,
+            "measured": self.measured,
             "fullest_moment": self.moment,
             "verdict": self.verdict,
             "advice": self.advice,
@@ -140,8 +141,14 @@ def estimate(
     )
     form = Form.of(config, place.kind == "cuda")
     peak, libraries = _peak(config, found, longest, place), memory.library_bytes(form, place.kind)
-    total = peak.size + libraries
-    verdict = verdict_of(total, place)
+    reckoned = peak.size + libraries
+    measured = next((run.memory for run in finished if run.memory and _holds_the_same(run.config, config)), None)
+    total = measured or reckoned
+
+    def needs(changed: RunConfig) -> float:
+        return _needed(changed, found, longest, place) * total / reckoned
+
+    verdict = verdict_of(total, place, UNSURE_WHEN_MEASURED if measured else UNSURE)
     return Estimate(
         device=place,
         rows=_rows(peak),
@@ -149,11 +156,32 @@ def estimate(
         moment=peak.moment,
         total=total,
         verdict=verdict,
-        advice="" if verdict == "fits" else _advice(config, found, longest, place),
+        advice="" if verdict == "fits" else mildest(config, needs, place.free_bytes)[0],
         pace=pace(config, form, found.policy, longest, place, _like(config, finished, found, longest, place)),
         lengths=longest,
         download=found.download,
+        measured=measured is not None,
     )
+
+
+def _holds_the_same(one: RunConfig, other: RunConfig) -> bool:
+    """True where two runs hold the same in memory: at most what is learned, how fast and for how long differs."""
+
+    def held(config: RunConfig) -> tuple[Any, ...]:
+        ppo = config.ppo
+        return (
+            config.method, config.engine, config.model, config.reference, config.prompts,
+            config.sampling.max_new_tokens, config.rewards, config.judges, _place(config.device),
+            ppo.batch_size, ppo.minibatch_size, ppo.micro_batch_size, ppo.samples_per_prompt, ppo.baseline,
+            bool(ppo.entropy_coef), config.kl.estimator == "full",
+        )  # fmt: skip
+
+    return held(one) == held(other)
+
+
+def _place(device: str) -> str:
+    found = devices.chosen(device)
+    return found.name if found else device
 
 
 def _like(
@@ -183,7 +211,13 @@ def _like(
 
 
 def advice(config: RunConfig, outputs: Path | None = None) -> str:
-    """What to change after a run has run out of memory: the one change that the estimate says is enough.
+    """What to change after a run has run out of memory, in a sentence; see `remedy`."""
+    return remedy(config, outputs)[0]
+
+
+def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, RunConfig | None]:
+    """What to change after a run has run out of memory: the one change that the estimate says is enough, in a sentence
+    and as a configuration (None where no setting helps).
 
     The machine's memory is taken for what the run needed at most, because it has just been too little.
     """
@@ -194,14 +228,14 @@ def advice(config: RunConfig, outputs: Path | None = None) -> str:
                           config.sampling.max_new_tokens)  # fmt: skip
         needed = _needed(config, found, longest, place)
         room = min(float(place.free_bytes), needed)
-        return _advice(config, found, longest, Device(place.name, place.label, place.total_bytes, int(room)))
+        return mildest(config, lambda changed: _needed(changed, found, longest, place), room)
     except (ModelNotFound, InvalidConfig):
-        return "Halve ppo.micro_batch_size, or choose a smaller model."
+        return "Halve ppo.micro_batch_size, or choose a smaller model.", None
 
 
-def verdict_of(total: float, device: Device) -> Verdict:
+def verdict_of(total: float, device: Device, unsure: float = UNSURE) -> Verdict:
     """Fits with room for an error of the estimate; tight without; does not fit."""
-    if total * UNSURE <= device.free_bytes:
+    if total * unsure <= device.free_bytes:
         return "fits"
     return "tight" if total <= device.free_bytes else "does not fit"
 
@@ -294,71 +328,3 @@ def _rows(peak: memory.Peak) -> tuple[Row, ...]:
             if role in kinds or role == "reference"]  # fmt: skip
     kept = peak.size - sum(row.total for row in rows)
     return (*rows, Row("kept for reuse", {"freed blocks": kept})) if kept > 1e6 else tuple(rows)
-
-
-def _advice(config: RunConfig, found: Measures, longest: Lengths, device: Device) -> str:
-    """The mildest single change with which the run fits, tried out in the estimate; else the best that there is."""
-
-    def needs(changed: RunConfig) -> float:
-        return _needed(changed, found, longest, device)
-
-    now, best = needs(config), (float("inf"), "")
-    for sentence, changed in changes(config):
-        if config.by_trl and engines.unsupported(changed):
-            continue
-        size = needs(changed)
-        if size < now and size * UNSURE <= device.free_bytes:
-            return f"{sentence}: that needs about {size / GB:.1f} instead of {now / GB:.1f} GB."
-        if size < best[0]:
-            best = (size, sentence)
-    smaller = "choose a smaller model"
-    if best[0] >= now * 0.95:
-        return f"{NO_SETTING}: free some memory, or {smaller}."
-    fits = (
-        "may just fit" if best[0] <= device.free_bytes else f"is not enough by itself: {smaller}, or free some memory"
-    )
-    return f"{best[1]}: that needs about {best[0] / GB:.1f} instead of {now / GB:.1f} GB, which {fits}."
-
-
-def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
-    """Changes that need less memory, the ones with the smallest effect on the result first."""
-    ppo, model = config.ppo, config.model
-    for size in sorted((n for n in range(1, ppo.micro_batch_size) if ppo.minibatch_size % n == 0), reverse=True):
-        if size * 2 <= ppo.micro_batch_size:
-            yield f"Set ppo.micro_batch_size to {size}", _with(config, ppo={"micro_batch_size": size})
-    large = [reward for reward in config.rewards if isinstance(reward, ModelReward) and reward.quantization == "none"]
-    if large:
-        rewards = tuple(
-            reward.model_copy(update={"quantization": "int8"}) if reward in large else reward
-            for reward in config.rewards
-        )
-        yield "Set the reward model's quantization to int8", config.model_copy(update={"rewards": rewards})
-    if model.adapter.kind == "none":
-        lora = model.adapter.model_copy(update={"kind": "lora"})
-        yield "Train with LoRA (model.adapter.kind: lora)", _with(config, model={"adapter": lora})
-    else:
-        lora = model.adapter
-    if config.separate_critic:
-        yield "Set model.critic to shared", _with(config, model={"critic": "shared"})
-    elif model.quantization != "nf4":
-        nf4 = {"adapter": lora, "quantization": "nf4"}
-        yield "Train with LoRA beside nf4 weights (model.quantization: nf4)", _with(config, model=nf4)
-    if config.sampling.max_new_tokens >= 16:
-        half = config.sampling.max_new_tokens // 2
-        yield f"Set sampling.max_new_tokens to {half}", _with(config, sampling={"max_new_tokens": half})
-    if ppo.batch_size % 2 == 0 and ppo.minibatch_size % 2 == 0 and ppo.batch_size > 2:
-        micro = next(n for n in range(ppo.micro_batch_size, 0, -1) if (ppo.minibatch_size // 2) % n == 0)
-        half_batch = {"batch_size": ppo.batch_size // 2, "minibatch_size": ppo.minibatch_size // 2}
-        yield (
-            f"Halve ppo.batch_size to {ppo.batch_size // 2} (and ppo.minibatch_size with it)",
-            _with(config, ppo={**half_batch, "micro_batch_size": micro}),
-        )
-    frozen = {"adapter": lora, "quantization": "nf4", "critic": "shared"}
-    least = _with(config, ppo={"micro_batch_size": 1}, model=frozen)
-    yield "Set ppo.micro_batch_size to 1 and train with LoRA beside nf4 weights", least
-
-
-def _with(config: RunConfig, **parts: dict[str, Any]) -> RunConfig:
-    """A copy with some fields of some parts changed. The changes above keep it valid."""
-    changed = {name: getattr(config, name).model_copy(update=fields) for name, fields in parts.items()}
-    return config.model_copy(update=changed)

@@ -45,11 +45,13 @@ class Pace(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """What a finished run of this machine took, in seconds: a typical update, and all of its training."""
+    """What a finished run of this machine took, in seconds: a typical update, and all of its training (None of a trial,
+    which ends before that). `memory`: the bytes that a trial held at its fullest; of runs it is not asked."""
 
     config: RunConfig
     update: float
-    run: float
+    run: float | None
+    memory: float | None = None
 
 
 def pace(
@@ -68,7 +70,8 @@ def pace(
     if not then:
         return Pace(FASTEST * update, SLOWEST * update, FASTEST * run, SLOWEST * run)
     took, its_update, its_run = min(then, key=lambda item: abs(math.log(item[1] / update)))
-    update, run = update * took.update / its_update, run * took.run / its_run
+    slower = took.update / its_update
+    update, run = update * slower, run * (slower if took.run is None else took.run / its_run)
     return Pace(LAST_FASTEST * update, LAST_SLOWEST * update, LAST_FASTEST * run, LAST_SLOWEST * run, True)
 
 

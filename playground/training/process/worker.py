@@ -15,7 +15,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.evidence import smaller
 from playground.runs.folder.writer import RunWriter
 from playground.setup import checks, estimates
-from playground.setup.estimates import disk
+from playground.setup.estimates import disk, remedies
 from playground.training.process import job
 from playground.training.process.ending import StopRequested
 from playground.training.process.watch import WorkerWatch
@@ -76,7 +76,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Worker
 def memory_advice(config: RunConfig, outputs: Path) -> str:
     """What to change after memory has run out: what the estimate says is enough, else what helps a little."""
     told = estimates.advice(config, outputs)
-    return f"{told} A little less: {smaller(config)}" if told.startswith(estimates.NO_SETTING) else told
+    return f"{told} A little less: {smaller(config)}" if told.startswith(remedies.NO_SETTING) else told
 
 
 if __name__ == "__main__":

@@ -1,0 +1,144 @@
+"""One real update before a run: its figures, that nothing else of it stays, and every way in which it can end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from playground.config import yaml_io
+from playground.errors import InvalidConfig, RunBusy
+from playground.runs import history, trial
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher
+from playground.setup import catalog, devices, estimates
+from playground.setup.devices import Device
+from tests.forking import Forker
+from tests.support import has_ended, kill_worker, small_config, wait_until
+
+QUICK = {
+    "model": {"source": "pocket-1m"},
+    "ppo": {"num_updates": 30, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 8},
+    "sampling": {"max_new_tokens": 4},
+}
+
+
+def silent(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A worker that holds the lock and does nothing else."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock.fileno(),), start_new_session=True
+    )
+    launcher.name_worker(run, process.pid)
+    return process
+
+
+def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs: Path, forker: Forker) -> None:
+    config = small_config("mine", **QUICK)
+    steps = trial.make(config, outputs, forker.spawn)
+    first = next(steps)
+    assert first["state"] == "asking" and RunDirectory(outputs / trial.FOLDER).is_alive()
+    assert history.list_runs(outputs) == [] and launcher.living_runs(outputs) == []
+    *_, told = steps
+    assert told["state"] == "done" and told["updates"] in (1, 2)
+    assert 0 < told["seconds_per_update"] < 60 and 0.1 < told["memory_gb"] < 3
+    assert told["seconds"][0] < 30 * told["seconds_per_update"] * 2 and told["verdict"] == "fits"
+    assert told["advice"] == "" and told["better"] is None
+    assert not (outputs / trial.FOLDER).exists() and history.list_runs(outputs) == []
+    found = estimates.estimate(config, outputs, finished=history.finished_runs(outputs))
+    assert found.measured and found.total == pytest.approx(told["memory_gb"] * 1e9) and found.pace.as_last_runs
+    assert [found.pace.run_low, found.pace.run_high] == pytest.approx(told["seconds"], rel=0.3)  # another measurement
+    other = small_config("mine", **{**QUICK, "sampling": {"max_new_tokens": 8}})
+    again = estimates.estimate(other, outputs, finished=history.finished_runs(outputs))
+    assert not again.measured and again.pace.as_last_runs  # the time is scaled, the memory reckoned
+
+
+def test_what_a_run_is_called_and_how_it_learns_does_not_make_it_another_for_the_memory(outputs: Path) -> None:
+    tried = estimates.Finished(small_config("a", **QUICK), 1.0, None, 5e8)
+    for changes, same in (({"kl": {"coef": 3}}, True), ({"model": {"source": "pocket-2m"}}, False)):
+        found = estimates.estimate(small_config("b", **{**QUICK, **changes}), outputs, finished=[tried])
+        assert (found.measured, found.total == 5e8) == (same, same)
+
+
+def test_who_stops_asking_ends_the_trial(outputs: Path) -> None:
+    steps = trial.make(small_config(), outputs, silent)
+    assert next(steps)["phase"] == "starting"
+    run = RunDirectory(outputs / trial.FOLDER)
+    pid = run.status_on_disk().pid
+    steps.close()
+    assert has_ended(pid) and not run.path.exists()
+
+
+def test_a_trial_that_somebody_ends_says_so(outputs: Path) -> None:
+    assert trial.end(outputs) is False
+    steps = trial.make(small_config(), outputs, silent)
+    next(steps)
+    assert trial.end(outputs) is True
+    *_, told = steps
+    assert (told["state"], told["message"]) == ("stopped", trial.ENDED)
+
+
+def test_only_one_trial_and_none_beside_a_run(outputs: Path, fake_worker: None) -> None:
+    steps = trial.make(small_config(), outputs, silent)
+    next(steps)
+    with pytest.raises(RunBusy, match="Another trial"):
+        next(trial.make(small_config(), outputs, silent))
+    steps.close()
+    run, _ = launcher.start(small_config("wait"), outputs, "trains")
+    with pytest.raises(RunBusy, match="The run trains trains or waits on"):
+        next(trial.make(small_config(), outputs, silent))
+    kill_worker(run)
+    wait_until(lambda: not run.is_alive())
+    (outputs / trial.FOLDER).mkdir()  # of a server that died in the middle of one
+    steps = trial.make(small_config(), outputs, silent)
+    assert next(steps)["state"] == "asking"
+    steps.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "words"),
+    [("fail-at-once", "failed", "Halve"), ("crash-at-once", "failed", "did not say why. It said: last words")],
+)
+def test_a_worker_that_fails_or_dies_is_told_in_words(outputs: Path, name: str, state: str, words: str) -> None:
+    script = {
+        "fail-at-once": "RunWriter(run, 3).finish('failed', 'out_of_memory', 'Out of memory. Halve the batch.')",
+        "crash-at-once": "import os; print('last words', flush=True); os._exit(9)",
+    }[name]
+
+    def spawn(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+        setup = (
+            "from playground.runs.folder.directory import RunDirectory\n"
+            "from playground.runs.folder.writer import RunWriter\n"
+            f"run = RunDirectory({str(run.path)!r})\n"
+        )
+        with open(run.log_path, "wb") as log:
+            return subprocess.Popen([sys.executable, "-c", setup + script], pass_fds=(lock.fileno(),), stdout=log)
+
+    *_, told = trial.make(small_config(), outputs, spawn)
+    assert told["state"] == state and words in told["message"]
+    assert not (outputs / trial.FOLDER).exists() and trial.timed(outputs) == []
+
+
+def test_where_memory_is_short_the_mildest_change_that_helps_comes_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "available", lambda: [Device("cpu", "Processor", 4 * 10**9, int(3.2e9))])
+    sentence, better = estimates.remedy(catalog.preset("gpt2"))
+    assert sentence.startswith("Train with LoRA") and better is not None and better.model.adapter.kind == "lora"
+
+
+@pytest.mark.parametrize("changes", [{"model": {"source": "nobody/nothing"}}, {"device": "cuda:77"}])
+def test_what_cannot_be_started_cannot_be_tried(outputs: Path, changes: dict[str, Any]) -> None:
+    with pytest.raises(InvalidConfig):
+        next(trial.make(small_config(**changes), outputs, silent))
+    assert not (outputs / trial.FOLDER).exists()
+
+
+def test_trials_of_settings_that_are_no_more_are_left_out(outputs: Path) -> None:
+    outputs.mkdir()
+    kept = trial.Trial(config=small_config().model_dump(mode="json"), update_seconds=1.5, memory_bytes=7)
+    old = trial.Trial(config={"rewards": [{"kind": "gone"}]}, update_seconds=1.0)
+    (outputs / trial.FILE).write_text(trial.Trials(trials=(old, kept)).model_dump_json())
+    assert trial.timed(outputs) == [estimates.Finished(yaml_io.from_dict(kept.config), 1.5, None, 7)]
+    (outputs / trial.FILE).write_text("[")
+    assert trial.timed(outputs) == []

@@ -26,6 +26,7 @@ from playground.cli import (
     reward_model_commands,
     run_commands,
     score,
+    try_command,
 )
 from playground.cli.arguments import (
     CANNOT,
@@ -52,7 +53,7 @@ from playground.errors import (
     RunNotSteerable,
     ServiceUnavailable,
 )
-from playground.runs import history
+from playground.runs import history, trial
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.reconciler import Reconciler
 from playground.runs.start import children, launcher, lifeline
@@ -143,6 +144,7 @@ def train(
     checks.check(config, outputs)
     disk.check(config, outputs)
     Reconciler(outputs).look()
+    trial.end(outputs)
     _follow(launcher.start(config, outputs, run_id), json, wait)
 
 
@@ -276,6 +278,7 @@ def doctor(
 
 
 app.command("score")(score.score)
+app.command("try")(try_command.try_command)
 app.command("reward-train")(reward_model_commands.reward_train)
 app.command("reward-models")(reward_model_commands.reward_models)
 app.command("reward-check")(check_reward.reward_check)

@@ -107,6 +107,23 @@ def fetch(needed: Iterable[Need], progress: Callable[[str], None] = lambda text:
             need.folder()
 
 
+def out_of_reach(config: RunConfig, outputs: Path | None = None) -> list[Problem]:
+    """The models that are neither here nor to be had from the hub, each with the reason. Asks the hub about those that
+    are not here, at most once in a while."""
+    problems = []
+    for need in needs(config, outputs):
+        try:
+            need.folder()
+        except ModelNotHere:
+            try:
+                hub.facts_kept(need.source, need.revision, need.use)
+            except ModelNotFound as error:
+                problems.append(Problem(need.field, str(error)))
+        except ModelNotFound as error:
+            problems.append(Problem(need.field, str(error)))
+    return problems
+
+
 def check(config: RunConfig, outputs: Path | None = None) -> None:
     """What only the catalog and the disk can tell: do the named model, reference and prompt source exist?
 

@@ -36,6 +36,12 @@ def spawn_fake(run, lock, module="tests.ui.fake_run"):
         )  # fmt: skip
 
 
+def made_up(count):
+    """Samples of the untrained model, made up."""
+    return [{"prompt": fake_run.prompt(i), "completion": fake_run.completion(i, i / 24), "ended": True}
+            for i in range(count)]  # fmt: skip
+
+
 class FakeService:
     """Answers at once, in the shape of the real one."""
 
@@ -55,7 +61,9 @@ class FakeService:
 
     def ask(self, kind, question, timeout_seconds=0.0):
         """The questions `prompts` and `rewards-score`."""
-        known = {"prompts": self.prompts, "rewards-score": self.rewards_score}
+        known = {
+            "prompts": self.prompts, "rewards-score": self.rewards_score, "reference-samples": self.reference_samples,
+        }  # fmt: skip
         if kind not in known:
             raise ServiceUnavailable(f"The fake service does not know the question {kind}.")
         yield from known[kind](question)
@@ -75,15 +83,19 @@ class FakeService:
             "seen": [[{"text": "<|im_start|>", "special": True}, {"text": text, "special": False}] for text in texts],
         }  # fmt: skip
 
+    def reference_samples(self, question):
+        """The first of the made-up texts."""
+        yield {"phase": "loading the model", "done": 0, "of": 8}
+        yield {"samples": made_up(question["reference"]["count"])}
+
     def rewards_score(self, question):
         """The workbench's question, answered with rule rewards on 24 made-up texts."""
         rewards = yaml_io.from_dict({"rewards": question["rewards"]}).rewards
-        samples = [{"prompt": fake_run.prompt(i), "completion": fake_run.completion(i, i / 24), "ended": True}
-                   for i in range(24)]  # fmt: skip
+        samples = made_up(min(24, question["reference"]["count"]))
         for done in (0, 12):
             time.sleep(0.05)
             yield {"phase": "drawing 24 samples", "done": done, "of": 24}
-        if "unanswerable" in question["texts"][0]["completion"]:
+        if any("unanswerable" in text["completion"] for text in question["texts"]):
             raise ServiceUnavailable("The model's context is too short for these prompts; shorten them.")
         mixture = Mixture.from_config([reward.model_copy(update={"normalise": False}) for reward in rewards])
 

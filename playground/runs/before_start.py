@@ -1,0 +1,132 @@
+"""What can be known of a configuration before its run is started: the model, the prompts as it reads them, what its
+own completions earn. One real update of it is `trial`'s business.
+
+The second and the third part ask the model service. Knows no torch. The page and `python -m playground try` call it;
+both show what these functions give, so it is plain data and sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, ModelNotHere, ServiceUnavailable
+from playground.rewards import trying
+from playground.rewards.mixture import term_names
+from playground.runs import history
+from playground.runs.model_service import ModelService
+from playground.setup import catalog, checks, estimates
+from playground.setup.estimates import GB
+
+PARTS = ("model", "prompts", "answers", "update")
+SAMPLES = 8
+MISSING = (
+    "{} is not on this machine yet ({:,.0f} MB, licence {}). The trial update downloads it, as a run would; after that "
+    "the prompts and the completions can be looked at."
+)
+
+
+def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
+    """Was the model found, what is it, and does training it fit: {facts: [name, value], here, verdict, note}. `note`
+    says what to do where not all is well.
+
+    Raises:
+        InvalidConfig: it is not here and cannot be had, or there is no such device. ModelNotFound: see `estimate`.
+    """
+    problems = checks.out_of_reach(config, outputs)
+    if problems:
+        raise InvalidConfig(problems)
+    here = True
+    try:
+        catalog.model_folder(config.model.source, config.model.revision)
+    except ModelNotHere:
+        here = False
+    measured = estimates.measures(config, outputs, ask_hub=True)
+    found = estimates.estimate(config, outputs, ask_hub=True, finished=history.finished_runs(outputs))
+    model, download = measured.policy, found.download
+    note = found.advice
+    if not here and download:
+        note = " ".join(filter(None, (MISSING.format(download.source, download.megabytes, download.licence), note)))
+    size = f"{_count(model.parameters)} parameters in {model.layers} layers"
+    needed = f"{'' if found.measured else 'about '}{found.total / GB:.2g} of {found.device.free_bytes / GB:.2g} GB free"
+    facts = {
+        "Found": _where(config.model.source, here),
+        "What it is": f"{model.model_type}, {size}; room for {model.context_length:,} tokens",
+        "Prompts go in": _form(config, measured.chat_template),
+        "What is trained": _trained(config),
+        "Memory": f"{needed} on {found.device.name}: {found.verdict}",
+    }
+    return {"here": here, "facts": [list(item) for item in facts.items()], "verdict": found.verdict, "note": note}
+
+
+def prompts_read(config: RunConfig, service: ModelService) -> dict[str, Any]:
+    """The prompts as the model will read them; see `training.data.preview`. Raises: ServiceUnavailable."""
+    (found,) = service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")})
+    return found
+
+
+def answers(
+    config: RunConfig, outputs: Path, service: ModelService, count: int = SAMPLES
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """A few real completions of the untrained model and what each reward and judge says of them: {phase, done, of} as
+    it goes on, at last {samples, rewards}. A reward that fails says why and keeps none of the others from speaking.
+
+    Raises:
+        ServiceUnavailable: the model or the prompts cannot be used.
+    """
+    config = checks.located(config, outputs)
+    wanted = trying.reference_of(config, count)
+    samples: list[dict[str, Any]] = []
+    for found in service.ask("reference-samples", {"reference": wanted}, trying.TIMEOUT_SECONDS):
+        if "samples" in found:
+            samples = found["samples"]
+        else:
+            yield found
+    rewards = []
+    for specs, judge in ((config.rewards, False), (config.judges, True)):
+        for name, spec in zip(term_names(specs), specs, strict=True):
+            told: dict[str, Any] = {"name": name, "weight": spec.weight, "judge": judge, "values": None, "problem": ""}
+            asked = trying.question([spec], "", [], wanted, str(outputs.resolve()))
+            try:
+                for found in service.ask("rewards-score", asked, trying.TIMEOUT_SECONDS):
+                    if "names" in found:
+                        told["values"] = next(iter(found["reference"].values()))
+                    else:
+                        yield found
+            except ServiceUnavailable as error:
+                told["problem"] = str(error)
+            rewards.append(told)
+    yield {"samples": samples, "rewards": rewards}
+
+
+def _where(source: str, here: bool) -> str:
+    if source in [model.name for model in catalog.MODELS]:
+        return "ships with the playground"
+    if not catalog.is_hub_id(source):
+        return "a folder of this machine"
+    return "in the hub's cache on this machine" if here else "on the hub, not on this machine yet"
+
+
+def _count(parameters: int) -> str:
+    if parameters >= 1e9:
+        return f"{parameters / 1e9:.2g} billion"
+    return f"{parameters / 1e6:.3g} million" if parameters >= 1e6 else f"{parameters:,}"
+
+
+def _form(config: RunConfig, has_template: bool) -> str:
+    chosen = config.prompts.template
+    if chosen == "plain" or (chosen == "auto" and not has_template):
+        return "as plain text, which it continues" + ("" if has_template else "; it has no chat template")
+    return "its own chat template" if has_template else "a chat template, which it does not have"
+
+
+def _trained(config: RunConfig) -> str:
+    model = config.model
+    if config.method == "best_of_n":
+        return "nothing, with best of n"
+    if model.adapter.kind == "none":
+        return "all weights"
+    held = "" if model.quantization == "none" else f" in {model.quantization}"
+    return f"LoRA of rank {model.adapter.r} beside frozen weights{held}"

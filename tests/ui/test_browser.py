@@ -7,7 +7,8 @@ from PIL import Image
 
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import catalog
+from playground.setup import catalog, estimates
+from playground.ui import own_files
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS, choose_preset, go, visit
 
@@ -469,5 +470,13 @@ def test_what_a_run_needs_is_told_near_start_and_follows_the_form(site, make_pag
     expect(needs.locator("dt")).to_contain_text(["Policy", "Value head", "Reference", "Rollout"])
     page.locator("#field-model-source input").click()
     page.get_by_role("option", name="TinyLlama").click()
-    expect(needs).to_contain_text("Downloads TinyLlama/TinyLlama-1.1B-Chat-v1.0 first: 2,200 MB, licence Apache-2.0")
     expect(page.locator("#notes")).to_contain_text("HF_HUB_OFFLINE forbids to download it")
+    expect(needs).not_to_contain_text("Fits")  # a model that cannot be had
+    told = estimates.estimate(catalog.preset("tinyllama-1.1b-chat")).to_json()
+    page.evaluate(
+        """([address, value]) => import(address).then(({ mount }) => {
+            mount(document.getElementById("story"), { value }, { watch() {}, trigger() {} });
+        })""",
+        [f"/{own_files.address('train/needs.js')}", told],
+    )
+    expect(page.locator("#story")).to_contain_text("Downloads TinyLlama/TinyLlama-1.1B-Chat-v1.0 first: 2,200 MB")

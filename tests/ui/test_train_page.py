@@ -112,6 +112,15 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
     assert filled.notes["differences"] == [] and filled.story["story"] == config.about.story
 
 
+def test_a_preset_whose_model_is_not_here_says_so_at_once(tmp_path):
+    """The hub cannot be asked in a test; nothing is to be mended first to find out."""
+    filled = train_page.filled_from("smollm2-135m", tmp_path)
+    (problem,) = filled.notes["problems"]
+    assert problem["field"] == "model.source" and "HF_HUB_OFFLINE forbids" in problem["message"]
+    assert label(filled.start) == "Fix 1 setting to start"
+    assert train_page.filled_from("smollm2-135m", tmp_path, whole=False).notes["problems"] == []  # may not know
+
+
 def test_yaml_fills_the_form_and_shows_what_differs(values, tmp_path):
     text = catalog.preset("kinder-reviews").model_copy(update={"seed": 3}).to_yaml()
     flat = train_page.from_text(text, "kinder-reviews", {}, as_tuple(values), tmp_path)

@@ -110,6 +110,18 @@ def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]
     ]
 
 
+def change(config: RunConfig, base: RunConfig) -> dict[str, Any] | None:
+    """What would have to be set in a form that holds `base` to have `config`, for a part of the page that offers it:
+    {differences, values}. None where they are the same."""
+    found = [item for item in differences_in_words(config, base) if item.field in FIELDS]
+    values = values_of(config)
+    told = {
+        "differences": [item._asdict() for item in found],
+        "values": {item.field: values[item.field] for item in found},
+    }
+    return told if found else None
+
+
 def unit_of(field: str) -> str:
     """The unit of a number in the form; empty for all else."""
     return str(KNOBS.get(field, {}).get("unit", ""))

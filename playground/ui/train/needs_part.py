@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs import history
 from playground.runs.start import used_models
-from playground.setup import catalog, devices, estimates, limits
+from playground.setup import catalog, checks, devices, estimates, limits
+from playground.setup.estimates import fitting
+from playground.setup.estimates.timing import Finished
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.train import form
@@ -28,24 +30,44 @@ def panel() -> gr.HTML:
     return components.widget("train/needs", None, elem_id="needs")
 
 
-def needs(read: Callable[[], RunConfig], outputs: Path, capped: Limits = LIMITS["local"]) -> Any:
+def needs(
+    read: Callable[[], tuple[RunConfig, RunConfig]], outputs: Path, capped: Limits = LIMITS["local"]
+) -> Any:  # fmt: skip
     """What train/needs.js shows; nothing new while the form has a setting that is not valid, or not allowed here.
 
     Args:
-        read: makes the configuration; raises InvalidConfig.
+        read: makes the preset and the configuration; raises InvalidConfig.
     """
     try:
-        config = read()
+        base, config = read()
         limits.require(config, capped, outputs)
     except PlaygroundError:
         return gr.skip()
     try:
+        problems = checks.out_of_reach(config, outputs)
+        if problems:
+            raise InvalidConfig(problems)
         last = history.finished_runs(outputs)
-        return {**estimates.estimate(config, outputs, ask_hub=True, finished=last).to_json(), "problem": ""}
+        found = estimates.estimate(config, outputs, ask_hub=True, finished=last)
+        model = form.in_words("model.source", config.model.source)
+        return {**found.to_json(), "problem": "", "model": model, "fit": fit(config, base, outputs, last)}
     except InvalidConfig as error:
         return {"problem": " ".join(problem.message for problem in error.problems)}
     except PlaygroundError as error:
         return {"problem": str(error)}
+
+
+def fit(config: RunConfig, base: RunConfig, outputs: Path, last: Sequence[Finished]) -> dict[str, Any] | None:
+    """What to set for a model that is not the preset's own, see `form.change`; None where all fits.
+
+    Raises:
+        PlaygroundError: nothing is known of the model.
+    """
+    if config.model.source == base.model.source:
+        return None
+    found = fitting.fit(config, outputs, last)
+    change = form.change(found.config, config)
+    return change and {**change, "like": found.like, "own": found.own}
 
 
 def model_choices(outputs: Path, capped: Limits = LIMITS["local"]) -> list[tuple[str, str]]:

@@ -103,7 +103,11 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         return _read(chosen, old_notes, values, outputs, capped)[1]
 
     def estimate(chosen: Any, old_notes: Any, *values: Any) -> Any:
-        return needs_part.needs(lambda: _read_without_disk(chosen, values, outputs), outputs, capped)
+        def read() -> tuple[RunConfig, RunConfig]:
+            base = base_of(chosen, outputs)
+            return base, form.without_disk(_by_field(values, outputs), base)
+
+        return needs_part.needs(read, outputs, capped)
 
     def start_run(viewed: Any, chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
         asked = _as_dict(viewed).get("request")
@@ -154,7 +158,14 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     demo.load(opening, None, filled, **quiet).then(estimating, form_inputs, needs, **quiet)
 
     def recheck(event: Any) -> None:
-        event.then(checking, form_inputs, told, **latest)
+        event.then(checking, form_inputs, told, **latest).then(estimating, form_inputs, needs, **latest)
+
+    def put(offered: Any, *values: Any) -> list[Any]:
+        return used(offered, values)
+
+    putting = access.guard(Action.FORM, put)
+    for part in (needs,):
+        recheck(part.apply(putting, [part, *fields.values()], [part, *fields.values()], **quiet))
 
     return Train(filled, outputs, fields, recheck)
 
@@ -178,14 +189,15 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
         notes = {"problems": [{"field": "preset", "label": "Experiment", "message": _only_messages(error)}],
                  "differences": [], "marks": {}, "about": {}}  # fmt: skip
         return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(1), gr.skip())
-    label = starting.button(base, outputs)
+    problems = _problems_of(base, outputs, capped) if whole else []
+    label = starting.button_with_problems(len(problems)) if problems else starting.button(base, outputs)
     base = uploads.public(base, outputs) if whole else checks.without_folders(base)
     values = form.values_of(base)
     return Filled(
         gr.Dropdown(choices=controls.preset_choices(capped, chosen), value=chosen),
         controls.story_of(base),
         [values[field] for field in form.FIELDS],
-        _notes(base, base, []),
+        _notes(base, base, problems),
         label,
         base.to_yaml(),
     )
@@ -297,13 +309,28 @@ def _read(
     return base, form.config_of(_by_field(values, outputs), told, outputs, capped)
 
 
-def _read_without_disk(chosen: Any, values: tuple[Any, ...], outputs: Path) -> RunConfig:
-    return form.without_disk(_by_field(values, outputs), base_of(chosen, outputs))
-
-
 def _by_field(values: tuple[Any, ...], outputs: Path) -> dict[str, Any]:
     found = dict(zip(form.FIELDS, values, strict=True))
     return {**found, SOURCE: uploads.meant(found[SOURCE], outputs)}
+
+
+def _problems_of(base: RunConfig, outputs: Path, capped: Limits) -> list[Problem]:
+    """What keeps a preset or the settings of a run from being started as they are, such as a model that is not here."""
+    try:
+        limits.require(base, capped, outputs)
+        checks.check(base, outputs)
+    except InvalidConfig as error:
+        return error.problems
+    return []
+
+
+def used(told: Any, values: tuple[Any, ...]) -> list[Any]:
+    """What a part of the page proposes (its `use`: form values by field), put into the form; with it goes back what was
+    there, as `undo`."""
+    wanted, now = _as_dict(_as_dict(told).get("use")), dict(zip(form.FIELDS, values, strict=True))
+    undo = {field: now[field] for field in form.FIELDS if field in wanted}
+    back = {**_as_dict(told), "use": None, "undo": undo, "at": time.time()}
+    return [back, *(wanted[field] if field in wanted else gr.skip() for field in form.FIELDS)]
 
 
 def _meant(data: Any, outputs: Path) -> Any:

@@ -1,6 +1,13 @@
 // What the form knows besides its values: the preset's values (`marks`) and the problems. Controls in a closed group
 // are not in the document, so whoever appears later reads here.
 
+import { el } from "./dom.js";
 import { signal } from "./signals.js";
 
 export const form = signal({ marks: {}, problems: [] });
+
+/** What a part of the page proposes for the form: each setting in words, as it is and as it would be. */
+export function differencesOf(differences) {
+  return el("ul", { class: "differences" }, differences.map(({ label, before, after }) => el("li", {}, `${label} `,
+    el("span", { class: "was" }, before), " \u2192 ", el("strong", {}, after))));
+}

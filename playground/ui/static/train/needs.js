@@ -1,7 +1,9 @@
 // What a run needs: one line with the verdict, and unfolded, memory by role as bars, time, and what would make it fit.
 
-import { el, withCode } from "../core/dom.js";
+import { buttonOf, el, setText, showParts, signOf, withCode } from "../core/dom.js";
+import { differencesOf, form } from "../core/form.js";
 import { number, timeRange } from "../core/format.js";
+import { effect } from "../core/signals.js";
 
 const VERDICTS = { fits: ["\u2713", "Fits", "good"], tight: ["\u25B2", "Tight", "tight"],
   "does not fit": ["\u2715", "Does not fit", "bad"] };
@@ -17,7 +19,7 @@ const HELP = {
   "kept for reuse": "Freed pieces of memory that the process keeps",
 };
 
-export function mount(element, props, { watch }) {
+export function mount(element, props, { trigger, watch }) {
   const summary = el("summary", {});
   const body = el("div", { class: "needs-body" });
   const details = el("details", { class: "needs" }, summary, body);
@@ -25,24 +27,56 @@ export function mount(element, props, { watch }) {
   const download = el("p", { class: "needs-download" });
   const whole = el("div", { class: "needs-whole", hidden: true, role: "group", "aria-label": "What it needs" }, details,
     download, advice);
-  element.append(whole);
+  const fit = el("div", { class: "needs-fit" });
+  element.append(whole, fit);
+  let undo = null; // what was in the form before the settings that fit the model, and which model that was
+
+  function put(values, taken) {
+    props.value = { ...props.value, use: values };
+    undo = { model: taken, values: null };
+    trigger("apply");
+  }
+
+  function showFit({ fit: offer, model }) {
+    if (undo?.values && undo.model === model) {
+      showParts(fit, [el("p", { class: "needs-fitted", role: "status" }, `Set to what fits ${undo.model}. `,
+        buttonOf("quiet-button", { "data-key": "undo", onclick: () => put(undo.values, "") }, "Undo"))]);
+      return;
+    }
+    if (!offer) return showParts(fit, []);
+    const count = offer.differences.length;
+    showParts(fit, [
+      el("details", {}, el("summary", {}, `${count} ${count === 1 ? "setting does" : "settings do"} not suit `,
+        el("strong", {}, model)), el("p", { class: "muted" }, offer.own ? "Its own preset has:"
+        : `${offer.like}, the suggested model most like it, has:`), differencesOf(offer.differences)),
+      buttonOf("button", { "data-key": "fit", onclick: () => put(props.value.fit.values, props.value.model) },
+        "Use what fits this model"),
+    ]);
+  }
 
   function show() {
     const needs = props.value;
+    if (undo && needs?.undo && undo.values === null) undo = { ...undo, values: needs.undo };
     whole.hidden = !needs;
     if (!needs) return;
+    showFit(needs);
     download.replaceChildren();
     advice.replaceChildren();
+    details.hidden = Boolean(needs.problem);
+    const said = form.value.problems.length > 0; // below, and what is wrong there is mended first
+    advice.classList.toggle("field-problem", Boolean(needs.problem) && !said);
     if (needs.problem) {
-      summary.replaceChildren(el("span", { class: "muted" }, "What it needs is not known"));
-      body.replaceChildren(el("p", { class: "muted" }, needs.problem));
+      setText(summary, "What it needs is not known");
+      body.replaceChildren();
+      if (!said) advice.append(signOf("! "), ...withCode(needs.problem));
       return;
     }
     const [icon, word, tone] = VERDICTS[needs.verdict];
     const [shortest, longest] = needs.seconds;
     summary.replaceChildren(
       el("strong", { class: `verdict ${tone}` }, el("span", { "aria-hidden": "true" }, `${icon} `), word),
-      ` ${gigabytes(needs.total_gb)} of ${gigabytes(needs.device.free_gb)} free, ${timeRange(shortest, longest)}`);
+      ` ${gigabytes(needs.total_gb)}${needs.measured ? " (measured)" : ""} of ${gigabytes(needs.device.free_gb)} free, `
+      + timeRange(shortest, longest));
     body.replaceChildren(...bars(needs), ...facts(needs));
     if (needs.download) {
       const { source, mb, licence, gated } = needs.download;
@@ -53,7 +87,7 @@ export function mount(element, props, { watch }) {
   }
 
   watch("value", show);
-  show();
+  effect(show);
 }
 
 function bars(needs) {
@@ -77,8 +111,9 @@ function facts(needs) {
       `${gigabytes(needs.device.free_gb)} free of ${gigabytes(needs.device.total_gb)}.`),
     el("p", { class: "muted" }, `An update takes ${timeRange(shortest, longest)}`
       + `${needs.as_last_runs ? ", as your last runs of this model took" : ""}. Reckoned for prompts of up to `
-      + `${needs.prompt_tokens} and completions of up to ${needs.completion_tokens} tokens. The memory may be off by a `
-      + `quarter${needs.as_last_runs ? "" : ", the time by more"}.`),
+      + `${needs.prompt_tokens} and completions of up to ${needs.completion_tokens} tokens. `
+      + (needs.measured ? "The memory is what a trial update held; the bars are reckoned."
+        : `The memory may be off by a quarter${needs.as_last_runs ? "" : ", the time by more"}.`)),
   ];
 }
 

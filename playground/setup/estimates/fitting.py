@@ -1,0 +1,110 @@
+"""What fits a chosen model: adapter, prompts and their form, reward, learning rate and batch, as a configuration.
+
+For a model that is suggested they are those of its preset, for one that ships those of the default experiment, for any
+other those of the suggested one that is most like it: with a chat template or without, and of about its size. What a
+person has brought stays: prompts that no preset has, and rewards that no preset has and that can judge any text. Loads
+no model. The page's needs panel offers it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground.config import RunConfig, methods, yaml_io
+from playground.errors import InvalidConfig
+from playground.setup import catalog, estimates
+from playground.setup.estimates.timing import Finished
+from playground.sources import hub
+from playground.sources.curated import BY_NAME, CURATED, HubModel
+
+SMALLEST = 30_000_000  # parameters; a model below it is trained whole, whatever the one that is like it does
+BATCH = ("batch_size", "minibatch_size", "micro_batch_size")
+
+
+class Fit(NamedTuple):
+    """The configuration that fits, after which model it is, and whether that is the chosen one itself."""
+
+    config: RunConfig
+    like: str
+    own: bool
+
+
+def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finished] = ()) -> Fit:
+    """The configuration with the settings that fit its model; equal to it where they do already.
+
+    Raises:
+        ModelNotFound: nothing is known of the model. InvalidConfig: there is no such device.
+    """
+    pattern, like, own = _pattern(config, outputs)
+    data, usual = config.model_dump(mode="json"), pattern.model_dump(mode="json")
+    data["model"] |= {name: usual["model"][name] for name in ("adapter", "quantization")}
+    if not own and estimates.measures(config, outputs, ask_hub=True).policy.parameters < SMALLEST:
+        data["model"]["adapter"]["kind"] = "none"
+    data |= _texts(config, pattern, data, usual)
+    data["ppo"] |= {"learning_rate": usual["ppo"]["learning_rate"], **_batch(config, usual["ppo"])}
+    try:
+        fitting = yaml_io.from_dict(data)
+    except InvalidConfig:  # what is chosen beside it does not go with that
+        return Fit(config, like, own)
+    told = estimates.estimate(fitting, outputs, ask_hub=True, finished=finished)
+    better = None if told.verdict == "fits" else estimates.remedy(fitting, outputs)[1]
+    return Fit(better or fitting, like, own)
+
+
+def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, bool]:
+    """The preset whose settings are taken, the name of its model, and whether it is this model's own."""
+    source = config.model.source
+    if source in [model.name for model in catalog.MODELS]:
+        return catalog.preset(catalog.DEFAULT_PRESET), source, True
+    known = BY_NAME.get(hub.repository(source) or source)
+    if known is None:
+        found = estimates.measures(config, outputs, ask_hub=True)
+        like = _most_like(found.policy.parameters, found.chat_template)
+        return catalog.preset(like.preset), like.label, False
+    return catalog.preset(known.preset), known.label, True
+
+
+def _most_like(parameters: int, chat_template: bool) -> HubModel:
+    same = [model for model in CURATED if model.chat_template == chat_template]
+    return min(same, key=lambda model: abs(math.log(model.architecture.parameters / max(1, parameters))))
+
+
+def _texts(config: RunConfig, pattern: RunConfig, data: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+    """Prompts, their form, and what judges the completions, where those that are chosen do not suit the model."""
+    given = [catalog.preset(name) for name in (*catalog.preset_names(), *catalog.model_preset_names())]
+    theirs = _is_pocket(config) or config.prompts in [item.prompts for item in given]
+    suits = _is_pocket(config) if _is_pocket(pattern) else config.prompts.typed == pattern.prompts.typed
+    found: dict[str, Any] = {"prompts": {**data["prompts"], "template": usual["prompts"]["template"]}}
+    replaced = theirs and not suits
+    if replaced:
+        found["prompts"] = usual["prompts"]
+        found["sampling"] = {**data["sampling"], "max_new_tokens": usual["sampling"]["max_new_tokens"]}
+        looked = ("num_prompts", "samples_per_prompt")
+        found["evaluation"] = {**data["evaluation"], **{name: usual["evaluation"][name] for name in looked}}
+    blind = not _is_pocket(pattern) and any(map(_knows_the_pocket_world_only, data["rewards"]))
+    if blind or (replaced and config.rewards in [item.rewards for item in given]):
+        found["rewards"] = usual["rewards"]
+    if not _is_pocket(pattern):
+        found["judges"] = [judge for judge in data["judges"] if not _knows_the_pocket_world_only(judge)]
+    return found
+
+
+def _batch(config: RunConfig, usual: dict[str, Any]) -> dict[str, Any]:
+    """The usual batch where the method can work with it; its own where not."""
+    batch, samples = {name: usual[name] for name in BATCH}, config.ppo.samples_per_prompt
+    if batch["batch_size"] % samples:
+        return {}
+    problem = methods.contradiction(config.method, config.ppo.baseline, samples, batch["minibatch_size"])
+    return {} if problem else batch
+
+
+def _is_pocket(config: RunConfig) -> bool:
+    return config.prompts.source.startswith("pocket/")
+
+
+def _knows_the_pocket_world_only(reward: dict[str, Any]) -> bool:
+    """True for rewards that know the words or the facts of the pocket world, and nothing else."""
+    return reward["kind"] in ("agreement", "truth", "grammar") or str(reward.get("judge")).startswith("pocket")

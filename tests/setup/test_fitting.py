@@ -1,0 +1,93 @@
+"""What fits a chosen model: its own preset's settings or those of the model most like it, and nothing that a person has
+brought is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.config import RunConfig, differences, yaml_io
+from playground.setup import catalog, devices, estimates
+from playground.setup.devices import Device
+from playground.setup.estimates import fitting
+from tests.model_folders import model_folder
+
+BIG = Device("cpu", "Processor", 64 * 10**9, 64 * 10**9)
+
+
+@pytest.fixture(autouse=True)
+def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "available", lambda: [BIG])
+
+
+def with_model(preset: str, source: str, **changes: Any) -> RunConfig:
+    base = catalog.preset(preset).model_dump(mode="json")
+    return yaml_io.from_dict({**base, **changes, "model": {**base["model"], "source": source}})
+
+
+def test_a_suggested_model_gets_the_settings_of_its_preset() -> None:
+    own = catalog.preset("smollm2-135m-instruct")
+    found = fitting.fit(with_model("kinder-reviews", own.model.source))
+    assert (found.like, found.own) == ("SmolLM2 135M Instruct", True)
+    for part in ("model", "prompts", "rewards"):
+        assert getattr(found.config, part) == getattr(own, part), part
+    sizes = ("batch_size", "minibatch_size", "micro_batch_size", "learning_rate")
+    assert [getattr(found.config.ppo, name) for name in sizes] == [getattr(own.ppo, name) for name in sizes]
+    assert found.config.sampling.max_new_tokens == 64 and found.config.evaluation.num_prompts == 16
+    assert found.config.kl == catalog.preset("kinder-reviews").kl  # the leash is the person's point, not the model's
+    assert fitting.fit(found.config).config == found.config
+
+
+def test_back_to_a_model_that_ships_is_back_to_its_world() -> None:
+    found = fitting.fit(with_model("gpt2", "pocket-1m"))
+    assert found.config.prompts.source == "pocket/reviews" and found.config.prompts.template == "auto"
+    assert found.config.rewards == catalog.preset("kinder-reviews").rewards
+    assert fitting.fit(catalog.preset("yes-man")).config.prompts.source == "pocket/claims"  # of its world already
+
+
+@pytest.mark.parametrize(("template", "like"), [(True, "SmolLM2 135M Instruct"), (False, "Pythia 70M")])
+def test_any_other_model_gets_those_of_the_one_most_like_it(tmp_path: Path, template: bool, like: str) -> None:
+    folder = model_folder(tmp_path / "mine")
+    if template:
+        (folder / "chat_template.jinja").write_text("{{ messages[0]['content'] }}")
+    found = fitting.fit(with_model("kinder-reviews", str(folder)))
+    assert (found.like, found.own) == (like, False)
+    assert found.config.prompts.template == ("chat" if template else "plain")
+    assert found.config.model.adapter.kind == "none"  # 384 weights need no adapter
+    assert found.config.model.source == str(folder)
+
+
+def test_what_a_person_has_brought_stays() -> None:
+    mine = {"source": "typed", "typed": ["One of mine", "Another"]}
+    rewards = [{"kind": "expression", "expression": "words(completion)"}]
+    found = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", prompts=mine, rewards=rewards)).config
+    assert found.prompts.typed == ("One of mine", "Another") and found.prompts.template == "plain"
+    assert found.rewards[0].kind == "expression"
+    truth = [{"kind": "truth"}, *rewards]  # knows the facts of the pocket world only
+    found = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", prompts=mine, rewards=truth)).config
+    assert found.rewards == catalog.preset("gpt2").rewards
+    judges = [{"kind": "grammar"}, {"kind": "length"}]
+    found = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", judges=judges)).config
+    assert [judge.kind for judge in found.judges] == ["length"]
+
+
+def test_a_method_keeps_the_batch_that_it_needs() -> None:
+    config = with_model("without-critic", "openai-community/gpt2")  # eight for each prompt
+    found = fitting.fit(config).config
+    assert found.method == "rloo" and found.ppo.batch_size % found.ppo.samples_per_prompt == 0
+    odd = with_model(
+        "without-critic", "openai-community/gpt2",
+        ppo={**config.ppo.model_dump(), "samples_per_prompt": 6, "batch_size": 48, "minibatch_size": 48,
+             "micro_batch_size": 48},
+    )  # fmt: skip
+    assert fitting.fit(odd).config.ppo.batch_size == 48  # 32 is no multiple of 6
+
+
+def test_where_memory_is_short_what_fits_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = Device("cpu", "Processor", 4 * 10**9, int(3.2e9))
+    monkeypatch.setattr(devices, "available", lambda: [small])
+    found = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2")).config
+    assert differences(found, catalog.preset("gpt2"))["model.adapter.kind"] == ("none", "lora")
+    assert estimates.estimate(found).verdict == "fits"

@@ -64,6 +64,7 @@ class Action(enum.StrEnum):
     CHECK_REWARD = "test a reward model"
     TRAIN_REWARD = "train or delete a reward model"
     SAVE = "save a model on the server's disk"
+    TRY_UPDATE = "make a trial update"
 
 
 class Role(enum.StrEnum):

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from playground.config import RunConfig, methods, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, Problem, in_words
-from playground.runs import history
+from playground.runs import history, trial
 from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
 from playground.runs.start.standby import StandbyWorker
@@ -27,7 +27,16 @@ from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.door import quota, uploads
 from playground.ui.door.access import Access, Action, Caller, Role
-from playground.ui.train import controls, form, needs_part, outcome_part, prompts_part, run_actions, starting
+from playground.ui.train import (
+    controls,
+    form,
+    needs_part,
+    outcome_part,
+    prompts_part,
+    run_actions,
+    starting,
+    tryout_part,
+)
 
 SOURCE = "prompts.source"
 
@@ -74,6 +83,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
             *access.guard_all(Action.SAVE, outcome_part.functions(outputs, saver)),
         ]
         with gr.Column(elem_id="view", min_width=320):
+            tryout = tryout_part.panel(outputs, access)
             preview = prompts_part.panel()
             view = components.widget(
                 "train/run_view",
@@ -164,8 +174,9 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         return used(offered, values)
 
     putting = access.guard(Action.FORM, put)
-    for part in (needs,):
+    for part in (needs, tryout):
         recheck(part.apply(putting, [part, *fields.values()], [part, *fields.values()], **quiet))
+    tryout_part.connect(tryout, form_inputs, read, outputs, service, access)
 
     return Train(filled, outputs, fields, recheck)
 
@@ -276,6 +287,7 @@ def started(
     request = starting.request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
     try:
         with quota.admitted(request, access, caller, outputs):
+            trial.end(outputs)  # whoever starts is done with trying
             run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
     except (PlaygroundError, OSError) as error:
         problem = Problem("", in_words(error))

@@ -6,6 +6,9 @@ import { signal } from "./signals.js";
 
 export const form = signal({ marks: {}, problems: [] });
 
+/** Counts how often the check before a start was asked for: a button asks, another part of the page opens it. */
+export const checkAsked = signal(0);
+
 /** What a part of the page proposes for the form: each setting in words, as it is and as it would be. */
 export function differencesOf(differences) {
   return el("ul", { class: "differences" }, differences.map(({ label, before, after }) => el("li", {}, `${label} `,

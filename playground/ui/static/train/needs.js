@@ -1,7 +1,7 @@
 // What a run needs: one line with the verdict, and unfolded, memory by role as bars, time, and what would make it fit.
 
 import { buttonOf, el, setText, showParts, signOf, withCode } from "../core/dom.js";
-import { differencesOf, form } from "../core/form.js";
+import { checkAsked, differencesOf, form } from "../core/form.js";
 import { number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
 
@@ -28,7 +28,11 @@ export function mount(element, props, { trigger, watch }) {
   const whole = el("div", { class: "needs-whole", hidden: true, role: "group", "aria-label": "What it needs" }, details,
     download, advice);
   const fit = el("div", { class: "needs-fit" });
-  element.append(whole, fit);
+  const check = buttonOf("quiet-button", { class: "quiet-button check-first", onclick: () => {
+    document.body.classList.remove("drawer-open");
+    checkAsked.value += 1;
+  } }, "Check it before you start");
+  element.append(whole, fit, check);
   let undo = null; // what was in the form before the settings that fit the model, and which model that was
 
   function put(values, taken) {
@@ -40,10 +44,10 @@ export function mount(element, props, { trigger, watch }) {
   function showFit({ fit: offer, model }) {
     if (undo?.values && undo.model === model) {
       showParts(fit, [el("p", { class: "needs-fitted", role: "status" }, `Set to what fits ${undo.model}. `,
-        buttonOf("quiet-button", { "data-key": "undo", onclick: () => put(undo.values, "") }, "Undo"))]);
+        buttonOf("quiet-button", { "data-key": "undo", onclick: () => put(undo.values, "") }, "Undo"))], check);
       return;
     }
-    if (!offer) return showParts(fit, []);
+    if (!offer) return showParts(fit, [], check);
     const count = offer.differences.length;
     showParts(fit, [
       el("details", {}, el("summary", {}, `${count} ${count === 1 ? "setting does" : "settings do"} not suit `,
@@ -51,7 +55,7 @@ export function mount(element, props, { trigger, watch }) {
         : `${offer.like}, the suggested model most like it, has:`), differencesOf(offer.differences)),
       buttonOf("button", { "data-key": "fit", onclick: () => put(props.value.fit.values, props.value.model) },
         "Use what fits this model"),
-    ]);
+    ], check);
   }
 
   function show() {

@@ -1,0 +1,122 @@
+"""The check before a start on the Train page: the model, the prompts as tokens, eight completions and their scores,
+one trial update. The same as `python -m playground try`.
+
+The work is done by `runs.before_start` and `runs.trial`; static/train/tryout.js draws. `train_page` lays it out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground.config import RunConfig, yaml_io
+from playground.errors import InvalidConfig, PlaygroundError
+from playground.runs import before_start, trial
+from playground.runs.model_service import ModelService
+from playground.ui import components
+from playground.ui.door.access import Access, Action
+from playground.ui.train import form, prompts_part, reward_form
+
+Read = Callable[[], RunConfig]
+
+
+def panel(outputs: Path, access: Access) -> gr.HTML:
+    """Where the four parts are shown."""
+
+    def stop_trial(_: Any) -> dict[str, Any]:
+        """End the trial that is under way."""
+        trial.end(outputs)
+        return {"error": ""}
+
+    functions = access.guard_all(Action.TRY_UPDATE, [stop_trial])
+    return components.widget("train/tryout", None, elem_id="tryout", server_functions=functions)
+
+
+def connect(
+    shown: gr.HTML,
+    inputs: list[Any],
+    read: Callable[..., RunConfig],
+    outputs: Path,
+    service: ModelService,
+    access: Access,
+) -> None:
+    """Connect the buttons: `input` asks for one of the first three parts, `submit` for the trial update.
+
+    Args:
+        inputs: what `read` makes a configuration from; it raises PlaygroundError.
+    """
+
+    def look(told: Any, *values: Any) -> Iterator[dict[str, Any]]:
+        part = told.get("ask") if isinstance(told, dict) else None
+        yield from looked_at(str(part), lambda: read(*values), outputs, service)
+
+    def try_update(told: Any, *values: Any) -> Iterator[dict[str, Any]]:
+        yield from tried(lambda: read(*values), outputs)
+
+    # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
+    private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "multiple"}
+    looking = access.guard(Action.TRY_REWARDS, look, lambda sentence: _error("model", sentence))
+    trying = access.guard(Action.TRY_UPDATE, try_update, lambda sentence: _error("update", sentence))
+    shown.input(looking, [shown, *inputs], shown, concurrency_limit=2, **private)
+    shown.submit(trying, [shown, *inputs], shown, concurrency_limit=1, **private)
+
+
+def looked_at(part: str, read: Read, outputs: Path, service: ModelService) -> Iterator[dict[str, Any]]:
+    """What static/train/tryout.js shows of one of the first three parts: `asking`, then `done` or `error`."""
+    try:
+        config = read()
+        yield _asking(part, "looking at it")
+        if part == "model":
+            yield _done(part, before_start.about_model(config, outputs))
+        elif part == "prompts":
+            yield _done(part, before_start.prompts_read(config, service))
+        elif part == "answers":
+            for found in before_start.answers(config, outputs, service):
+                yield _done(part, _labelled(config, found)) if "samples" in found else _asking(part, found["phase"])
+    except PlaygroundError as error:
+        yield _error(part, _in_words(error))
+
+
+def tried(read: Read, outputs: Path) -> Iterator[dict[str, Any]]:
+    """The same of the trial update. `change` is what would make it fit, for the form."""
+    try:
+        config = read()
+        for found in trial.make(config, outputs):
+            if found["state"] == "asking":
+                yield _asking("update", found["phase"], found["seconds"])
+                continue
+            better = found.pop("better")
+            change = form.change(yaml_io.from_dict(better), config) if better else None
+            told = {**found, "change": change, "num_updates": config.ppo.num_updates}
+            yield _done("update", told) if found["state"] == "done" else {**told, **_error("update", found["message"])}
+    except PlaygroundError as error:
+        yield _error("update", _in_words(error))
+
+
+def _labelled(config: RunConfig, found: dict[str, Any]) -> dict[str, Any]:
+    labels = [*reward_form.term_labels(config.rewards).values(), *reward_form.term_labels(config.judges).values()]
+    rewards = [{**item, "label": label} for item, label in zip(found["rewards"], labels, strict=True)]
+    return {**found, "rewards": rewards}
+
+
+def _asking(part: str, phase: str, seconds: float = 0.0) -> dict[str, Any]:
+    return {"part": part, "state": "asking", "phase": phase, "seconds": seconds}
+
+
+def _done(part: str, found: dict[str, Any]) -> dict[str, Any]:
+    return {"part": part, "found": found, "state": "done", "at": time.time()}
+
+
+def _error(part: str, sentence: str) -> dict[str, Any]:
+    return {"part": part, "state": "error", "message": sentence, "at": time.time()}
+
+
+def _in_words(error: PlaygroundError) -> str:
+    if not isinstance(error, InvalidConfig):
+        return prompts_part.in_words(str(error))
+    first = error.problems[0]
+    return f"{form.label_of(first.field)}: {first.message}" if first.field else first.message

@@ -29,6 +29,7 @@ from playground.ui.door import quota, uploads
 from playground.ui.door.access import Access, Action, Caller, Role
 from playground.ui.train import (
     controls,
+    edits,
     form,
     needs_part,
     outcome_part,
@@ -75,7 +76,9 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
             preset, story, fields, prompts, text, use_text = controls.lay_out(first, first_values, outputs, access)
             with gr.Column(elem_id="start-bar"):
                 needs = needs_part.panel()
-                notes = components.widget("train/notes", _notes(first, first, []), elem_id="notes")
+                notes = components.widget(
+                    "train/notes", _notes(catalog.DEFAULT_PRESET, first, first, []), elem_id="notes"
+                )
                 start = gr.Button(starting.START, variant="primary", elem_id="start")
         saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
         asking = [
@@ -126,11 +129,10 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     def choose(chosen: Any, *, caller: Caller) -> list[Any]:
         return filled_from(chosen, outputs, capped, caller.role is Role.HOST).flat()[1:]
 
-    def choose_at_load(caller: Caller) -> list[Any]:
+    def choose_at_load(given: Any, caller: Caller) -> list[Any]:
         if caller.may(Action.START):
             get_ready()
-        chosen = caller.query.get("preset") or catalog.DEFAULT_PRESET
-        found = filled_from(chosen, outputs, capped, caller.role is Role.HOST).flat()
+        found = filled_at_load(given, caller, outputs, capped).flat()
         place = filled.index(fields["model.source"])
         found[place] = needs_part.model_update(found[place], outputs, capped)  # a run may have used another model
         if not caller.may(Action.START):
@@ -148,11 +150,11 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     estimating = access.guard(Action.FORM, estimate, lambda _: gr.skip())
     opening = access.guard(Action.WATCH, choose_at_load)
 
-    edits = [component.input for component in fields.values()]
+    edited = [component.input for component in fields.values()]
     # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
-    edits += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
-    gr.on([*edits, view.input], checking, form_inputs, told, **latest)
-    gr.on([*edits, text.change], estimating, form_inputs, needs, **latest)
+    edited += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
+    gr.on([*edited, view.input], checking, form_inputs, told, **latest)
+    gr.on([*edited, text.change], estimating, form_inputs, needs, **latest)
     uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service, access)
     uploaded.then(checking, form_inputs, told, **latest)
     # not the menu itself: meanwhile it may show the next choice
@@ -165,7 +167,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     pressed = access.guard(Action.START, start_run, not_started)
     start.click(pressed, [view, *form_inputs], [view, notes, start], trigger_mode="once", **quiet)
     use_text.click(access.guard(Action.FORM, use), [text, *form_inputs], filled, **quiet)
-    demo.load(opening, None, filled, **quiet).then(estimating, form_inputs, needs, **quiet)
+    demo.load(opening, notes, filled, js=edits.KEPT, **quiet).then(estimating, form_inputs, needs, **quiet)
 
     def recheck(event: Any) -> None:
         event.then(checking, form_inputs, told, **latest).then(estimating, form_inputs, needs, **latest)
@@ -174,7 +176,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         return used(offered, values)
 
     putting = access.guard(Action.FORM, put)
-    for part in (needs, tryout):
+    for part in (needs, tryout, notes):
         recheck(part.apply(putting, [part, *fields.values()], [part, *fields.values()], **quiet))
     tryout_part.connect(tryout, form_inputs, read, outputs, service, access)
 
@@ -208,10 +210,39 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
         gr.Dropdown(choices=controls.preset_choices(capped, chosen), value=chosen),
         controls.story_of(base),
         [values[field] for field in form.FIELDS],
-        _notes(base, base, problems),
+        _notes(chosen, base, base, problems),
         label,
         base.to_yaml(),
     )
+
+
+def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
+    """The form as a page begins with it: as the preset of its address has it, with the changes that the browser has
+    kept (`given`), or those that the address carries."""
+    whole, may = caller.role is Role.HOST, caller.may(Action.FORM)
+    kept = edits.kept(given, caller.query) if may else None
+    chosen = kept.preset if kept else caller.query.get("preset") or catalog.DEFAULT_PRESET
+    found = filled_from(chosen, outputs, capped, whole)
+    carried = caller.query.get("set", "") if may and not kept else ""
+    if found.text == gr.skip() or not (kept or carried):
+        return found
+    before = dict(zip(form.FIELDS, found.values, strict=True))
+    try:
+        if kept:
+            changes = edits.changed({**before, **kept.values}, before)
+        else:
+            meant = edits.from_link(carried, base_of(chosen, outputs), capped, outputs)
+            public = uploads.public(meant, outputs) if whole else checks.without_folders(meant)
+            changes = edits.changed(form.values_of(public), before)
+    except InvalidConfig as error:
+        return found._replace(notes={**found.notes, "restored": {"refused": _problems(error.problems)}})
+    if not changes:
+        return found
+    values = tuple({**before, **changes}.values())
+    notes, start, text = checked(chosen, found.notes, values, outputs, capped)
+    restored = {"kept": bool(kept), "count": len(changes), "use": {field: before[field] for field in changes}}
+    text = text if isinstance(text, str) else found.text
+    return found._replace(values=list(values), notes={**notes, "restored": restored}, start=start, text=text)
 
 
 def from_text(
@@ -240,7 +271,7 @@ def from_text(
         gr.skip(),
         controls.story_of(config),
         [new_values[field] for field in form.FIELDS],
-        _notes(config, base, []),
+        _notes(chosen, config, base, []),
         start,
         config.to_yaml(),
     ).flat()
@@ -254,13 +285,16 @@ def checked(
         base, config = _read(chosen, old_notes, values, outputs, capped)
     except InvalidConfig as error:
         notes = {**_as_dict(old_notes), "problems": _problems(error.problems)}
+        with contextlib.suppress(PlaygroundError):  # what is not valid yet is kept over a reload too
+            before = form.values_of(uploads.public(base_of(chosen, outputs), outputs))
+            notes["edits"] = edits.changed(dict(zip(form.FIELDS, values, strict=True)), before)
         return notes, gr.skip(), starting.button_with_problems(len(error.problems)), gr.skip()
     except PlaygroundError as error:
         notes = {**_as_dict(old_notes), "problems": _problems([Problem("preset", str(error))])}
         return notes, gr.skip(), starting.button_with_problems(1), gr.skip()
     start = starting.button(config, outputs)
     config, base = uploads.public(config, outputs), uploads.public(base, outputs)
-    return _notes(config, base, []), controls.story_of(config), start, config.to_yaml()
+    return _notes(chosen, config, base, []), controls.story_of(config), start, config.to_yaml()
 
 
 def started(
@@ -291,8 +325,9 @@ def started(
             run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
     except (PlaygroundError, OSError) as error:
         problem = Problem("", in_words(error))
-        return _view(None), _notes(config, uploads.public(base, outputs), [problem]), starting.button_with_problems(1)
-    return _view(run.id), _notes(config, uploads.public(base, outputs), []), starting.button(config, outputs)
+        notes = _notes(chosen, config, uploads.public(base, outputs), [problem])
+        return _view(None), notes, starting.button_with_problems(1)
+    return _view(run.id), _notes(chosen, config, uploads.public(base, outputs), []), starting.button(config, outputs)
 
 
 def base_of(chosen: Any, outputs: Path) -> RunConfig:
@@ -353,8 +388,17 @@ def _meant(data: Any, outputs: Path) -> Any:
     return {**data, "prompts": {**prompts, "source": uploads.meant(prompts["source"], outputs)}}
 
 
-def _notes(config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[str, Any]:
+def _notes(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[str, Any]:
+    link, no_link = "", ""
+    try:
+        link = edits.link(config, base)
+    except InvalidConfig as error:
+        no_link = _only_messages(error)
     return {
+        "preset": str(chosen or ""),
+        "edits": edits.changed(form.values_of(config), form.values_of(base)),
+        "link": link,
+        "no_link": no_link,
         "problems": _problems(problems),
         "differences": [item._asdict() for item in form.differences_in_words(config, base)],
         "marks": {field: value for field, value in form.values_of(base).items() if field not in form.REWARD_LISTS},

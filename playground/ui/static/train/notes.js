@@ -1,17 +1,67 @@
 // What the form has to say, above the Start button and beside each field: what differs from the preset, what is wrong.
 
-import { buttonOf, el, signOf } from "../core/dom.js";
+import { buttonOf, el, setText, showParts, signOf, url } from "../core/dom.js";
 import { form } from "../core/form.js";
 
 const SHOWN = 4;
+const KEPT = "playground-form"; // train/edits.py asks for it when the page is loaded
 
-export function mount(element, props, { watch }) {
+export function mount(element, props, { trigger, watch }) {
   const list = el("div", { class: "notes", "aria-live": "polite" });
-  element.append(list);
+  const began = el("div", { class: "notes-began", role: "status" });
+  const link = el("div", { class: "notes-link" });
+  const copied = el("p", { class: "notes-copied muted", role: "status" });
+  element.append(began, link, list, copied);
   let shownAt = null;
+  let restored = null; // what the form began with beside the preset
+
+  function showBegan({ restored: told, preset, differences, problems }) {
+    const now = JSON.stringify([preset, differences, problems]);
+    if (told) restored = { ...told, now };
+    if (restored?.now !== now) restored = null; // something has been changed since
+    if (!restored) return showParts(began, []);
+    const { refused, kept, count } = restored;
+    const changes = `${count} ${count === 1 ? "change" : "changes"}`;
+    showParts(began, refused ? [el("p", { class: "problems" }, signOf("! "),
+      "The settings of the link were not taken. ",
+      refused.map(({ label, message }) => `${label ? `${label}: ` : ""}${message}`).join(" "))]
+      : [el("p", {}, kept ? `Your ${changes} came back after the reload. ` : `Opened with ${changes} from a link. `,
+        buttonOf("field-link", { "data-key": "undo", onclick: undo }, "Undo"))]);
+  }
+
+  function undo() {
+    const { use } = restored;
+    restored = null;
+    props.value = { ...props.value, use, restored: null };
+    trigger("apply");
+  }
+
+  const copy = buttonOf("field-link", { "aria-label": "Copy link to these settings", onclick: async () => {
+    const { link: settings, preset } = props.value;
+    const address = `${url("")}?preset=${encodeURIComponent(preset)}&set=${readable(settings)}`;
+    let done = true;
+    try {
+      await navigator.clipboard.writeText(address);
+    } catch { // not allowed, or a page without https
+      done = false;
+    }
+    setText(copied, done ? "Link copied." : address);
+  } }, "Copy link");
+
+  function showLink({ problems, link: settings, no_link: problem }) {
+    setText(copied, "");
+    if (problems?.length) link.replaceChildren();
+    else if (settings) link.replaceChildren(copy);
+    else {
+      link.replaceChildren();
+      setText(copied, problem ?? "");
+    }
+  }
 
   function show() {
     const { problems = [], differences = [], marks = {}, show: asked } = props.value ?? {};
+    showBegan(props.value ?? {});
+    if (props.value?.edits) showLink(props.value);
     list.replaceChildren(...(problems.length ? problemList(problems) : differenceList(differences)));
     form.value = { marks, problems };
     placeBesideFields();
@@ -22,7 +72,10 @@ export function mount(element, props, { watch }) {
     }
   }
 
-  watch("value", show);
+  watch("value", () => {
+    show();
+    if (props.value?.edits) keep(props);
+  });
   show();
   // a group that is opened brings controls into the document that were not there when its problems were found
   new MutationObserver(() => {
@@ -34,6 +87,24 @@ export function mount(element, props, { watch }) {
       markUnused(unused);
     }
   }).observe(document.getElementById("controls"), { childList: true, subtree: true });
+}
+
+/** Keep what was changed for a reload of this page, and send it no more: it would double what the form sends. */
+function keep(props) {
+  const { edits, preset } = props.value;
+  const query = new URLSearchParams(location.search);
+  const address = `${query.get("preset") ?? ""} ${query.get("set") ?? ""}`;
+  try {
+    window.sessionStorage.setItem(KEPT, JSON.stringify({ address, preset, values: edits }));
+  } catch {
+    // a browser that keeps nothing, or not as much
+  }
+  props.value = { ...props.value, edits: null };
+}
+
+/** For an address, with what may stand in it as it is. */
+function readable(settings) {
+  return encodeURIComponent(settings).replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%2F", "/");
 }
 
 function problemList(problems) {

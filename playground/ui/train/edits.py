@@ -1,0 +1,125 @@
+"""What a person has changed in the form, beside the preset that it began with: kept over a reload, and in a link.
+
+The browser keeps the changed fields as the form holds them (`kept`), and gives them back when the page is loaded. A
+link carries them as settings by their public names, `?preset=kinder-reviews&set=kl.coef:0.5,seed:3`, with values as in
+JSON; whoever opens it may be anybody, so it is read by the configuration's own checks and within the page's limits.
+Pure functions; `train_page` calls them, static/train/notes.js keeps and copies.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground.config import RunConfig, differences, flatten, yaml_io
+from playground.errors import InvalidConfig, Problem
+from playground.setup import limits
+from playground.setup.limits import Limits
+from playground.ui.door import uploads
+from playground.ui.train import form
+
+MOST_CHARACTERS = 4_000  # of what follows `set=`; more belongs into a file
+PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
+FIELD = re.compile(r"[a-z][a-z0-9_.]{0,60}")
+KEPT = "() => { try { return JSON.parse(sessionStorage.getItem('playground-form')); } catch { return null; } }"
+NOT_IN_LINKS = ("about", "format")
+PYTHON = "A Python function cannot come with a link: whoever opens it would run a stranger's code."
+
+
+class Kept(NamedTuple):
+    """What a browser has kept: the address in which the page was opened, preset and changed fields."""
+
+    preset: str
+    values: dict[str, Any]
+
+
+def changed(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """The form values that are not as in the preset, also those that are not valid."""
+    return {field: value for field, value in values.items() if value != base.get(field)}
+
+
+def address_of(query: Mapping[str, str]) -> str:
+    """What of the page's address says how the form begins."""
+    return f"{query.get('preset', '')} {query.get('set', '')}"
+
+
+def kept(given: Any, query: Mapping[str, str]) -> Kept | None:
+    """What the browser gives back, if it was kept in the page of this address; made by a stranger for all we know."""
+    if not isinstance(given, Mapping) or given.get("address") != address_of(query):
+        return None
+    values = given.get("values")
+    if not isinstance(values, Mapping) or not isinstance(given.get("preset"), str):
+        return None
+    return Kept(given["preset"], {field: value for field, value in values.items() if field in form.FIELDS})
+
+
+def link(config: RunConfig, base: RunConfig) -> str:
+    """What follows `set=` in a link to these settings, the seed always among them. Raises: InvalidConfig, where a link
+    cannot carry them."""
+    found = {field: value for field, (_, value) in differences(config, base).items() if field != "seed"}
+    found |= {"name": config.name} if config.name != base.name else {}
+    found["seed"] = config.seed
+    _refuse_python(config)
+    text = ",".join(f"{field}:{_written(value)}" for field, value in found.items())
+    if len(text) > MOST_CHARACTERS:
+        raise InvalidConfig([Problem("", "These settings are too long for a link: share them as text (YAML).")])
+    return text
+
+
+def from_link(text: str, base: RunConfig, capped: Limits, outputs: Path | None = None) -> RunConfig:
+    """The configuration that a link means.
+
+    Raises:
+        InvalidConfig: with everything that it may not say, or says wrongly.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise InvalidConfig([Problem("set", f"has more than {MOST_CHARACTERS:,} characters.")])
+    data, known, problems = base.model_dump(mode="json"), {"name", *flatten(base)}, []
+    for piece in _pieces(text):
+        field, colon, value = piece.partition(":")
+        if not colon or not FIELD.fullmatch(field) or field.partition(".")[0] in NOT_IN_LINKS:
+            problems.append(
+                Problem("set", f"`{piece[:60]}` is no setting: write field:value, for example kl.coef:0.5.")
+            )
+        elif field not in known:
+            problems.append(Problem(field, "There is no such setting."))
+        else:
+            yaml_io.set_path(data, f"{field}={value}")
+    if problems:
+        raise InvalidConfig(problems)
+    if outputs:
+        data["prompts"]["source"] = uploads.meant(data["prompts"]["source"], outputs)
+    config = yaml_io.from_dict(data)
+    _refuse_python(config)
+    limits.require(config, capped, outputs)
+    return config
+
+
+def _refuse_python(config: RunConfig) -> None:
+    if any(reward.kind == "python" for reward in (*config.rewards, *config.judges)):
+        raise InvalidConfig([Problem("rewards", PYTHON)])
+
+
+def _written(value: Any) -> str:
+    plain = isinstance(value, str) and PLAIN.fullmatch(value) and yaml_io.parse_override(f"x={value}")[1] == value
+    return str(value) if plain else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text at its commas, but for those inside quotes and brackets."""
+    depth, quoted, begun, skip = 0, False, 0, False
+    for place, letter in enumerate(text):
+        if skip or letter == "\\":
+            skip = not skip and quoted
+        elif letter == '"':
+            quoted = not quoted
+        elif not quoted:
+            depth += (letter in "[{") - (letter in "]}")
+            if letter == "," and depth == 0:
+                yield text[begun:place]
+                begun = place + 1
+    if text[begun:]:
+        yield text[begun:]

@@ -1,0 +1,145 @@
+"""What was changed in the form: in a link and back by the configuration's checks, and kept over a reload."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from playground.config import yaml_io
+from playground.errors import InvalidConfig
+from playground.setup import catalog
+from playground.setup.limits import LIMITS
+from playground.ui.door.access import Caller, Role
+from playground.ui.train import edits, form, train_page
+
+BASE = catalog.preset("kinder-reviews")
+LOCAL = LIMITS["local"]
+TYPED = ["The film, was", 'A "book": {1}, 2]', "C:\\new", "two\nlines", "\u00e9\u6620"]
+
+
+def changed(**changes):
+    return yaml_io.from_dict({**BASE.model_dump(mode="json"), **changes})
+
+
+def test_a_link_says_what_differs_and_the_seed():
+    config = changed(seed=3, kl={**BASE.kl.model_dump(), "coef": 0.5})
+    assert edits.link(config, BASE) == "kl.coef:0.5,seed:3"
+    assert edits.link(BASE, BASE) == "seed:0"
+    assert edits.from_link("kl.coef:0.5,seed:3", BASE, LOCAL) == config
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prompts": {"source": "typed", "typed": TYPED}},
+        {"rewards": [{"kind": "keyword", "words": ["a,b", "c:d"], "weight": -0.5}, {"kind": "length", "target": 12}]},
+        {"model": {"source": "someone/Some-Model_1.5", "adapter": {"kind": "lora"}}, "max_minutes": 2.5},
+        {"name": "null", "sampling": {"top_k": 5, "train_on_cut": True}},
+        {"ppo": {**BASE.ppo.model_dump(), "learning_rate": 1e-05, "update_kl_stop": 0.1}, "method": "ppo"},
+    ],
+)
+def test_whatever_can_be_set_comes_back_from_a_link_as_it_was(changes):
+    config = changed(**changes)
+    assert edits.from_link(edits.link(config, BASE), BASE, LOCAL) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("kl.coeff:0.5", "There is no such setting"),
+        ("about.title:Mine", "is no setting"),
+        ("format:2", "is no setting"),
+        ("__class__:1", "is no setting"),
+        ("kl:{}", "There is no such setting"),
+        ("kl.coef", "write field:value"),
+        ("kl.coef:-1", "at least 0"),
+        ("kl.coef:[[[[", "must be a number"),
+        ("rewards:" + "[" * 300, "must be a list"),
+        ('rewards:[{"kind":"python","code":"def reward(prompt, completion):\\n    return 1"}]', "stranger's code"),
+        ("seed:" + "9" * 5000, "more than 4,000 characters"),
+    ],
+)
+def test_what_a_link_may_not_say_is_refused_in_words(text, words):
+    with pytest.raises(InvalidConfig, match=words):
+        edits.from_link(text, BASE, LOCAL)
+
+
+def test_a_link_is_bound_by_the_limits_of_the_page():
+    for text in ("model.source:someone/model", "ppo.num_updates:5000", "prompts.source:/etc/passwd.txt"):
+        edits.from_link(text, BASE, LOCAL)
+        with pytest.raises(InvalidConfig, match="public page"):
+            edits.from_link(text, BASE, LIMITS["space"])
+
+
+def test_what_no_link_can_carry_is_said():
+    long = changed(prompts={"source": "typed", "typed": ["x" * 3000, "y" * 3000]})
+    python = changed(rewards=[{"kind": "python", "code": "def reward(prompt, completion):\n    return 1\n"}])
+    for config, words in ((long, "too long for a link"), (python, "stranger's code")):
+        with pytest.raises(InvalidConfig, match=words):
+            edits.link(config, BASE)
+        notes = train_page._notes("kinder-reviews", config, BASE, [])
+        assert notes["link"] == "" and words in notes["no_link"] and notes["edits"]
+
+
+def at_load(tmp_path, given=None, mode="local", role=Role.HOST, **query):
+    found = train_page.filled_at_load(given, Caller(mode, role, query=query), tmp_path, LIMITS[mode])
+    return found, dict(zip(form.FIELDS, found.values, strict=True))
+
+
+def test_a_page_opened_from_a_link_begins_with_its_settings(tmp_path):
+    found, values = at_load(tmp_path, preset="no-leash", set="kl.coef:0.5,seed:3")
+    assert values["kl.coef"] == 0.5 and values["seed"] == 3 and "seed: 3" in found.text
+    assert found.notes["restored"] == {"kept": False, "count": 2, "use": {"seed": 0, "kl.coef": 0.0}}
+    assert [item["field"] for item in found.notes["differences"]] == ["seed", "kl.coef"]
+    assert at_load(tmp_path, preset="no-leash")[0].notes.get("restored") is None
+
+
+def test_a_link_that_says_too_much_is_told_and_the_preset_stands(tmp_path):
+    found, values = at_load(tmp_path, preset="no-leash", set="kl.coef:0.5,kl.coeff:1")
+    assert values["kl.coef"] == 0.0 and found.notes["problems"] == []
+    (refused,) = found.notes["restored"]["refused"]
+    assert refused["field"] == "kl.coeff"
+    found, _ = at_load(tmp_path, mode="space", role=Role.VISITOR, set="ppo.num_updates:5000")
+    assert "public page" in found.notes["restored"]["refused"][0]["message"]
+
+
+def test_who_only_watches_gets_the_preset_as_it_is(tmp_path):
+    kept = {"address": " kl.coef:0.5", "preset": "kinder-reviews", "values": {"seed": 5}}
+    found, values = at_load(tmp_path, kept, mode="classroom", role=Role.VISITOR, set="kl.coef:0.5")
+    assert values["kl.coef"] == 0.25 and values["seed"] == 0 and "restored" not in found.notes
+
+
+def test_what_was_kept_comes_back_after_a_reload_and_only_in_the_same_address(tmp_path):
+    kept = {"address": "no-leash seed:3", "preset": "short-leash", "values": {"seed": 5, "kl.coef": "much", "x": 1}}
+    found, values = at_load(tmp_path, json.loads(json.dumps(kept)), preset="no-leash", set="seed:3")
+    assert values["seed"] == 5 and values["kl.coef"] == "much" and found.preset.value == "short-leash"
+    assert [item["field"] for item in found.notes["problems"]] == ["kl.coef"]  # it was not valid, and is so again
+    assert found.notes["restored"] == {"kept": True, "count": 2, "use": {"seed": 0, "kl.coef": 5.0}}
+    _, values = at_load(tmp_path, kept, preset="no-leash", set="seed:4")  # another link was opened in this window
+    assert values["seed"] == 4
+
+
+@pytest.mark.parametrize("given", [None, 5, [], {}, {"address": " "}, {"address": " ", "preset": 3, "values": {}},
+                                   {"address": " ", "preset": "gone", "values": {"seed": 5}}])  # fmt: skip
+def test_nonsense_that_a_browser_gives_back_is_no_more_than_that(tmp_path, given):
+    found, _ = at_load(tmp_path, given) if given != {"address": " ", "preset": "gone", "values": {"seed": 5}} else (
+        train_page.filled_at_load(given, Caller(), tmp_path), None)  # fmt: skip
+    assert "restored" not in found.notes
+
+
+def test_what_is_not_valid_yet_is_among_what_is_kept(tmp_path):
+    values = {**form.values_of(BASE), "kl.coef": -1, "seed": 4}
+    notes, _, _ = train_page.checked(
+        "kinder-reviews", {"preset": "kinder-reviews"}, tuple(values[field] for field in form.FIELDS), tmp_path
+    )
+    assert notes["problems"] and notes["edits"] == {"kl.coef": -1, "seed": 4}
+
+
+def test_what_a_part_offers_is_put_into_the_form_and_can_be_taken_back():
+    now = form.values_of(BASE)
+    told, *values = train_page.used({"use": {"seed": 7, "nonsense": 1}, "fit": 2}, tuple(now[f] for f in form.FIELDS))
+    assert told["use"] is None and told["undo"] == {"seed": 0} and told["fit"] == 2
+    assert values[form.FIELDS.index("seed")] == 7
+    assert all(value.get("__type__") == "update" for field, value in zip(form.FIELDS, values, strict=True)
+               if field != "seed")  # fmt: skip

@@ -42,12 +42,14 @@ class Told(NamedTuple):
 
     Attributes:
         what: the title of its preset, and how it differs from that; empty where that is not known. story, expect: of
-            the preset; empty once something that matters differs, for they no longer hold.
+            the preset; empty once something that matters differs, for they no longer hold. preset: which it is; empty
+            likewise.
     """
 
     what: str
     story: str
     expect: str
+    preset: str = ""
 
     def line(self, title: str) -> str:
         """What it is in a line below its title."""
@@ -69,7 +71,7 @@ def told(config: RunConfig) -> Told:
     preset = catalog.preset_titled(about.title, config.name)
     changed = [] if preset is None else differences_told(config, preset)
     if not changed:
-        return Told(about.title, about.story, about.expect)
+        return Told(about.title, about.story, about.expect, preset.name if preset else "")
     return Told(f"{about.title}, but {listed(changed)}", "", "")
 
 

@@ -223,9 +223,8 @@ class Views:
     def _home_data(self) -> dict[str, Any]:
         outputs = self.hub.outputs
         living, waiting = launcher.living_runs(outputs), queue.waiting(outputs)
-        newest = None
-        if not living:
-            newest = next((run.id for run in history.list_runs(outputs)), None)
+        runs = [] if living else history.list_runs(outputs)
+        ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
         slots = standing.several_devices() if living else False
         return {
             "machine": machine.facts(),
@@ -240,7 +239,9 @@ class Views:
                 for run in living
             ],
             "waiting": waiting,
-            "newest": newest,
+            "newest": runs[0].id if runs else None,
+            # what a page shows of its own accord where nothing trains; elsewhere than in a class that is a recording
+            "shown": ended_well[0] if ended_well and self.access.mode == "classroom" else None,
             "recorded": {folder.name: run_id for run_id, folder in self.hub.recorded.items()},
         }
 

@@ -204,8 +204,7 @@ def open_page(_open_page):
 def choose_preset(page, preset_id):
     """Pick an experiment, and wait until the form has its values: they would replace what is typed."""
     preset = catalog.preset(preset_id)
-    page.locator("#preset input").click()
-    page.get_by_role("option", name=preset.about.title, exact=True).click()
+    page.locator("#preset select").select_option(preset_id)
     page.wait_for_function("beta => document.querySelector('#knob-kl-coef').value === beta", arg=f"{preset.kl.coef:g}")
     page.locator("#notes", has_text="All settings as in the preset").wait_for()
 

@@ -469,7 +469,7 @@ def test_what_a_run_needs_is_told_near_start_and_follows_the_form(site, make_pag
     needs.locator("summary").click()
     expect(needs.locator("dt")).to_contain_text(["Policy", "Value head", "Reference", "Rollout"])
     page.locator("#field-model-source input").click()
-    page.get_by_role("option", name="TinyLlama").click()
+    page.get_by_role("option", name="TinyLlama 1.1B Chat (hub").click()
     expect(page.locator("#notes")).to_contain_text("HF_HUB_OFFLINE forbids to download it")
     expect(needs).not_to_contain_text("Fits")  # a model that cannot be had
     told = estimates.estimate(catalog.preset("tinyllama-1.1b-chat")).to_json()

@@ -233,10 +233,8 @@ def test_a_restart_of_the_web_process_in_mid_run_shows_the_run_as_it_is(site, ma
 def test_the_preset_that_was_chosen_last_fills_the_form_however_late_the_answer_for_the_first_is(site, make_page):
     page = visit(make_page(), site)
     held = Held(page, "**/run/predict*")
-    for title in ("No leash", "Short leash"):
-        page.locator("#preset input").click()
-        page.get_by_role("option", name=title, exact=True).click()
-        expect(page.locator("#preset input")).to_have_value(title)
+    for preset in ("no-leash", "short-leash"):
+        page.locator("#preset select").select_option(preset)
     wait_until(lambda: page.evaluate("1") and held.asked)
     held.let_go()
     expect(page.locator("#knob-kl-coef")).to_have_value("5")

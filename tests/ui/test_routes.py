@@ -95,6 +95,33 @@ def told_by_cli(capsys, command, place):
     return found if isinstance(found, list) else [found]
 
 
+def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_runs(client):
+    known = client.get("/live/_home").json()["recorded"]
+    assert known["kinder-reviews"] == "_recorded" and known["yes-man"] == "_recorded-yes-man" and len(known) == 12
+    snapshot = client.get("/live/_recorded-yes-man/poll").json()["snapshot"]
+    assert snapshot["run"]["id"] == "_recorded-yes-man" and snapshot["run"]["recorded"]
+    assert snapshot["run"]["preset"] == "yes-man" and len(snapshot["metrics"]["update"]) == 35
+    compared = client.get("/live/_recorded-yes-man/compare").json()
+    assert compared["run"]["recorded"] and not compared["run"]["can_ask"] and compared["outcome"].startswith("Score +")
+    assert client.get("/live/_recorded-yes-man/metrics.csv").text.count("\n") == 36
+    assert client.get("/live/_recorded-yes-man/outcome").json()["compute"]["parameters"] == 2_016_960
+    assert "name: yes-man" in client.get("/live/_recorded-yes-man/export/yaml").text
+    data = client.get("/live/_overlay?runs=_recorded,_recorded-no-leash,one").json()
+    assert [run["title"] for run in data["runs"]] == ["Kinder reviews", "No leash", "Kinder reviews"]
+    assert data["problems"] == [] and data["runs"][1]["end"]["kl"] > 100
+    for name in ("_recorded-", "_recorded-nobody", "_recorded-../kinder-reviews"):
+        assert client.get(f"/live/{name}/poll").status_code == 404
+
+
+@pytest.mark.parametrize(("mode", "shown"), [("local", None), ("classroom", "one"), ("space", None)])
+def test_only_a_class_is_shown_a_run_of_its_own_accord_where_nothing_trains_and_no_failed_one(tmp_path, mode, shown):
+    fake_run.write_run(tmp_path, "one", age_seconds=60)
+    fake_run.write_run(tmp_path, "failed", fail_at=3)
+    views = routes.Views(feed.Hub(tmp_path), Access(mode, tmp_path))
+    told = views._home_data()
+    assert (told["living"], told["newest"], told["shown"]) == (None, "failed", shown)
+
+
 def test_an_overlay_of_both_engines_says_how_they_differ(client, tmp_path):
     config = catalog.preset("kinder-reviews").model_copy(update={"engine": "trl"})
     fake_run.write_run(tmp_path, "three", config)

@@ -11,6 +11,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
 from playground.runs.start.standby import StandbyWorker
 from playground.setup import catalog
+from playground.setup.limits import LIMITS
 from playground.ui.train import controls, form, train_page
 from tests.ui import fake_run
 
@@ -110,6 +111,16 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
     back = dict(zip(form.FIELDS, filled.values, strict=True))
     assert form.config_of(back, train_page.base_of("run:mine", tmp_path)) == config
     assert filled.notes["differences"] == [] and filled.story["story"] == config.about.story
+    assert filled.preset == "run:mine" and filled.story["preset"] == "no-leash"
+
+
+def test_the_menu_has_the_story_numbered_and_on_a_public_page_nothing_else():
+    (_, story), (_, downloads), (_, gpu) = controls.preset_groups(LIMITS["local"])
+    assert story[:2] == [("kinder-reviews", "1. Kinder reviews"), ("no-leash", "2. No leash")] and len(story) == 12
+    assert ("gpt2", "GPT-2: kinder reviews") in downloads and "hh-rlhf-1b" in dict(gpu)
+    assert controls.preset_groups(LIMITS["space"]) == [("Ships with the playground", story)]
+    second = controls.steps()[1]
+    assert (second["number"], second["title"], second["against"]) == (2, "No leash", "kinder-reviews")
 
 
 def test_a_preset_whose_model_is_not_here_says_so_at_once(tmp_path):

@@ -14,7 +14,7 @@ from playground.ui.train import controls, run_actions, train_page
 
 
 def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access: Access) -> None:
-    """Lay out the page; "use these settings" fills the form of the Train page."""
+    """Lay out the page; "use these settings", and the way to the next experiment, fill the form of the Train page."""
     actions = [
         *access.guard_all(Action.DELETE, [_deleter(outputs)]),
         *run_actions.guarded_functions(outputs, access, standby.worker_for),
@@ -22,8 +22,9 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
     table = components.widget("runs/history", {"run": None}, elem_id="runs", server_functions=actions)
 
     def reload(value: Any) -> list[Any]:
-        run_id = str(value.get("run")) if isinstance(value, dict) else ""
-        return train_page.filled_from(controls.RUN_PREFIX + run_id, outputs).flat()
+        asked = value if isinstance(value, dict) else {}
+        chosen = asked.get("preset") or f"{controls.RUN_PREFIX}{asked.get('run')}"
+        return train_page.filled_from(chosen, outputs).flat()
 
     use_settings = access.guard(Action.FORM, reload)
     table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")

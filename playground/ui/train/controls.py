@@ -5,6 +5,7 @@ A field that the configuration gains shows up by itself, in the group that its n
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import gradio as gr
 from playground.config import RunConfig, engines
 from playground.setup import catalog, limits, telling
 from playground.setup.limits import Limits
+from playground.setup.story import STORY
 from playground.ui import components
 from playground.ui.door.access import Access
 from playground.ui.train import form, needs_part, prompts_part, reward_picker
@@ -49,7 +51,7 @@ class Controls(NamedTuple):
     """The form: the preset picker, its story, the fields in the order of `form.FIELDS`, what is around the prompts, the
     YAML text and its button."""
 
-    preset: gr.Dropdown
+    preset: gr.HTML
     story: gr.HTML
     fields: dict[str, Any]
     prompts: prompts_part.Part
@@ -60,12 +62,8 @@ class Controls(NamedTuple):
 def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Access) -> Controls:
     """The form, filled with the values of `first`."""
     made: dict[str, Any] = {}
-    preset = gr.Dropdown(
-        preset_choices(access.limits),
-        value=catalog.DEFAULT_PRESET,
-        label="Experiment",
-        elem_id="preset",
-        allow_custom_value=True,
+    preset = components.widget(
+        "train/preset", catalog.DEFAULT_PRESET, elem_id="preset", groups=preset_groups(access.limits), steps=steps()
     )
     story = components.widget("train/story", story_of(first), elem_id="story")
     gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
@@ -146,18 +144,32 @@ def dom_id(field: str) -> str:
     return "field-" + field.replace(".", "-")
 
 
-def preset_choices(capped: Limits, chosen: Any = None) -> list[tuple[str, str]]:
-    """(title, name) of every preset that may be chosen here, and of the run whose settings are in the form."""
-    names = [*catalog.preset_names(), *catalog.model_preset_names()]
+def preset_groups(capped: Limits) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What may be chosen here, by what it takes: (title, [(name, label)]). Those of the story have a number."""
+    numbers = {step["preset"]: f"{step['number']}. " for step in steps()}
+    groups = catalog.preset_groups()
     if capped.pocket_only:
-        names = [name for name in names if not limits.check(catalog.preset(name), capped)]
-    choices = [(catalog.preset(name).about.title or name, name) for name in names]
-    if isinstance(chosen, str) and chosen.startswith(RUN_PREFIX):
-        choices.append((f"Settings of {chosen.removeprefix(RUN_PREFIX)}", chosen))
-    return choices
+        groups = {
+            title: [name for name in names if not limits.check(catalog.preset(name), capped)]
+            for title, names in groups.items()
+        }
+    return [
+        (title, [(name, numbers.get(name, "") + (catalog.preset(name).about.title or name)) for name in names])
+        for title, names in groups.items()
+        if names
+    ]
+
+
+@functools.cache
+def steps() -> list[dict[str, Any]]:
+    """The experiments of the story in their order, for core/experiments.js."""
+    return [
+        {"number": number, "title": catalog.preset(step.preset).about.title, **step._asdict()}
+        for number, step in enumerate(STORY, 1)
+    ]
 
 
 def story_of(config: RunConfig) -> dict[str, str]:
     """What the form's settings are and let one expect, for static/train/story.js."""
     told = telling.told(config)
-    return {"story": told.line(config.about.title), "expect": told.expect}
+    return {"preset": told.preset, "story": told.line(config.about.title), "expect": told.expect}

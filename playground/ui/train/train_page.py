@@ -127,7 +127,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         return list(started(asked, chosen, old_notes, values, outputs, standby, access, caller))
 
     def choose(chosen: Any, *, caller: Caller) -> list[Any]:
-        return filled_from(chosen, outputs, capped, caller.role is Role.HOST).flat()[1:]
+        return filled_from(chosen, outputs, caller.role is Role.HOST).flat()[1:]
 
     def choose_at_load(given: Any, caller: Caller) -> list[Any]:
         if caller.may(Action.START):
@@ -189,7 +189,7 @@ def taken(method: Any, fields: Mapping[str, Any]) -> list[Any]:
     return [values.get(field, gr.skip()) for field in fields]
 
 
-def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], whole: bool = True) -> Filled:
+def filled_from(chosen: Any, outputs: Path, whole: bool = True) -> Filled:
     """The form filled from a preset (or from a run, as "run:<id>"); what is unknown is said and changes nothing.
 
     Args:
@@ -207,7 +207,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
     base = uploads.public(base, outputs) if whole else checks.without_folders(base)
     values = form.values_of(base)
     return Filled(
-        gr.Dropdown(choices=controls.preset_choices(capped, chosen), value=chosen),
+        chosen,
         controls.story_of(base),
         [values[field] for field in form.FIELDS],
         _notes(chosen, base, base, problems),
@@ -222,7 +222,7 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
     whole, may = caller.role is Role.HOST, caller.may(Action.FORM)
     kept = edits.kept(given, caller.query) if may else None
     chosen = kept.preset if kept else caller.query.get("preset") or catalog.DEFAULT_PRESET
-    found = filled_from(chosen, outputs, capped, whole)
+    found = filled_from(chosen, outputs, whole)
     carried = caller.query.get("set", "") if may and not kept else ""
     if found.text == gr.skip() or not (kept or carried):
         return found

@@ -6,7 +6,7 @@
 
 import { buttonOf, el, getJson, setText } from "./dom.js";
 import { poll } from "./poll.js";
-import { effect } from "./signals.js";
+import { effect, signal } from "./signals.js";
 import { live } from "./store.js";
 
 const RETRY_MS = 3000;
@@ -17,6 +17,9 @@ const PARTS = { controls: "form", ask: "ask", workbench: "try_rewards", "reward-
   "reward-training": "train_reward" };
 
 let rules = null;
+
+/** What one may do with the run in view: action -> true or false; empty until it is known. */
+export const rights = signal(/** @type {Record<string, boolean>} */ ({}));
 
 /** Put the banner below the header and switch off what one may not use, as soon as that is known. */
 export function showAccess(header) {
@@ -62,8 +65,9 @@ async function forRun(run) {
     }
     if (run !== live.runId) return;
   }
-  for (const [action, right] of Object.entries(rules.may)) {
-    const may = right === "yes" || (right === "own" && own);
+  rights.value = Object.fromEntries(Object.entries(rules.may)
+    .map(([action, right]) => [action, right === "yes" || (right === "own" && own)]));
+  for (const [action, may] of Object.entries(rights.value)) {
     document.documentElement.setAttribute(`data-can-${action.replaceAll("_", "-")}`, may ? "yes" : "no");
   }
 }

@@ -7,7 +7,7 @@ import { effect, signal, untracked } from "./signals.js";
 const EVERY_MS = 8000;
 const SOON_MS = 700;
 const SOON_FOR_MS = 7000;
-const NOTHING_KNOWN = { living: null, newest: null, recorded: null, training: [], waiting: [] };
+const NOTHING_KNOWN = { living: null, newest: null, shown: null, recorded: {}, training: [], waiting: [] };
 
 let ending = { run: null, until: 0 };
 

@@ -8,24 +8,30 @@ import { open } from "./store.js";
 const PAGES = ["train", "compare", "rewards", "runs"];
 const listeners = new Set();
 
-/** Page and run named by the address. */
+/** Page, run and preset named by the address. */
 export function place() {
   const query = new URLSearchParams(location.search);
   const page = query.get("tab");
   const overlay = page === "runs" ? (query.get("overlay") ?? "").split(",").filter(Boolean) : [];
-  return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), overlay };
+  return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), preset: query.get("preset"),
+    overlay };
 }
 
 /**
- * Go to a page, with a run if one is named and with runs to overlay; `replace` leaves no step in the browser's history.
- * @param {{page?: string, run?: string, overlay?: string[], replace?: boolean}} where
+ * Go to a page, with a run if one is named, with a preset in its place, and with runs to overlay; `replace` leaves no
+ * step in the browser's history.
+ * @param {{page?: string, run?: string, preset?: string, overlay?: string[], replace?: boolean}} where
  */
-export function go({ page, run, overlay, replace = false }) {
+export function go({ page, run, preset, overlay, replace = false }) {
   const query = new URLSearchParams(location.search);
   const wanted = page ?? place().page;
   if (wanted === "train") query.delete("tab");
   else query.set("tab", wanted);
   if (run) query.set("run", run);
+  if (preset) {
+    query.set("preset", preset);
+    query.delete("run");
+  }
   if (overlay?.length) query.set("overlay", overlay.join(","));
   else if (overlay || wanted !== "runs") query.delete("overlay");
   const text = query.toString().replaceAll("%2C", ",");

@@ -2,6 +2,7 @@
 
 import { buttonOf, el, getJson, headOf, runPath, setText } from "../core/dom.js";
 import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
+import { stepOf } from "../core/experiments.js";
 import { Histograms } from "../charts/histograms.js";
 import { go, onPlace } from "../core/nav.js";
 import { effect } from "../core/signals.js";
@@ -93,9 +94,10 @@ class Compare {
     } catch (error) {
       return this.refreshEmpty(error.message);
     }
-    const home = await getJson("live/_home").catch(() => ({ recorded: null }));
+    const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
     const options = list.map((run) => [run.id, `${run.title}, ${when(run.started_at)}, ${stateOf(run.state).word}`]);
-    if (home.recorded) options.push([home.recorded, "Kinder reviews, recorded"]);
+    for (const [preset, id] of Object.entries(recorded))
+      options.push([id, `${stepOf(preset)?.title ?? preset}, recorded`]);
     this.runs.replaceChildren(...options.map(([value, name]) => el("option", { value }, name)));
     const run = wanted ?? live.runId ?? options[0]?.[0];
     if (!run) return this.refreshEmpty("There is no run to compare yet. Train one first.");

@@ -128,16 +128,21 @@ export function mount(element, props, { trigger, server }) {
 
   /** The form of the Train page with the settings of a run. */
   function useSettings(run) {
-    props.value = { run, at: Date.now() };
-    trigger("input");
+    fillForm({ run });
     go({ page: "train" });
     document.body.classList.add("drawer-open");
   }
   document.addEventListener("playground-use-settings", (event) =>
     useSettings(/** @type {CustomEvent} */ (event).detail));
 
+  function fillForm(wanted) {
+    props.value = { ...wanted, at: Date.now() };
+    trigger("input");
+  }
   /** Ask the server for something that takes a moment; a second press on the same button meanwhile does nothing, also
       when its row has been drawn anew. */
+  document.addEventListener("playground-use-preset", (event) =>
+    fillForm({ preset: /** @type {CustomEvent} */ (event).detail }));
   async function act({ dataset: { key } }, name, busyWord, ask, then) {
     if (busy.has(key)) return;
     const tell = (word) => {

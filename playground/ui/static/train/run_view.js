@@ -61,8 +61,9 @@ export function mount(element, props, { trigger, watch, server }) {
     if (home.connected && !connected) retry(); // a stream that broke without a word is replaced
     connected = home.connected;
     if (place().run) return;
-    const wanted = home.living ?? (first ? home.newest ?? home.recorded : live.runId);
-    if (wanted !== live.runId || first) open(wanted); // a page that shows the recorded run turns to a run that starts
+    const recorded = home.recorded[place().preset] ?? Object.values(home.recorded)[0] ?? null;
+    const wanted = home.living ?? (first ? (place().preset ? null : home.shown) ?? recorded : live.runId);
+    if (wanted !== live.runId || first) open(wanted); // a page that shows a recorded run turns to a run that starts
   });
 
   let wasEnded = true;

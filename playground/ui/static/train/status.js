@@ -1,11 +1,13 @@
 // The status panel: title, state in words, progress, time left, Pause, One step, Stop. What needs more words (how a run
 // has ended, that it waits or does not answer) is in the notice below, see train/notice.js.
 
+import { rights } from "../core/access.js";
 import { answerOf, buttonOf, el, setText, showButtons } from "../core/dom.js";
 import { duration, stateOf, timeRange } from "../core/format.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
 import { Notice, noticeOf, resumeOffer } from "./notice.js";
+import { StepLine } from "./step.js";
 import { Steer } from "./steer.js";
 import { effect, whenNew } from "../core/signals.js";
 import { clock, expectAttempt, live, replay, retry } from "../core/store.js";
@@ -61,7 +63,10 @@ export class StatusPanel {
     this.fill = el("div", { class: "fill" });
     this.bar = el("div", { class: "progress", role: "progressbar", "aria-label": "Updates done", "aria-valuemin": 0 },
       this.fill);
-    this.line = el("p", { class: "line" });
+    this.said = el("span", {});
+    this.recording = el("span", { class: "recording", hidden: true });
+    this.line = el("p", { class: "line" }, this.said, this.recording);
+    this.step = new StepLine();
     // those that matter most; changed in mid-run, one shows both values
     this.settings = el("dl", { class: "settings" });
     this.showSettings = whenNew((settings, now) => this.settings.replaceChildren(
@@ -75,13 +80,15 @@ export class StatusPanel {
       el("div", { class: "status-head" },
         el("div", { class: "status-names" }, this.title, this.badge, this.state),
         this.steer.root, this.buttons, drawer),
-      this.bar, el("div", { class: "status-foot" }, this.line, this.phase), this.notice.root, this.settings,
+      this.bar, el("div", { class: "status-foot" }, this.line, this.phase), this.step.root, this.notice.root,
+      this.settings,
       this.speaker));
   }
 
   refresh() {
     const { run, status } = live;
     this.badge.hidden = !run?.recorded;
+    this.step.show(run, status);
     setText(this.title, run?.title ?? (live.runId ? "" : "No run yet"));
     if (this.asked && this.hasHappened(status)) this.asked = null;
     if (!run || !status) return this.refreshEmpty();
@@ -113,14 +120,16 @@ export class StatusPanel {
     setText(this.where, "");
     setText(this.phase, "");
     this.fill.style.transform = "scaleX(0)";
+    this.recording.hidden = true;
     this.showSettings([], {});
     this.steer.refresh(null, null, "");
     this.refreshNotice();
     if (live.connection === "failed") {
       setText(this.title, "Not found");
-      setText(this.line, live.problem);
-    } else setText(this.line, loading ? "Loading the run\u2026"
-      : "Choose an experiment and press Start. Its curves and texts appear here.");
+      setText(this.said, live.problem);
+    } else setText(this.said, loading ? "Loading the run\u2026"
+      : rights.value.start ? "Choose an experiment and press Start. Its curves and texts appear here."
+        : "The curves and texts of a run appear here as soon as there is one.");
     showButtons(this.buttons, live.connection === "failed"
       ? [{ key: "runs", text: "All runs", act: () => go({ page: "runs" }) }] : []);
     document.title = "RLHF Playground";
@@ -137,8 +146,9 @@ export class StatusPanel {
     let tone = "";
     const resumed = live.events.findLast((event) => event.kind === "resumed" && event.attempt === status.attempt);
     if (run.recorded) {
-      text = status.ended ? `${status.outcome} This is a recording; press Start to train your own.`
-        : `${run.story} A recording of a real run, played fast. Press Start to train your own.`;
+      text = status.ended ? status.outcome : run.story;
+      setText(this.recording, " A recording of a real run, played fast."
+        + (rights.value.start ? " Press Start to train your own." : ""));
     } else if (status.ended) text = status.outcome || (state === "finished" ? "Finished." : "");
     else if (state === "stopping") text = "Stopping: saving the weights. What was learned so far is kept.";
     else if (state === "paused")
@@ -149,7 +159,8 @@ export class StatusPanel {
     if (this.told?.run === live.runId && this.told.attempt === status.attempt)
       text = [this.told.text, text].filter(Boolean).join(" ");
     if (this.complaint) [text, tone] = [this.complaint, "problem"];
-    setText(this.line, text);
+    this.recording.hidden = !run.recorded || tone === "problem";
+    setText(this.said, text);
     this.line.className = `line ${tone}`;
   }
 
@@ -160,6 +171,10 @@ export class StatusPanel {
       buttons.push({ key: "watch", text: "Watch the run that is training", act: () => openRun(living) });
     }
     if (run.recorded && status.ended) buttons.push({ key: "replay", text: "Play again", act: replay });
+    const { newest } = home.value ?? {};
+    if (run.recorded && newest && !living)
+      buttons.push({ key: "newest", text: "Newest run", title: "The run that was started last here",
+        act: () => openRun(newest) });
     if (status.ended && live.updates.length > 1) {
       buttons.push({ key: "compare", text: "Compare before and after",
         kind: state === "finished" || run.recorded ? "strong" : "",
@@ -270,7 +285,7 @@ export class StatusPanel {
     const key = `${run.id} ${word} ${run.recorded ? 0 : step} ${notice?.key}`;
     if (key === this.spoken) return;
     this.spoken = key;
-    const said = notice ? `${notice.title}. ${notice.lines.join(" ")}` : status.ended ? this.line.textContent : "";
+    const said = notice ? `${notice.title}. ${notice.lines.join(" ")}` : status.ended ? this.said.textContent : "";
     setText(this.speaker, `${run.title}: ${word}, update ${status.update} of ${status.num_updates}. ${said}`);
   }
 

@@ -1,16 +1,21 @@
-// The preset's one-line story and what to expect.
+// What a preset tells: which experiment of the story it is, what it does, and what to expect.
 
 import { el, setText } from "../core/dom.js";
+import { stepOf } from "../core/experiments.js";
+import { effect } from "../core/signals.js";
 
 export function mount(element, props, { watch }) {
+  const number = el("p", { class: "step-number" });
   const story = el("p", { class: "story" });
   const expect = el("p", { class: "expect" });
-  element.append(story, expect);
+  element.append(number, story, expect);
   const show = () => {
+    const step = stepOf(props.value?.preset);
+    setText(number, step ? `Experiment ${step.number} of ${step.of}` : "");
     setText(story, props.value?.story ?? "");
     expect.replaceChildren();
     if (props.value?.expect) expect.append(el("strong", {}, "Expect: "), props.value.expect);
   };
   watch("value", show);
-  show();
+  effect(show); // the story may become known later than its words
 }

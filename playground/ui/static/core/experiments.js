@@ -1,0 +1,29 @@
+// The experiments that tell one story, and the recording of each. train/preset.js says which there are.
+
+import { home } from "./home.js";
+import { go } from "./nav.js";
+import { signal } from "./signals.js";
+import { open } from "./store.js";
+
+/** In their order: [{preset, number, title, against, look}]. */
+export const experiments = signal(/** @type {any[]} */ ([]));
+
+/** A step of the story with what is around it: {...step, of, earlier, next}; null for what is no part of it. */
+export function stepOf(preset) {
+  const all = experiments.value;
+  const place = all.findIndex((step) => step.preset === preset);
+  if (place < 0) return null;
+  const earlier = all.find((step) => step.preset === all[place].against) ?? null;
+  return { ...all[place], of: all.length, earlier, next: all[place + 1] ?? null };
+}
+
+/** The id of the recorded run of a preset, or null. */
+export function recordingOf(preset) {
+  return home.value?.recorded?.[preset] ?? null;
+}
+
+/** The address names a preset that was chosen. Its recording comes into view, unless a run trains. */
+export function choosePreset(preset) {
+  go({ page: "train", preset });
+  if (!home.value?.living && recordingOf(preset)) open(recordingOf(preset));
+}

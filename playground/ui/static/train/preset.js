@@ -1,0 +1,31 @@
+// The menu of experiments: presets by what they take, those of the story numbered. A run whose settings are in the form
+// is a choice of its own.
+
+import { el } from "../core/dom.js";
+import { choosePreset, experiments } from "../core/experiments.js";
+
+const RUN_PREFIX = "run:";
+
+export function mount(element, props, { trigger, watch }) {
+  experiments.value = props.steps;
+  const own = el("optgroup", { label: "Settings of a run" });
+  const groups = props.groups.map(([title, presets]) =>
+    el("optgroup", { label: title }, presets.map(([value, name]) => el("option", { value }, name))));
+  const menu = el("select", { id: "preset-menu", onchange: () => {
+    props.value = menu.value;
+    trigger("input");
+    if (!menu.value.startsWith(RUN_PREFIX)) choosePreset(menu.value);
+  } }, groups);
+  element.append(el("label", { class: "label", for: "preset-menu" }, "Experiment"), menu);
+
+  function show() {
+    const chosen = String(props.value ?? "");
+    if (chosen.startsWith(RUN_PREFIX)) {
+      own.replaceChildren(el("option", { value: chosen }, `Settings of ${chosen.slice(RUN_PREFIX.length)}`));
+      menu.append(own);
+    }
+    menu.value = chosen;
+  }
+  watch("value", show);
+  show();
+}

@@ -17,6 +17,9 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     title, step = page.locator("#run-title"), page.locator(".step")
     expect(title).to_have_text("Kinder reviews")  # a recording, and not the last failed run
     expect(step).to_contain_text("Experiment 1 of 12. Look for: Score and KL climb together")
+    for field in ("#knob-kl-coef", "#knob-ppo-learning_rate"):  # what to play with first, above the Start button
+        box, bar = page.locator(field).bounding_box(), page.locator("#start-bar").bounding_box()
+        assert box["y"] + box["height"] < bar["y"]
     step.get_by_role("link", name="Next experiment: 2, No leash").click()
     expect(title).to_have_text("No leash")
     expect(page.locator(".badge")).to_have_text("recorded")

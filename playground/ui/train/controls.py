@@ -66,7 +66,9 @@ def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Acc
         "train/preset", catalog.DEFAULT_PRESET, elem_id="preset", groups=preset_groups(access.limits), steps=steps()
     )
     story = components.widget("train/story", story_of(first), elem_id="story")
-    gr.HTML("<h2>Basic</h2>", elem_classes=["group-title"], apply_default_css=False)
+    for field in BASIC_NUMBERS:  # what to play with first
+        made[field] = control(field, values)
+    gr.HTML("<h2>Model, prompts, reward</h2>", elem_classes=["group-title"], apply_default_css=False)
     made["method"] = control("method", values)
     made["model.source"] = needs_part.model_picker(
         values["model.source"], outputs, dom_id("model.source"), access.limits
@@ -78,8 +80,6 @@ def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Acc
         made["judges"] = reward_picker.picker(
             values["judges"], outputs, access, place="judges", elem_id=dom_id("judges")
         )
-    for field in BASIC_NUMBERS:
-        made[field] = control(field, values)
     gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
     for title, names in GROUPS.items():
         with gr.Accordion(title, open=False, elem_classes=["group"]):

@@ -331,9 +331,9 @@ def test_settings_changed_in_mid_run_are_marked_in_the_charts_for_everybody(site
     start(page)
     wait_for_update(page, 2)
     other = visit(make_page(390, 844), site)  # a second one, as on a phone
-    expect(page.locator(".live-settings")).not_to_have_attribute("open", "")
-    for viewer in (page, other):
-        viewer.locator(".live-settings summary").click()
+    expect(page.locator("#live-kl-coef")).to_be_in_viewport()  # the others are folded
+    expect(page.locator("#live-ppo-clip_range")).to_be_hidden()
+    page.locator(".live-settings summary").click()
     expect(page.locator("#live-kl-target")).to_be_hidden()  # the leash of this preset is not adaptive
     change(page, "kl.coef", "0.6")
     change(page, "ppo.clip_range", "plenty")
@@ -370,6 +370,9 @@ def test_settings_changed_in_mid_run_are_marked_in_the_charts_for_everybody(site
     expect(page.locator(".edits li")).to_have_count(2)
 
 
+BE_AT = f"""update => import('/{own_files.address("core/store.js")}').then(({{ live }}) => {{
+    live.status = {{ ...live.status, update }};
+}})"""
 NOTE_PHASES = """() => {
     const phase = document.querySelector(".status .phase");
     window.phases = [];
@@ -392,6 +395,12 @@ def test_a_run_is_paused_stepped_and_resumed_also_after_a_reload(site, make_page
     expect(page.locator(".state strong")).to_have_text("paused")
     expect(page).to_have_title(re.compile("\u2016 "))
     before = updates_done(page)
+    late = page.locator("[data-field='kl.coef'] .live-state")
+    expect(late).to_have_text("")
+    page.evaluate(BE_AT, 990)
+    expect(late).to_contain_text("Little comes of a change by now: 99 % of this run's learning is done")
+    page.evaluate(BE_AT, before)
+    expect(late).to_have_text("")
     page.get_by_role("button", name="One step").click()
     wait_for_update(page, before + 1)
     expect(page.locator(".state strong")).to_have_text("paused")

@@ -126,7 +126,6 @@ def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, ope
     changes.request_resume(run)  # by somebody else
     expect(step).to_be_hidden()
     expect(page.locator(".steer-main")).to_be_focused()
-    page.locator(".live-settings summary").click()
     page.locator("#live-kl-coef").focus()
     launcher.stop(run)
     expect(page.locator(".live-settings")).to_be_hidden()

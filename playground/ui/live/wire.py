@@ -74,6 +74,8 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "adaptive": config.kl.controller == "adaptive",
         "target": config.kl.target,
         "beta": config.kl.coef,
+        "schedule": config.ppo.schedule,
+        "warmup": config.ppo.warmup_updates,
         "every": config.evaluation.every,
         "num_prompts": config.evaluation.num_prompts,
         "terms": wire_rewards.named(reward_form.term_labels(config.rewards)),

@@ -1,4 +1,5 @@
-// "Change while it trains": the settings of a living run that take effect at its next update. Closed by default.
+// "Change while it trains": the settings of a living run that take effect at its next update. The leash is in sight,
+// the others are folded.
 //
 // A field shows what a person typed until it is applied; else what is in use, also when somebody else has changed it.
 
@@ -6,6 +7,9 @@ import { answerOf, buttonOf, el, runTitle, setAttribute, setHidden, setText } fr
 import { knobControl, write } from "../core/knob.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
+import { lateness } from "./schedule.js";
+
+const FIRST = "kl.coef";
 
 export class LiveSettings {
   /** `knobs`: words and sliders of every setting; `ask(run, changes)` answers {error, problems, edits}. */
@@ -13,15 +17,19 @@ export class LiveSettings {
     this.ask = ask;
     this.runId = null;
     this.seen = 0;
+    this.folded = false; // once for each run: a person may unfold it
     this.sending = false; // until the answer has come
     this.fields = new Map(knobs.map((knob) => [knob.field, this.field(knob)]));
     this.apply = buttonOf("button strong", { onclick: () => this.send() }, "Apply");
     this.note = el("span", { class: "live-note", role: "status", "aria-live": "polite" });
     this.count = el("span", { class: "muted" });
-    this.root = el("details", { class: "live-settings", hidden: true },
-      el("summary", {}, el("span", { class: "live-title" }, "Change while it trains"), " ", this.count),
-      el("div", { class: "live-grid" }, [...this.fields.values()].map((item) => item.root)),
-      el("div", { class: "live-foot" }, this.apply, this.note));
+    const others = [...this.fields.values()].filter((item) => item.knob.field !== FIRST);
+    this.more = el("details", {}, el("summary", {}, "Learning rate, clip range and others"),
+      el("div", { class: "live-grid" }, others.map((item) => item.root)));
+    this.root = el("section", { class: "live-settings", hidden: true, "aria-label": "Change while it trains" },
+      el("div", { class: "live-head" }, el("h2", {}, "Change while it trains"), this.count,
+        el("span", { class: "grow" }), this.note, this.apply),
+      this.fields.get(FIRST)?.root ?? null, this.more);
     element.append(this.root);
     let snapshot;
     effect(() => {
@@ -53,7 +61,7 @@ export class LiveSettings {
     const same = this.runId === live.runId;
     this.runId = live.runId;
     if (!same) {
-      this.root.open = false;
+      this.folded = false;
       setText(this.note, "");
     }
     for (const item of this.fields.values()) {
@@ -89,13 +97,15 @@ export class LiveSettings {
       && live.run.can_steer && Object.keys(live.settings).length > 0;
     setHidden(this.root, !ready, runTitle());
     if (!ready) return;
+    if (!this.folded) this.more.open = !(FIRST in live.settings); // a method without a leash
+    this.folded = true;
     for (const item of this.fields.values()) this.show(item);
     const drafts = this.drafts().length;
     setText(this.apply, drafts > 1 ? `Apply ${drafts} changes` : "Apply");
     setAttribute(this.apply, "aria-disabled", String(this.sending
       || !drafts)); // not `disabled`, which would take the focus away
     setText(this.count, drafts ? `${drafts} not applied yet`
-      : "leash, learning rate and others; takes effect at the next update");
+      : "takes effect at the next update");
   }
 
   show(item) {
@@ -123,7 +133,10 @@ export class LiveSettings {
 
   remark(field, used) {
     const rate = live.metrics.learning_rate?.at(-1);
-    if (field === "kl.coef" && live.run.adaptive) return "Moves by itself towards the target KL.";
+    if (field === FIRST) {
+      const moves = live.run.adaptive ? "Moves by itself towards the target KL. " : "";
+      return moves + lateness({ ...live.run, num_updates: live.status.num_updates }, live.status.update);
+    }
     if (field === "ppo.learning_rate" && rate && Math.abs(rate - used) > 1e-3 * used)
       return `The schedule has brought it to ${write(Number(rate.toPrecision(2)))}.`;
     return "";
@@ -158,6 +171,8 @@ export class LiveSettings {
     else if (this.waiting()) setText(this.note, "Sent; it applies at the next update.");
     this.note.classList.toggle("problem", Boolean(answer.error || wrong));
     this.refresh();
-    if (wrong) this.fields.get(answer.problems[0].field)?.control.field.focus();
+    if (!wrong) return;
+    if (answer.problems.some(({ field }) => field !== FIRST)) this.more.open = true;
+    this.fields.get(answer.problems[0].field)?.control.field.focus();
   }
 }

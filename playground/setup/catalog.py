@@ -66,6 +66,15 @@ MODELS = (
     ),
 )
 
+_WORLD = (
+    "only knows a small closed world: reviews, sums, a few facts, little stories and polite requests. Whatever else it "
+    "is asked, it answers with pieces of these."
+)
+KNOWS = {  # what to expect of the models that ship, for who writes to one
+    "pocket-2m": f"pocket-2m {_WORLD}",
+    "pocket-1m": f"pocket-1m {_WORLD} At half the size of pocket-2m it is less sure of its facts.",
+}
+
 PROMPT_SETS = (
     Choice("pocket/reviews", "Reviews", "Openings of reviews of films, books, phones, cafes and games."),
     Choice("pocket/claims", "Claims", "A user states a sum or a fact, rightly, wrongly, or asks for it."),

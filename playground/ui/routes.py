@@ -32,7 +32,7 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.start import launcher, queue
-from playground.setup import checks, telling
+from playground.setup import catalog, checks, telling
 from playground.ui import own_files
 from playground.ui.door.access import Access, Action, Role
 from playground.ui.live import machine, overlay, standing, wire
@@ -285,6 +285,7 @@ class Views:
                     run_id, config, recorded=recorded, can_ask=not recorded and run.latest_checkpoint() is not None
                 ),
                 "state": run.status().state,
+                "knows": catalog.KNOWS.get(config.model.source, ""),
                 **wire.comparison(run.samples(), feed.unit, update),
             }
         )

@@ -103,6 +103,7 @@ def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_run
     assert snapshot["run"]["preset"] == "yes-man" and len(snapshot["metrics"]["update"]) == 35
     compared = client.get("/live/_recorded-yes-man/compare").json()
     assert compared["run"]["recorded"] and not compared["run"]["can_ask"] and compared["outcome"].startswith("Score +")
+    assert compared["knows"].startswith("pocket-2m only knows")
     assert client.get("/live/_recorded-yes-man/metrics.csv").text.count("\n") == 36
     assert client.get("/live/_recorded-yes-man/outcome").json()["compute"]["parameters"] == 2_016_960
     assert "name: yes-man" in client.get("/live/_recorded-yes-man/export/yaml").text

@@ -37,6 +37,7 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
             elem_classes=["panel-title"],
             apply_default_css=False,
         )
+        examples = components.widget("runs/examples", "", elem_id="examples")
         with gr.Row(elem_id="ask-row"):
             prompt = gr.Textbox(
                 label="Prompt",
@@ -55,11 +56,14 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
                 "Ask both", variant="primary", scale=0, min_width=120, elem_id="ask-button", interactive=False
             )
         answers = components.widget("runs/answers", {"state": "empty"}, elem_id="answers")
+    components.widget("runs/compare_rows", None, elem_id="compare-rows")
 
     def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float) -> Iterator[dict[str, Any]]:
         yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits)
 
-    view.input(None, view, ask, js=OFFER, show_progress="hidden", queue=False, api_visibility="private")
+    quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+    view.input(None, view, ask, js=OFFER, **quiet)
+    examples.input(None, examples, prompt, js="(example) => example", **quiet)
     gr.on(
         [ask.click, prompt.submit],
         access.guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence, "samples": []}),

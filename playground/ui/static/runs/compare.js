@@ -1,11 +1,12 @@
-// The Compare page: one run, one moment, before and after on the fixed prompts; sort, filter, blind reading.
+// The Compare page: one run, one moment, before and after on the fixed prompts; sort, filter, blind reading. The prompt
+// of one's own stands between what came of it and the table, whose place is runs/compare_rows.js.
 
 import { buttonOf, el, getJson, headOf, runPath, setText } from "../core/dom.js";
-import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { stepOf } from "../core/experiments.js";
+import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { Histograms } from "../charts/histograms.js";
 import { go, onPlace } from "../core/nav.js";
-import { effect } from "../core/signals.js";
+import { effect, signal } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { facts, textPair } from "../core/texts.js";
 
@@ -16,6 +17,12 @@ const SORTS = {
   kl: ["furthest drift first", (row) => -(row.after.kl ?? -Infinity)],
   order: ["order of prompts", (row) => row.id],
 };
+
+/** What the server has of the run and moment that are shown; null while nothing is. */
+export const shown = signal(/** @type {any} */ (null));
+
+/** Histograms and table. */
+export const below = el("div", { class: "compare-view" });
 
 export function mount(element, props, { trigger }) {
   new Compare(element, (run) => {
@@ -77,12 +84,13 @@ class Compare {
       el("div", { class: "bar" }, el("label", { class: "inline" }, "Run", this.runs),
         el("span", { class: "muted" }, "before training against"),
         el("label", { class: "inline slider-label" }, this.slider, this.at)),
-      this.outcome, this.facts, this.terms, plots);
+      this.outcome, this.facts, this.terms);
     this.rows = el("section", { class: "panel" },
       el("div", { class: "bar" }, el("h2", {}, "Prompt by prompt"), this.count, el("span", { class: "grow" }),
         this.filter,
         this.only, this.sort, this.blindButton), this.table, this.more, this.empty);
-    element.append(el("div", { class: "compare-view" }, this.top, this.rows));
+    element.append(el("div", { class: "compare-view" }, this.top));
+    below.append(el("section", { class: "panel" }, plots), this.rows);
     this.histograms = new Histograms(plots);
   }
 
@@ -136,7 +144,7 @@ class Compare {
       return;
     }
     if (run !== this.run || update !== this.update) return;
-    this.data = data;
+    this.data = shown.value = data;
     const index = data.moments.indexOf(data.update);
     this.slider.max = Math.max(0, data.moments.length - 1);
     this.slider.disabled = data.moments.length < 2;
@@ -155,7 +163,7 @@ class Compare {
   }
 
   refreshEmpty(message) {
-    this.data = null;
+    this.data = shown.value = null;
     setText(this.outcome, "");
     this.facts.replaceChildren();
     this.terms.hidden = true;

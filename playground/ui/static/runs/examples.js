@@ -1,0 +1,29 @@
+// Beside the prompt of one's own: what the model knows, and a few prompts of the run, of which a click puts one into
+// the box.
+
+import { rights } from "../core/access.js";
+import { el, setText, showParts } from "../core/dom.js";
+import { effect } from "../core/signals.js";
+import { shown } from "./compare.js";
+
+const EXAMPLES = 4;
+
+export function mount(element, props, { trigger }) {
+  const knows = el("p", { class: "muted knows" });
+  const chips = el("div", { class: "chips", role: "group", "aria-label": "Prompts to begin with" });
+  element.append(knows, chips);
+  const chip = (prompt) => el("button", { type: "button", class: "quiet-button chip", title: prompt,
+    "data-key": prompt, onclick: () => {
+      props.value = prompt;
+      trigger("input");
+    } }, prompt);
+  effect(() => {
+    const prompts = [...new Set((shown.value?.rows ?? []).map((row) => row.prompt))].slice(0, EXAMPLES);
+    const { run, knows: words = "" } = shown.value ?? {};
+    const lacking = run?.recorded && rights.value.start
+      ? "This recording ships without its weights: train a run of your own and ask that one." : "";
+    setText(knows, [lacking, words].filter(Boolean).join(" "));
+    showParts(chips, prompts.length ? [el("span", { class: "muted", "data-key": "" }, "For example"),
+      ...prompts.map(chip)] : []);
+  });
+}

@@ -18,7 +18,10 @@ from playground.ui.runs import compare_page, runs_page
 from playground.ui.train import train_page
 
 TITLE = "RLHF Playground"
-SHEETS = ("page", "controls", "run", "tables", "tryout", "workbench", "reward_check", "reward_training", "access")
+SHEETS = (
+    "page", "controls", "run", "tables", "tryout", "workbench", "reward_check", "reward_training", "access",
+    "presentation",
+)  # fmt: skip
 
 
 def build(

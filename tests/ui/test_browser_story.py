@@ -1,14 +1,21 @@
-"""The presets as one story on the page: each with its recording, and the way from one to the next."""
+"""The presets as one story on the page: each with its recording, and the way from one to the next; the presentation."""
 
 import pytest
 
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, visit
+from tests.ui.conftest import WAIT_MS, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 expect.set_options(timeout=WAIT_MS)
+# Of all text that can be seen, what is smaller than a number of pixels, or lies outside of the window.
+SMALLER_THAN = """least => [...document.querySelectorAll("body *")].filter((node) => {
+  const text = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+  const box = node.getBoundingClientRect();
+  return text && box.width > 1 && box.height > 1 && getComputedStyle(node).visibility === "visible"
+    && parseFloat(getComputedStyle(node).fontSize) < least;
+}).map((node) => `${node.tagName}.${node.className}: ${node.textContent.slice(0, 40)}`)"""
 
 
 def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
@@ -42,3 +49,26 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     page.get_by_role("button", name="Newest run").click()
     expect(page.locator(".status .state strong")).to_have_text("failed")
     expect(step).to_contain_text("Next experiment: 2, No leash")
+
+
+def test_a_presentation_has_one_chart_three_texts_and_what_came_of_it_in_large_letters(site, open_page):
+    fake_run.write_run(site.outputs, "shown-to-all")
+    page = open_page
+    page.set_viewport_size({"width": 1024, "height": 768})
+    go(page, "train", run="shown-to-all")
+    expect(page.locator(".changed tbody tr").first).to_be_visible()
+    page.get_by_role("button", name="Present").click()
+    expect(page.locator("#controls")).to_be_hidden()
+    assert "view=presentation" in page.url
+    shown = page.locator(".charts .chart").locator("visible=true")
+    expect(shown).to_have_count(1)
+    expect(shown).to_have_attribute("data-chart", "score")
+    expect(page.locator(".changed tbody tr").locator("visible=true")).to_have_count(3)
+    expect(page.locator(".status .line")).to_contain_text("95 % interval")
+    expect(page.locator(".changed .summary")).to_contain_text("different texts")
+    assert page.evaluate(SMALLER_THAN, 24) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1024
+    page.keyboard.press("Escape")
+    expect(page.locator("#controls")).to_be_visible()
+    assert "view=" not in page.url
+    page.set_viewport_size({"width": 1440, "height": 600})

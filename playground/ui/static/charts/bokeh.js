@@ -58,6 +58,12 @@ export function plainFigure(options) {
   });
 }
 
+/** The size of the numbers at the axes. */
+export function axisPixels() {
+  const { classList } = document.body;
+  return classList.contains("presentation") ? 24 : classList.contains("projector") ? 15 : 11;
+}
+
 /** Axes and grid as on the whole page: numbers without lines, in the colours and the text size of the moment. */
 export function plainAxes(figure, yTicks, xTicks = null) {
   for (const axis of [...figure.xaxes, ...figure.yaxes]) {
@@ -66,7 +72,7 @@ export function plainAxes(figure, yTicks, xTicks = null) {
     axis.axis_line_color = null;
     axis.major_label_text_color = cssValue("--pg-muted");
     axis.major_label_text_font = "IBM Plex Sans, system-ui, sans-serif";
-    axis.major_label_text_font_size = document.body.classList.contains("projector") ? "15px" : "11px";
+    axis.major_label_text_font_size = `${axisPixels()}px`;
   }
   for (const axis of figure.yaxes) axis.ticker.desired_num_ticks = yTicks;
   if (xTicks) for (const axis of figure.xaxes) axis.ticker.desired_num_ticks = xTicks;

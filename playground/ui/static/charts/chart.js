@@ -5,7 +5,7 @@
 // overlay_chart.js have several: they replace what makes them and what shows numbers.
 
 import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, whenChanged } from "./arithmetic.js";
-import { bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
+import { axisPixels, bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
 import { cssValue, el, setAttribute, setText } from "../core/dom.js";
 import { number, rounded } from "../core/format.js";
 import { live } from "../core/store.js";
@@ -96,7 +96,10 @@ export class Chart {
 
   ticks(large) {
     this.large = large;
-    plainAxes(this.figure, large ? 5 : 3, large ? 7 : 4);
+    const least = axisPixels() > 20 ? axisPixels() : 0; // a presentation needs more room for its numbers
+    plainAxes(this.figure, large && !least ? 5 : 3, large && !least ? 7 : 4);
+    this.figure.setv({ min_border_left: Math.max(large ? 40 : 34, 2.4 * least),
+      min_border_bottom: Math.max(18, 1.4 * least), height: this.stage.clientHeight || this.figure.height });
   }
 
   /** Colours and text sizes from the page's style sheet: at the start and when light/dark or projector changes. */
@@ -318,7 +321,6 @@ export class Chart {
     const on = this.card.classList.toggle("enlarged");
     this.expand.setAttribute("aria-expanded", String(on));
     if (!this.figure) return; // not drawn yet
-    this.figure.height = on ? LARGE_HEIGHT + 32 : SMALL_HEIGHT;
     this.ticks(on);
   }
 

@@ -1,9 +1,9 @@
-// The header: brand, navigation, machine facts, projector and light/dark switches.
+// The header: brand, navigation, machine facts, presentation, projector and light/dark switches.
 
 import { showAccess } from "./access.js";
 import { buttonOf, el, setText, showParts } from "./dom.js";
 import { onHome } from "./home.js";
-import { link, onPlace } from "./nav.js";
+import { go, link, onPlace, place } from "./nav.js";
 import { whenNew } from "./signals.js";
 
 const NAMES = { train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
@@ -15,14 +15,20 @@ export function mount(element) {
   const training = el("span", { class: "training" });
   const projector = buttonOf("switch", { "aria-pressed": "false", onclick: toggleProjector,
     title: "Projector: larger text" }, "A\u207A", el("span", { class: "wide-only" }, " Projector"));
+  const presentation = buttonOf("switch presentation-switch", {
+    onclick: () => go({ page: "train", present: !place().present }),
+    title: "Presentation: one chart, three texts and what came of it, in large letters" });
   const theme = buttonOf("switch", { onclick: toggleTheme, title: "Light or dark" });
   element.append(el("header", { class: "top" },
     el("a", { href: "?", class: "brand" }, "RLHF Playground"),
     el("nav", { "aria-label": "Pages" }, links),
-    el("span", { class: "grow" }), training, machine, projector, theme));
+    el("span", { class: "grow" }), training, machine, presentation, projector, theme));
 
   showAccess(element);
-  onPlace(({ page }) => {
+  onPlace(({ page, present }) => {
+    presentation.setAttribute("aria-label", present ? "End the presentation" : "Present");
+    presentation.replaceChildren(...(present ? ["\u00d7 End the presentation"]
+      : ["\u25a3", el("span", { class: "wide-only" }, " Present")]));
     for (const link of links) {
       if (link.dataset.page === page) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
@@ -34,6 +40,10 @@ export function mount(element) {
     setText(machine, home.machine);
     machine.classList.toggle("problem", !home.connected);
     showTraining(home.training ?? [], home.waiting?.length ?? 0);
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && place().present) go({ present: false });
   });
 
   function currentLink() {
@@ -81,7 +91,7 @@ function trainingLinks(running, numWaiting) {
 
 let announced = "";
 function announceLook() {
-  const look = `${document.body.classList.contains("dark")} ${document.body.classList.contains("projector")}`;
+  const look = ["dark", "projector", "presentation"].filter((name) => document.body.classList.contains(name)).join();
   if (look === announced) return;
   announced = look;
   document.dispatchEvent(new CustomEvent("playground-look"));

@@ -6,6 +6,7 @@ import { el } from "./dom.js";
 import { open } from "./store.js";
 
 const PAGES = ["train", "compare", "rewards", "runs"];
+const PRESENTATION = "presentation";
 const listeners = new Set();
 
 /** Page, run and preset named by the address. */
@@ -14,20 +15,23 @@ export function place() {
   const page = query.get("tab");
   const overlay = page === "runs" ? (query.get("overlay") ?? "").split(",").filter(Boolean) : [];
   return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), preset: query.get("preset"),
-    overlay };
+    present: query.get("view") === PRESENTATION && !PAGES.slice(1).includes(page), overlay };
 }
 
 /**
  * Go to a page, with a run if one is named, with a preset in its place, and with runs to overlay; `replace` leaves no
- * step in the browser's history.
- * @param {{page?: string, run?: string, preset?: string, overlay?: string[], replace?: boolean}} where
+ * step in the browser's history. `present`: begin or end the presentation of the run in view.
+ * @param {{page?: string, run?: string, preset?: string, overlay?: string[], present?: boolean,
+ *   replace?: boolean}} where
  */
-export function go({ page, run, preset, overlay, replace = false }) {
+export function go({ page, run, preset, overlay, present, replace = false }) {
   const query = new URLSearchParams(location.search);
   const wanted = page ?? place().page;
   if (wanted === "train") query.delete("tab");
   else query.set("tab", wanted);
   if (run) query.set("run", run);
+  if (present) query.set("view", PRESENTATION);
+  else if (present === false || wanted !== "train") query.delete("view");
   if (preset) {
     query.set("preset", preset);
     query.delete("run");
@@ -72,6 +76,7 @@ export function onPlace(callback) {
 function show() {
   const here = place();
   document.body.dataset.page = here.page;
+  document.body.classList.toggle("presentation", here.present);
   for (const callback of listeners) callback(here);
 }
 

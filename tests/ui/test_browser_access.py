@@ -5,17 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from playground.setup import catalog
 from tests.thoroughness import cases
 from tests.ui import fake_run
-from tests.ui.conftest import Site
+from tests.ui.conftest import Site, go
 
 TOKEN = "the-token-of-the-teacher"
 
 
 @pytest.fixture(scope="module", params=cases(["classroom", "space"], always=["classroom"]))
 def shared(request, tmp_path_factory, recorded):
-    """A page for others, with one failed run."""
+    """A page for others, with a run that went well and a newer one that failed."""
     outputs: Path = tmp_path_factory.mktemp(request.param)
+    fake_run.write_run(outputs, "lesson", catalog.preset("short-leash"), age_seconds=600)
     fake_run.write_run(outputs, "failed", fail_at=12)
     served = Site(outputs, recorded, mode=request.param)
     os.environ["PLAYGROUND_HOST_TOKEN"] = TOKEN
@@ -29,15 +31,13 @@ def shared(request, tmp_path_factory, recorded):
 
 def test_each_sees_what_they_may_do_and_why_not(shared, make_page):
     page = make_page()
-    page.goto(shared.url)
+    page.goto(f"{shared.url}?run=failed")
     page.wait_for_function("document.documentElement.dataset.canSteer")
     page.locator(".notice h2").wait_for()
     assert page.locator(".notice .remedy").is_hidden()  # advice is for those who may follow it
     if shared.mode == "classroom":
         assert "The host controls this page" in page.locator(".access-banner").inner_text()
-        page.get_by_role("button", name="The host starts runs").wait_for()
-        assert page.locator("#start-bar").evaluate("node => node.inert")
-        assert page.locator("#controls .off-note").inner_text() == "Only the host can use this part."
+        assert page.locator("#controls").is_hidden()
         assert page.locator(".notice-actions [data-key]:visible").count() == 0
         page.get_by_role("link", name="Rewards").click()
         assert page.locator("#page-rewards .off-note:visible").count() == 3
@@ -52,11 +52,34 @@ def test_each_sees_what_they_may_do_and_why_not(shared, make_page):
         assert page.locator("#page-rewards .off-note:visible").count() == 2
 
 
+def test_a_watcher_sees_a_run_of_the_host_with_its_settings_and_is_never_told_to_start_one(shared, make_page):
+    page = make_page()
+    page.goto(shared.url)
+    page.wait_for_function("document.documentElement.dataset.canSteer")
+    title = page.locator("#run-title")
+    if shared.mode == "classroom":
+        title.get_by_text("Short leash").wait_for()
+        page.locator(".state strong", has_text="finished").wait_for()
+        page.locator(".all-settings summary").click()
+        page.locator(".all-settings pre", has_text="coef: 5.0").wait_for()
+        page.get_by_role("link", name="Runs").click()
+        page.locator("table.runs tbody tr").first.wait_for()
+        go(page, "train", run="_recorded")
+    title.get_by_text("Kinder reviews").wait_for()
+    page.locator(".badge", has_text="recorded").wait_for()
+    told = page.evaluate("document.body.textContent").count("ress Start")
+    assert page.locator(".all-settings").is_visible() == (shared.mode == "classroom")
+    assert ("ress Start to train your own" in page.locator(".status .line").inner_text()) == (shared.mode == "space")
+    assert (told == 0) == (shared.mode == "classroom")
+
+
 def test_the_host_may_do_it_and_is_told_what_to_hand_out(shared, make_page):
     page = make_page()
     page.goto(f"{shared.url}host?token={TOKEN}")
     page.wait_for_function("document.documentElement.dataset.role === 'host'")
     assert page.url == shared.url and TOKEN not in page.content()
+    assert page.locator("#controls").is_visible()
+    go(page, "train", run="failed")
     page.locator(".notice-actions [data-key=again]").wait_for()
     assert page.locator(".notice .remedy").inner_text().startswith("What to do: ")
     assert page.locator(".off-note").count() == 0

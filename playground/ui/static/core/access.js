@@ -13,8 +13,8 @@ const RETRY_MS = 3000;
 const FOR_THE_HOST = "Only the host can use this part.";
 const NOT_PUBLIC = "This part is not offered on a public page. It works when you run the playground on your own "
   + "computer.";
-const PARTS = { controls: "form", ask: "ask", workbench: "try_rewards", "reward-check": "check_reward",
-  "reward-training": "train_reward" };
+const PARTS = { ask: "ask", workbench: "try_rewards", "reward-check": "check_reward",
+  "reward-training": "train_reward" }; // the form has no place at all on a page that only watches: css/access.css
 
 let rules = null;
 

@@ -108,7 +108,7 @@ class Compare {
       options.push([id, `${stepOf(preset)?.title ?? preset}, recorded`]);
     this.runs.replaceChildren(...options.map(([value, name]) => el("option", { value }, name)));
     const run = wanted ?? live.runId ?? options[0]?.[0];
-    if (!run) return this.refreshEmpty("There is no run to compare yet. Train one first.");
+    if (!run) return this.refreshEmpty("There is no run to compare yet.");
     if (!options.some(([value]) => value === run)) this.runs.prepend(el("option", { value: run }, run));
     this.runs.value = run;
     if (run !== this.run) {

@@ -1,13 +1,14 @@
 // The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
 // six runs to overlay their curves.
 
+import { rights } from "../core/access.js";
 import { answerOf, buttonOf, confirmed, el, getJson, runPath, setAttribute, setText, shape, showParts, signOf, svg,
   url } from "../core/dom.js";
 import { duration, gainOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { refreshHome } from "../core/home.js";
 import { go, link, onPlace, openRun, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
-import { whenNew } from "../core/signals.js";
+import { effect, whenNew } from "../core/signals.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
 import { live, open } from "../core/store.js";
 
@@ -59,8 +60,10 @@ export function mount(element, props, { trigger, server }) {
     table.hidden = !runs.length;
     bar.classList.toggle("nothing", runs.length < 2);
     empty.hidden = runs.length > 0;
-    setText(empty, "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here.");
   });
+  effect(() => setText(empty, rights.value.start
+    ? "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here."
+    : "No runs yet. Each will be listed here once it has been started."));
 
   function row(run) {
     const { icon, word, tone } = stateOf(run.state);
@@ -132,17 +135,17 @@ export function mount(element, props, { trigger, server }) {
     go({ page: "train" });
     document.body.classList.add("drawer-open");
   }
-  document.addEventListener("playground-use-settings", (event) =>
-    useSettings(/** @type {CustomEvent} */ (event).detail));
-
   function fillForm(wanted) {
     props.value = { ...wanted, at: Date.now() };
     trigger("input");
   }
-  /** Ask the server for something that takes a moment; a second press on the same button meanwhile does nothing, also
-      when its row has been drawn anew. */
+  document.addEventListener("playground-use-settings", (event) =>
+    useSettings(/** @type {CustomEvent} */ (event).detail));
   document.addEventListener("playground-use-preset", (event) =>
     fillForm({ preset: /** @type {CustomEvent} */ (event).detail }));
+
+  /** Ask the server for something that takes a moment; a second press on the same button meanwhile does nothing, also
+      when its row has been drawn anew. */
   async function act({ dataset: { key } }, name, busyWord, ask, then) {
     if (busy.has(key)) return;
     const tell = (word) => {

@@ -6,6 +6,7 @@ import { answerOf, buttonOf, el, setText, showButtons } from "../core/dom.js";
 import { duration, stateOf, timeRange } from "../core/format.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
+import { AllSettings } from "./all_settings.js";
 import { Notice, noticeOf, resumeOffer } from "./notice.js";
 import { StepLine } from "./step.js";
 import { Steer } from "./steer.js";
@@ -67,6 +68,7 @@ export class StatusPanel {
     this.recording = el("span", { class: "recording", hidden: true });
     this.line = el("p", { class: "line" }, this.said, this.recording);
     this.step = new StepLine();
+    this.all = new AllSettings();
     // those that matter most; changed in mid-run, one shows both values
     this.settings = el("dl", { class: "settings" });
     this.showSettings = whenNew((settings, now) => this.settings.replaceChildren(
@@ -81,7 +83,7 @@ export class StatusPanel {
         el("div", { class: "status-names" }, this.title, this.badge, this.state),
         this.steer.root, this.buttons, drawer),
       this.bar, el("div", { class: "status-foot" }, this.line, this.phase), this.step.root, this.notice.root,
-      this.settings,
+      this.settings, this.all.root,
       this.speaker));
   }
 
@@ -89,6 +91,7 @@ export class StatusPanel {
     const { run, status } = live;
     this.badge.hidden = !run?.recorded;
     this.step.show(run, status);
+    this.all.show(run ? live.runId : null);
     setText(this.title, run?.title ?? (live.runId ? "" : "No run yet"));
     if (this.asked && this.hasHappened(status)) this.asked = null;
     if (!run || !status) return this.refreshEmpty();

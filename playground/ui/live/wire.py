@@ -64,7 +64,6 @@ def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_a
         "title": title,
         "told": told.what,
         "story": told.line(title),
-        "expect": told.expect,
         "preset": told.preset,
         "recorded": recorded,
         "can_ask": can_ask,

@@ -9,7 +9,7 @@ from playground.errors import PlaygroundError
 from playground.runs import history
 from playground.runs.start.standby import StandbyWorker
 from playground.ui import components
-from playground.ui.door.access import Access, Action
+from playground.ui.door.access import Access, Action, Caller, Role
 from playground.ui.train import controls, run_actions, train_page
 
 
@@ -21,10 +21,11 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
     ]
     table = components.widget("runs/history", {"run": None}, elem_id="runs", server_functions=actions)
 
-    def reload(value: Any) -> list[Any]:
+    def reload(value: Any, *, caller: Caller) -> list[Any]:
         asked = value if isinstance(value, dict) else {}
         chosen = asked.get("preset") or f"{controls.RUN_PREFIX}{asked.get('run')}"
-        return train_page.filled_from(chosen, outputs).flat()
+        whole = caller.role is Role.HOST  # others need not know where its files are
+        return train_page.filled_from(chosen, outputs, access.limits, whole).flat()
 
     use_settings = access.guard(Action.FORM, reload)
     table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")

@@ -127,7 +127,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         return list(started(asked, chosen, old_notes, values, outputs, standby, access, caller))
 
     def choose(chosen: Any, *, caller: Caller) -> list[Any]:
-        return filled_from(chosen, outputs, caller.role is Role.HOST).flat()[1:]
+        return filled_from(chosen, outputs, capped, caller.role is Role.HOST).flat()[1:]
 
     def choose_at_load(given: Any, caller: Caller) -> list[Any]:
         if caller.may(Action.START):
@@ -189,7 +189,7 @@ def taken(method: Any, fields: Mapping[str, Any]) -> list[Any]:
     return [values.get(field, gr.skip()) for field in fields]
 
 
-def filled_from(chosen: Any, outputs: Path, whole: bool = True) -> Filled:
+def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], whole: bool = True) -> Filled:
     """The form filled from a preset (or from a run, as "run:<id>"); what is unknown is said and changes nothing.
 
     Args:
@@ -222,7 +222,7 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
     whole, may = caller.role is Role.HOST, caller.may(Action.FORM)
     kept = edits.kept(given, caller.query) if may else None
     chosen = kept.preset if kept else caller.query.get("preset") or catalog.DEFAULT_PRESET
-    found = filled_from(chosen, outputs, whole)
+    found = filled_from(chosen, outputs, capped, whole)
     carried = caller.query.get("set", "") if may and not kept else ""
     if found.text == gr.skip() or not (kept or carried):
         return found
@@ -239,10 +239,11 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
     if not changes:
         return found
     values = tuple({**before, **changes}.values())
-    notes, start, text = checked(chosen, found.notes, values, outputs, capped)
+    notes, story, start, text = checked(chosen, found.notes, values, outputs, capped)
     restored = {"kept": bool(kept), "count": len(changes), "use": {field: before[field] for field in changes}}
-    text = text if isinstance(text, str) else found.text
-    return found._replace(values=list(values), notes={**notes, "restored": restored}, start=start, text=text)
+    if not isinstance(text, str):  # not valid yet
+        story, text = found.story, found.text
+    return Filled(found.preset, story, list(values), {**notes, "restored": restored}, start, text)
 
 
 def from_text(

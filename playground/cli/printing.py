@@ -120,19 +120,16 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
     if not runs:
         print(f"There are no runs in {outputs} yet. Start one: python -m playground train kinder-reviews")
         return
-    table = Table("Run", "Name", "State", "Updates", "Gain", "KL", "Time", box=None, pad_edge=False)
+    table = Table("Run", "State", "Updates", "Gain", "KL", "Time", box=None, pad_edge=False)
     table.columns[0].overflow = "fold"  # in a narrow window; never cut, for people copy it
     headlines = [before_after.headline_of(RunDirectory(outputs / run.id)) for run in runs]
     for run, headline in zip(runs, headlines, strict=True):
         add_row(
             table,
-            run.id,
-            run.title,
+            "\n".join([run.id, " ".join(run.title.split())]),
             _state(run.status, _place(run, outputs)),
             f"{run.status.update} of {run.status.num_updates}",
-            f"{number(headline.gain, sign=True)} {run.unit}{'*' if _is_of_batches(headline) else ''}"
-            if headline
-            else "-",
+            _gain(headline, run.unit),
             number(headline.kl if headline else None),
             duration(run.duration_seconds),
         )
@@ -151,6 +148,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
         print_json(
             {
                 "run": str(run.path),
+                "title": report.title,
+                "note": run.label().note,
                 "status": status.model_dump(),
                 "position": queue.position(run),
                 "resumable": status.resumable,
@@ -159,7 +158,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
                 "warnings": warnings,
                 "outcome": _outcome(samples),
                 "headline": _headline(run),
-                "told": report.told,
+                "told": telling.told(config).what,
+                "sentence": report.sentence,
                 "terms": terms.term_rows(samples),
                 "judges": terms.verdicts(config, samples),
                 "knee": report.knee._asdict(),
@@ -171,9 +171,11 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     add_row(table, "run", str(run.path))
-    title, what = telling.title_of(config), telling.told(config).what
-    add_row(table, "name", title)
-    if what and what != title:
+    what, note = telling.told(config).what, run.label().note
+    add_row(table, "name", report.title)
+    if note:
+        add_row(table, "note", note)
+    if what and what != report.title:
         add_row(table, "experiment", what)
     state = _state(status, queue.position(run))
     add_row(table, "state", f"{state}, update {status.update} of {status.num_updates}")
@@ -286,8 +288,8 @@ def print_checks(checks: Sequence[Check], *, as_json: bool) -> None:
 
 
 def _print_before_after(report: Report) -> None:
-    if report.told:
-        print(report.told)
+    if report.sentence:
+        print(report.sentence)
     if report.outcome is None:
         return
     best = sorted(
@@ -309,6 +311,12 @@ def _outcome(samples: Sequence[Sample]) -> dict[str, Any] | None:
 def _headline(run: RunDirectory) -> dict[str, Any] | None:
     found = before_after.headline_of(run)
     return found._asdict() if found else None
+
+
+def _gain(found: before_after.Headline | None, unit: str) -> str:
+    if found is None:
+        return "-"
+    return f"{number(found.gain, sign=True)}{'' if unit == 'sd' else f' {unit}'}{'*' if _is_of_batches(found) else ''}"
 
 
 def _is_of_batches(found: before_after.Headline | None) -> bool:

@@ -9,6 +9,7 @@ import typer
 
 from playground.cli import printing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
+from playground.cli.terminal import plain
 from playground.config import yaml_io
 from playground.runs import history
 from playground.runs.end import processes
@@ -85,6 +86,19 @@ def step(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
     run = find_run(run_dir, outputs)
     changes.request_step(run)
     print(f"{run.id} does one more update and pauses again.")
+
+
+def rename(
+    run_dir: RunArgument,
+    name: Annotated[str | None, typer.Argument(help="What to call it; empty: as it was called when it began.")] = None,
+    note: Annotated[str | None, typer.Option(help="A line about it.")] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+) -> None:
+    """Give a run a name and a note, which stand wherever the run does. Its folder keeps its name."""
+    run = find_run(run_dir, outputs)
+    old = run.label()
+    label = run.write_label(old.name if name is None else name, old.note if note is None else note)
+    print(f"{run.id} is called {plain(run.title(run.config()))}.{plain(f' Note: {label.note}') if label.note else ''}")
 
 
 def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:

@@ -46,11 +46,10 @@ class Written(NamedTuple):
 def text(report: Report, written: Written) -> str:
     """The whole README.md."""
     config = report.config
-    title = telling.title_of(config)
     parts = [
         front_matter(config, written),
-        f"# {_plain(title)}, {'LoRA adapter' if written.kind == 'adapter' else 'full model'}",
-        _what(config, written),
+        f"# {_plain(report.title)}, {'LoRA adapter' if written.kind == 'adapter' else 'full model'}",
+        _what(report, written),
         "## How it was made",
         _how(report),
         f"![Curves of the run: score, distance from the reference, perplexity]({CURVES})",
@@ -108,9 +107,10 @@ def fenced(content: str) -> str:
     return f"{fence}text\n{content.strip()}\n{fence}"
 
 
-def _what(config: RunConfig, written: Written) -> str:
+def _what(report: Report, written: Written) -> str:
+    config = report.config
     what = "A LoRA adapter for" if written.kind == "adapter" else "A language model made from"
-    line = telling.told(config).line(telling.title_of(config))
+    line = telling.told(config).line(report.title)
     story = f"\n\n{_plain(line)}" if line else ""
     return (
         f"{what} {_code(config.model.source)}, trained with PPO (reinforcement learning from a reward) in the RLHF "
@@ -148,7 +148,7 @@ def _reward(reward: Any) -> str:
 
 
 def _results(report: Report) -> str:
-    lines = [report.told] if report.told else []
+    lines = [report.sentence] if report.sentence else []
     if found := report.outcome:
         lines.append(
             f"Length {found.length_before:.1f} to {found.length_after:.1f} tokens; {found.unique_after} different "

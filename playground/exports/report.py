@@ -22,6 +22,7 @@ class Report:
     """The records of a run and what follows from them."""
 
     run_id: str
+    title: str
     config: RunConfig
     status: Status
     metrics: list[UpdateMetrics]
@@ -32,8 +33,9 @@ class Report:
     @classmethod
     def of(cls, run: RunDirectory) -> Report:
         """Read a run. Raises: InvalidConfig."""
-        read = (run.config(), run.status(), run.metrics(), run.samples(), run.evaluations(), run.events())
-        return cls(run.id, *read)
+        config = run.config()
+        read = (config, run.status(), run.metrics(), run.samples(), run.evaluations(), run.events())
+        return cls(run.id, run.title(config), *read)
 
     def at(self, update: int) -> Report:
         """The same run as it was after an update: what a checkpoint of that moment is described by."""
@@ -60,9 +62,9 @@ class Report:
         return before_after.outcome(self.pairs)
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """What it has come to, in a sentence; empty where there is nothing to tell."""
-        return before_after.told(self.samples, before_after.headline([], self.metrics), self.unit)
+        return before_after.sentence(self.samples, before_after.headline([], self.metrics), self.unit)
 
     @cached_property
     def knee(self) -> knee.Knee:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from playground.config import RUN_ID
+from playground.config import RUN_ID, flatten, methods
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
 from playground.runs import reward_models, trial
 from playground.runs.folder.directory import RunDirectory
@@ -30,14 +30,20 @@ SPARK_POINTS = 24
 
 
 class RunSummary(NamedTuple):
-    """One line of the history: scores (in `unit`) and KL (in nats per completion) of the training batches, duration in
-    seconds at work. What a run has come to on the fixed prompts is `insight.before_after.headline_of`."""
+    """One line of the history. Scores (in `unit`) and KL (in nats per completion) are of the training batches, what a
+    run has come to is `insight.before_after.headline_of`; duration in seconds at work. `beta` and `learning_rate` are
+    None where the method does not read them."""
 
     id: str
     title: str
+    note: str
     told: str
     name: str
     model: str
+    reward: str
+    beta: float | None
+    adaptive: bool
+    learning_rate: float | None
     engine: str
     method: str
     by_trl: bool
@@ -210,15 +216,20 @@ def _summary(run: RunDirectory) -> RunSummary:
     cached = _cache.get(run.path)
     if cached and cached[0] == key:
         return cached[1]._replace(status=status)
-    config = run.config()
+    config, label = run.config(), run.label()
     metrics = run.metrics()
     scores = [item.score_mean for item in metrics if item.score_mean is not None]
     summary = RunSummary(
         id=run.id,
-        title=telling.title_of(config),
+        title=label.name or telling.title_of(config),
+        note=label.note,
         told=telling.told(config).what,
         name=config.name,
         model=config.model.source,
+        reward=telling.in_words("rewards", flatten(config)["rewards"]),
+        beta=None if methods.unused(config.method, "kl.coef") else config.kl.coef,
+        adaptive=config.kl.controller == "adaptive" and not methods.unused(config.method, "kl.controller"),
+        learning_rate=None if methods.unused(config.method, "ppo.learning_rate") else config.ppo.learning_rate,
         engine=config.engine,
         method=config.method,
         by_trl=config.by_trl,
@@ -237,7 +248,7 @@ def _summary(run: RunDirectory) -> RunSummary:
 
 def _fingerprint(run: RunDirectory) -> tuple[int, ...]:
     stamps = []
-    for path in (run.config_path, run.metrics_path, run.status_path):
+    for path in (run.config_path, run.label_path, run.metrics_path, run.status_path):
         try:
             info = path.stat()
             stamps += [info.st_mtime_ns, info.st_size]

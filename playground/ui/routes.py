@@ -169,11 +169,11 @@ class Views:
         return _json(wire.encode(found))
 
     async def compare(self, request: Request) -> Response:
-        """Before and after of one run at one moment, all pairs."""
-        run_id = request.path_params["run_id"]
-        wanted = request.query_params.get("update", "")
+        """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""
+        run_id, query = request.path_params["run_id"], request.query_params
+        wanted = query.get("update", "")
         update = int(wanted) if wanted.isdecimal() and len(wanted) < 9 else None
-        return _json(await self._read(self._compare_data, run_id, update))
+        return _json(await self._read(self._compare_data, run_id, update, query.get("with") or None))
 
     async def metrics_csv(self, request: Request) -> Response:
         """All metrics as a table for a spreadsheet, at full length and precision."""
@@ -252,7 +252,12 @@ class Views:
                 "id": run.id,
                 "title": run.title,
                 "told": run.told,
-                "model": telling.source_label(run.model),
+                "note": run.note,
+                "model": telling.in_words("model.source", run.model),
+                "reward": run.reward,
+                "beta": run.beta,
+                "adaptive": run.adaptive,
+                "learning_rate": run.learning_rate,
                 "engine": run.engine,
                 "method": methods.METHODS[run.method].label,
                 "seed": run.seed,
@@ -274,16 +279,15 @@ class Views:
             for headline in [before_after.headline_of(RunDirectory(self.hub.outputs / run.id))]
         ]
 
-    def _compare_data(self, run_id: str, update: int | None) -> bytes:
+    def _compare_data(self, run_id: str, update: int | None, with_id: str | None) -> bytes:
         run = self.hub.find(run_id)
         config = run.config()
         recorded = run_id in self.hub.recorded
+        can_ask = not recorded and run.latest_checkpoint() is not None
         feed = RunFeed(run, recorded=recorded)
         return wire.encode(
             {
-                "run": wire.run_summary(
-                    run_id, config, recorded=recorded, can_ask=not recorded and run.latest_checkpoint() is not None
-                ),
+                "run": wire.run_summary(run_id, config, run.label(), recorded=recorded, can_ask=can_ask),
                 "state": run.status().state,
                 "knows": catalog.KNOWS.get(config.model.source, ""),
                 **wire.comparison(run.samples(), feed.unit, update),
@@ -294,7 +298,7 @@ class Views:
 def _overlaid(run_id: str, road: overlay.Road, feed: RunFeed) -> overlay.Overlaid:
     columns = {name: list(feed.columns[name]) for name in overlay.COLUMNS}
     edits = overlay.edits_in_words(feed.events)
-    return overlay.Overlaid(run_id, feed.config, dict(feed.status), columns, edits, road)
+    return overlay.Overlaid(run_id, feed.run.title(feed.config), feed.config, dict(feed.status), columns, edits, road)
 
 
 def _export(run: RunDirectory, kind: str, name: str, whole: bool) -> str:

@@ -436,7 +436,8 @@ def test_runs_lists_what_is_there(run: Run, outputs: Path, ended: RunDirectory) 
     result = run("runs", "--outputs", outputs)
     assert result.code == 0
     line = result.out.splitlines()[1].split()
-    assert line[:7] == ["one", "finished", "2", "of", "3", "+1.00", "2.00"]
+    assert line[:7] == ["one", "finished", "2", "of", "3", "+1.50", "4.00"]
+    assert result.out.splitlines()[2].split() == ["finish"], "what it is called stands below its id"
     [item] = json.loads(run("runs", "--outputs", outputs, "--json").out)
     assert (item["id"], item["status"]["state"], item["score_last"]) == ("one", "finished", 1.0)
 
@@ -475,6 +476,19 @@ def test_a_damaged_configuration_is_reported_in_words(run: Run, ended: RunDirect
     ended.config_path.write_text("kl: [")
     result = run("show", ended.path)
     assert result.code == 2 and "not valid YAML" in result.err
+
+
+def test_a_run_is_renamed_and_what_is_not_given_stays(run: Run, ended: RunDirectory, outputs: Path) -> None:
+    assert (
+        "one is called Third try. Note: half the leash"
+        in run("rename", "one", "Third try", "--note", "half the leash", "--outputs", outputs).out
+    )
+    assert "one is called Fourth. Note: half" in run("rename", ended.path, "Fourth").out
+    assert "Fourth" in run("runs", "--outputs", outputs).out
+    shown = run("show", ended.path).out
+    assert "Fourth" in shown and "half the leash" in shown
+    assert run("rename", ended.path, "x" * 81).code == 2
+    assert run("rename", ended.path, "").out.startswith(f"one is called {ended.config().name}. Note")
 
 
 # generate

@@ -15,8 +15,8 @@ from playground.insight.before_after import (
     outcome,
     outcome_sentence,
     pairs,
+    sentence,
     t95,
-    told,
 )
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
@@ -126,19 +126,19 @@ def test_a_run_is_known_by_its_last_look_at_the_fixed_prompts_and_not_by_its_bat
     batches = [update_metrics(update) for update in (1, 2, 3)]
     found = headline(LOOKS, batches)
     assert found == pytest.approx(("fixed prompts", 3, 2.0, 2.0 - 12.706, 2.0 + 12.706, 1.5))
-    assert told(LOOKS, headline([], batches)).startswith("Score +2.00 sd on 2 prompts")
+    assert sentence(LOOKS, headline([], batches)).startswith("Score +2.00 sd on 2 prompts")
 
 
 def test_without_a_later_look_its_training_batches_stand_in_and_it_says_so() -> None:
     batches = [update_metrics(1, score_mean=None), *(update_metrics(update) for update in (2, 3, 4))]
     found = headline(LOOKS[:2], batches)
     assert found == Headline("training batch", 4, 1.0, None, None, 4.0)
-    assert told(LOOKS[:2], found, "points") == (
+    assert sentence(LOOKS[:2], found, "points") == (
         "By its training batches, for want of a look at the fixed prompts: score +1.00 points from the first to update "
         "4, 4.0 nats from the reference."
     )
     assert headline([], batches[:2]) is None, "a single score is no gain"
-    assert told([], None) == ""
+    assert sentence([], None) == ""
 
 
 def test_the_headline_of_a_run_follows_what_it_writes(outputs: Path) -> None:

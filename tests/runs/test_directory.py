@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from playground.errors import InvalidConfig, OutputsNotWritable, RunExists, RunNotFound
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_records, write_atomically
-from playground.runs.folder.records import Sample, Status
+from playground.runs.folder.records import Label, Sample, Status
 from playground.runs.folder.writer import RunWriter
 from tests.support import at_once, small_config, update_metrics, wait_until
 
@@ -241,3 +242,18 @@ def test_only_a_checkpoint_with_a_manifest_counts(outputs: Path) -> None:
     for name in ("update-000009", "update-000010"):
         (run.checkpoints_path / name / "MANIFEST.json").touch()
     assert run.latest_checkpoint() == run.checkpoints_path / "update-000010"
+
+
+def test_a_label_is_kept_within_its_limits_and_a_damaged_one_is_none(outputs: Path) -> None:
+    run = RunDirectory.create(outputs, small_config("Mine"), "one")
+    assert run.label() == Label() and run.title(run.config()) == "Mine"
+    assert run.write_label("Third try", "why\nnot") == run.label() == Label(name="Third try", note="why not")
+    assert run.title(run.config()) == "Third try"
+    with pytest.raises(InvalidConfig, match="at most 80 characters \\(got 81\\)"):
+        run.write_label("x" * 81, "")
+    with pytest.raises(InvalidConfig, match="at most 300 characters"):
+        run.write_label("", "x" * 301)
+    assert run.label().name == "Third try", "what is refused changes nothing"
+    for damaged in ("", "[]", '{"name": 5}', json.dumps({"name": "x" * 81}), '{"name": "' + "x" * 2_000_000 + '"}'):
+        run.label_path.write_text(damaged)
+        assert run.label() == Label() and run.title(run.config()) == "Mine"

@@ -31,6 +31,7 @@ def test_runs_are_listed_newest_first_with_their_figures(outputs: Path) -> None:
     newer, older = history.list_runs(outputs)
     assert (newer.id, older.id) == ("newer", "older")
     assert (older.title, older.model, older.seed) == ("name-of-it", "pocket-2m", 0)
+    assert (older.reward, older.beta, older.adaptive, older.learning_rate) == ("Length", 0.25, False, 2e-4)
     assert (older.score_first, older.score_last, older.kl_last, older.spark) == (0.5, 1.0, 2.0, [0.5, 1.0])
     assert older.duration_seconds == pytest.approx(70.0, abs=5.0)  # however long ago it was started
 
@@ -47,6 +48,15 @@ def test_the_list_follows_what_happens_on_disk(outputs: Path) -> None:
     writer.finish("finished")
     lock.close()
     assert [(item.status.state, item.score_last) for item in history.list_runs(outputs)] == [("finished", 1.0)]
+
+
+def test_a_run_that_is_renamed_is_listed_by_its_new_name(outputs: Path) -> None:
+    run = ended_run(outputs, "one", started_at=1)
+    run.write_label(" Third\ttry\n", "half the leash")
+    (listed,) = history.list_runs(outputs)
+    assert (listed.id, listed.title, listed.name, listed.note) == ("one", "Third try", "name-of-it", "half the leash")
+    run.write_label("", "")
+    assert history.list_runs(outputs)[0].title == "name-of-it"
 
 
 def test_what_is_not_a_run_is_left_out(outputs: Path) -> None:

@@ -66,7 +66,8 @@ def mutating(page, role):
 
 
 ARGUMENTS = ["done", {"run": "done", "command": "pause"}, {"run": "done", "changes": {"kl.coef": 1}},
-             {"run": "done", "as": "merged"}, {"values": {"name": "mine"}, "replace": True}, None]  # fmt: skip
+             {"run": "done", "as": "merged"}, {"run": "done", "name": "mine", "note": "x"},
+             {"values": {"name": "mine"}, "replace": True}, None]  # fmt: skip
 
 
 def try_everything(page, client, role, **headers):

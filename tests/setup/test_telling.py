@@ -56,8 +56,8 @@ def test_a_preset_is_told_in_its_own_words_whatever_its_seed_name_and_device() -
          "method RLOO and samples per prompt 4"),
         ({"model": {"source": "pocket-1m"}, "score": {"clip": 2.0}, "sampling": {"temperature": 0.7}},
          "model pocket-1m, score clip 2 and temperature 0.7"),
-        ({"kl": {"coef": 2.0}, "ppo": {"clip_range": 0.1, "num_epochs": 2, "learning_rate": 1e-3, "num_updates": 9}},
-         "beta 2, 9 updates, PPO epochs 2 and 2 more"),
+        ({"kl": {"coef": 2.0}, "ppo": {"clip_range": 0.1, "num_epochs": 3, "learning_rate": 1e-3, "num_updates": 9}},
+         "beta 2, 9 updates, PPO epochs 3 and 2 more"),
     ],
 )  # fmt: skip
 def test_what_differs_is_told_instead_of_the_story_and_the_promise(changes: dict[str, Any], words: str) -> None:

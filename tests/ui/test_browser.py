@@ -245,6 +245,53 @@ def test_a_run_is_deleted_only_after_confirmation_and_its_settings_can_be_reused
     assert not (site.outputs / "unwanted").exists() and list((site.outputs / history.BIN).glob("unwanted-*"))
 
 
+def test_runs_are_sorted_filtered_and_named_and_the_name_stands_everywhere(site, open_page):
+    base = catalog.preset("kinder-reviews")
+    for name, beta, age in (("tight", 1.0, 30.0), ("loose", 0.0, 20.0), ("middle", 0.5, 10.0)):
+        config = base.model_copy(update={"kl": base.kl.model_copy(update={"coef": beta}), "seed": 88})
+        fake_run.write_run(site.outputs, name, config, age_seconds=age)
+    page = open_page
+    go(page, "train", run="loose")
+    expect(page.locator(".status .line")).to_contain_text("95 % interval")
+    go(page, "runs")
+    page.get_by_label("Filter runs by words").fill("seed 88 beta")
+    rows = page.locator("table.runs tbody tr")
+    expect(rows.locator("td[data-label=Beta]")).to_have_text(["0.5", "0", "1"])
+    expect(rows.nth(1)).to_contain_text("Kinder reviews, but beta 0")
+    head = page.get_by_role("columnheader", name="Beta")
+    head.get_by_role("button").click()
+    expect(rows.locator("td[data-label=Beta]")).to_have_text(["0", "0.5", "1"])
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    head.get_by_role("button").click()
+    expect(rows.locator("td[data-label=Beta]")).to_have_text(["1", "0.5", "0"])
+    page.get_by_role("columnheader", name="Gain").get_by_role("button").click()
+    expect(rows.locator("td[data-label=Beta]")).to_have_text(["0", "0.5", "1"])
+    expect(rows.first.locator("td[data-label=Reward]")).to_have_text("Sentiment")
+    expect(rows.first.locator("td[data-label='Learning rate']")).to_have_text("0.0002")
+    rows.first.get_by_role("button", name="Rename").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("Gone wild")
+    dialog.get_by_label("Note").fill("<b>watch</b> the English")
+    dialog.get_by_label("Note").press("Enter")
+    expect(rows.first.locator(".run-name")).to_have_text("Gone wild")
+    expect(rows.first.locator(".run-note")).to_have_text("<b>watch</b> the English")
+    page.get_by_label("Filter runs by words").fill("wild english")
+    expect(rows).to_have_count(1)
+    page.get_by_label("Filter runs by words").fill("")
+    go(page, "train", run="loose")
+    expect(page.locator("#run-title")).to_have_text("Gone wild")
+    expect(page).to_have_title("\u2713 Gone wild")
+    expect(page.locator(".compare-view select[aria-label=Run] option", has_text="Gone wild")).to_have_count(0)
+    go(page, "compare", run="loose")
+    expect(page.locator(".compare-view select[aria-label=Run] option", has_text="Gone wild")).to_have_count(1)
+    go(page, "runs", overlay=["loose", "tight"])
+    expect(page.locator(".legend li").first).to_contain_text("Gone wild")
+    page.get_by_role("button", name="Close").click()
+    for _ in range(2):
+        page.locator("table.runs .tick input:checked").first.uncheck()
+    assert RunDirectory(site.outputs / "loose").label().name == "Gone wild"
+
+
 HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
 
 

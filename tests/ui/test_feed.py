@@ -52,6 +52,17 @@ async def next_of(stream):
         return parse(await anext(stream))
 
 
+def test_a_viewer_is_told_when_somebody_names_the_run(started):
+    run, _, config = started
+    live = run_feed.RunFeed(run)
+    live.poll()
+    assert live.poll() is None
+    run.write_label("Third try", "")
+    title = {"title": "Third try", "told": "Kinder reviews", "note": ""}
+    assert live.poll() == {"run": {**title, "story": f"Kinder reviews: {config.about.story}"}}
+    assert live.snapshot()["run"]["title"] == "Third try" and live.poll() is None
+
+
 def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, tmp_path):
     _, writer, config = started
 

@@ -78,7 +78,7 @@ def test_a_run_has_one_gain_and_one_kl_wherever_it_is_told(client, tmp_path, cap
     for found in (row["headline"], laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
         assert (found["gain"], found["kl"]) == pytest.approx((gain, kl))
         assert found["low"] < gain < found["high"]
-    sentence = shown["told"]
+    sentence = shown["sentence"]
     assert sentence.startswith(f"Score {gain:+.2f} sd on 64 prompts") and f"; {kl:.1f} nats (" in sentence
     assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
     assert client.get("/live/one/compare").json()["outcome"] == sentence

@@ -110,8 +110,10 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
     filled = train_page.filled_from("run:mine", tmp_path)
     back = dict(zip(form.FIELDS, filled.values, strict=True))
     assert form.config_of(back, train_page.base_of("run:mine", tmp_path)) == config
-    assert filled.notes["differences"] == [] and filled.story["story"] == config.about.story
-    assert filled.preset == "run:mine" and filled.story["preset"] == "no-leash"
+    story = {"preset": "", "story": "No leash, but 7 updates.", "expect": "", "settings_of": "No leash"}
+    assert filled.notes["differences"] == [] and filled.story == story and filled.preset == "run:mine"
+    RunDirectory(tmp_path / "mine").write_label("Seven", "")
+    assert train_page.filled_from("run:mine", tmp_path).story["settings_of"] == "Seven"
 
 
 def test_the_menu_has_the_story_numbered_and_on_a_public_page_nothing_else():

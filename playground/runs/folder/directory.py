@@ -8,6 +8,7 @@ the worker writes (see writer.py).
 from __future__ import annotations
 
 import datetime
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -28,8 +29,10 @@ from playground.runs.folder.files import (
 )
 from playground.runs.folder.logs import attempt_line, log_tail
 from playground.runs.folder.records import (
+    LABEL_CHARACTERS,
     Evaluation,
     Event,
+    Label,
     Resumption,
     Sample,
     Status,
@@ -38,6 +41,7 @@ from playground.runs.folder.records import (
     in_force,
     resumptions,
 )
+from playground.setup import telling
 
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
 
@@ -59,6 +63,7 @@ class RunDirectory:
         self.control_path = self.path / "control"
         self.checkpoints_path = self.path / "checkpoints"
         self.request_path = self.path / "request.json"
+        self.label_path = self.path / "label.json"
 
     @property
     def id(self) -> str:
@@ -140,6 +145,32 @@ class RunDirectory:
             InvalidConfig: if the file was damaged or is of another format.
         """
         return yaml_io.load(self.config_path, links=False)
+
+    def label(self) -> Label:
+        """The name and the note that somebody has given it since it was started."""
+        return read_record(self.label_path, Label) or Label()
+
+    def write_label(self, name: str, note: str) -> Label:
+        """Give it a name and a note, each one line; an empty name is that which it was started with.
+
+        Raises:
+            InvalidConfig: for one that is too long. OSError.
+        """
+        texts = {"name": " ".join(name.split()), "note": " ".join(note.split())}
+        problems = [
+            Problem(field, f"may have at most {most} characters (got {len(texts[field])}).")
+            for field, most in LABEL_CHARACTERS.items()
+            if len(texts[field]) > most
+        ]
+        if problems:
+            raise InvalidConfig(problems)
+        label = Label(**texts)
+        write_atomically(self.label_path, json.dumps(label.model_dump()))  # ASCII, whatever it is called
+        return label
+
+    def title(self, config: RunConfig) -> str:
+        """What it is called everywhere."""
+        return self.label().name or telling.title_of(config)
 
     def is_alive(self) -> bool:
         """True while a worker process holds the lock. The kernel frees it on any death."""

@@ -40,6 +40,7 @@ Maybe = Figure | None
 Figures = dict[str, Maybe]
 Perplexity = Annotated[float, Field(ge=0, le=LARGEST)] | None
 R = TypeVar("R", bound="Record")
+LABEL_CHARACTERS = {"name": 80, "note": 300}  # at most
 
 
 class Record(BaseModel):
@@ -105,6 +106,13 @@ class Status(Record):
         any end: a file of prompts that is not there, a GPU that others use, may be mended without changing the run."""
         ran_before = self.attempt > 1 and self.update > 0
         return self.ended and self.state != "finished" and (ran_before or end_of(self.reason).resumable)
+
+
+class Label(Record):
+    """label.json: the name that a run has been given since it was started, and a line about it. Empty: none."""
+
+    name: Annotated[str, Field(max_length=LABEL_CHARACTERS["name"])] = ""
+    note: Annotated[str, Field(max_length=LABEL_CHARACTERS["note"])] = ""
 
 
 class About(NamedTuple):

@@ -58,6 +58,7 @@ class Action(enum.StrEnum):
     STEER = "steer a run"
     RESUME = "resume a run"
     DELETE = "delete a run"
+    NAME = "name a run"
     UPLOAD = "upload a file"
     ASK = "ask a model"
     TRY_REWARDS = "try rewards on texts"

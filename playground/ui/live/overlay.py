@@ -27,6 +27,7 @@ class Overlaid(NamedTuple):
     """One run of an overlay. `config` is as it started, `edits` what was changed in mid-run, in words."""
 
     run_id: str
+    title: str
     config: RunConfig
     status: Mapping[str, Any]
     columns: Mapping[str, Sequence[Any]]
@@ -64,7 +65,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
         "runs": [
             {
                 "id": run.run_id,
-                "title": telling.title_of(run.config),
+                "title": run.title,
                 "told": telling.told(run.config).what,
                 "model": telling.in_words("model.source", run.config.model.source),
                 "engine": run.config.engine,

@@ -49,6 +49,7 @@ class RunFeed:
         self.rewritten = 0  # how often the run was taken up again, so that what was shown no longer holds
         self._ended_seen = False
         self._status_key: tuple[Any, ...] = ()
+        self._label = run.label()
         self._begin()
 
     def _begin(self) -> None:
@@ -106,6 +107,8 @@ class RunFeed:
         if events := self._events(events_in_force(happened)):
             self.events = (self.events + events)[-MAX_EVENTS:]
             delta["events"] = events
+        if (label := self.run.label()) != self._label:
+            self._label, delta["run"] = label, wire.names(self.config, label)
         stands = standing.of(self.run, status)
         key = (
             status.state, status.phase, status.message, status.update, status.num_updates, status.attempt, stands.key
@@ -120,7 +123,7 @@ class RunFeed:
 
     def _outcome(self) -> str:
         batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
-        return before_after.told(self.samples, batches, self.unit)
+        return before_after.sentence(self.samples, batches, self.unit)
 
     def snapshot(self) -> dict[str, Any]:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
@@ -131,6 +134,7 @@ class RunFeed:
             "run": wire.run_summary(
                 self.id,
                 self.config,
+                self.run.label(),
                 recorded=self.recorded,
                 can_ask=not self.recorded and self.run.latest_checkpoint() is not None,
             ),

@@ -21,7 +21,7 @@ from playground.runs.folder import checkpoints, end_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue
-from playground.setup import devices, telling
+from playground.setup import devices
 from playground.ui.live.wire import Standing
 
 NOT_WITH_TRL = "TRL's trainers cannot go on from a checkpoint: start again from the settings of this run."
@@ -48,7 +48,7 @@ def num_before(run: RunDirectory) -> int:
 def title_of(run: RunDirectory) -> str:
     """What the page calls it."""
     config = _config(run.config_path, _stamp(run.config_path))
-    return telling.title_of(config) if config else run.id
+    return run.title(config) if config else run.id
 
 
 def several_devices() -> bool:

@@ -18,7 +18,7 @@ from playground.config import RunConfig, methods
 from playground.insight import before_after
 from playground.insight.pace import seconds_left
 from playground.runs.folder import end_reasons
-from playground.runs.folder.records import RESUMED, Evaluation, Event, Sample, Status, UpdateMetrics
+from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
 from playground.runs.steer import changes
 from playground.setup import telling
 from playground.ui.live import wire_rewards
@@ -56,15 +56,21 @@ def encode(data: Any) -> bytes:
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def run_summary(run_id: str, config: RunConfig, *, recorded: bool = False, can_ask: bool = False) -> dict[str, Any]:
-    """What stays the same during a run. `can_ask`: weights are there, so the model can answer a prompt."""
-    title, told = telling.title_of(config), telling.told(config)
+def names(config: RunConfig, label: Label) -> dict[str, str]:
+    """What a run is called, what it is, and the note on it."""
+    title, told = label.name or telling.title_of(config), telling.told(config)
+    return {"title": title, "told": told.what, "story": told.line(title), "note": label.note}
+
+
+def run_summary(
+    run_id: str, config: RunConfig, label: Label, *, recorded: bool = False, can_ask: bool = False
+) -> dict[str, Any]:
+    """What stays the same during a run, unless somebody names it. `can_ask`: weights are there, so the model can answer
+    a prompt."""
     return {
         "id": run_id,
-        "title": title,
-        "told": told.what,
-        "story": told.line(title),
-        "preset": told.preset,
+        **names(config, label),
+        "preset": telling.told(config).preset,
         "recorded": recorded,
         "can_ask": can_ask,
         "unit": wire_rewards.score_unit(config),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from playground.errors import PlaygroundError
+from playground.errors import PlaygroundError, in_words
 from playground.runs import history
 from playground.runs.start.standby import StandbyWorker
 from playground.ui import components
 from playground.ui.door.access import Access, Action, Caller, Role
+from playground.ui.live import wire
 from playground.ui.train import controls, run_actions, train_page
 
 
@@ -17,6 +19,7 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
     """Lay out the page; "use these settings", and the way to the next experiment, fill the form of the Train page."""
     actions = [
         *access.guard_all(Action.DELETE, [_deleter(outputs)]),
+        *access.guard_all(Action.NAME, [_namer(outputs)]),
         *run_actions.guarded_functions(outputs, access, standby.worker_for),
     ]
     table = components.widget("runs/history", {"run": None}, elem_id="runs", server_functions=actions)
@@ -29,6 +32,20 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
 
     use_settings = access.guard(Action.FORM, reload)
     table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")
+
+
+def _namer(outputs: Path) -> Any:
+    def name_run(asked: Any) -> dict[str, str]:
+        """Give a run a name and a note: {run, name, note}; both are shown wherever the run is."""
+        asked = asked if isinstance(asked, Mapping) else {}
+        try:
+            run = history.find_run(outputs, str(asked.get("run")))
+            label = run.write_label(str(asked.get("name") or ""), str(asked.get("note") or ""))
+            return {"error": "", **wire.names(run.config(), label)}
+        except (PlaygroundError, OSError) as error:
+            return {"error": in_words(error)}
+
+    return name_run
 
 
 def _deleter(outputs: Path) -> Any:

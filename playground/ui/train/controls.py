@@ -169,7 +169,9 @@ def steps() -> list[dict[str, Any]]:
     ]
 
 
-def story_of(config: RunConfig) -> dict[str, str]:
-    """What the form's settings are and let one expect, for static/train/story.js."""
+def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
+    """What the form's settings are and let one expect, for static/train/story.js. `settings_of`: the run that they have
+    just been taken from, as it is called."""
     told = telling.told(config)
-    return {"preset": told.preset, "story": told.line(config.about.title), "expect": told.expect}
+    story = told.line(config.about.title)
+    return {"preset": told.preset, "story": story, "expect": told.expect, "settings_of": settings_of}

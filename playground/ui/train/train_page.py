@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from playground.config import RunConfig, methods, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, Problem, in_words
 from playground.runs import history, trial
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
 from playground.runs.start.standby import StandbyWorker
@@ -197,6 +198,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
     """
     try:
         base = base_of(chosen, outputs)
+        run = named_run(chosen, outputs)
     except PlaygroundError as error:
         skip = [gr.skip() for _ in form.FIELDS]
         notes = {"problems": [{"field": "preset", "label": "Experiment", "message": _only_messages(error)}],
@@ -208,7 +210,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
     values = form.values_of(base)
     return Filled(
         chosen,
-        controls.story_of(base),
+        controls.story_of(base, run.title(base) if run else ""),
         [values[field] for field in form.FIELDS],
         _notes(chosen, base, base, problems),
         label,
@@ -331,6 +333,14 @@ def started(
     return _view(run.id), _notes(chosen, config, uploads.public(base, outputs), []), starting.button(config, outputs)
 
 
+def named_run(chosen: Any, outputs: Path) -> RunDirectory | None:
+    """The run whose settings are chosen; None for a preset. Raises: RunNotFound."""
+    name = str(chosen or "")
+    if not name.startswith(controls.RUN_PREFIX):
+        return None
+    return history.find_run(outputs, name.removeprefix(controls.RUN_PREFIX))
+
+
 def base_of(chosen: Any, outputs: Path) -> RunConfig:
     """The configuration that the form is compared with.
 
@@ -338,8 +348,9 @@ def base_of(chosen: Any, outputs: Path) -> RunConfig:
         InvalidConfig, RunNotFound: for a preset or run that is not there.
     """
     name = str(chosen or "")
-    if name.startswith(controls.RUN_PREFIX):
-        return history.find_run(outputs, name.removeprefix(controls.RUN_PREFIX)).config()
+    run = named_run(chosen, outputs)
+    if run is not None:
+        return run.config()
     names = [*catalog.preset_names(), *catalog.model_preset_names()]
     if name not in names:  # the form takes names only, never the path of a file
         raise InvalidConfig([Problem("preset", catalog.unknown("preset", name, names))])

@@ -7,7 +7,7 @@ export const CHARTS = [
     key: "score", span: 2, large: true, title: "Score", column: "score_mean", band: ["score_p10", "score_p90"],
     colour: "--pg-score", unit: (run) => (run?.unit === "points" ? "points" : "sd"),
     note: (run) =>
-      `training batches, ${run?.unit === "points" ? "raw points" : "sd above reference"}; band: middle 80 %`,
+      `training batches, ${run?.unit === "points" ? "raw points" : "sd"}; band: middle 80 %`,
     gloss: "How much reward the completions of an update earned, on average. In sd, 0 is the reference.",
     zero: true,
   },

@@ -182,18 +182,26 @@ export async function answerOf(call, so = STILL_RUNNING) {
   }
 }
 
-/** Ask a person to confirm: resolves to true or false. `parts` say what it is about. */
-export function confirmed(title, parts, yes) {
+/**
+ * Ask a person to confirm, or to fill in what is in `parts` (Enter says yes there): resolves to true or false. `parts`
+ * say what it is about.
+ */
+export function confirmed(title, parts, yes, { no = "Keep it", kind = "danger" } = {}) {
   return new Promise((resolve) => {
-    const button = (kind, text, answer) => el("button", { type: "button", class: `button ${kind}`, onclick: () => {
+    const end = (answer) => {
       resolve(answer);
       dialog.close();
-    } }, text);
+    };
+    const button = (look, text, answer) => buttonOf(`button ${look}`, { onclick: () => end(answer) }, text);
     const dialog = el("dialog", { class: "confirm", "aria-label": title, onclose: () => {
       resolve(false);
       dialog.remove();
+    }, onkeydown: (event) => {
+      if (event.key !== "Enter" || event.target.tagName !== "INPUT") return;
+      event.preventDefault();
+      end(true);
     } }, el("h2", {}, title), parts,
-    el("div", { class: "buttons" }, button("", "Keep it", false), button("danger", yes, true)));
+    el("div", { class: "buttons" }, button("", no, false), button(kind, yes, true)));
     document.body.append(dialog);
     dialog.showModal();
   });

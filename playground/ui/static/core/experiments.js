@@ -8,6 +8,9 @@ import { open } from "./store.js";
 /** In their order: [{preset, number, title, against, look}]. */
 export const experiments = signal(/** @type {any[]} */ ([]));
 
+/** What the run is called whose settings were put into the form last. */
+export const settingsOf = signal("");
+
 /** A step of the story with what is around it: {...step, of, earlier, next}; null for what is no part of it. */
 export function stepOf(preset) {
   const all = experiments.value;

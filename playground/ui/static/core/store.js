@@ -222,6 +222,7 @@ function takeDelta(data) {
   for (const name of ["farmed", "judged", "prompts", "updates", "text"]) {
     if (data[name] !== undefined && data[name] !== null) live[name] = data[name];
   }
+  if (data.run) live.run = { ...live.run, ...data.run }; // somebody has named it
   if (data.moments) live.moments = new Map([...live.moments, ...data.moments.map((item) => [item.update, item])]);
   if (data.events) {
     live.events = [...live.events, ...data.events];

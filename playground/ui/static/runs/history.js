@@ -1,5 +1,5 @@
-// The Runs page: the history like a lab book; open, compare, reuse the settings, delete with confirmation; tick two to
-// six runs to overlay their curves.
+// The Runs page: the history like a lab book; sort, filter, open, compare, name, reuse the settings, delete with
+// confirmation; tick two to six runs to overlay their curves.
 
 import { rights } from "../core/access.js";
 import { answerOf, buttonOf, confirmed, el, getJson, runPath, setAttribute, setText, shape, showParts, signOf, svg,
@@ -9,6 +9,7 @@ import { refreshHome } from "../core/home.js";
 import { go, link, onPlace, openRun, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
 import { effect, whenNew } from "../core/signals.js";
+import { COLUMNS, NEWEST, listed, turned } from "./listing.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
 import { live, open } from "../core/store.js";
 
@@ -18,12 +19,20 @@ export function mount(element, props, { trigger, server }) {
   const body = el("tbody", {});
   const empty = el("p", { class: "empty", hidden: true });
   const note = el("p", { class: "problem", role: "status" });
-  const heads = ["", "When", "Experiment", "State", "Gain", "KL", "Duration", "", ""];
+  let known = null; // the runs there are, as they came
+  let mayStart = false;
+  let sort = NEWEST;
+  const heads = COLUMNS.map(({ key, label, figure, title }) =>
+    el("th", { scope: "col", class: figure ? "figure" : null }, buttonOf("sort", { title, onclick: () => {
+      sort = turned(sort, key);
+      showList();
+    } }, label)));
   const table = el("table", { class: "runs" },
-    el("thead", {},
-      el("tr", {},
-        heads.map((name, index) => el("th", { scope: "col", class: index > 3 && index < 7 ? "figure" : null },
-      name || (index ? "" : el("span", { class: "visually-hidden" }, "Overlay")))))), body);
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, "Overlay")),
+      heads, el("th", { scope: "col" }))), body);
+  const filter = el("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter runs by words",
+    oninput: () => showList() });
+  const count = el("span", { class: "muted" });
   const chosen = new Set(); // ids of the ticked runs, in the order of ticking
   const overlayButton = buttonOf("button", { onclick: () => {
     go({ page: "runs", overlay: [...chosen] });
@@ -31,8 +40,7 @@ export function mount(element, props, { trigger, server }) {
   } }, "Overlay curves");
   const hint = el("span", { class: "muted" });
   const bar = el("div", { class: "bar" }, el("h2", {}, "Runs"),
-    el("span", { class: "muted" }, "all that were started here, newest first"),
-    el("span", { class: "grow" }), hint, overlayButton);
+    count, el("span", { class: "grow" }), filter, hint, overlayButton);
   const overlay = new Overlay(element);
   element.append(el("section", { class: "panel runs-panel" }, bar, note, table, empty));
   const busy = new Map(); // what a button says while its question is under way, by the button's key
@@ -54,16 +62,35 @@ export function mount(element, props, { trigger, server }) {
   });
 
   const show = whenNew((runs) => {
-    showParts(body, runs.map(row));
+    known = runs;
     for (const id of chosen) if (!runs.some((run) => run.id === id)) chosen.delete(id);
-    showChoice();
-    table.hidden = !runs.length;
-    bar.classList.toggle("nothing", runs.length < 2);
-    empty.hidden = runs.length > 0;
+    showList();
   });
-  effect(() => setText(empty, rights.value.start
-    ? "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here."
-    : "No runs yet. Each will be listed here once it has been started."));
+  effect(() => {
+    mayStart = Boolean(rights.value.start);
+    showList();
+  });
+
+  /** Those that fit the filter, in the order asked for. */
+  function showList() {
+    if (!known) return;
+    const fitting = listed(known, filter.value, sort);
+    showParts(body, fitting.map(row), filter);
+    showChoice();
+    heads.forEach((head, index) => {
+      const { key } = COLUMNS[index];
+      if (key === sort.key) setAttribute(head, "aria-sort", sort.down ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    table.hidden = !fitting.length;
+    bar.classList.toggle("nothing", known.length < 2);
+    empty.hidden = fitting.length > 0;
+    setText(count, fitting.length < known.length ? `${fitting.length} of ${known.length}`
+      : known.length > 1 ? `all ${known.length} that were started here` : "all that were started here");
+    setText(empty, known.length ? "No run fits. Clear the filter to see all of them." : mayStart
+      ? "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here."
+      : "No runs yet. Each will be listed here once it has been started.");
+  }
 
   function row(run) {
     const { icon, word, tone } = stateOf(run.state);
@@ -91,29 +118,36 @@ export function mount(element, props, { trigger, server }) {
       run.place ? action("Take out", "out", (event) =>
         act(event.currentTarget, "Take out", "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
       action("Use settings", "settings", () => useSettings(run.id)),
+      action("Rename", "name", () => nameIt(run)),
       download("YAML", "yaml", "Settings for `python -m playground train`", run),
       download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
       ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null,
     ];
     return el("tr", { "data-key": `run ${run.id}` },
       el("td", { class: "tick" }, el("label", {}, tick)),
-      el("td", { "data-label": "When", class: "nowrap" }, when(run.started_at)),
-      el("td", { "data-label": "Experiment" }, link({ run: run.id }, [run.title],
-        { class: "run-name", "data-key": `open ${run.id}` }),
+      el("td", { "data-label": "When", class: "when nowrap" }, when(run.started_at)),
+      el("td", { "data-label": "Name", class: "name" }, link({ run: run.id }, [run.title],
+        { class: "run-name", title: run.id, "data-key": `open ${run.id}` }),
+        run.note ? el("div", { class: "run-note" }, run.note) : null,
+        run.told && run.told !== run.title ? el("div", { class: "muted small" }, run.told) : null,
         el("div", { class: "muted small" },
-          `${run.method} on ${run.model}, seed ${run.seed}`
-          + (run.engine === "playground" ? "" : `, engine ${run.engine}`))),
+          `${run.method}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
+      el("td", { "data-label": "Model", class: "words model", title: run.model }, run.model),
+      el("td", { "data-label": "Reward", class: "words" }, run.reward),
+      el("td", { "data-label": "Beta", class: "figure" }, setting(run.beta),
+        run.adaptive ? el("div", { class: "muted small" }, "adaptive") : null),
+      el("td", { "data-label": "Learning rate", class: "figure nowrap" }, setting(run.learning_rate)),
       el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone, title: run.message || null },
         signOf(icon), el("strong", {}, told)),
         el("div", { class: "muted small" },
           `${run.update} of ${run.num_updates} updates${run.attempt > 1 ? `, attempt ${run.attempt}` : ""}`)),
-      el("td", { "data-label": "Gain", class: "figure" }, headline ? gainOf(headline) : "\u2013",
-        el("div", { class: "muted small" }, headline ? run.unit : "")),
+      el("td", { "data-label": "Gain", class: "figure" },
+        headline ? gainOf(headline) : "\u2013", el("div", { class: "muted small" }, headline ? run.unit : ""),
+        spark(run.spark)),
       el("td", { "data-label": "KL", class: "figure" }, rounded(headline?.kl),
         el("div", { class: "muted small" }, Number.isFinite(headline?.kl) ? "nats" : "")),
       el("td", { "data-label": "Duration", class: "figure nowrap" },
         run.state === "queued" ? "\u2013" : duration(run.duration)),
-      el("td", { class: "spark-cell" }, spark(run.spark)),
       el("td", { class: "actions" }, actions));
   }
 
@@ -164,6 +198,25 @@ export function mount(element, props, { trigger, server }) {
     refreshHome();
   }
 
+  /** Another name, and a line about it; the folder of the run stays. */
+  async function nameIt(run) {
+    const input = (label, value, most, placeholder) => el("label", {}, label,
+      el("input", { type: "text", value, maxlength: most, placeholder }));
+    const parts = [input("Name", run.title, 80, "as it was called when it began"),
+      input("Note", run.note, 300, "a line of your own about it")];
+    const kept = el("p", { class: "muted" }, "Both stand wherever the run does. Its folder stays ",
+      el("code", {}, run.id), ".");
+    if (!(await confirmed("Name and note", [...parts, kept], "Save", { no: "Cancel", kind: "strong" }))) return;
+    const [name, words] = parts.map((part) => part.querySelector("input").value);
+    const answer = await answerOf(() => server.name_run({ run: run.id, name, note: words }), "; nothing was changed.");
+    const { error, ...names } = answer;
+    setText(note, error ?? "");
+    if (error) return;
+    if (live.runId === run.id && live.run) live.run = { ...live.run, ...names };
+    await refresh();
+    refreshHome();
+  }
+
   async function confirmDelete(run) {
     const what = el("p", {}, `${run.title}, ${when(run.started_at)} (${run.id}).`);
     const kept = el("p", { class: "muted" },
@@ -184,6 +237,11 @@ export function mount(element, props, { trigger, server }) {
   });
 }
 
+/** A number that somebody has set: as it was set. */
+function setting(value) {
+  return value === null ? "\u2013" : String(Number(value.toPrecision(3)));
+}
+
 /** A link that saves a run for use elsewhere. */
 function download(text, kind, title, run) {
   return el("a", { class: "quiet-button", href: url(runPath(run.id, `export/${kind}`)), download: "", title,
@@ -192,7 +250,8 @@ function download(text, kind, title, run) {
 
 /** A small line of the score. */
 function spark(values) {
-  const label = values.length ? `score from ${signed(values[0])} to ${signed(values.at(-1))}` : "no score yet";
+  const label = values.length ? `score of the training batches from ${signed(values[0])} to ${signed(values.at(-1))}`
+    : "no score yet";
   const shapes = [];
   if (values.length > 1) {
     const low = Math.min(...values);

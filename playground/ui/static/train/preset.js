@@ -2,7 +2,8 @@
 // is a choice of its own.
 
 import { el } from "../core/dom.js";
-import { choosePreset, experiments } from "../core/experiments.js";
+import { choosePreset, experiments, settingsOf } from "../core/experiments.js";
+import { effect } from "../core/signals.js";
 
 const RUN_PREFIX = "run:";
 
@@ -20,12 +21,13 @@ export function mount(element, props, { trigger, watch }) {
 
   function show() {
     const chosen = String(props.value ?? "");
+    const name = settingsOf.value || chosen.slice(RUN_PREFIX.length);
     if (chosen.startsWith(RUN_PREFIX)) {
-      own.replaceChildren(el("option", { value: chosen }, `Settings of ${chosen.slice(RUN_PREFIX.length)}`));
+      own.replaceChildren(el("option", { value: chosen }, `Settings of ${name}`));
       menu.append(own);
     }
     menu.value = chosen;
   }
   watch("value", show);
-  show();
+  effect(show);
 }

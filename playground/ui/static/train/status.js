@@ -111,7 +111,11 @@ export class StatusPanel {
     this.steer.refresh(run, status, state);
     this.refreshButtons(run, status, state);
     const edits = live.events.filter(({ kind }) => kind === "edit");
-    this.showSettings(run.settings, Object.fromEntries(edits.map(({ field, value }) => [field, value])));
+    const what = status.ended && run.told !== run.title ? run.told : ""; // while it goes on, the line above says it
+    const words = [["Experiment", what], ["Note", run.note]].filter(([, value]) => value)
+      .map(([label, value]) => ({ field: label, label, value }));
+    this.showSettings([...words, ...run.settings],
+      Object.fromEntries(edits.map(({ field, value }) => [field, value])));
     this.speak(run, status, word);
     document.title = this.tabTitle(run, status, state);
   }

@@ -1,7 +1,7 @@
 // What a preset tells: which experiment of the story it is, what it does, and what to expect.
 
 import { el, setText } from "../core/dom.js";
-import { stepOf } from "../core/experiments.js";
+import { settingsOf, stepOf } from "../core/experiments.js";
 import { effect } from "../core/signals.js";
 
 export function mount(element, props, { watch }) {
@@ -10,6 +10,7 @@ export function mount(element, props, { watch }) {
   const expect = el("p", { class: "expect" });
   element.append(number, story, expect);
   const show = () => {
+    if (props.value?.settings_of) settingsOf.value = props.value.settings_of;
     const step = stepOf(props.value?.preset);
     setText(number, step ? `Experiment ${step.number} of ${step.of}` : "");
     setText(story, props.value?.story ?? "");

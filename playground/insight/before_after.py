@@ -95,6 +95,16 @@ def pairs(samples: Sequence[Sample], update: int | None = None) -> list[Pair]:
     return [Pair(before[key], after[key]) for key in before if key in after]
 
 
+def across(one: Sequence[Sample], other: Sequence[Sample]) -> list[Pair]:
+    """Join looks of two runs at their fixed prompts on the prompts' texts, the first answers with the first."""
+    theirs = _by_text(one)
+    return [
+        Pair(before, after)
+        for text, mine in _by_text(other).items()
+        for before, after in zip(theirs.get(text, ()), mine, strict=False)
+    ]
+
+
 def outcome(joined: Sequence[Pair]) -> Outcome | None:
     """Summary of the pairs, or None when there is nothing to compare."""
     gains = _by_prompt((pair.before.prompt_id, pair.gain) for pair in joined)
@@ -185,13 +195,32 @@ def sentence(samples: Sequence[Sample], batches: Headline | None, unit: str = "s
 
 def outcome_sentence(found: Outcome, unit: str = "sd") -> str:
     """One line for a person: the gain with its uncertainty, and what it cost."""
-    each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
     spread = "" if math.isnan(found.kl_high) else f" ({found.kl_low:.1f} to {found.kl_high:.1f})"
-    interval = "" if math.isnan(found.low) else f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
+    return f"Score {found.gain:+.2f} {unit}{_on_what(found)}; {found.kl:.1f} nats{spread} from the reference."
+
+
+def across_sentence(found: Outcome, kl: float | None, unit: str = "sd") -> str:
+    """The same of a run against another, whose distance from the reference is `kl`."""
+    told = "" if kl is None else f", the other {kl:.1f}"
     return (
-        f"Score {found.gain:+.2f} {unit} on {found.num_prompts} prompts{each}{interval}; "
-        f"{found.kl:.1f} nats{spread} from the reference."
+        f"Score {found.gain:+.2f} {unit} against the other run{_on_what(found)}; {found.kl:.1f} nats from the "
+        f"reference{told}."
     )
+
+
+def _on_what(found: Outcome) -> str:
+    each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
+    interval = "" if math.isnan(found.low) else f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
+    return f" on {found.num_prompts} prompts{each}{interval}"
+
+
+def _by_text(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    """The samples of a look by their prompts' texts, each once, in the order of the prompts."""
+    latest = {(item.prompt_id, item.seed): item for item in samples}
+    found: dict[str, list[Sample]] = defaultdict(list)
+    for _, item in sorted(latest.items()):
+        found[item.prompt].append(item)
+    return found
 
 
 def _by_prompt(values: Iterable[tuple[int, float | None]]) -> dict[int, list[float]]:

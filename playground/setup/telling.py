@@ -92,6 +92,26 @@ def listed(phrases: Sequence[str], most: int = MOST_DIFFERENCES) -> str:
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
+def scores_differ(configs: Sequence[RunConfig]) -> str:
+    """Why the scores of some runs are not one measure, in a sentence; empty where they are. Where scores are in
+    standard deviations, these are of the reference's texts, so who wrote those, and to what, makes the unit."""
+    measures = {
+        "rewards": lambda config: config.rewards,
+        "scales of the score": lambda config: (config.score, config.sampling.missing_eos_penalty),
+    }
+    if any(config.score.normalise == "reference" for config in configs):
+        measures |= {
+            "models": lambda config: (config.model.source, config.model.revision),
+            "references": lambda config: config.reference,
+            "prompts": lambda config: config.prompts,
+            "ways of sampling": lambda config: config.sampling,
+        }
+    parts = [name for name, of in measures.items() if any(of(config) != of(configs[0]) for config in configs)]
+    if not parts:
+        return ""
+    return f"Their {listed(parts, len(parts))} differ, so a score of one is not measured as a score of another."
+
+
 def in_words(field: str, value: Any) -> str:
     """A value for reading: three significant digits, names instead of codes."""
     if field in REWARD_LISTS:

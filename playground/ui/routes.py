@@ -35,7 +35,7 @@ from playground.runs.start import launcher, queue
 from playground.setup import catalog, checks, telling
 from playground.ui import own_files
 from playground.ui.door.access import Access, Action, Role
-from playground.ui.live import machine, overlay, standing, wire
+from playground.ui.live import machine, overlay, standing, wire, wire_compare
 from playground.ui.live.feed import Hub
 from playground.ui.live.run_feed import RunFeed
 from playground.ui.rewards import reward_data
@@ -285,12 +285,18 @@ class Views:
         recorded = run_id in self.hub.recorded
         can_ask = not recorded and run.latest_checkpoint() is not None
         feed = RunFeed(run, recorded=recorded)
+        other = None
+        if with_id:
+            beside = self.hub.find(with_id)
+            theirs = beside.config()
+            names = {"id": with_id, **wire.names(theirs, beside.label())}
+            other = wire_compare.Other(names, beside.samples(), telling.scores_differ([config, theirs]))
         return wire.encode(
             {
                 "run": wire.run_summary(run_id, config, run.label(), recorded=recorded, can_ask=can_ask),
                 "state": run.status().state,
                 "knows": catalog.KNOWS.get(config.model.source, ""),
-                **wire.comparison(run.samples(), feed.unit, update),
+                **wire_compare.comparison(run.samples(), feed.unit, update, other),
             }
         )
 

@@ -90,6 +90,21 @@ def test_a_preset_is_found_by_its_title_which_no_other_has() -> None:
     assert catalog.preset_titled("Kinder revues") is None is catalog.preset_titled("")
 
 
+def test_scores_are_one_measure_where_rewards_scale_and_reference_texts_are_the_same() -> None:
+    same = [BASE, changed(seed=3, kl={"coef": 2.0}, ppo={"num_updates": 9}, model={"adapter": {"kind": "lora"}})]
+    assert telling.scores_differ(same) == "" == telling.scores_differ([BASE])
+    rewards, model = [{"kind": "length"}], {"source": "pocket-1m"}
+    assert telling.scores_differ([BASE, changed(rewards=rewards)]) == (
+        "Their rewards differ, so a score of one is not measured as a score of another."
+    )
+    three = [BASE, changed(model=model), changed(rewards=rewards, score={"normalise": "none"})]
+    assert telling.scores_differ(three).startswith("Their rewards, scales of the score and models differ, so")
+    points = {"normalise": "none"}
+    assert telling.scores_differ([changed(score=points), changed(score=points, model=model)]) == "", "points are points"
+    assert "prompts" in telling.scores_differ([BASE, changed(prompts={"source": "pocket/stories"})])
+    assert "ways of sampling" in telling.scores_differ([BASE, changed(sampling={"temperature": 0.5})])
+
+
 def test_phrases_are_listed_as_in_a_sentence() -> None:
     assert [telling.listed("abcde"[:count]) for count in (1, 2, 3, 4, 5)] == [
         "a", "a and b", "a, b and c", "a, b, c and 1 more", "a, b, c and 2 more",

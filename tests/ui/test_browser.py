@@ -500,6 +500,17 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     page.get_by_label("Horizontal axis of the overlaid curves").select_option("seconds")
     page.locator('[data-chart="overlay-score"] .stage').hover()
     expect(page.locator(".overlay .chart-bar .where")).to_have_text(re.compile(r"at \d+ seconds"))
+    page.get_by_role("button", name="Compare their texts").click()
+    expect(page.locator("#compare .outcome")).to_contain_text("against the other run on 64 prompts")
+    assert "run=right" in page.url and "with=left" in page.url
+    heads = page.locator("table.compare thead th")
+    expect(heads).to_contain_text(["Prompt", "Kinder reviews (the other)", "Kinder reviews", "Score", "KL", "Tokens"])
+    expect(page.locator("table.compare tbody tr")).to_have_count(20)
+    expect(page.locator("#compare .summary")).to_contain_text(" | ")
+    page.get_by_label("Against").select_option("")
+    expect(heads.nth(1)).to_have_text("Before")
+    assert "with=" not in page.url
+    go(page, "runs", overlay=["left", "right"])
     page.get_by_role("button", name="Close").click()
     expect(page.locator(".overlay")).to_be_hidden()
 
@@ -511,6 +522,7 @@ def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site,
     def with_other_engine(route):
         data = route.fetch().json()
         data["runs"].append({**data["runs"][0], "id": "trl", "engine": "trl"})
+        data["scores_differ"] = "Their rewards differ."
         data["differences"] = [{"title": "No gradient clipping", "sentence": HOSTILE}]
         route.fulfill(json=data)
 
@@ -519,6 +531,7 @@ def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site,
     expect(page.locator(".overlay .problem")).to_contain_text("There is no run `gone-run` here.")
     expect(page.locator(".overlay-engines")).to_contain_text("TRL's own PPOTrainer")
     expect(page.locator(".overlay-engines dt")).to_have_text("No gradient clipping")
+    expect(page.locator(".overlay-warning")).to_contain_text("Their rewards differ. Compare the shapes")
     expect(page.locator(".overlay-engines dd")).to_have_text(HOSTILE)
     assert page.evaluate("window.hacked") is None
     page.unroute_all()

@@ -53,7 +53,7 @@ def test_an_overlay_brings_the_curves_of_all_runs_and_only_the_settings_that_dif
 
 def test_an_overlay_says_what_each_run_gained_at_the_distance_that_all_reached_and_what_it_cost(client, tmp_path):
     data = client.get("/live/_overlay?runs=two,one").json()
-    assert data["same_task"] is True and data["reached"] == min(max(run["looks"]["kl"]) for run in data["runs"])
+    assert data["scores_differ"] == "" and data["reached"] == min(max(run["looks"]["kl"]) for run in data["runs"])
     for run in data["runs"]:
         assert run["method"] == "PPO" and run["looks"]["kl"] == sorted(run["looks"]["kl"])
         assert run["looks"]["gain"][0] == 0 and len(run["looks"]["gain"]) == len(run["looks"]["kl"]) > 2
@@ -61,7 +61,7 @@ def test_an_overlay_says_what_each_run_gained_at_the_distance_that_all_reached_a
         assert run["bill"]["texts"] == 40 * 48 and run["bill"]["answers"] == 1
     other = catalog.preset("chatterbox")
     fake_run.write_run(tmp_path, "other", other)
-    assert client.get("/live/_overlay?runs=two,other").json()["same_task"] is False
+    assert client.get("/live/_overlay?runs=two,other").json()["scores_differ"].startswith("Their rewards differ, so")
     assert client.get("/live/_overlay?runs=two").json()["reached"] is None
 
 
@@ -83,6 +83,20 @@ def test_a_run_has_one_gain_and_one_kl_wherever_it_is_told(client, tmp_path, cap
     assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
     assert client.get("/live/one/compare").json()["outcome"] == sentence
     assert Report.of(run).summary()["outcome/gain"] == pytest.approx(gain)
+
+
+def test_two_runs_are_laid_side_by_side_by_their_address(client, tmp_path):
+    data = client.get("/live/one/compare?with=two").json()
+    assert (data["other"]["id"], data["other"]["title"], data["other"]["notice"]) == ("two", "Kinder reviews", "")
+    assert data["other"]["told"] == "Kinder reviews, but beta 0"
+    last = {item.prompt_id: item.completion for item in RunDirectory(tmp_path / "two").samples() if item.update == 40}
+    assert [row["before"]["text"] for row in data["rows"]] == [last[row["id"]] for row in data["rows"]]
+    assert len(data["rows"]) == 64 and " against the other run on 64 prompts" in data["outcome"]
+    assert client.get("/live/one/compare").json()["other"] is None
+    fake_run.write_run(tmp_path, "other", catalog.preset("chatterbox"))
+    assert client.get("/live/one/compare?with=other").json()["other"]["notice"].startswith("Their rewards differ, so")
+    for name in ("nobody", "../one"):
+        assert client.get("/live/one/compare", params={"with": name}).status_code == 404
 
 
 def told_by_cli(capsys, command, place):

@@ -84,7 +84,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
         "problems": list(problems),
         "settings": differing_settings(runs),
         "differences": engine_differences({run.config.engine for run in runs if run.config.method == "ppo"}),
-        "same_task": len({_task(run.config) for run in runs}) < 2,
+        "scores_differ": telling.scores_differ([run.config for run in runs]) if runs else "",
     }
 
 
@@ -97,12 +97,6 @@ def _bill(bill: roads.Bill | None) -> dict[str, Any] | None:
     if bill is None:
         return None
     return {**bill._asdict(), "operations": compute.operations_in_words(bill.operations)}
-
-
-def _task(config: RunConfig) -> str:
-    """What makes the scores of two runs the same thing: the rewards, and whose texts give them their unit."""
-    parts = config.model_dump_json(include={"rewards", "score", "model", "prompts"})
-    return f"{parts} {config.sampling.missing_eos_penalty}"
 
 
 def differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:

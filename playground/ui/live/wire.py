@@ -12,10 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from playground.config import RunConfig, methods
-from playground.insight import before_after
 from playground.insight.pace import seconds_left
 from playground.runs.folder import end_reasons
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
@@ -26,10 +23,8 @@ from playground.ui.live.figures import mean, rounded
 from playground.ui.train import form, reward_form
 
 COLUMNS = tuple(name for name, about in UpdateMetrics.about().items() if about.live)
-QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 MAX_POINTS = 2000
 MAX_LIVE_PROMPTS = 64
-MAX_PAIRS = 1000
 RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
 FIELD = re.compile(r"\b[a-z_]+\.[a-z_]+\b|\bmax_minutes\b")
 
@@ -251,69 +246,12 @@ def text_perplexity(evaluations: Iterable[Evaluation]) -> list[dict[str, Any]]:
     return [{"update": update, "value": rounded(value)} for update, value in sorted(known.items())]
 
 
-def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
-    """How the scores of the fixed prompts are spread at each look: percentiles and mean."""
-    found = []
-    for update, rows in moments(samples).items():
-        scores = [item.score for item in rows if item.score is not None]
-        if scores:
-            p10, p25, p50, p75, p90 = (rounded(float(value)) for value in np.quantile(scores, QUANTILES))
-            found.append({"update": update, "p10": p10, "p25": p25, "p50": p50, "p75": p75, "p90": p90,
-                          "mean": mean(scores)})  # fmt: skip
-    return found
-
-
 def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
     """Samples by the update they were drawn at, in order; the last attempt at an update counts."""
     grouped: dict[int, dict[tuple[int, int], Sample]] = defaultdict(dict)
     for item in samples:
         grouped[item.update][(item.prompt_id, item.seed)] = item
     return {update: list(rows.values()) for update, rows in sorted(grouped.items())}
-
-
-def comparison(samples: Sequence[Sample], unit: str, update: int | None) -> dict[str, Any]:
-    """Everything the Compare page shows of one moment of a run."""
-    later = sorted({item.update for item in samples if item.stage != "before"})
-    chosen = update if update in later else (later[-1] if later else None)
-    pairs = before_after.pairs(samples, chosen) if chosen is not None else []
-    outcome = before_after.outcome(pairs)
-    return {
-        "moments": later,
-        "update": chosen,
-        "distribution": distribution(samples),
-        "outcome": before_after.outcome_sentence(outcome, unit) if outcome else "",
-        "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
-        "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
-        "table": [
-            *wire_rewards.rows(pairs, "scores", "trained on"),
-            *wire_rewards.rows(pairs, "judges", "only watches"),
-        ],
-        "before": moment_summary([pair.before for pair in pairs]) if pairs else None,
-        "after": moment_summary([pair.after for pair in pairs]) if pairs else None,
-        "total": len(pairs),
-        "rows": [
-            {
-                "id": pair.before.prompt_id,
-                "seed": pair.before.seed,
-                "prompt": pair.before.prompt,
-                "before": _side(pair.before),
-                "after": _side(pair.after),
-                "gain": rounded(pair.gain),
-            }
-            for pair in pairs[:MAX_PAIRS]
-        ],
-    }
-
-
-def _side(item: Sample) -> dict[str, Any]:
-    return {
-        "text": item.completion,
-        "score": rounded(item.score),
-        "kl": rounded(item.kl),
-        "tokens": item.tokens,
-        "scores": {name: rounded(value) for name, value in item.scores.items()},
-        "judges": {name: rounded(value) for name, value in item.judges.items()},
-    }
 
 
 def _or_zero(value: float | None) -> float:

@@ -21,10 +21,10 @@ export class Histograms {
       plot.canvas = el("div", { class: "canvas" });
       plot.stage = el("div", { class: "stage", role: "img" }, plot.canvas);
       plot.unitNode = el("span", {});
+      plot.keys = ["before", "now"].map((side) => el("span", { class: `key ${side}` }));
       plot.card = el("section", { class: "chart" },
         el("div", { class: "chart-head" }, el("h3", {}, plot.title)),
-        el("div", { class: "chart-sub" }, el("span", {}, el("span", { class: "key before" }, "before"), " ",
-          el("span", { class: "key now" }, "after")), plot.unitNode), plot.stage);
+        el("div", { class: "chart-sub" }, el("span", {}, plot.keys[0], " ", plot.keys[1]), plot.unitNode), plot.stage);
       element.append(plot.card);
     }
     this.spread = new Spread(element);
@@ -46,17 +46,19 @@ export class Histograms {
     for (const plot of this.plots) {
       const before = known(data.rows.map((row) => plot.of(row.before)));
       const after = known(data.rows.map((row) => plot.of(row.after)));
-      plot.card.hidden = !before.length || !after.length;
+      plot.card.hidden = !before.length || !after.length || (plot.title === "Score" && !data.measured);
       if (plot.card.hidden) continue;
       const bins = histogram(before, after, plot.whole);
       if (!plot.figure) await this.draw(plot);
       const unit = plot.unit(data.run);
+      const sides = data.other ? ["the other run", "this run"] : ["before", "after"];
+      plot.keys.forEach((key, side) => setText(key, sides[side]));
       setText(plot.unitNode, `number of texts, by ${unit}`);
       plot.source.data = bins;
       plot.figure.x_range.setv({ start: bins.left[0], end: bins.right.at(-1) });
       plot.figure.y_range.setv({ start: 0, end: Math.max(...bins.before, ...bins.after) * 1.12 });
       plot.stage.setAttribute("aria-label",
-        `${plot.title}: mean ${number(mean(before))} before, ${number(mean(after))} ${unit} after`);
+        `${plot.title}: mean ${number(mean(before))} ${sides[0]}, ${number(mean(after))} ${unit} ${sides[1]}`);
     }
   }
 

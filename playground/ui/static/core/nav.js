@@ -1,5 +1,5 @@
-// Which of the pages is in view, which run, and which runs are overlaid on the Runs page (`overlay=a,b`); kept in
-// the address so that reload, back and a link work.
+// Which of the pages is in view, which run, with which other one it is compared (`with=a`), and which runs are overlaid
+// on the Runs page (`overlay=a,b`); kept in the address so that reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
 import { el } from "./dom.js";
@@ -14,17 +14,19 @@ export function place() {
   const query = new URLSearchParams(location.search);
   const page = query.get("tab");
   const overlay = page === "runs" ? (query.get("overlay") ?? "").split(",").filter(Boolean) : [];
-  return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), preset: query.get("preset"),
+  const other = page === "compare" ? query.get("with") : null;
+  return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), with: other, preset: query.get("preset"),
     present: query.get("view") === PRESENTATION && !PAGES.slice(1).includes(page), overlay };
 }
 
 /**
- * Go to a page, with a run if one is named, with a preset in its place, and with runs to overlay; `replace` leaves no
- * step in the browser's history. `present`: begin or end the presentation of the run in view.
- * @param {{page?: string, run?: string, preset?: string, overlay?: string[], present?: boolean,
+ * Go to a page, with a run if one is named, with another to compare it with ("" for none), with a preset in its place,
+ * and with runs to overlay; `replace` leaves no step in the browser's history. `present`: begin or end the presentation
+ * of the run in view.
+ * @param {{page?: string, run?: string, with?: string, preset?: string, overlay?: string[], present?: boolean,
  *   replace?: boolean}} where
  */
-export function go({ page, run, preset, overlay, present, replace = false }) {
+export function go({ page, run, with: other, preset, overlay, present, replace = false }) {
   const query = new URLSearchParams(location.search);
   const wanted = page ?? place().page;
   if (wanted === "train") query.delete("tab");
@@ -36,6 +38,8 @@ export function go({ page, run, preset, overlay, present, replace = false }) {
     query.set("preset", preset);
     query.delete("run");
   }
+  if (other) query.set("with", other);
+  else if (other === "" || wanted !== "compare") query.delete("with");
   if (overlay?.length) query.set("overlay", overlay.join(","));
   else if (overlay || wanted !== "runs") query.delete("overlay");
   const text = query.toString().replaceAll("%2C", ",");

@@ -1,5 +1,6 @@
-// The Compare page: one run, one moment, before and after on the fixed prompts; sort, filter, blind reading. The prompt
-// of one's own stands between what came of it and the table, whose place is runs/compare_rows.js.
+// The Compare page: one run, one moment, against before training or another run at its end, on the same fixed prompts;
+// sort, filter, blind reading. The prompt of one's own stands between what came of it and the table, whose place is
+// runs/compare_rows.js.
 
 import { buttonOf, el, getJson, headOf, runPath, setText } from "../core/dom.js";
 import { stepOf } from "../core/experiments.js";
@@ -37,13 +38,14 @@ class Compare {
   constructor(element, setRun) {
     this.setRun = setRun;
     this.run = null;
+    this.other = null; // the run with which it is compared; null: with itself before training
     this.update = null;
     this.data = null;
     this.limit = FIRST_ROWS;
     this.blind = false;
     this.build(element);
     onPlace((place) => {
-      if (place.page === "compare") this.enter(place.run);
+      if (place.page === "compare") this.enter(place.run, place.with);
     });
     effect(() => {
       const news = live.moments.size > 0 || hasEnded.value;
@@ -53,12 +55,14 @@ class Compare {
   }
 
   build(element) {
-    this.runs = el("select", { "aria-label": "Run",
-      onchange: () => go({ page: "compare", run: this.runs.value, replace: true }) });
+    const choose = () => go({ page: "compare", run: this.runs.value, with: this.others.value, replace: true });
+    this.runs = el("select", { "aria-label": "Run", onchange: choose });
+    this.others = el("select", { "aria-label": "Against", onchange: choose });
     this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Moment to compare with",
       oninput: () => this.chooseMoment(Number(this.slider.value)) });
     this.at = el("output", { class: "at" });
     this.outcome = el("p", { class: "outcome" });
+    this.notice = el("p", { class: "compare-notice", role: "status" });
     this.facts = el("p", { class: "summary" });
     this.terms = el("div", { class: "numbers term-table", hidden: true });
     this.sort = el("select", { "aria-label": "Sort", onchange: () => this.fill() },
@@ -66,8 +70,8 @@ class Compare {
     this.filter = el("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter by words",
       oninput: () => this.fill() });
     this.only = el("select", { "aria-label": "Which prompts", onchange: () => this.fill() },
-      el("option", { value: "all" }, "all prompts"), el("option", { value: "better" }, "score went up"),
-      el("option", { value: "worse" }, "score went down"), el("option", { value: "same" }, "text unchanged"));
+      el("option", { value: "all" }, "all prompts"), el("option", { value: "better" }, "score higher"),
+      el("option", { value: "worse" }, "score lower"), el("option", { value: "same" }, "same text"));
     this.blindButton = buttonOf("quiet-button", { "aria-pressed": "false",
       title: "Hide which side is which, shuffled row by row", onclick: () => this.toggleBlind() }, "Read blind");
     this.count = el("span", { class: "muted" });
@@ -82,9 +86,9 @@ class Compare {
     const plots = el("div", { class: "histograms" });
     this.top = el("section", { class: "panel compare-top" },
       el("div", { class: "bar" }, el("label", { class: "inline" }, "Run", this.runs),
-        el("span", { class: "muted" }, "before training against"),
-        el("label", { class: "inline slider-label" }, this.slider, this.at)),
-      this.outcome, this.facts, this.terms);
+        el("label", { class: "inline slider-label" }, this.slider, this.at),
+        el("label", { class: "inline" }, "against", this.others)),
+      this.outcome, this.notice, this.facts, this.terms);
     this.rows = el("section", { class: "panel" },
       el("div", { class: "bar" }, el("h2", {}, "Prompt by prompt"), this.count, el("span", { class: "grow" }),
         this.filter,
@@ -95,7 +99,7 @@ class Compare {
   }
 
   /** The page came into view: which runs are there, and the one that the address or the Train page names. */
-  async enter(wanted) {
+  async enter(wanted, other) {
     let list;
     try {
       list = await getJson("live/_runs");
@@ -103,16 +107,23 @@ class Compare {
       return this.refreshEmpty(error.message);
     }
     const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
-    const options = list.map((run) => [run.id, `${run.title}, ${when(run.started_at)}, ${stateOf(run.state).word}`]);
+    const told = ({ title, told: what }) => (what.startsWith(title) ? what : title);
+    const options = list.map((run) => [run.id, `${told(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]);
     for (const [preset, id] of Object.entries(recorded))
       options.push([id, `${stepOf(preset)?.title ?? preset}, recorded`]);
-    this.runs.replaceChildren(...options.map(([value, name]) => el("option", { value }, name)));
     const run = wanted ?? live.runId ?? options[0]?.[0];
     if (!run) return this.refreshEmpty("There is no run to compare yet.");
-    if (!options.some(([value]) => value === run)) this.runs.prepend(el("option", { value: run }, run));
+    if (other === run) other = null;
+    const choices = [run, other].filter((id) => id && !options.some(([value]) => value === id)).map((id) => [id, id]);
+    const asOptions = (pairs) => pairs.map(([value, name]) => el("option", { value }, name));
+    this.runs.replaceChildren(...asOptions([...choices, ...options]));
+    this.others.replaceChildren(...asOptions([["", "itself before training"],
+      ...[...choices, ...options].filter(([value]) => value !== run)]));
     this.runs.value = run;
-    if (run !== this.run) {
+    this.others.value = other ?? "";
+    if (run !== this.run || other !== this.other) {
       this.run = run;
+      this.other = other;
       this.update = null;
       this.data = null;
       this.limit = FIRST_ROWS;
@@ -134,16 +145,16 @@ class Compare {
   }
 
   async load() {
-    const { run, update } = this;
-    const query = update === null ? "" : `?update=${update}`;
+    const { run, other, update } = this;
+    const query = new URLSearchParams({ ...(update === null ? {} : { update }), ...(other ? { with: other } : {}) });
     let data;
     try {
-      data = await getJson(runPath(run, `compare${query}`));
+      data = await getJson(runPath(run, `compare?${query}`));
     } catch (error) {
       if (run === this.run) this.refreshEmpty(error.message);
       return;
     }
-    if (run !== this.run || update !== this.update) return;
+    if (run !== this.run || other !== this.other || update !== this.update) return;
     this.data = shown.value = data;
     const index = data.moments.indexOf(data.update);
     this.slider.max = Math.max(0, data.moments.length - 1);
@@ -155,8 +166,9 @@ class Compare {
     }
     setText(this.at,
       `update ${data.update}${data.state === "finished" && index === data.moments.length - 1 ? " (the end)" : ""}`);
-    setText(this.outcome,
-      data.outcome || "These rewards have no opinion on the fixed prompts, so there is no score to compare.");
+    setText(this.outcome, data.outcome || (data.other?.notice ? "The two runs have no score in common."
+      : "These rewards have no opinion on the fixed prompts, so there is no score to compare."));
+    setText(this.notice, data.other?.notice ?? "");
     this.fillFacts();
     this.histograms.show(data);
     this.fill();
@@ -165,6 +177,7 @@ class Compare {
   refreshEmpty(message) {
     this.data = shown.value = null;
     setText(this.outcome, "");
+    setText(this.notice, "");
     this.facts.replaceChildren();
     this.terms.hidden = true;
     this.body.replaceChildren();
@@ -202,15 +215,22 @@ class Compare {
   fillFacts() {
     const { before, after } = this.data;
     this.fillTerms();
+    if (!before) return this.facts.replaceChildren();
     const unit = this.data.run.unit;
+    const raw = this.data.table.length < 2 && this.data.measured ? Object.keys(after.terms) : [];
     const pairs = [
-      ["score", `${signed(before.score)} \u2192 ${signed(after.score)} ${unit}`],
-      ...(this.data.table.length < 2 ? Object.keys(after.terms) : [])
-        .map((name) => [`${name}, raw`, `${rounded(before.terms[name])} \u2192 ${rounded(after.terms[name])}`]),
-      ["length", `${rounded(before.length)} \u2192 ${rounded(after.length)} tokens`],
-      ["different texts", `${before.unique} \u2192 ${after.unique} of ${after.count}`],
+      this.data.measured ? ["score", `${this.both(signed(before.score), signed(after.score))} ${unit}`] : null,
+      ...raw.map((name) => [`${name}, raw`, this.both(rounded(before.terms[name]), rounded(after.terms[name]))]),
+      this.data.other ? ["KL", `${this.both(rounded(before.kl), rounded(after.kl))} nats`] : null,
+      ["length", `${this.both(rounded(before.length), rounded(after.length))} tokens`],
+      ["different texts", `${this.both(before.unique, after.unique)} of ${after.count}`],
     ];
     this.facts.replaceChildren(...facts(pairs));
+  }
+
+  /** A figure of each side: from before to after, or of the other run and of this one. */
+  both(before, after) {
+    return `${before} ${this.data.other ? "|" : "\u2192"} ${after}`;
   }
 
   toggleBlind() {
@@ -242,19 +262,23 @@ class Compare {
       .sort((a, b) => key(a) - key(b) || a.id - b.id);
     const shown = found.slice(0, this.limit);
     this.heads.replaceChildren(...this.headings());
+    this.table.classList.toggle("two-runs", Boolean(this.data.other));
     this.body.replaceChildren(...shown.map((row) => this.row(row)));
     this.table.hidden = !found.length;
     this.more.hidden = found.length <= this.limit;
     this.empty.hidden = found.length > 0;
-    setText(this.empty, "No prompt fits. Clear the filter to see all of them.");
+    setText(this.empty, this.data.rows.length ? "No prompt fits. Clear the filter to see all of them." : "");
     setText(this.count, `${found.length} of ${this.data.rows.length}`);
   }
 
   headings() {
     if (this.blind) return [headOf("Prompt", "prompt"), headOf("One", ""), headOf("Other", "")];
-    return [headOf("Prompt", "prompt"), headOf("Before", "before"), headOf(`After update ${this.data.update}`, "now"),
-      headOf(`Score, ${this.data.run.unit}`, "figure"), headOf("KL", "figure", "nats from the reference"),
-        headOf("Tokens", "figure")];
+    const { other, run, update } = this.data;
+    const sides = other ? [other.title === run.title ? `${other.title} (the other)` : other.title, run.title]
+      : ["Before", `After update ${update}`];
+    return [headOf("Prompt", "prompt"), headOf(sides[0], "before"), headOf(sides[1], "now"),
+      headOf(`Score, ${run.unit}`, "figure"), headOf("KL", "figure", "nats from the reference"),
+      headOf("Tokens", "figure")];
   }
 
   row(row) {
@@ -266,20 +290,24 @@ class Compare {
         el("td", { class: "now", "data-label": "Other" }, sides[1]));
     }
     const changed = (label, from, to) => el("div", { class: "term" }, `${label} `,
-      el("span", { class: "nowrap" }, `${rounded(from)} \u2192 ${rounded(to)}`));
+      el("span", { class: "nowrap" }, this.both(rounded(from), rounded(to))));
     const terms = this.data.terms.map((name) => changed(name, row.before.scores[name], row.after.scores[name]));
     const judges = this.data.judges.map((name) =>
       changed(`judge ${name}`, row.before.judges[name], row.after.judges[name]));
+    const { other, measured } = this.data;
+    const [left, right] = other ? [other.title, this.data.run.title] : ["Before", "After"];
     return el("tr", {}, prompt,
-      el("td", { class: "before", "data-label": "Before" }, before),
-      el("td", { class: "now", "data-label": "After" }, after),
+      el("td", { class: "before", "data-label": left }, before),
+      el("td", { class: "now", "data-label": right }, after),
       el("td", { class: "figure score", "data-label": "Score" },
-        el("div", { class: "nowrap" }, `${signed(row.before.score)} \u2192 `,
-        el("strong", { class: directionOf(row.before.score, row.after.score) }, signed(row.after.score))),
-        this.direction(row.gain), terms, judges),
-      el("td", { class: "figure", "data-label": "KL" }, rounded(row.after.kl)),
+        el("div", { class: "nowrap" }, this.both(signed(row.before.score), ""),
+          el("strong", { class: measured ? directionOf(row.before.score, row.after.score) : null },
+            signed(row.after.score))),
+        ...(measured ? [this.direction(row.gain), ...terms, ...judges] : [])),
+      el("td", { class: "figure nowrap", "data-label": "KL" },
+        other ? this.both(rounded(row.before.kl), rounded(row.after.kl)) : rounded(row.after.kl)),
       el("td", { class: "figure nowrap", "data-label": "Tokens" },
-        `${row.before.tokens ?? "\u2013"} \u2192 ${row.after.tokens ?? "\u2013"}`));
+        this.both(row.before.tokens ?? "\u2013", row.after.tokens ?? "\u2013")));
   }
 
   direction(gain) {

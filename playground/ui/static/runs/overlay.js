@@ -71,18 +71,21 @@ export class Overlay {
     this.where = el("span", { class: "where", "aria-hidden": "true" });
     this.legend = el("ul", { class: "legend", "aria-label": "Which line is which run" });
     this.problem = el("p", { class: "problem", role: "status" });
-    this.note = el("p", { class: "muted small-text" });
+    this.warning = el("p", { class: "overlay-warning", role: "status" });
     this.undrawn = el("p", { class: "undrawn-note", role: "status" });
     this.grid = el("div", { class: "charts-large" });
     this.roads = new Roads();
     this.settings = el("div", { class: "overlay-settings" });
     this.engines = el("div", { class: "overlay-engines", hidden: true });
+    this.texts = buttonOf("quiet-button", { hidden: true,
+      onclick: () => go({ page: "compare", run: this.data.runs[1].id, with: this.data.runs[0].id }) },
+    "Compare their texts");
     this.close = buttonOf("quiet-button", { onclick: () => go({ page: "runs", overlay: [] }) }, "Close");
     this.root = el("section", { class: "panel overlay", "aria-label": "Overlaid curves", hidden: true },
       el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), this.where, el("span", { class: "grow" }),
         this.reset,
-        smoothing, over, this.close),
-      this.problem, this.legend, this.undrawn, this.grid, this.note, this.roads.root, this.settings, this.engines);
+        smoothing, over, this.texts, this.close),
+      this.problem, this.legend, this.warning, this.undrawn, this.grid, this.roads.root, this.settings, this.engines);
   }
 
   want(ids) {
@@ -97,23 +100,22 @@ export class Overlay {
       this.settings.replaceChildren();
       this.engines.hidden = true;
       this.roads.root.hidden = true;
-      setText(this.note, "");
+      setText(this.warning, "");
+      this.texts.hidden = true;
       setText(this.problem, "");
       for (const chart of this.charts ?? []) chart.forget();
     }
     if (ids.length) this.refresh();
   }
 
-  /** @param {{runs: any[], problems: string[]}} data */
-  showAll({ runs, problems }) {
+  /** @param {{runs: any[], problems: string[], scores_differ: string}} data */
+  showAll({ runs, problems, scores_differ: differ }) {
     const few = runs.length < 2 && !problems.length ? ["Tick a second run below to see two sets of curves."] : [];
     setText(this.problem, [...problems, ...few].join(" "));
     this.showLegend(runs);
     this.grid.hidden = !runs.length;
-    const units = new Set(runs.map((run) => run.unit));
-    setText(this.note,
-      units.size > 1 ? "Their scores are in different units (standard deviations and raw points), so their heights "
-      + "cannot be compared." : "");
+    setText(this.warning, differ ? `${differ} Compare the shapes of their curves, not the heights.` : "");
+    setHidden(this.texts, runs.length !== 2, this.close);
     this.roads.show(this.data);
     this.showSettings();
     this.showEngines();
@@ -183,6 +185,7 @@ export class Overlay {
       return el("li", { "data-key": run.id }, sample(index),
         el("span", { class: "letter" }, LETTERS[index]),
         link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
+        run.told && run.told !== run.title ? el("span", {}, run.told) : null,
         el("span", { class: "muted" },
           `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
         el("span", { class: "state", "data-tone": tone }, signOf(icon), el("strong", {}, word),

@@ -57,7 +57,7 @@ export class Roads {
     this.draw();
   }
 
-  /** @param {{runs: any[], reached: number | null, same_task: boolean}} data */
+  /** @param {{runs: any[], reached: number | null, scores_differ: string}} data */
   show(data) {
     this.data = data;
     const known = data.runs.filter((run) => run.end);
@@ -79,11 +79,8 @@ export class Roads {
   }
 }
 
-function sentenceOf({ reached, same_task: same }) {
-  if (!same) {
-    return "Their models, prompts, rewards or scales of the score differ, so a standard deviation of one is not one "
-      + "of another: compare the shapes, not the heights.";
-  }
+function sentenceOf({ reached, scores_differ: differ }) {
+  if (differ) return "Their scores are not one measure, so no gain here is more or less than another.";
   if (reached === null) return "One of them has not moved away from the reference yet, so there is nothing to compare.";
   return `All of them have been ${rounded(reached)} nats away; what each had gained there is read off between two `
     + "looks at the fixed prompts.";

@@ -5,6 +5,7 @@ import { form } from "../core/form.js";
 
 const SHOWN = 4;
 const KEPT = "playground-form"; // train/edits.py asks for it when the page is loaded
+const MOST_KEPT = 500_000; // characters: it is sent with the first request of a page, which is bounded too
 
 export function mount(element, props, { trigger, watch }) {
   const list = el("div", { class: "notes", "aria-live": "polite" });
@@ -94,10 +95,12 @@ function keep(props) {
   const { edits, preset } = props.value;
   const query = new URLSearchParams(location.search);
   const address = `${query.get("preset") ?? ""} ${query.get("set") ?? ""}`;
+  const text = JSON.stringify({ address, preset, values: edits });
   try {
-    window.sessionStorage.setItem(KEPT, JSON.stringify({ address, preset, values: edits }));
+    window.sessionStorage.removeItem(KEPT); // rather nothing comes back than what was there before
+    if (text.length <= MOST_KEPT) window.sessionStorage.setItem(KEPT, text);
   } catch {
-    // a browser that keeps nothing, or not as much
+    // a browser that keeps nothing
   }
   props.value = { ...props.value, edits: null };
 }

@@ -32,7 +32,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def asked(code: str, address: str, cache: Path) -> Any:
     """What an expression of `hub` gives in a process that may use the network of this machine."""
     program = (
-        "import json\nfrom playground.config import yaml_io\nfrom playground.setup import catalog\n"
+        "import json\nfrom playground.config import yaml_io\nfrom playground.setup import catalog, checks\n"
         "from playground.sources import hub\n"
         "from playground.errors import PlaygroundError\n"
         f"try:\n    answer = {code}\nexcept PlaygroundError as error:\n"
@@ -134,10 +134,13 @@ def test_every_refusal_of_the_hub_is_a_sentence(tmp_path: Path, cache: Path) -> 
     with serve(models, gated=("a/gated",)) as address:
         calls = ["'a/none'", "'a/good', 'v9'", "'a/pickled'", "'a/coded'", "'a/gated'"]
         answers = [asked(f"hub.facts({call}).__dict__", address, cache) for call in calls]
+        config = "yaml_io.from_dict({'rewards': [{'kind': 'length'}], 'model': {'source': %r}})"
+        reached = [asked(f"checks.out_of_reach({config % source})", address, cache) for source in ("a/good", "a/none")]
     assert [kind for kind, _ in answers] == ["ModelNotFound"] * 5
     expected = ["There is no model a/none on the hub", "has no revision `v9`", "has no safetensors on the hub",
                 "code of its own", "a/gated is gated: accept its terms"]  # fmt: skip
     for (_, message), words in zip(answers, expected, strict=True):
         assert words in message and "\n" not in message
+    assert reached[0] == [] and reached[1][0][0] == "model.source" and expected[0] in reached[1][0][1]
     kind, message = asked("hub.facts('a/good').__dict__", "http://127.0.0.1:9", cache / "none")
     assert kind == "ModelNotHere" and "the hub cannot be reached" in message

@@ -78,6 +78,7 @@ def test_a_check_before_the_start_in_four_parts_leaves_no_run(site, make_page):
     expect(panel.locator(".prompts .seen .special").first).to_have_text("<|im_start|>")
     expect(panel.locator(".answers tbody tr")).to_have_count(8)
     expect(panel.locator(".update .tryout-facts")).to_contain_text("for 40 updates")
+    expect(page.locator("#needs summary").first).to_contain_text("(measured)")
     assert history.list_runs(site.outputs) == [] and not (site.outputs / trial.FOLDER).exists()
     assert len(trial.timed(site.outputs)) == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -7,6 +7,7 @@ import gradio as gr
 import pytest
 
 from playground.config import Part, knob
+from playground.runs import trial
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
 from playground.runs.start.standby import StandbyWorker
@@ -61,6 +62,13 @@ def test_start_starts_the_run_that_the_form_describes(values, tmp_path, workers)
     run = RunDirectory.open(tmp_path / view["run"])
     assert run.config().kl.coef == 0.25 and run.config().about.title == "Kinder reviews"
     assert label(button) == "Add to the queue" and notes["problems"] == []
+
+
+def test_a_start_ends_the_trial_that_is_under_way(values, tmp_path, workers, monkeypatch):
+    ended = []
+    monkeypatch.setattr(trial, "end", ended.append)
+    start(values, tmp_path)
+    assert ended == [tmp_path]
 
 
 def test_a_worker_that_the_system_does_not_give_is_said_in_a_sentence(values, tmp_path, monkeypatch):

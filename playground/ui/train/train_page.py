@@ -179,7 +179,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     putting = access.guard(Action.FORM, put)
     for part in (needs, tryout, notes):
         recheck(part.apply(putting, [part, *fields.values()], [part, *fields.values()], **quiet))
-    tryout_part.connect(tryout, form_inputs, read, outputs, service, access)
+    tried = tryout_part.connect(tryout, form_inputs, read, outputs, service, access)
+    tried.then(estimating, form_inputs, needs, **latest)
 
     return Train(filled, outputs, fields, recheck)
 

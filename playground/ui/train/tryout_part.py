@@ -43,8 +43,9 @@ def connect(
     outputs: Path,
     service: ModelService,
     access: Access,
-) -> None:
-    """Connect the buttons: `input` asks for one of the first three parts, `submit` for the trial update.
+) -> gr.events.Dependency:
+    """Connect the buttons: `input` asks for one of the first three parts, `submit` for the trial update. Returns the
+    event after which the estimate knows more.
 
     Args:
         inputs: what `read` makes a configuration from; it raises PlaygroundError.
@@ -62,7 +63,7 @@ def connect(
     looking = access.guard(Action.TRY_REWARDS, look, lambda sentence: _error("model", sentence))
     trying = access.guard(Action.TRY_UPDATE, try_update, lambda sentence: _error("update", sentence))
     shown.input(looking, [shown, *inputs], shown, concurrency_limit=2, **private)
-    shown.submit(trying, [shown, *inputs], shown, concurrency_limit=1, **private)
+    return shown.submit(trying, [shown, *inputs], shown, concurrency_limit=1, **private)
 
 
 def looked_at(part: str, read: Read, outputs: Path, service: ModelService) -> Iterator[dict[str, Any]]:

@@ -6,10 +6,11 @@ const MARKUP = "Text of models and users reaches the page through text nodes onl
   + "core/dom.js.";
 const browser = Object.fromEntries([
   "addEventListener", "AbortController", "AbortSignal", "Blob", "clearInterval", "clearTimeout", "crypto", "CSS",
-  "CustomEvent", "document", "Event", "EventSource", "fetch", "getComputedStyle", "getSelection", "history",
-  "HTMLElement", "innerHeight", "innerWidth", "localStorage", "location", "matchMedia", "MutationObserver", "navigator",
-  "Node", "performance", "queueMicrotask", "requestAnimationFrame", "IntersectionObserver", "ResizeObserver", "scrollTo", "setInterval",
-  "setTimeout", "URL", "URLSearchParams", "window",
+  "CustomEvent", "document", "Event", "EventSource", "fetch", "FocusEvent", "getComputedStyle", "getSelection",
+  "history", "HTMLElement", "innerHeight", "innerWidth", "KeyboardEvent", "localStorage", "location", "matchMedia",
+  "MouseEvent", "MutationObserver", "navigator",
+  "Node", "performance", "queueMicrotask", "requestAnimationFrame", "IntersectionObserver", "ResizeObserver",
+  "scrollTo", "setInterval", "setTimeout", "URL", "URLSearchParams", "window",
 ].map((name) => [name, "readonly"]));
 
 export default [

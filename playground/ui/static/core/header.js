@@ -2,6 +2,7 @@
 
 import { showAccess } from "./access.js";
 import { buttonOf, el, setText, showParts } from "./dom.js";
+import { tameDropdowns } from "./dropdowns.js";
 import { onHome } from "./home.js";
 import { go, link, onPlace, place } from "./nav.js";
 import { whenNew } from "./signals.js";
@@ -25,6 +26,7 @@ export function mount(element) {
     el("span", { class: "grow" }), training, machine, presentation, projector, theme));
 
   showAccess(element);
+  tameDropdowns();
   onPlace(({ page, present }) => {
     presentation.setAttribute("aria-label", present ? "End the presentation" : "Present");
     presentation.replaceChildren(...(present ? ["\u00d7 End the presentation"]

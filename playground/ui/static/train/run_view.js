@@ -91,6 +91,6 @@ function drawer(root) {
   document.getElementById("controls").prepend(el("div", { class: "drawer-head" }, el("strong", {}, "Set up a run"),
     buttonOf("icon-button", { "aria-label": "Close", onclick: close }, "\u00d7")));
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") close();
+    if (event.key === "Escape" && !event.defaultPrevented) close();
   });
 }

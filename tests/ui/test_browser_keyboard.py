@@ -1,0 +1,103 @@
+"""Who has no mouse: a keyboard or a finger reaches everything, sees where it is, and finds each word explained."""
+
+import pytest
+
+from tests.ui.conftest import WAIT_MS
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
+from tests.ui.test_browser import fill
+
+expect.set_options(timeout=WAIT_MS)
+# what was asked for has been drawn, and the colours of another theme have faded in
+SETTLED = """new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
+    .then(() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished)))"""
+
+# what has the focus, also inside Bokeh: its name, whether one sees that it has it, and whether something hides it
+STANDS = """(wanted) => {
+    let node = document.activeElement;
+    while (node.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
+    const label = node.labels?.[0] ?? document.getElementById(node.getAttribute("aria-labelledby"));
+    const name = node.getAttribute("aria-label") || label?.textContent || node.textContent || node.title || "";
+    const { left, top, width, height } = node.getBoundingClientRect();
+    const style = getComputedStyle(node);
+    const [x, y] = [left + width / 2, top + height / 2];
+    const above = document.elementFromPoint(x, y);
+    return {
+        what: `${node.tagName} ${node.id} ${node.className} ${name.trim().slice(0, 40)}`,
+        there: node === wanted,
+        name: node !== document.body && name.trim(),
+        ring: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 && width > 8,
+        seen: Boolean(above) && [node, node.labels?.[0]].some((part) => part?.contains(above) || above.contains(part)),
+    };
+}"""
+
+
+def tab_to(page, control, most=60):
+    """Press Tab until a control has the focus; returns where one stood on the way, the control included."""
+    stops = []
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        stops.append(control.evaluate(STANDS))
+        if stops[-1]["there"]:
+            return stops
+    raise AssertionError(f"{control} is not reached by Tab: {[stop['what'] for stop in stops]}")
+
+
+def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open_page):
+    page = open_page
+    field, lists = page.locator("#preset input"), page.get_by_role("listbox")
+    page.locator("#header button.switch").last.focus()
+    tab_to(page, page.locator("#field-prompts-source input"))  # past Experiment and Model
+    page.keyboard.press("Shift+Tab")
+    page.evaluate(SETTLED)
+    expect(lists).to_have_count(0)
+    field.focus()
+    for key in ("ArrowDown", "Enter"):
+        page.keyboard.press(key)
+        expect(lists).to_have_count(1)
+        page.keyboard.press("Escape")
+        expect(lists).to_have_count(0)
+        expect(field).to_be_focused()
+    page.keyboard.press("l")
+    expect(lists.get_by_role("option", name="No leash")).to_be_visible()
+    expect(lists.get_by_role("option", name="Yes-man")).to_have_count(0)  # those that fit
+    page.keyboard.press("Escape")
+    expect(field).to_have_value("Kinder reviews")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    page.evaluate(SETTLED)
+    expect(lists).to_have_count(0)
+    field.click()
+    expect(lists).to_have_count(1)
+    page.locator("h1").click()
+    expect(lists).to_have_count(0)
+    field.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(field).to_have_value("No leash")
+    expect(field).to_be_focused()
+    expect(lists).to_have_count(0)
+    expect(page.locator("#knob-kl-coef")).to_have_value("0")
+    fill(page, "kl.coef", "0.4")
+    expect(page.locator("#notes")).to_contain_text("0 → 0.4")
+    with page.expect_response("**/run/predict*"):  # left without a choice, which changes nothing
+        field.click()
+        page.keyboard.press("Escape")
+        page.keyboard.press("Tab")
+    page.evaluate(SETTLED)
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.4")
+    field.click()  # chosen once more, it is as it was
+    page.get_by_role("option", name="No leash", exact=True).click()
+    expect(page.locator("#knob-kl-coef")).to_have_value("0")
+    field.focus()
+    page.keyboard.type("Short leash")
+    page.keyboard.press("Tab")
+    expect(page.locator("#knob-kl-coef")).to_have_value("5")
+    field.focus()
+    for key in ("k", "i", "n", "Enter"):
+        page.keyboard.press(key)
+    expect(field).to_have_value("Kinder reviews")
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.25")

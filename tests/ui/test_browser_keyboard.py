@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.ui.conftest import WAIT_MS
+from tests.ui import fake_run
+from tests.ui.conftest import WAIT_MS, go
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -43,6 +44,12 @@ def tab_to(page, control, most=60):
         if stops[-1]["there"]:
             return stops
     raise AssertionError(f"{control} is not reached by Tab: {[stop['what'] for stop in stops]}")
+
+
+def assert_seen(stops):
+    """Each stop has a name, and one sees where one is."""
+    for what, fault in (("name", "has no name"), ("ring", "does not show the focus"), ("seen", "is covered")):
+        assert not [stop["what"] for stop in stops if not stop[what]], f"what {fault}"
 
 
 def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open_page):
@@ -101,3 +108,19 @@ def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open
         page.keyboard.press(key)
     expect(field).to_have_value("Kinder reviews")
     expect(page.locator("#knob-kl-coef")).to_have_value("0.25")
+
+
+def test_charts_are_explained_enlarged_in_view_and_say_what_is_strange(site, open_page):
+    fake_run.write_run(site.outputs, "strange")
+    page = open_page
+    go(page, "train", run="strange")
+    for name in ("entropy", "fit"):
+        enlarge = page.locator(f'[data-chart="{name}"] .expand')
+        for expanded in ("true", "false"):
+            enlarge.focus()
+            page.keyboard.press("Enter")
+            expect(enlarge).to_have_attribute("aria-expanded", expanded)
+            expect(enlarge).to_be_focused()
+            expect(page.locator(f'[data-chart="{name}"]')).to_be_in_viewport(ratio=0.99)
+    page.locator(".charts .chart-bar a").focus()
+    assert_seen(tab_to(page, page.locator('[data-chart="fit"] .expand')))  # Bokeh has tab stops of its own

@@ -36,7 +36,7 @@ export class Chart {
     this.marked = [];
     this.inSight = false;
     this.drawing = null; // until its figure is there
-    this.canvas = el("div", { class: "canvas" });
+    this.canvas = el("div", { class: "canvas", inert: true }); // Bokeh's own tab stop has no name and does nothing
     this.stage = el("div", { class: "stage", role: "img", "aria-label": spec.title },
       this.canvas, this.selection, this.marks, this.knee, this.cross, this.flags);
     this.expand = spec.large ? null : el("button", {
@@ -77,7 +77,7 @@ export class Chart {
     this.guide = new B.Span({ location: 0, dimension: "width", line_dash: [5, 4], line_width: 1.5, visible: false });
     this.glyphs(this.figure);
     this.figure.add_layout(this.guide);
-    this.ticks(large);
+    this.ticks(large || this.enlarged());
     this.look();
     this.repaint();
     this.view = await B.Plotting.show(this.figure, this.canvas);
@@ -317,9 +317,14 @@ export class Chart {
     setAttribute(this.stage, "aria-label", `${this.spec.title}: ${text}`);
   }
 
+  enlarged() {
+    return this.card.classList.contains("enlarged");
+  }
+
   toggle() {
     const on = this.card.classList.toggle("enlarged");
     this.expand.setAttribute("aria-expanded", String(on));
+    this.card.scrollIntoView({ block: "nearest" });
     if (!this.figure) return; // not drawn yet
     this.ticks(on);
   }

@@ -18,7 +18,7 @@ export class Histograms {
       { title: "Length", of: (side) => side.tokens, unit: () => "tokens", whole: true },
     ];
     for (const plot of this.plots) {
-      plot.canvas = el("div", { class: "canvas" });
+      plot.canvas = el("div", { class: "canvas", inert: true });
       plot.stage = el("div", { class: "stage", role: "img" }, plot.canvas);
       plot.unitNode = el("span", {});
       plot.keys = ["before", "now"].map((side) => el("span", { class: `key ${side}` }));

@@ -30,7 +30,7 @@ export function spreadOf(rows, chosen) {
 export class Spread {
   constructor(element) {
     this.columns = null;
-    this.canvas = el("div", { class: "canvas" });
+    this.canvas = el("div", { class: "canvas", inert: true });
     this.stage = el("div", { class: "stage", role: "img" }, this.canvas);
     this.unit = el("span", {});
     this.card = el("section", { class: "chart", hidden: true },

@@ -114,6 +114,16 @@ def test_charts_are_explained_enlarged_in_view_and_say_what_is_strange(site, ope
     fake_run.write_run(site.outputs, "strange")
     page = open_page
     go(page, "train", run="strange")
+    mark = page.get_by_role("button", name="What is Distance from reference?")
+    gloss = page.locator('[data-chart="kl"] .help-text')
+    expect(gloss).to_be_hidden()
+    mark.focus()
+    page.keyboard.press("Enter")
+    expect(gloss).to_be_visible()
+    expect(gloss).to_contain_text("How far the policy has drifted")
+    page.keyboard.press("Escape")
+    expect(gloss).to_be_hidden()
+    expect(mark).to_be_focused()
     for name in ("entropy", "fit"):
         enlarge = page.locator(f'[data-chart="{name}"] .expand')
         for expanded in ("true", "false"):

@@ -6,13 +6,14 @@
 
 import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, whenChanged } from "./arithmetic.js";
 import { axisPixels, bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
-import { cssValue, el, setAttribute, setText } from "../core/dom.js";
+import { cssValue, el, helpOf, setAttribute, setText } from "../core/dom.js";
 import { number, rounded } from "../core/format.js";
 import { live } from "../core/store.js";
 
 const LARGE_HEIGHT = 208;
 const SMALL_HEIGHT = 92;
 const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
+const KNEE_ROOM = 70; // pixels that its name needs
 
 export class Chart {
   /**
@@ -32,22 +33,22 @@ export class Chart {
     this.selection = el("div", { class: "selection" });
     this.flags = el("div", { class: "flags" });
     this.marks = el("div", { class: "edit-marks" });
-    this.knee = el("div", { class: "knee", hidden: true }, el("span", {}, "knee"));
     this.marked = [];
     this.inSight = false;
     this.drawing = null; // until its figure is there
     this.canvas = el("div", { class: "canvas", inert: true }); // Bokeh's own tab stop has no name and does nothing
     this.stage = el("div", { class: "stage", role: "img", "aria-label": spec.title },
-      this.canvas, this.selection, this.marks, this.knee, this.cross, this.flags);
+      this.canvas, this.selection, this.marks, this.cross, this.flags);
     this.expand = spec.large ? null : el("button", {
       type: "button", class: "icon-button expand", "aria-expanded": "false", "aria-label": `Enlarge ${spec.title}`,
       title: "Enlarge", onclick: () => this.toggle(),
     }, "\u2922");
     this.card = el("section", { class: `chart ${spec.large ? "large" : "small"}`, "data-chart": spec.key },
       el("div", { class: "chart-head" },
-        el("h3", { title: spec.gloss, tabindex: "-1" }, spec.title), this.value, this.expand),
-      el("div", { class: "chart-sub" }, this.note, this.detail),
-      this.stage);
+        el("h3", { tabindex: "-1" }, spec.title), this.value, this.expand),
+      el("div", { class: "chart-sub" },
+        el("span", { class: "chart-about" }, this.note, helpOf(spec.title, spec.gloss)), this.detail),
+      el("div", { class: "plot" }, this.stage));
     this.listen();
     new IntersectionObserver((entries) => this.sighted(entries.at(-1).isIntersecting)).observe(this.stage);
   }
@@ -271,11 +272,22 @@ export class Chart {
   /** Where training stopped paying: {update, low, high} or null. */
   showKnee(knee, xOf) {
     const at = knee && this.frame() ? this.pixel(xOf(knee.update)) : null;
-    this.knee.hidden = at === null;
+    if (this.knee) this.knee.hidden = at === null;
     if (at === null) return;
+    if (!this.knee) this.addKnee();
     this.knee.style.left = `${at}px`;
-    const others = knee.low === knee.high ? "" : ` (other prompts would say ${knee.low} to ${knee.high})`;
-    this.knee.title = `Knee: from update ${knee.update} on the score hardly rises${others}`;
+    this.knee.classList.toggle("left", at > this.stage.clientWidth - KNEE_ROOM);
+    const others = knee.low === knee.high ? "" : ` Other prompts would say ${knee.low} to ${knee.high}.`;
+    setText(this.kneeWords, `From update ${knee.update} on the score on the fixed prompts hardly rises: more training `
+      + `no longer pays.${others}`);
+  }
+
+  /** Beside the stage, which is a picture and has no buttons. */
+  addKnee() {
+    this.kneeWords = el("span", {});
+    this.knee = el("div", { class: "knee" },
+      el("span", { class: "knee-name" }, "knee ", helpOf("the knee", this.kneeWords)));
+    this.stage.after(this.knee);
   }
 
   /** Of what happened at an update, what is in view, with its place. */

@@ -41,8 +41,10 @@ export class Charts {
   }
 
   toolbar() {
-    const { reset, smoothing, over } = curveControls({
+    const { help, reset, smoothing, over } = curveControls({
       weight: this.weight, raw: "points",
+      marks: " Signs at the foot of the large charts: a triangle where the weights were saved, a red one at a warning, "
+        + "two bars at a pause, an arrow where the run was resumed.",
       onWeight: (weight) => {
         this.weight = weight;
         this.refresh();
@@ -62,7 +64,7 @@ export class Charts {
     this.png = buttonOf("quiet-button", { disabled: true, title: "The curves as a picture",
       onclick: () => this.savePicture() }, "PNG");
     this.bar = el("div", { class: "chart-bar" },
-      el("h2", {}, "Curves"), this.where, el("span", { class: "grow" }), this.reset,
+      el("h2", {}, "Curves"), help, this.where, el("span", { class: "grow" }), this.reset,
       smoothing, over,
       this.tableButton, this.png, this.csv);
   }

@@ -2,6 +2,8 @@
 
 const UNREACHED = "The page cannot reach the playground";
 const STILL_RUNNING = ". Is it still running?";
+const HELP_WIDTH = 300;
+const HELP_EDGE = 12; // pixels that it keeps from the edge of the window
 
 /** An element: attributes (class, title, aria-*, data-*, on<event>), then children; strings become text nodes. */
 export function el(tag, attributes = {}, ...children) {
@@ -26,9 +28,38 @@ export function signOf(icon) {
   return el("span", { class: "icon", "aria-hidden": "true" }, icon);
 }
 
-/** The head of a column. */
-export function headOf(text, kind = null, title = null) {
-  return el("th", { scope: "col", class: kind, title }, text);
+/** The head of a column; `gloss` explains it. */
+export function headOf(text, kind = null, gloss = "") {
+  if (!gloss) return el("th", { scope: "col", class: kind }, text);
+  return el("th", { scope: "col", class: kind, abbr: text }, text, " ", helpOf(text, gloss));
+}
+
+/**
+ * A "?" that explains a word, by a click, a touch or a key; Escape, scrolling and a press elsewhere take the sentence
+ * away. It is a popover, above everything, so that no panel cuts it off.
+ */
+export function helpOf(word, gloss) {
+  helps += 1;
+  const id = `help-${helps}`;
+  return el("span", { class: "help-mark" },
+    el("button", { type: "button", class: "help-button", popovertarget: id, "aria-label": `What is ${word}?`,
+      "aria-describedby": id }, "?"),
+    el("span", { class: "help-text", id, popover: "auto", onbeforetoggle: placeHelp }, gloss));
+}
+
+let helps = 0;
+
+function placeHelp({ target, newState }) {
+  if (newState !== "open") return;
+  const mark = target.previousElementSibling.getBoundingClientRect();
+  const width = Math.min(HELP_WIDTH, innerWidth - 2 * HELP_EDGE);
+  const left = Math.max(HELP_EDGE, Math.min(mark.left - HELP_EDGE, innerWidth - width - HELP_EDGE));
+  const below = mark.bottom < innerHeight * 0.6;
+  Object.assign(target.style, { left: `${left}px`, width: `${width}px`, top: below ? `${mark.bottom + 6}px` : "auto",
+    bottom: below ? "auto" : `${innerHeight - mark.top + 6}px` });
+  addEventListener("scroll", () => {
+    if (target.matches(":popover-open")) target.hidePopover();
+  }, { capture: true, once: true });
 }
 
 /** Set a text only when it changed, so that nothing repaints and a screen reader stays calm. */

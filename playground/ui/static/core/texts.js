@@ -3,6 +3,10 @@
 import { el } from "./dom.js";
 import { wordDifference } from "./worddiff.js";
 
+/** What a column "KL" of texts holds. */
+export const KL_GLOSS = "Nats from the reference: how differently the policy and the reference would have gone on at "
+  + "each place of this text, summed. 0 is no difference; it is never negative.";
+
 /** The two texts as elements, with what differs marked. `plain` leaves the marks out (blind reading). */
 export function textPair(before, after, { plain = false } = {}) {
   const [left, right] = plain || before === null

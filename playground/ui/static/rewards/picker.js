@@ -2,7 +2,7 @@
 // The judges that only watch are picked with it too (`props.watching`): then the list may be empty, and no weight
 // counts.
 
-import { buttonOf, el, signOf } from "../core/dom.js";
+import { buttonOf, el, helpOf, signOf } from "../core/dom.js";
 import { read, write } from "../core/knob.js";
 import { whenNew } from "../core/signals.js";
 import { lists } from "./lists.js";
@@ -21,7 +21,9 @@ export function mount(element, props, { trigger, watch, server }) {
   } }, watching ? "+ Add a judge" : "+ Add a reward");
   element.append(el("div", { class: "rewards", role: "group", "aria-label": props.title },
     watching ? null : el("div", { class: "knob-head" }, el("span", { class: "label" }, props.title),
-      el("span", { class: "unit" }, "weighted sum")),
+      el("span", { class: "unit" }, "weighted sum ",
+        helpOf("the weight", "Each reward is multiplied by its weight, the number after \u00d7, and all are added up. "
+          + "A negative weight punishes."))),
     props.help ? el("p", { class: "help" }, props.help) : null, list, add, names));
 
   const current = () => (Array.isArray(props.value) ? props.value : []);
@@ -83,7 +85,7 @@ export function mount(element, props, { trigger, watch, server }) {
     select.value = reward.kind;
     const weight = el("input", { type: "text", inputmode: "decimal", value: write(reward.weight),
       "aria-label": `Weight of ${label}`,
-      class: "weight", "data-key": `${index} weight`, title: "Weight: a negative one punishes",
+      class: "weight", "data-key": `${index} weight`,
       onchange: () => change(index, "weight", read(weight.value)) });
     const remove = buttonOf("icon-button", { "aria-label": `Remove ${label}`,
       title: "Remove", hidden: !watching && current().length < 2,

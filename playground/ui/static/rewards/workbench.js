@@ -146,7 +146,8 @@ class Workbench {
     const { sides } = this.found;
     this.terms.hidden = !texts.length || !terms.length;
     setText(this.note, this.terms.hidden ? "" : "Value: what the reward itself says, and in standard deviations from "
-      + "the untrained model's average. Adds: what is left of it after scale, cap and weight, in sd of the score.");
+      + "the untrained model's average. Adds: what is left of it after scale, cap and weight, in sd of the score. "
+      + `1 sd is ${number(scale.sd)} in the units of the weighted sum.`);
     this.heads.replaceChildren(headOf("Reward"), headOf("Weight", "figure"),
       ...sides.flatMap(({ side }) => [headOf(`${side}: value`, "figure"), headOf(`${side}: adds`, "figure")]));
     this.body.replaceChildren(...terms.map((term, index) => el("tr", {},
@@ -172,7 +173,6 @@ class Workbench {
         el("td", { class: "figure", "data-label": `${sides[place].side}: score` },
           el("strong", { class: "score" }, `${signed(text.score)} sd`)),
       ])));
-    this.terms.title = `1 sd is ${number(scale.sd)} in the units of the weighted sum`;
   }
 
   treatment({ normalise, cap }) {

@@ -3,14 +3,14 @@
 
 import { el, headOf, setText } from "../core/dom.js";
 import { directionOf, rounded, signed } from "../core/format.js";
-import { textPair } from "../core/texts.js";
+import { KL_GLOSS, textPair } from "../core/texts.js";
 
 export function mount(element, props, { watch }) {
   const line = el("p", { class: "muted answers-line", role: "status" });
   const body = el("tbody", {});
   const table = el("table", { class: "pairs", hidden: true },
     el("thead", {}, el("tr", {}, headOf("Before", "before"), headOf("Policy", "now"),
-      headOf("Score, sd", "figure"), headOf("KL", "figure"))), body);
+      headOf("Score, sd", "figure"), headOf("KL", "figure", KL_GLOSS))), body);
   element.append(line, table);
 
   function show() {
@@ -42,5 +42,5 @@ function row(samples) {
     el("td", { class: "figure score nowrap", "data-label": "Score" }, reference ? signed(reference.score) : "",
       both ? " \u2192 " : "",
       el("strong", { class: directionOf(reference?.score, policy?.score) }, policy ? signed(policy.score) : "")),
-    el("td", { class: "figure", "data-label": "KL" }, policy ? rounded(policy.kl) : ""));
+    el("td", { class: "figure", "data-label": "KL, nats" }, policy ? rounded(policy.kl) : ""));
 }

@@ -2,14 +2,14 @@
 // sort, filter, blind reading. The prompt of one's own stands between what came of it and the table, whose place is
 // runs/compare_rows.js.
 
-import { buttonOf, el, getJson, headOf, runPath, setText } from "../core/dom.js";
+import { buttonOf, el, getJson, headOf, runPath, setText, showParts } from "../core/dom.js";
 import { stepOf } from "../core/experiments.js";
 import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { Histograms } from "../charts/histograms.js";
 import { go, onPlace } from "../core/nav.js";
 import { effect, signal } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
-import { facts, textPair } from "../core/texts.js";
+import { facts, KL_GLOSS, textPair } from "../core/texts.js";
 
 const FIRST_ROWS = 20;
 const SORTS = {
@@ -261,7 +261,7 @@ class Compare {
         .includes(words)))
       .sort((a, b) => key(a) - key(b) || a.id - b.id);
     const shown = found.slice(0, this.limit);
-    this.heads.replaceChildren(...this.headings());
+    showParts(this.heads, this.headings());
     this.table.classList.toggle("two-runs", Boolean(this.data.other));
     this.body.replaceChildren(...shown.map((row) => this.row(row)));
     this.table.hidden = !found.length;
@@ -277,7 +277,7 @@ class Compare {
     const sides = other ? [other.title === run.title ? `${other.title} (the other)` : other.title, run.title]
       : ["Before", `After update ${update}`];
     return [headOf("Prompt", "prompt"), headOf(sides[0], "before"), headOf(sides[1], "now"),
-      headOf(`Score, ${run.unit}`, "figure"), headOf("KL", "figure", "nats from the reference"),
+      headOf(`Score, ${run.unit}`, "figure"), headOf("KL", "figure", KL_GLOSS),
       headOf("Tokens", "figure")];
   }
 
@@ -304,7 +304,7 @@ class Compare {
           el("strong", { class: measured ? directionOf(row.before.score, row.after.score) : null },
             signed(row.after.score))),
         ...(measured ? [this.direction(row.gain), ...terms, ...judges] : [])),
-      el("td", { class: "figure nowrap", "data-label": "KL" },
+      el("td", { class: "figure nowrap", "data-label": "KL, nats" },
         other ? this.both(rounded(row.before.kl), rounded(row.after.kl)) : rounded(row.after.kl)),
       el("td", { class: "figure nowrap", "data-label": "Tokens" },
         this.both(row.before.tokens ?? "\u2013", row.after.tokens ?? "\u2013")));

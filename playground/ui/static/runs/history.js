@@ -2,8 +2,8 @@
 // confirmation; tick two to six runs to overlay their curves.
 
 import { rights } from "../core/access.js";
-import { answerOf, buttonOf, confirmed, el, getJson, runPath, setAttribute, setText, shape, showParts, signOf, svg,
-  url } from "../core/dom.js";
+import { answerOf, buttonOf, confirmed, el, getJson, helpOf, runPath, setAttribute, setText, shape, showParts, signOf,
+  svg, url } from "../core/dom.js";
 import { duration, gainOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { refreshHome } from "../core/home.js";
 import { go, link, onPlace, openRun, place } from "../core/nav.js";
@@ -22,14 +22,17 @@ export function mount(element, props, { trigger, server }) {
   let known = null; // the runs there are, as they came
   let mayStart = false;
   let sort = NEWEST;
-  const heads = COLUMNS.map(({ key, label, figure, title }) =>
-    el("th", { scope: "col", class: figure ? "figure" : null }, buttonOf("sort", { title, onclick: () => {
+  const heads = COLUMNS.map(({ key, label, figure, title }) => {
+    const button = buttonOf("sort", { onclick: () => {
       sort = turned(sort, key);
       showList();
-    } }, label)));
+    } }, label);
+    return el("th", { scope: "col", class: figure ? "figure" : null, abbr: label }, button,
+      title ? helpOf(label, title) : null);
+  });
   const table = el("table", { class: "runs" },
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, "Overlay")),
-      heads, el("th", { scope: "col" }))), body);
+      heads, el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, "Actions")))), body);
   const filter = el("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter runs by words",
     oninput: () => showList() });
   const count = el("span", { class: "muted" });

@@ -55,7 +55,7 @@ export class Overlay {
   }
 
   build() {
-    const { reset, smoothing, over } = curveControls({
+    const { help, reset, smoothing, over } = curveControls({
       weight: this.weight, of: " of the overlaid curves", raw: "values",
       onWeight: (weight) => {
         this.weight = weight;
@@ -82,9 +82,8 @@ export class Overlay {
     "Compare their texts");
     this.close = buttonOf("quiet-button", { onclick: () => go({ page: "runs", overlay: [] }) }, "Close");
     this.root = el("section", { class: "panel overlay", "aria-label": "Overlaid curves", hidden: true },
-      el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), this.where, el("span", { class: "grow" }),
-        this.reset,
-        smoothing, over, this.texts, this.close),
+      el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), help, this.where,
+        el("span", { class: "grow" }), this.reset, smoothing, over, this.texts, this.close),
       this.problem, this.legend, this.warning, this.undrawn, this.grid, this.roads.root, this.settings, this.engines);
   }
 
@@ -208,7 +207,9 @@ export class Overlay {
         el("thead", {}, el("tr", {}, headOf("Setting"),
           runs.map((run, index) => el("th", { scope: "col", title: run.title }, LETTERS[index])))),
         el("tbody", {}, settings.map(({ label, unit, values }) => el("tr", {},
-          el("th", { scope: "row", title: unit || null }, label), values.map((value) => el("td", {}, value)))))))]);
+          el("th", { scope: "row" }, label,
+            label.toLowerCase().endsWith(unit) ? "" : el("span", { class: "unit" }, ` ${unit}`)),
+          values.map((value) => el("td", {}, value)))))))]);
   }
 
   showEngines() {

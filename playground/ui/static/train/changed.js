@@ -5,7 +5,7 @@ import { buttonOf, el, headOf, setText } from "../core/dom.js";
 import { directionOf, number, percent, rounded, signed } from "../core/format.js";
 import { effect, whenNew } from "../core/signals.js";
 import { hasEnded, live, moment } from "../core/store.js";
-import { facts, textPair } from "../core/texts.js";
+import { facts, KL_GLOSS, textPair } from "../core/texts.js";
 
 const FIRST_ROWS = 6;
 
@@ -37,7 +37,7 @@ export class Changed {
       el("thead", {}, el("tr", {},
         headOf("Prompt", "prompt"), headOf("Before", "before"),
         this.nowHead, this.scoreHead,
-        el("th", { scope: "col", class: "figure", title: "KL to the reference, nats per completion" }, "KL"))),
+        headOf("KL", "figure", KL_GLOSS))),
       this.body);
     element.append(el("section", { class: "changed" },
       el("div", { class: "chart-bar" },
@@ -135,5 +135,5 @@ function pairRow(prompt, before, now, update) {
     el("td", { class: "figure score", "data-label": "Score" },
       el("span", { class: "nowrap" }, signed(before?.score), gain === null ? null : " \u2192 "),
       gain === null ? null : el("strong", { class: directionOf(before.score, now.score) }, signed(now.score))),
-    el("td", { class: "figure", "data-label": "KL" }, update === 0 ? "0" : rounded(now.kl)));
+    el("td", { class: "figure", "data-label": "KL, nats" }, update === 0 ? "0" : rounded(now.kl)));
 }

@@ -1,6 +1,6 @@
 // What a run needs: one line with the verdict, and unfolded, memory by role as bars, time, and what would make it fit.
 
-import { buttonOf, el, setText, showParts, signOf, withCode } from "../core/dom.js";
+import { buttonOf, el, helpOf, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { checkAsked, differencesOf, form } from "../core/form.js";
 import { number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
@@ -17,6 +17,7 @@ const HELP = {
   reward: "Learned rewards",
   rollout: "The completions of a batch while they are written",
   "kept for reuse": "Freed pieces of memory that the process keeps",
+  libraries: "Python, PyTorch and the other packages themselves",
 };
 
 export function mount(element, props, { trigger, watch }) {
@@ -101,7 +102,8 @@ function bars(needs) {
     const kinds = Object.entries(row.kinds_gb).map(([kind, size]) => `${kind} ${gigabytes(size)}`).join(", ");
     const fill = el("span", { class: `needs-fill ${row.role.split(" ")[0]}` });
     fill.style.width = `${most ? Math.max(0.5, (100 * row.total_gb) / most) : 0}%`;
-    return [el("dt", { title: HELP[row.role] }, WORDS[row.role] ?? "Libraries"),
+    const word = WORDS[row.role] ?? "Libraries";
+    return [el("dt", {}, word, " ", helpOf(word, HELP[row.role])),
       el("dd", {}, el("span", { class: "needs-bar", "aria-hidden": "true" }, fill),
         el("span", { class: "needs-size" }, gigabytes(row.total_gb)), el("span", { class: "needs-kinds" }, kinds))];
   }).flat())];

@@ -73,8 +73,8 @@ export class StatusPanel {
     this.settings = el("dl", { class: "settings" });
     this.showSettings = whenNew((settings, now) => this.settings.replaceChildren(
       ...settings.map(({ field, label, value, unit }) => el("div", {}, el("dt", {}, label),
-        el("dd", { title: unit || null }, field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}`
-          : value)))));
+        el("dd", {}, field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}` : value,
+          unit ? el("span", { class: "unit" }, ` ${unit}`) : "")))));
     this.speaker = el("div", { class: "visually-hidden", role: "status", "aria-live": "polite" });
     const drawer = buttonOf("button drawer-button", { onclick: () => document.body.classList.add("drawer-open") },
       "Set up a run");

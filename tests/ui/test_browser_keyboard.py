@@ -1,5 +1,7 @@
 """Who has no mouse: a keyboard or a finger reaches everything, sees where it is, and finds each word explained."""
 
+import json
+
 import pytest
 
 from tests.ui import fake_run
@@ -111,9 +113,15 @@ def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open
 
 
 def test_charts_are_explained_enlarged_in_view_and_say_what_is_strange(site, open_page):
-    fake_run.write_run(site.outputs, "strange")
+    run = fake_run.write_run(site.outputs, "strange")
+    lines = [json.loads(line) for line in run.metrics_path.read_text().splitlines()]
+    strange = {"score_p90": -5.0, "score_p10": -6.0, "kl_to_reference": -0.2}
+    run.metrics_path.write_text("".join(json.dumps(line | strange) + "\n" for line in lines))
     page = open_page
     go(page, "train", run="strange")
+    expect(page.locator('[data-chart="score"] .chart-note')).to_have_text("a few high ones lift the mean")
+    expect(page.locator('[data-chart="score"] .chart-detail')).to_have_text("\u22126 to \u22125")
+    expect(page.locator('[data-chart="kl"] .chart-note')).to_have_text("below 0 by chance: an estimate")
     mark = page.get_by_role("button", name="What is Distance from reference?")
     gloss = page.locator('[data-chart="kl"] .help-text')
     expect(gloss).to_be_hidden()

@@ -139,11 +139,11 @@ export class Chart {
   update(columns, xColumn, weight, run) {
     const { spec } = this;
     const raw = column(columns, spec.column);
-    const [low, high] = (spec.band ?? []).map((name) => smooth(column(columns, name), weight));
+    const band = (spec.band ?? []).map((name) => column(columns, name));
+    const [low, high] = band.map((values) => smooth(values, weight));
     const line = smooth(raw, spec.exact ? 0 : weight);
-    this.series = [{ x: column(columns, xColumn), raw, line, low: low ?? raw, high: high ?? raw }];
+    this.series = [{ x: column(columns, xColumn), raw, line, low: low ?? raw, high: high ?? raw, band }];
     this.run = run;
-    setText(this.note, spec.note(run));
     this.describe();
     this.repaint();
   }
@@ -217,14 +217,16 @@ export class Chart {
 
   /** Show the numbers at x, or the newest ones when x is null. */
   readOut(x) {
-    const [{ x: xs, raw, low, high }] = this.series;
+    const [{ x: xs, raw, band }] = this.series;
     const index = this.readAt(x);
     const unit = this.spec.unit(this.run);
     const value = index < 0 ? NaN : raw[index];
     setText(this.value, Number.isNaN(value) ? "\u2013" : `${this.told(value)}${unit ? ` ${unit}` : ""}`);
     let detail = "";
     const guide = this.spec.guide?.(this.run, live);
-    if (index >= 0 && this.spec.band) detail = `${this.told(low[index])} to ${this.told(high[index])}`;
+    const [low, high] = band.map((values) => values[index]);
+    setText(this.note, this.spec.remark?.(value, low, high) || this.spec.note(this.run));
+    if (index >= 0 && band.length) detail = `${this.told(low)} to ${this.told(high)}`;
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
     setText(this.detail, detail);
     this.showCross(index < 0 || x === null ? null : xs[index]);

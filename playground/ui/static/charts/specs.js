@@ -1,20 +1,27 @@
 // What is drawn: one entry for each chart. `span` is the smallest range of the y axis, so that noise does not fill it
 // and about a hundredth of it is the finest number told. `exact`: a setting, which smoothing would blur. Colour means
-// one thing everywhere: score teal, KL and leash amber.
+// one thing everywhere: score teal, KL and leash amber. `remark` says what is strange about a value.
+
+const TOLD = 0.005; // what is less than this is not told
 
 export const CHARTS = [
   {
     key: "score", span: 2, large: true, title: "Score", column: "score_mean", band: ["score_p10", "score_p90"],
     colour: "--pg-score", unit: (run) => (run?.unit === "points" ? "points" : "sd"),
     note: (run) =>
-      `training batches, ${run?.unit === "points" ? "raw points" : "sd"}; band: middle 80 %`,
-    gloss: "How much reward the completions of an update earned, on average. In sd, 0 is the reference.",
+      `training batches, ${run?.unit === "points" ? "raw points" : "sd"}`,
+    gloss: "How much reward the completions of an update earned, on average. In sd, 0 is the reference. Eight in ten "
+      + "completions are within the band; the mean can lie outside it, where a few earn far more or far less.",
+    remark: (mean, low, high) => (mean > high + TOLD ? "a few high ones lift the mean"
+      : mean < low - TOLD ? "a few low ones lower the mean" : ""),
     zero: true,
   },
   {
     key: "kl", span: 1, large: true, title: "Distance from reference", column: "kl_to_reference", colour: "--pg-kl",
-    unit: () => "nats", note: () => "training batches, nats per completion",
-    gloss: "How far the policy has drifted from the reference: the sum of log-probability ratios.",
+    unit: () => "nats", note: () => "training batches, nats",
+    gloss: "How far the policy has drifted from the reference, in nats per completion: the sum of log-probability "
+      + "ratios. It is estimated from the completions of the update, so near 0 it can fall below 0.",
+    remark: (kl) => (kl < -TOLD ? "below 0 by chance: an estimate" : ""),
     guide: (run) => (run?.adaptive ? { value: run.target, label: "target" } : null), floor: true,
   },
   {

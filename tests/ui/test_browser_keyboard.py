@@ -117,8 +117,10 @@ def test_charts_are_explained_enlarged_in_view_and_say_what_is_strange(site, ope
     lines = [json.loads(line) for line in run.metrics_path.read_text().splitlines()]
     strange = {"score_p90": -5.0, "score_p10": -6.0, "kl_to_reference": -0.2}
     run.metrics_path.write_text("".join(json.dumps(line | strange) + "\n" for line in lines))
+    run.events_path.write_text(run.events_path.read_text().replace('"checkpoint"', '"warning"'))
     page = open_page
     go(page, "train", run="strange")
+    expect(page.locator(".edits", has_text="Warnings")).to_contain_text("after update 40: Saved the policy")
     expect(page.locator('[data-chart="score"] .chart-note')).to_have_text("a few high ones lift the mean")
     expect(page.locator('[data-chart="score"] .chart-detail')).to_have_text("\u22126 to \u22125")
     expect(page.locator('[data-chart="kl"] .chart-note')).to_have_text("below 0 by chance: an estimate")

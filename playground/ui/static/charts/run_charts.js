@@ -9,7 +9,7 @@ import { CHARTS, X_MODES } from "./specs.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./png.js";
-import { buttonOf, el, runPath, setHidden, setText, url } from "../core/dom.js";
+import { buttonOf, el, runPath, setHidden, setText, signOf, url } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live, numUpdates } from "../core/store.js";
@@ -33,8 +33,10 @@ export class Charts {
     this.table = el("div", { class: "numbers", hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
     this.body = el("div", { class: "charts-body" }, this.large, this.more, this.small);
     this.changes = el("div", { class: "edits", hidden: true });
+    this.warnings = el("div", { class: "edits", hidden: true });
     this.note = el("p", { class: "undrawn-note", role: "status" });
-    this.root = el("div", { class: "charts" }, this.bar, this.note, this.body, this.table, this.changes);
+    this.root = el("div", { class: "charts" }, this.bar, this.note, this.body, this.table, this.changes,
+      this.warnings);
     element.append(this.root);
     this.begin();
     this.draw();
@@ -143,6 +145,16 @@ export class Charts {
         this.marks.map(({ number: index, update, messages }) => el("li", {},
         el("span", { class: "edit-tag", "aria-hidden": "true" }, String(index)), ` ${whenChanged(update)}: `,
         el("strong", {}, messages.join(", "))))));
+    this.listWarnings(live.events.filter(({ kind }) => kind === "warning"));
+  }
+
+  /** What the red flags say, for those who cannot point at them. */
+  listWarnings(warnings) {
+    this.warnings.hidden = !warnings.length;
+    this.warnings.replaceChildren(el("h3", { id: "warnings-title" }, "Warnings"),
+      el("ul", { "aria-labelledby": "warnings-title" },
+        warnings.map(({ update, message }) => el("li", {}, signOf("! "), `${whenChanged(update)}: `,
+          el("strong", {}, message)))));
   }
 
   refresh() {

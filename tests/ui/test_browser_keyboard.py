@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, go
+from tests.ui.conftest import HEIGHT, WAIT_MS, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -144,3 +144,55 @@ def test_charts_are_explained_enlarged_in_view_and_say_what_is_strange(site, ope
             expect(page.locator(f'[data-chart="{name}"]')).to_be_in_viewport(ratio=0.99)
     page.locator(".charts .chart-bar a").focus()
     assert_seen(tab_to(page, page.locator('[data-chart="fit"] .expand')))  # Bokeh has tab stops of its own
+
+
+def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page):
+    page = open_page
+    page.set_viewport_size({"width": 390, "height": 844})
+    opening = page.get_by_role("button", name="Set up a run")
+    opening.click()
+    expect(page.get_by_role("button", name="Close", exact=True)).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("listbox")).to_have_count(1)
+    page.keyboard.press("Escape")  # the list
+    expect(page.get_by_role("listbox")).to_have_count(0)
+    expect(page.locator("#preset input")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(opening).to_be_focused()
+    page.set_viewport_size({"width": 1440, "height": HEIGHT})
+
+
+def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page):
+    page = visit(make_page(), site)
+    press = page.keyboard.press
+    stops = tab_to(page, page.locator("#preset input"))
+    press("ArrowDown")
+    press("ArrowDown")
+    press("Enter")
+    expect(page.locator("#preset input")).to_have_value("No leash")
+    expect(page.locator("#knob-kl-coef")).to_have_value("0")
+    stops += tab_to(page, page.locator("#knob-ppo-num_updates"))
+    page.keyboard.type("24")
+    stops += tab_to(page, page.locator("#start"), 100)
+    expect(page.locator("#notes")).to_contain_text("→ 24")
+    press("Enter")
+    expect(page.locator("#run-title")).to_be_focused()
+    expect(page.locator(".state strong")).to_have_text("running")
+    press("Space")
+    expect(page.locator(".state strong")).to_have_text("paused")
+    press("Space")
+    expect(page.locator(".state strong")).to_have_text("finished")
+    compare = page.get_by_role("button", name="Compare before and after")
+    stops += tab_to(page, compare)
+    press("Enter")
+    expect(page.locator("#page-compare")).to_be_focused()
+    expect(page.locator("#compare .outcome")).to_contain_text("95 % interval")
+    stops += tab_to(page, page.get_by_label("Sort"))
+    press("ArrowDown")
+    expect(page.get_by_label("Sort")).to_have_value("loss")
+    stops += tab_to(page, page.locator("#ask-prompt textarea"))
+    page.keyboard.type("The film was")
+    press("Enter")
+    expect(page.locator("#answers tbody tr")).to_have_count(3)
+    assert_seen(stops)

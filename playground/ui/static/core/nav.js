@@ -2,7 +2,7 @@
 // on the Runs page (`overlay=a,b`); kept in the address so that reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
-import { el } from "./dom.js";
+import { el, runTitle } from "./dom.js";
 import { open } from "./store.js";
 
 const PAGES = ["train", "compare", "rewards", "runs"];
@@ -79,9 +79,19 @@ export function onPlace(callback) {
 
 function show() {
   const here = place();
+  const left = document.activeElement?.closest(".page");
   document.body.dataset.page = here.page;
   document.body.classList.toggle("presentation", here.present);
   for (const callback of listeners) callback(here);
+  if (left && left.id !== `page-${here.page}`) enter(here.page);
+}
+
+/** Who was in a page that is no longer in view goes on from the beginning of the one that is. */
+function enter(page) {
+  const start = (page === "train" && runTitle()) || document.getElementById(`page-${page}`);
+  if (!start) return;
+  start.tabIndex = -1;
+  start.focus({ preventScroll: true });
 }
 
 addEventListener("popstate", show);

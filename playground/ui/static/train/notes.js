@@ -78,6 +78,10 @@ export function mount(element, props, { trigger, watch }) {
     if (props.value?.edits) keep(props);
   });
   show();
+  const bar = document.getElementById("start-bar");
+  new ResizeObserver(() => { // it lies over the foot of the form, and no field that is gone to may end up below it
+    document.getElementById("controls").style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`;
+  }).observe(bar);
   // a group that is opened brings controls into the document that were not there when its problems were found
   new MutationObserver(() => {
     const missing = form.value.problems.some(({ field }) => field && controlOf(field)

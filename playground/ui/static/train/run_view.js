@@ -2,7 +2,7 @@
 
 import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
-import { buttonOf, el } from "../core/dom.js";
+import { buttonOf, el, runTitle } from "../core/dom.js";
 import { onHome, refreshHome, watchEnd } from "../core/home.js";
 import { LiveSettings } from "./live_settings.js";
 import { go, onPlace, place } from "../core/nav.js";
@@ -37,6 +37,8 @@ export function mount(element, props, { trigger, watch, server }) {
     go({ page: "train", run });
     if (live.runId !== run) open(run);
     scrollTo({ top: 0, behavior: "smooth" });
+    if ([document.body, document.getElementById("start")].includes(/** @type {HTMLElement} */ (document.activeElement)))
+      runTitle()?.focus({ preventScroll: true }); // else the space key, which pauses here, would press Start once more
     refreshHome();
   });
 
@@ -84,12 +86,26 @@ function nameNextStart(props) {
     request: [...random].map((part) => part.toString(16).padStart(8, "0")).join("") };
 }
 
-/** On a narrow screen the form is a drawer: it closes by its button, by Escape and by a tap beside it. */
+/**
+ * On a narrow screen the form is a drawer: it closes by its button, by Escape and by a tap beside it. The focus goes
+ * into it and comes back.
+ */
 function drawer(root) {
   const close = () => document.body.classList.remove("drawer-open");
+  const controls = document.getElementById("controls");
+  const closing = buttonOf("icon-button", { "aria-label": "Close", onclick: close }, "\u00d7");
   root.append(el("div", { class: "backdrop", onclick: close }));
-  document.getElementById("controls").prepend(el("div", { class: "drawer-head" }, el("strong", {}, "Set up a run"),
-    buttonOf("icon-button", { "aria-label": "Close", onclick: close }, "\u00d7")));
+  controls.prepend(el("div", { class: "drawer-head" }, el("strong", {}, "Set up a run"), closing));
+  let open = false;
+  new MutationObserver(() => { // several parts of the page open it
+    if (document.body.classList.contains("drawer-open") === open) return;
+    open = !open;
+    setTimeout(() => { // as soon as the one is visible, or the other is not
+      const within = controls.contains(document.activeElement);
+      if (open && !within) closing.focus();
+      if (!open && within) /** @type {HTMLElement} */ (root.querySelector(".drawer-button")).focus();
+    });
+  }).observe(document.body, { attributeFilter: ["class"] });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented) close();
   });

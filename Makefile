@@ -33,7 +33,7 @@ test test-all: style chromium
 
 # Empty: bytecode is kept wherever the environment says otherwise. A hundred processes start in the tests.
 tests: export PYTHONDONTWRITEBYTECODE :=
-tests: $(VENV)/.test-ready
+tests: $(VENV)/.test-ready node_modules/.ready
 	$(BIN)/node --test "tests/js/**/*.test.js"
 	$(BIN)/python -m pytest $(EVERY) $(POOL)
 

@@ -23,6 +23,10 @@ def theme() -> gr.themes.Base:
     ).set(
         body_background_fill="var(--pg-page)",
         body_background_fill_dark="var(--pg-page)",
+        body_text_color_subdued="var(--pg-muted)",
+        body_text_color_subdued_dark="var(--pg-muted)",
+        input_placeholder_color="var(--pg-muted)",
+        input_placeholder_color_dark="var(--pg-muted)",
         block_background_fill="transparent",
         block_background_fill_dark="transparent",
         block_border_width="0px",

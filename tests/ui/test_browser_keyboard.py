@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, WAIT_MS, go, visit
+from tests.ui.conftest import HEIGHT, PROJECT, WAIT_MS, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -13,6 +14,7 @@ from playwright.sync_api import expect
 from tests.ui.test_browser import fill
 
 expect.set_options(timeout=WAIT_MS)
+AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
 # what was asked for has been drawn, and the colours of another theme have faded in
 SETTLED = """new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
     .then(() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished)))"""
@@ -161,6 +163,38 @@ def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page)
     page.keyboard.press("Escape")
     expect(opening).to_be_focused()
     page.set_viewport_size({"width": 1440, "height": HEIGHT})
+
+
+LOOKS = {
+    "train": "#run-view .charts",
+    "compare": "table.compare tbody tr",
+    "rewards": ".reward-form",
+    "runs": ".overlay .overlay-settings tbody tr",
+}
+
+
+def test_no_page_has_a_serious_fault_of_accessibility(site, open_page):
+    assert AXE.is_file(), f"axe-core is not at {AXE}: `make style` installs what the checks of the page need."
+    base = catalog.preset("kinder-reviews")
+    for name, seed in (("one", 601), ("other", 602)):
+        fake_run.write_run(site.outputs, name, base.model_copy(update={"seed": seed}))
+    page = open_page
+    page.add_script_tag(path=AXE)
+    found = []
+    expect(page.locator("#ask .min_value")).to_have_css("color", "rgb(82, 96, 119)")  # axe passes over single figures
+    for place, shown in LOOKS.items():
+        go(page, place, **({"overlay": ["one", "other"]} if place == "runs" else {"run": "_recorded"}))
+        expect(page.locator(shown).first).to_be_visible()
+        for options in ({}, {"runOnly": ["color-contrast"]}):  # light: everything; dark: what differs there
+            page.evaluate(SETTLED)
+            told = page.evaluate("(options) => axe.run({ resultTypes: ['violations'], ...options })", options)
+            found += [
+                f"{place}, {'dark' if options else 'light'}: {item['id']} at {node['target']}: {node['failureSummary']}"
+                for item in told["violations"] if item["impact"] in ("serious", "critical")
+                for node in item["nodes"]
+            ]  # fmt: skip
+            page.locator("#header button.switch").last.click()  # the other theme
+    assert not found, "\n".join(found)
 
 
 def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page):

@@ -99,7 +99,8 @@ def _took(run: RunDirectory) -> Finished | None:
     updates = [item.seconds_rollout + item.seconds_score + item.seconds_update for item in metrics[1:]]  # one warms up
     if len(updates) < LEAST_TIMED or not (statistics.median(updates) > 0 and metrics[-1].seconds > 0):
         return None
-    return Finished(run.config(), statistics.median(updates), metrics[-1].seconds)
+    whole = max(metrics[-1].seconds, run.status().worked_seconds or 0.0)  # with loading, and the look after the end
+    return Finished(run.config(), statistics.median(updates), whole)
 
 
 def find_run(outputs: Path, run_id: str) -> RunDirectory:

@@ -25,7 +25,7 @@ def test_the_range_narrows_and_no_look_leaves_the_one_before_it_when_updates_var
     for update in range(1, 60):
         seconds.append(seconds[-1] + (1.25 if update % 3 else 0.75) + 2.0 * (update % 5 == 0))
     ranges = [seconds_left(range(1, done + 1), seconds[:done], 60) for done in range(2, 60)]
-    widths = [found.high / found.low for found in ranges]
+    widths = [round(found.high / found.low, 9) for found in ranges]
     assert widths == sorted(widths, reverse=True) and widths[0] > 2.5 and widths[-1] < 1.7
     for done, (before, after) in enumerate(itertools.pairwise(ranges), 2):
         gone = seconds[done] - seconds[done - 1]

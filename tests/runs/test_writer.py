@@ -67,7 +67,7 @@ def test_time_at_work_has_no_pauses_and_nothing_that_lies_between_attempts(
     def then(seconds: float, **changes: Any) -> float | None:
         clock[0] += seconds
         writer.set_status(**changes)
-        return run.status().worked_seconds
+        return run.status_on_disk().worked_seconds
 
     run = RunDirectory.create(outputs, small_config())
     writer = RunWriter(run, 3)
@@ -77,12 +77,12 @@ def test_time_at_work_has_no_pauses_and_nothing_that_lies_between_attempts(
     assert then(60.0, state="running") == 10.0
     assert then(5.0, state="paused") == 15.0
     assert then(900.0, state="stopped") == 15.0  # in the pause
-    run.queue_again(run.status(), 3)
-    assert run.status().seconds_at_work(now=run.status().updated_at + 9) == 15.0  # it waits
+    run.queue_again(run.status_on_disk(), 3)
+    assert run.status_on_disk().seconds_at_work(now=run.status_on_disk().updated_at + 9) == 15.0  # it waits
     clock[0] += 3600.0
     writer = RunWriter(run, 3, attempt=2)
     assert then(2.0, state="running") == 17.0
-    assert run.status().seconds_at_work(now=run.status().updated_at + 9) == 26.0
+    assert run.status_on_disk().seconds_at_work(now=run.status_on_disk().updated_at + 9) == 26.0
 
 
 def test_a_run_of_before_tells_the_time_of_its_last_attempt() -> None:

@@ -67,8 +67,8 @@ def test_a_long_text_and_one_with_line_breaks_tell_nothing_wrong(tmp_path: Path)
          "Line 2 of a.csv has 2 cells, but the first line names 1, separated by commas. Put texts that contain one in "
          "quotation marks, or call the file .txt: there a line is a text."),
         ("id,prompt\n1,The film\n2,The plot, too\n",
-         "Line 3 of a.csv has 3 cells, but the first line names 2, separated by commas. "
-         "Put texts that contain one in quotation marks."),
+         "Line 3 of a.csv has 3 cells, but the first line names 2, separated by commas. Put texts that contain one in "
+         "quotation marks."),
     ],
 )  # fmt: skip
 def test_where_it_is_not_sure_it_says_so_and_cuts_no_text(tmp_path: Path, content: str, message: str) -> None:

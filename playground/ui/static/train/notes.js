@@ -88,9 +88,8 @@ export function mount(element, props, { trigger, watch }) {
       && !controlOf(field).querySelector(".field-problem"));
     if (missing) placeBesideFields();
     const { unused } = props.value ?? {};
-    if (unused?.fields.some((field) => controlOf(field) && !controlOf(field).querySelector(".field-unused"))) {
-      markUnused(unused);
-    }
+    const lost = (field) => controlOf(field) && !controlOf(field).querySelector(".field-unused");
+    if (unused && ["method", ...unused.fields].some(lost)) markUnused(unused);
   }).observe(document.getElementById("controls"), { childList: true, subtree: true });
 }
 

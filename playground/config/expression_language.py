@@ -39,6 +39,14 @@ _COMPARISONS: dict[type, str] = {
 }  # fmt: skip
 _OTHER_WORDS = {"None": "nothing", "len": "characters", "true": "True", "false": "False", "text": "completion",
                 "response": "completion", "re": "matches", "length": "words", "output": "completion"}  # fmt: skip
+_SYNTAX = {
+    "was never closed": "This bracket is never closed. Close it.",
+    "unmatched": "This bracket closes none. Take it away, or open one before it.",
+    "does not match": "This bracket is not the one that closes the open one.",
+    "unterminated string": "These quotes are never closed. Close them.",
+    "expected 'else'": "A choice needs both ways: `a if condition else b`.",
+    "forgot a comma": "A comma or an operator is missing here.",
+}
 _QUOTES = ("'", '"')
 _OPEN, _CLOSE = "([{", ")]}"
 _PLAIN = frozenset(string.printable) - {"\x0b", "\x0c"}  # what may stand outside quotes
@@ -149,11 +157,19 @@ def _syntax_tree(source: str, flat: str, shift: int) -> ast.expr:
             return ast.parse(flat[shift:], mode="eval").body
     except SyntaxError as error:
         position = min((error.offset or len(source)) - 1 + shift, max(len(source) - 1, 0))
-        told = str(error.msg or "invalid syntax").partition("(")[0].strip().rstrip(".")
-        message = f"This is not a complete expression ({told}). Check brackets, commas and quotes around here."
-        raise ExpressionError(message, source, position) from None
+        raise ExpressionError(_syntax_in_words(str(error.msg), flat), source, position) from None
     except (ValueError, RecursionError, MemoryError):
         raise ExpressionError("The expression is nested too deeply, or a number is too long.") from None
+
+
+def _syntax_in_words(told: str, flat: str) -> str:
+    """What Python's parser says of a text, in the words of this language."""
+    if re.search(r"[^=!<>]=(?!=)", re.sub(r"""(["']).*?\1""", "", flat)):
+        return "Write == to compare; nothing is set here."
+    for words, sentence in _SYNTAX.items():
+        if words in told:
+            return sentence
+    return "This is not a complete expression. Check operators, brackets, commas and quotes around here."
 
 
 def _check_size(source: str, tree: ast.expr) -> None:

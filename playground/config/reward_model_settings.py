@@ -197,7 +197,7 @@ class RewardTrainingConfig(Part):
         le=4096,
         help="Pairs in one optimizer step.",
         low="Too low: steps are noisy.",
-        high="Too high: few steps, and more memory unless micro_batch_size is lower.",
+        high="Too high: few steps, and more memory unless the micro-batch is smaller.",
     )
     micro_batch_size: int | None = knob(
         None,

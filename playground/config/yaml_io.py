@@ -247,13 +247,14 @@ def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
         "int_from_float": "must be a whole number", "float_parsing": "must be a number",
         "float_type": "must be a number", "finite_number": "must be a finite number",
         "string_type": "must be text", "tuple_type": "must be a list",
-        "string_too_short": "must not be empty",
         "model_type": "must be a group of settings, not a single value",
         "model_attributes_type": "must be a group of settings with a `kind`",
         "invalid_key": "is not a name; names are words",
     }  # fmt: skip
     if kind in plain:
         return Problem(field, f"{plain[kind]}{_got(given)}.")
+    if kind == "string_too_short":
+        return Problem(field, "must not be empty.")
     if kind == "string_too_long":
         return Problem(field, f"must be at most {context['max_length']} characters long.")
     if kind == "too_short":

@@ -37,7 +37,7 @@ def yaml_problems(text: str) -> list[Problem]:
         ({"seed": 1.5}, "seed", "must be a whole number (got 1.5)."),
         ({"format": 2}, "format", "must be 1 (got 2)."),
         ({"engine": "verl"}, "engine", "must be 'playground' or 'trl' (got 'verl')."),
-        ({"name": ""}, "name", "must not be empty (got '')."),
+        ({"name": ""}, "name", "must not be empty."),
         ({"name": 7}, "name", "must be text (got 7)."),
         ({"name": "x" * 81}, "name", "must be at most 80 characters long."),
         ({"kl": 0.1}, "kl", "must be a group of settings, not a single value (got 0.1)."),
@@ -88,7 +88,7 @@ def yaml_problems(text: str) -> list[Problem]:
         ),
         ({"rewards": [{"kind": "keyword"}]}, "rewards.0.words", "This setting is missing; give it a value."),
         ({"rewards": [{"kind": "keyword", "words": []}]}, "rewards.0.words", "must have at least one entry."),
-        ({"rewards": [{"kind": "keyword", "words": [""]}]}, "rewards.0.words.0", "must not be empty (got '')."),
+        ({"rewards": [{"kind": "keyword", "words": [""]}]}, "rewards.0.words.0", "must not be empty."),
         (
             {"rewards": [{"kind": "length", "wieght": 2}]},
             "rewards.0.wieght",

@@ -22,6 +22,7 @@ from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
 from playground.runs.folder import checkpoints, vitals
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import RESUMED, Sample, State, Status, UpdateMetrics
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
@@ -205,8 +206,8 @@ def write_ended(outputs: Path, run_id: str, reason: str, state: State = "failed"
 
 
 def write_status(run: RunDirectory, status: Status) -> None:
-    """Replace its status."""
-    run.status_path.write_text(status.model_dump_json(), encoding="utf-8")
+    """Replace its status, as the worker does: the server looks at it meanwhile, and must not find half a file."""
+    write_atomically(run.status_path, status.model_dump_json())
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from playground.runs.folder import end_reasons, vitals
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher, queue
 from playground.setup import catalog
 from playground.ui import own_files
@@ -68,12 +69,14 @@ def test_every_end_is_told_with_what_happened_and_what_to_do(site, open_page):
             continue
         state = "stopped" if reason in ("stopped", "time_limit") else "interrupted" if number % 2 else "failed"
         name = f"end-{reason.replace('_', '-')}"
-        what = f"This is what happened, case {number}."
-        fake_run.write_ended(site.outputs, name, reason, state, message=what, config=config(name, 40))
+        message = f"This is `what` happened, case {number}: lower ppo.batch_size."
+        what = f"This is what happened, case {number}: lower \u201cBatch\u201d."
+        fake_run.write_ended(site.outputs, name, reason, state, message=message, config=config(name, 40))
         go(page, "train", run=name)
         expect(page.locator(TITLE)).to_contain_text(end.title)
         notice = page.locator(".notice")
         expect(notice).to_contain_text(what)
+        expect(notice.locator("code").first).to_have_text("what")
         expect(notice).to_contain_text("What to do:")
         shown = notice.inner_text().casefold()
         words = re.findall(
@@ -83,7 +86,7 @@ def test_every_end_is_told_with_what_happened_and_what_to_do(site, open_page):
         assert notice.get_attribute("data-tone") == ("quiet" if state == "stopped" else "bad")
         expect(page.locator(".notice h2 .icon")).to_have_text("\u25a0" if state == "stopped" else "\u2715")
         expect(page.locator(".status [role=status]")).to_contain_text(end.title)  # a screen reader hears it
-        expect(button(page, "Start again from its settings")).to_be_visible()
+        expect(button(page, "Put its settings into the form")).to_be_visible()
         expect(
             page.locator(".notice").get_by_role("button", name=re.compile("Resume|from the beginning"))
         ).to_have_count(int(end.resumable))
@@ -97,6 +100,10 @@ def test_every_end_is_told_with_what_happened_and_what_to_do(site, open_page):
     button(page, "Copy the log").click()
     button(page, "Hide the log").click()
     expect(log).to_be_hidden()
+    early = RunDirectory.create(site.outputs, config("early", 40), "early")
+    RunWriter(early, 40).finish("failed", "model", "The model cannot be loaded.")
+    go(page, "train", run="early")
+    expect(page.locator(".changed .empty")).to_have_text("The run ended before the fixed prompts were answered.")
     finished = fake_run.write_run(site.outputs, "all-well")
     go(page, "train", run=finished.id)
     expect(page.locator(STATE)).to_have_text("finished")
@@ -151,7 +158,7 @@ def test_without_a_checkpoint_it_starts_over_and_a_run_that_cannot_go_on_says_so
     assert page.evaluate(SHOWN_UPDATES)[:2] == [1, 2]
     button(page, "Stop").click()
     expect(page.locator(TITLE)).to_contain_text("Stopped")
-    button(page, "Start again from its settings").click()
+    button(page, "Put its settings into the form").click()
     expect(page.locator("#knob-ppo-num_updates")).to_have_value("3900")
 
 

@@ -85,7 +85,8 @@ def test_an_upload_fills_source_and_column_and_a_huge_one_is_never_sent(site, ma
     films = tmp_path / "films.csv"
     films.write_text("id,prompt\n1,The film was\n2,My sister says\n")
     chooser.set_input_files(str(films))
-    expect(note).to_have_text("films.csv: 2 rows separated by commas; the prompts are read from the column `prompt`.")
+    expect(note).to_have_text("films.csv: 2 rows separated by commas; the prompts are read from the column prompt.")
+    expect(note.locator("code")).to_have_text("prompt")
     expect(page.locator("#field-prompts-source input")).to_have_value(re.compile(r"films\.csv$"))
     expect(page.locator("#field-prompts-column input")).to_have_value("prompt")
     expect(page.locator("#notes")).to_contain_text("Reviews \u2192 films.csv")

@@ -51,6 +51,23 @@ def test_every_field_but_name_and_rewards_survives_with_unusual_values():
     assert form.config_of(form.values_of(config), base) == config.model_copy(update={"about": base.about})
 
 
+def test_a_sentence_names_settings_as_the_form_does():
+    told = {
+        "prompts.source: a.csv has no rows.": "Prompts: a.csv has no rows.",
+        "Lower ppo.batch_size, or raise max_minutes.": "Lower \u201cBatch\u201d, or raise \u201cTime limit\u201d.",
+        "Train with LoRA (model.adapter.kind: lora).": "Train with LoRA (\u201cAdapter\u201d: lora).",
+        "Its last words are in worker.log.": "Its last words are in worker.log.",
+    }
+    assert {sentence: form.with_labels(sentence) for sentence in told} == told
+
+
+def test_a_problem_of_a_reward_names_the_field_of_that_reward():
+    told = ["rewards.0.source", "rewards.1.words.0", "judges.0.expression", "rewards.0.weight", "rewards", "nonsense.a"]
+    assert [form.label_of(field) for field in told] == [
+        "Reward, Model", "Reward, Words", "Judges that only watch, Expression", "Reward", "Reward", "nonsense.a",
+    ]  # fmt: skip
+
+
 def test_all_problems_come_at_once_and_name_their_fields():
     base = catalog.preset("kinder-reviews")
     values = form.values_of(base)

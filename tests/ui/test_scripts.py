@@ -1,6 +1,7 @@
 """What the page's scripts need a browser or the trainer for; their own arithmetic is tested in tests/js."""
 
 import json
+import re
 
 import pytest
 
@@ -50,6 +51,34 @@ def test_parts_that_stay_are_the_same_elements_and_what_changed_is_renewed(call)
     items = {"new": "0", "one": "&lt;b&gt;", "three": "3"}
     markup = "".join(f'<li data-key="{key}"><button>b</button> {text}</li>' for key, text in items.items())
     assert shown == [True, True, "", False, markup]
+
+
+def test_what_stands_between_backticks_is_code_and_one_backtick_is_a_character(call):
+    shown = call(
+        "core/dom",
+        """(() => {
+          const line = m.el("p", {});
+          return ["Set `a` and `<b>`.", "Set `a` and `<b>`.", "a ` b", "`a` and ` b", ""].map((sentence) => {
+            const before = line.firstChild;
+            m.setWords(line, sentence);
+            return [line.innerHTML, line.firstChild === before];
+          });
+        })()""",
+    )
+    twice = "Set <code>a</code> and <code>&lt;b&gt;</code>."
+    assert shown == [[twice, False], [twice, True], ["a ` b", False], ["<code>a</code> and ` b", False], ["", False]]
+
+
+def test_no_sentence_of_the_server_is_shown_with_its_backticks():
+    """Whatever a part shows of an answer goes through `setWords` or `withCode`."""
+    raw = re.compile(r"setText\([^;]*(\.message|\.error\b|\.problem\b|\bsentence\b)")
+    found = {
+        (path.name, line.strip())
+        for path in own_files.STATIC.rglob("*.js")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if raw.search(line)
+    }
+    assert found == set()
 
 
 FOUND = {

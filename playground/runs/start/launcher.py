@@ -274,7 +274,7 @@ def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subproce
 
 def take(lock: IO[bytes]) -> None:
     """Take a run's lock; somebody who just looks whether the run lives may hold it for a moment. Raises: RunBusy."""
-    _take(lock, LOCK_PATIENCE_SECONDS, "The run's lock is held by another process. Start again.")
+    _take(lock, LOCK_PATIENCE_SECONDS, "Another process is at work in this run. Try again in a moment.")
 
 
 @contextlib.contextmanager

@@ -113,10 +113,10 @@ def judge_accuracy(report: Report, right: Sequence[float], source: str, *, gener
         report.say(
             "fail",
             "cannot tell good from bad",
-            f"Right on {accuracy:.0%} of {on}; guessing is right on 50 %. PPO would learn noise.",
+            f"Right on {accuracy:.0%} of {on}; guessing is right on 50%. PPO would learn noise.",
         )
     elif accuracy < LOW_ACCURACY:
-        report.say("warn", "low accuracy", f"Right on only {accuracy:.0%} of {on}; guessing is right on 50 %.")
+        report.say("warn", "low accuracy", f"Right on only {accuracy:.0%} of {on}; guessing is right on 50%.")
 
 
 def judge_formats(report: Report) -> None:

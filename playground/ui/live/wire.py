@@ -6,7 +6,6 @@ Knows the records, the configuration and `insight`; nothing of files, HTTP or gr
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +25,6 @@ COLUMNS = tuple(name for name, about in UpdateMetrics.about().items() if about.l
 MAX_POINTS = 2000
 MAX_LIVE_PROMPTS = 64
 RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
-FIELD = re.compile(r"\b[a-z_]+\.[a-z_]+\b|\bmax_minutes\b")
 
 
 class Standing(NamedTuple):
@@ -107,7 +105,7 @@ def live_values(config: RunConfig) -> dict[str, Any]:
 
 def event_data(event: Event) -> dict[str, Any] | None:
     """An event as the page shows it; None for those that it does not show."""
-    shown = {"kind": event.kind, "update": event.update, "message": event.message}
+    shown = {"kind": event.kind, "update": event.update, "message": form.with_labels(event.message)}
     if event.kind == changes.EDIT:
         return {**shown, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
     if event.kind == RESUMED:
@@ -131,8 +129,9 @@ def status_data(
         standing: what its folder and the queue say beyond the status.
     """
     return {
-        **status.model_dump(include={"state", "phase", "reason", "message", "update", "num_updates", "attempt"}),
+        **status.model_dump(include={"state", "phase", "reason", "update", "num_updates", "attempt"}),
         **standing._asdict(),
+        "message": form.with_labels(status.message),
         "ended": status.ended,
         "end": ending(status),
         "elapsed": round(status.seconds_at_work(time.time()), 1) if status.started_at else 0.0,
@@ -147,12 +146,7 @@ def ending(status: Status) -> dict[str, str] | None:
         return None
     end = end_reasons.end_of("" if status.state == "finished" else status.reason or status.state)
     remedy = end.remedy if end.resumable or not status.resumable else f"{end.remedy} {RAN_BEFORE}"
-    return {"title": end.title, "remedy": FIELD.sub(lambda found: _called(found[0]), remedy)}
-
-
-def _called(field: str) -> str:
-    """What the form calls a setting; a name that it does not know stays."""
-    return f"\u201c{form.LABELS[field]}\u201d" if field in form.LABELS else field
+    return {"title": end.title, "remedy": form.with_labels(remedy)}
 
 
 def _left(metrics: Mapping[str, Sequence[Any]], status: Status) -> list[float] | None:

@@ -29,6 +29,7 @@ ENGINES = [name for name in get_args(RunConfig.model_fields["engine"].annotation
 KNOBS = shown(knobs(), ENGINES)
 OPTION_LABELS = {"trl": "TRL", **{name: method.label for name, method in methods.METHODS.items()}}
 REWARD_LISTS = telling.REWARD_LISTS
+FIELD = re.compile(r"\b[a-z_]+(?:\.[a-z_]+)+\b|\bmax_minutes\b")
 FIELDS = ("name", *REWARD_LISTS, *KNOBS)
 LABELS = {
     "name": "Run name",
@@ -131,7 +132,22 @@ def label_of(field: str) -> str:
     """A field's name for a person; unknown keys keep their own."""
     if field in LABELS:
         return LABELS[field]
-    return LABELS.get(field.partition(".")[0], field) if field.startswith(REWARD_LISTS) else field
+    group, *own = field.split(".")
+    if group not in REWARD_LISTS:
+        return field
+    name = own[1] if len(own) > 1 else ""
+    return f"{LABELS[group]}, {reward_form.OWN_FIELDS[name][0]}" if name in reward_form.OWN_FIELDS else LABELS[group]
+
+
+def with_labels(sentence: str) -> str:
+    """A sentence that names settings by their dotted fields, as the page tells it: by the names in the form."""
+
+    def called(found: re.Match[str]) -> str:
+        label = LABELS.get(found[0])
+        begins = sentence[: found.start()][-1:] in ("", "\n") and sentence[found.end() :][:1] == ":"
+        return found[0] if label is None else label if begins else f"\u201c{label}\u201d"
+
+    return FIELD.sub(called, sentence)
 
 
 def options_of(field: str) -> list[str]:

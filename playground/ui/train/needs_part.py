@@ -48,13 +48,13 @@ def needs(
         if problems:
             raise InvalidConfig(problems)
         last = history.finished_runs(outputs)
-        found = estimates.estimate(config, outputs, ask_hub=True, finished=last)
-        model = telling.in_words("model.source", config.model.source)
-        return {**found.to_json(), "problem": "", "model": model, "fit": fit(config, base, outputs, last)}
+        found = estimates.estimate(config, outputs, ask_hub=True, finished=last).to_json()
+        found |= {"model": telling.in_words("model.source", config.model.source), "fit": fit(config, base, outputs, last)}
     except InvalidConfig as error:
         return {"problem": " ".join(problem.message for problem in error.problems)}
     except PlaygroundError as error:
-        return {"problem": str(error)}
+        return {"problem": form.with_labels(str(error))}
+    return {**found, "advice": form.with_labels(found["advice"]), "problem": ""}
 
 
 def fit(config: RunConfig, base: RunConfig, outputs: Path, last: Sequence[Finished]) -> dict[str, Any] | None:

@@ -143,7 +143,7 @@ def looked_at(read: Callable[[], RunConfig], service: ModelService) -> Iterator[
     except InvalidConfig as error:
         first = error.problems[0]
         label = f"{form.label_of(first.field)}: " if first.field else ""
-        yield {"state": "error", "message": f"{label}{first.message}", "at": at}
+        yield {"state": "error", "message": f"{label}{form.with_labels(first.message)}", "at": at}
         return
     except PlaygroundError as error:
         yield {"state": "error", "message": str(error), "at": at}
@@ -153,12 +153,6 @@ def looked_at(read: Callable[[], RunConfig], service: ModelService) -> Iterator[
     try:
         answers = list(service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")}))
     except PlaygroundError as error:
-        yield {"state": "error", "name": name, "message": in_words(str(error)), "at": at}
+        yield {"state": "error", "name": name, "message": form.with_labels(str(error)), "at": at}
         return
     yield {"state": "done", "name": name, "preview": answers[-1], "at": at}
-
-
-def in_words(message: str) -> str:
-    """An error that names a field by its path, with the label that the field has on the page."""
-    field, colon, rest = message.partition(": ")
-    return f"{form.label_of(field)}: {rest}" if colon and field in form.LABELS else message

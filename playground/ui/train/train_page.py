@@ -426,7 +426,7 @@ def _notes(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Probl
 
 def _problems(problems: list[Problem]) -> list[dict[str, str]]:
     return [
-        {"field": problem.field, "label": form.label_of(problem.field), "message": problem.message}
+        {"field": problem.field, "label": form.label_of(problem.field), "message": form.with_labels(problem.message)}
         for problem in problems
     ]
 

@@ -326,7 +326,7 @@ export class Chart {
     const [{ raw }] = this.series;
     const last = this.readAt(null);
     const first = raw[this.spec.sparse ? raw.findIndex((value) => !Number.isNaN(value)) : 0];
-    const text = last < 0 ? "no points yet"
+    const text = last < 0 ? "no points"
       : `${this.told(first)} at the start, now ${this.told(raw[last])} ${this.spec.unit(this.run)}`;
     setAttribute(this.stage, "aria-label", `${this.spec.title}: ${text}`);
   }

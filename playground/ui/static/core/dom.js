@@ -67,6 +67,13 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** The same for a sentence of ours, in which something may stand between backticks. */
+export function setWords(node, sentence) {
+  const parts = withCode(sentence).filter((part) => part !== "");
+  const shown = parts.map((part) => part.textContent ?? part).join("");
+  if (node.textContent !== shown || node.childNodes.length !== parts.length) node.replaceChildren(...parts);
+}
+
 /** Replace an attribute only when it changed. */
 export function setAttribute(node, name, value) {
   if (node.getAttribute(name) !== value) node.setAttribute(name, value);
@@ -260,7 +267,9 @@ function drawn(name, attributes, children) {
   return node;
 }
 
-/** A sentence of ours as nodes: what stands between backticks is code. */
+/** A sentence of ours as nodes: what stands between two backticks is code; one by itself is a character. */
 export function withCode(sentence) {
-  return sentence.split("`").map((part, index) => (index % 2 ? el("code", {}, part) : part));
+  const parts = sentence.split("`");
+  if (parts.length % 2 === 0) parts.push(parts.splice(-2).join("`"));
+  return parts.map((part, index) => (index % 2 ? el("code", {}, part) : part));
 }

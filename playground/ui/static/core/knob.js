@@ -1,7 +1,7 @@
 // One number of the form: name and unit, a field, a slider (linear, or in powers of ten with 0 at its left end), a mark
 // at the preset's value, one sentence on what it does and one at each end on too low and too high.
 
-import { buttonOf, el, setText } from "./dom.js";
+import { buttonOf, el, setText, withCode } from "./dom.js";
 import { form } from "./form.js";
 import { effect } from "./signals.js";
 
@@ -55,7 +55,7 @@ export function knobControl(knob, id, { markWord, onEdit }) {
   const mark = buttonOf("mark", { tabindex: "-1",
     title: `Click to go back to this value (${markWord})`, onclick: () => onEdit(markValue) });
   const back = buttonOf("back", { hidden: true, onclick: () => onEdit(markValue) });
-  const unit = knob.unit.toLowerCase() === knob.label.toLowerCase() ? "" : knob.unit;
+  const unit = unitBeside(knob);
   let markValue;
   let shown = "";
   let sliding = false;
@@ -63,7 +63,7 @@ export function knobControl(knob, id, { markWord, onEdit }) {
   const root = el("div", { class: "knob" },
     el("div", { class: "knob-head" },
       el("label", { for: id }, knob.label, unit ? el("span", { class: "unit" }, ` ${unit}`) : null), field),
-    el("p", { class: "help", id: `${id}-help` }, knob.help, back),
+    el("p", { class: "help", id: `${id}-help` }, withCode(knob.help), back),
     slider ? el("div", { class: "track" }, slider, mark) : null,
     knob.low || knob.high ? el("div", { class: "ends" }, el("span", {}, knob.low), el("span", {}, knob.high)) : null);
 
@@ -96,6 +96,11 @@ export function knobControl(knob, id, { markWord, onEdit }) {
   }
 
   return { root, field, show, setMark };
+}
+
+/** The unit that stands beside a name, unless the name has said it: "Number of pairs" is not followed by "pairs". */
+export function unitBeside({ label, unit }) {
+  return label.toLowerCase().split(" ").includes(unit) ? "" : unit;
 }
 
 /** What was typed: a number; "" for nothing or "off"; else the text, for the server to say what is wrong with it. */

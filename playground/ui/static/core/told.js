@@ -1,11 +1,11 @@
 // One line of answer to a button: what it has done.
 
-import { el, setText } from "./dom.js";
+import { el, setWords } from "./dom.js";
 
 export function mount(element, props, { watch }) {
   const line = el("p", { class: "muted told-line", role: "status" });
   element.append(line);
-  const show = () => setText(line, typeof props.value === "string" ? props.value : "");
+  const show = () => setWords(line, typeof props.value === "string" ? props.value : "");
   watch("value", show);
   show();
 }

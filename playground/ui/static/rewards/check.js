@@ -1,7 +1,7 @@
 // The report of the reward self-test: verdict and findings, one example token by token, figures, and the same pairs in
 // other forms.
 
-import { el, headOf, setText, signOf, withCode } from "../core/dom.js";
+import { el, headOf, setWords, signOf, withCode } from "../core/dom.js";
 import { number, percent, rounded, signed } from "../core/format.js";
 
 const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
@@ -16,7 +16,7 @@ export function mount(element, props, { watch }) {
   function show() {
     const { state = "empty", phase = "", message = "", report } = props.value ?? {};
     line.classList.toggle("problem", state === "error");
-    setText(line, state === "error" ? message
+    setWords(line, state === "error" ? message
       : state === "asking" ? `${phase.charAt(0).toUpperCase()}${phase.slice(1)} \u2026`
       : state === "empty" ? "The test takes some seconds for a small model. It writes 64 completions with the model of "
         + "the Train page, scores them, and scores pairs of a good and a bad completion in the form in force and in "

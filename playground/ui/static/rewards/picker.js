@@ -2,7 +2,7 @@
 // The judges that only watch are picked with it too (`props.watching`): then the list may be empty, and no weight
 // counts.
 
-import { buttonOf, el, helpOf, signOf } from "../core/dom.js";
+import { buttonOf, el, helpOf, signOf, withCode } from "../core/dom.js";
 import { read, write } from "../core/knob.js";
 import { whenNew } from "../core/signals.js";
 import { lists } from "./lists.js";
@@ -100,8 +100,8 @@ export function mount(element, props, { trigger, watch, server }) {
     return el("div", { class: "reward", "data-index": index },
       el("div", { class: "reward-head" }, select, watching ? null
         : [el("span", { class: "times", "aria-hidden": "true" }, "\u00d7"), weight], remove),
-      el("p", { class: "help" }, kind?.help ?? ""),
-      kind?.warning ? el("p", { class: "warning" }, signOf("! "), kind.warning) : null,
+      el("p", { class: "help" }, withCode(kind?.help ?? "")),
+      kind?.warning ? el("p", { class: "warning" }, signOf("! "), withCode(kind.warning)) : null,
       fields.filter((field) => !field.rare).map(control),
       fields.some((field) => field.name === "expression")
         ? folded(`${index} functions`, "What an expression can use", functionList(props.functions)) : null,

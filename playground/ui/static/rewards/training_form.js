@@ -50,7 +50,7 @@ export class TrainingForm {
         row("Template", this.template, el("p", { class: "help" }, withCode(form.help.template))),
         el("label", { class: "own check" }, this.lora,
           el("span", {}, "LoRA: train small matrices beside the frozen weights"))),
-      row("Name", this.name, el("p", { class: "help" }, form.help.name)),
+      row("Name", this.name, el("p", { class: "help" }, withCode(form.help.name))),
       this.problems, this.button, this.beside);
     this.changed();
   }
@@ -133,7 +133,8 @@ export class TrainingForm {
     Object.assign(labels, { "pairs.source": "Preference pairs", base: "Base model", name: "Name",
       template: "Template" });
     this.problems.replaceChildren(...problems.map(({ field, message }) =>
-      el("li", { class: "problem" }, field ? el("strong", {}, `${labels[field] ?? field}: `) : null, message)));
+      el("li", { class: "problem" }, field ? el("strong", {}, `${labels[field] ?? field}: `) : null,
+        withCode(message))));
   }
 
   uploaded(value) {

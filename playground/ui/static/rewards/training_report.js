@@ -2,7 +2,7 @@
 
 import { column, smooth } from "../charts/arithmetic.js";
 import { calibrationDots, lines, marginBars, numbers } from "../charts/small_plots.js";
-import { el, setText, showParts, signOf } from "../core/dom.js";
+import { el, setWords, showParts, signOf, withCode } from "../core/dom.js";
 import { duration, number, percent, signed, stateOf } from "../core/format.js";
 import { go } from "../core/nav.js";
 import { whenNew } from "../core/signals.js";
@@ -19,7 +19,7 @@ export class TrainingReport {
   }
 
   complain(sentence) {
-    setText(this.problem, sentence);
+    setWords(this.problem, sentence);
   }
 
   parts(data) {
@@ -50,7 +50,7 @@ export class TrainingReport {
           "aria-valuemax": data.num_steps, "aria-valuenow": data.step }, fill),
       data.message && !data.card
         ? el("p", { class: data.state === "failed" || data.state === "interrupted" ? "problem" : "muted" },
-          data.message) : null,
+          withCode(data.message)) : null,
       data.card ? verdict(data.card) : null,
       data.training.step.length ? curves(data) : el("p", { class: "empty" },
         running ? "The first point comes after the pairs are written and the model is loaded." : ""),

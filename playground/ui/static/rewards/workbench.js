@@ -3,7 +3,7 @@
 // server.
 
 import { niceStep } from "../charts/arithmetic.js";
-import { buttonOf, el, headOf, setHidden, setText, shape, signOf, svg } from "../core/dom.js";
+import { buttonOf, el, headOf, setHidden, setText, shape, signOf, svg, withCode } from "../core/dom.js";
 import { number, rounded, signed } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { lists } from "./lists.js";
@@ -87,7 +87,7 @@ class Workbench {
       asking ? `${phase.charAt(0).toUpperCase()}${phase.slice(1)}${done ? `: ${done} of ${of}` : ""} \u2026` : "");
     this.progress.hidden = !asking;
     this.fill.style.transform = `scaleX(${asking ? done / Math.max(of, 1) : 0})`;
-    this.problems.replaceChildren(...problems.map((text) => el("li", {}, signOf("! "), text)));
+    this.problems.replaceChildren(...problems.map((text) => el("li", {}, signOf("! "), withCode(text))));
     this.status.hidden = !asking && !problems.length;
     // below the form, on a narrow screen
     if (!this.status.hidden && this.status.getBoundingClientRect().top > innerHeight - 80)

@@ -1,7 +1,7 @@
 // Completions of one's own prompt, by the model before training and by the policy, side by side, as they come from the
 // model service.
 
-import { el, headOf, setText } from "../core/dom.js";
+import { el, headOf, setWords } from "../core/dom.js";
 import { directionOf, rounded, signed } from "../core/format.js";
 import { KL_GLOSS, textPair } from "../core/texts.js";
 
@@ -16,7 +16,7 @@ export function mount(element, props, { watch }) {
   function show() {
     const { state, message, samples = [], count } = props.value ?? {};
     line.classList.toggle("problem", state === "error");
-    setText(line, state === "error" ? message
+    setWords(line, state === "error" ? message
       : state === "asking" ? (samples.length ? `Writing: ${samples.length} of ${2 * count} texts`
         : "Waking up the model; the first question takes a few seconds.")
       : state === "done" ? `Row by row the same random numbers on both sides.` : "");

@@ -2,7 +2,7 @@
 // sort, filter, blind reading. The prompt of one's own stands between what came of it and the table, whose place is
 // runs/compare_rows.js.
 
-import { buttonOf, el, getJson, headOf, runPath, setText, showParts } from "../core/dom.js";
+import { buttonOf, el, getJson, headOf, runPath, setText, setWords, showParts } from "../core/dom.js";
 import { stepOf } from "../core/experiments.js";
 import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { Histograms } from "../charts/histograms.js";
@@ -12,6 +12,7 @@ import { hasEnded, live } from "../core/store.js";
 import { facts, KL_GLOSS, textPair } from "../core/texts.js";
 
 const FIRST_ROWS = 20;
+const ENDED = ["finished", "stopped", "failed", "interrupted"];
 const SORTS = {
   gain: ["biggest gain first", (row) => -(row.gain ?? -Infinity)],
   loss: ["biggest loss first", (row) => row.gain ?? Infinity],
@@ -162,7 +163,8 @@ class Compare {
     this.slider.value = Math.max(0, index);
     if (data.update === null) {
       return this.refreshEmpty(
-        "No later answers yet: the fixed prompts are answered again after the first few updates.");
+        ENDED.includes(data.state) ? "This run ended before the fixed prompts were answered again."
+          : "No later answers yet: the fixed prompts are answered again after the first few updates.");
     }
     setText(this.at,
       `update ${data.update}${data.state === "finished" && index === data.moments.length - 1 ? " (the end)" : ""}`);
@@ -185,7 +187,7 @@ class Compare {
     this.more.hidden = true;
     this.empty.hidden = false;
     setText(this.count, "");
-    setText(this.empty, message);
+    setWords(this.empty, message);
     this.histograms.show(null);
   }
 
@@ -267,7 +269,7 @@ class Compare {
     this.table.hidden = !found.length;
     this.more.hidden = found.length <= this.limit;
     this.empty.hidden = found.length > 0;
-    setText(this.empty, this.data.rows.length ? "No prompt fits. Clear the filter to see all of them." : "");
+    setWords(this.empty, this.data.rows.length ? "No prompt fits. Clear the filter to see all of them." : "");
     setText(this.count, `${found.length} of ${this.data.rows.length}`);
   }
 

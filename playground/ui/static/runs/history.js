@@ -2,8 +2,8 @@
 // confirmation; tick two to six runs to overlay their curves.
 
 import { rights } from "../core/access.js";
-import { answerOf, buttonOf, confirmed, el, getJson, helpOf, runPath, setAttribute, setText, shape, showParts, signOf,
-  svg, url } from "../core/dom.js";
+import { answerOf, buttonOf, confirmed, el, getJson, helpOf, runPath, setAttribute, setText, setWords, shape, showParts,
+  signOf, svg, url } from "../core/dom.js";
 import { duration, gainOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { refreshHome } from "../core/home.js";
 import { go, link, onPlace, openRun, place } from "../core/nav.js";
@@ -52,12 +52,12 @@ export function mount(element, props, { trigger, server }) {
   const refresh = poll({
     ask: (signal) => getJson("live/_runs", signal),
     tell: (runs) => {
-      if (lost) setText(note, ""); // what came of a press on a button stays
+      if (lost) setWords(note, ""); // what came of a press on a button stays
       lost = false;
       show(runs);
     },
     fail: (error) => {
-      setText(note, error.message);
+      setWords(note, error.message);
       lost = true;
     },
     every: () => EVERY_MS,
@@ -100,9 +100,9 @@ export function mount(element, props, { trigger, server }) {
     const ended = Boolean(run.end);
     const told = run.place ? `waiting, number ${run.place}` : ended ? run.end.title : word;
     const { headline } = run;
-    const action = (name, key, run_, kind = "") => {
+    const action = (name, key, run_, kind = "", title = null) => {
       const word = busy.get(`${key} ${run.id}`);
-      return el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`,
+      return el("button", { type: "button", class: `quiet-button ${kind}`, "data-key": `${key} ${run.id}`, title,
         "aria-disabled": word ? "true" : null, onclick: run_ }, word ?? name);
     };
     const tick = el("input", { type: "checkbox", value: run.id, checked: chosen.has(run.id),
@@ -120,9 +120,9 @@ export function mount(element, props, { trigger, server }) {
         : null,
       run.place ? action("Take out", "out", (event) =>
         act(event.currentTarget, "Take out", "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
-      action("Use settings", "settings", () => useSettings(run.id)),
+      action("Use settings", "settings", () => useSettings(run.id), "", "Puts them into the form of the Train page"),
       action("Rename", "name", () => nameIt(run)),
-      download("YAML", "yaml", "Settings for `python -m playground train`", run),
+      download("YAML", "yaml", "Settings, for the command python -m playground train", run),
       download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
       ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null,
     ];
@@ -197,7 +197,7 @@ export function mount(element, props, { trigger, server }) {
     busy.delete(key);
     tell(name);
     if (!answer.error) await then();
-    setText(note, answer.error ?? "");
+    setWords(note, answer.error ?? "");
     refreshHome();
   }
 
@@ -227,7 +227,7 @@ export function mount(element, props, { trigger, server }) {
     if (!(await confirmed("Delete this run?", [what, kept], "Delete"))) return;
     const answer = await answerOf(() => server.delete_run(run.id), "; nothing was deleted.");
     await refresh();
-    setText(note, answer.error ?? "");
+    setWords(note, answer.error ?? "");
     if (!answer.error && live.runId === run.id) open(null);
   }
 

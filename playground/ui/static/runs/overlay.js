@@ -5,7 +5,7 @@ import { bokehReady } from "../charts/bokeh.js";
 import { curveControls } from "../charts/toolbar.js";
 import { CHARTS, COLOURS, DASHES, LETTERS, X_MODES } from "../charts/specs.js";
 import { fullRange } from "../charts/arithmetic.js";
-import { buttonOf, el, getJson, headOf, setHidden, setText, shape, showParts, signOf, svg,
+import { buttonOf, el, getJson, headOf, setHidden, setText, setWords, shape, showParts, signOf, svg,
   withCode } from "../core/dom.js";
 import { stateOf } from "../core/format.js";
 import { go, link, onPlace, place } from "../core/nav.js";
@@ -42,7 +42,7 @@ export class Overlay {
         this.show(data, this.cleared);
       },
       fail: (error) => {
-        setText(this.problem, error.message);
+        setWords(this.problem, error.message);
         this.cleared += 1; // the next answer takes the sentence away
       },
       every: () => (this.data?.runs.every((run) => run.ended) ? 0 : EVERY_MS),
@@ -101,7 +101,7 @@ export class Overlay {
       this.roads.root.hidden = true;
       setText(this.warning, "");
       this.texts.hidden = true;
-      setText(this.problem, "");
+      setWords(this.problem, "");
       for (const chart of this.charts ?? []) chart.forget();
     }
     if (ids.length) this.refresh();
@@ -110,7 +110,7 @@ export class Overlay {
   /** @param {{runs: any[], problems: string[], scores_differ: string}} data */
   showAll({ runs, problems, scores_differ: differ }) {
     const few = runs.length < 2 && !problems.length ? ["Tick a second run below to see two sets of curves."] : [];
-    setText(this.problem, [...problems, ...few].join(" "));
+    setWords(this.problem, [...problems, ...few].join(" "));
     this.showLegend(runs);
     this.grid.hidden = !runs.length;
     setText(this.warning, differ ? `${differ} Compare the shapes of their curves, not the heights.` : "");

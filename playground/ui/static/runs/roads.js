@@ -3,7 +3,7 @@
 
 import { OverlayChart } from "../charts/overlay_chart.js";
 import { LETTERS } from "../charts/specs.js";
-import { el, headOf, setText, showParts } from "../core/dom.js";
+import { el, headOf, setWords, showParts } from "../core/dom.js";
 import { duration, gainOf, number, rounded, signed } from "../core/format.js";
 
 const SPEC = {
@@ -63,7 +63,7 @@ export class Roads {
     const known = data.runs.filter((run) => run.end);
     this.root.hidden = data.runs.length < 2 || !known.length;
     if (this.root.hidden) return;
-    setText(this.sentence, sentenceOf(data));
+    setWords(this.sentence, sentenceOf(data));
     showParts(this.table, [table(data)]);
     this.draw();
   }

@@ -1,7 +1,7 @@
 // What changed: the same prompts with the same random numbers, before and now, with a slider over the evaluated
 // updates.
 
-import { buttonOf, el, headOf, setText } from "../core/dom.js";
+import { buttonOf, el, headOf, setText, setWords } from "../core/dom.js";
 import { directionOf, number, percent, rounded, signed } from "../core/format.js";
 import { effect, whenNew } from "../core/signals.js";
 import { hasEnded, live, moment } from "../core/store.js";
@@ -72,7 +72,7 @@ export class Changed {
     try {
       now = await moment(update);
     } catch (error) {
-      setText(this.summary, error.message);
+      setWords(this.summary, error.message);
       return;
     }
     if (update !== later[Number(this.slider.value)]) return; // the slider moved on meanwhile
@@ -94,7 +94,10 @@ export class Changed {
     setText(this.summary, "");
     setText(this.at, "");
     setText(this.empty, !live.runId ? "The fixed prompts appear here, each answered before and after training."
-      : live.connection === "failed" ? "" : "The untrained model is about to answer the fixed prompts.");
+      : live.connection === "failed" || !live.status ? ""
+      : hasEnded.value ? "The run ended before the fixed prompts were answered."
+      : live.status.state === "queued" ? "The untrained model answers the fixed prompts when the run has started."
+      : "The untrained model is about to answer the fixed prompts.");
   }
 
   fillSummary(before, now) {

@@ -3,7 +3,7 @@
 //
 // A field shows what a person typed until it is applied; else what is in use, also when somebody else has changed it.
 
-import { answerOf, buttonOf, el, runTitle, setAttribute, setHidden, setText } from "../core/dom.js";
+import { answerOf, buttonOf, el, runTitle, setAttribute, setHidden, setText, setWords } from "../core/dom.js";
 import { knobControl, write } from "../core/knob.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
@@ -62,7 +62,7 @@ export class LiveSettings {
     this.runId = live.runId;
     if (!same) {
       this.folded = false;
-      setText(this.note, "");
+      setWords(this.note, "");
     }
     for (const item of this.fields.values()) {
       if (!same) Object.assign(item, { draft: undefined, sent: undefined, problem: "" });
@@ -81,11 +81,11 @@ export class LiveSettings {
         told.push(event.message);
       } else if (event.kind === "warning" && this.waiting()) {
         for (const other of this.fields.values()) other.sent = undefined;
-        setText(this.note, event.message);
+        setWords(this.note, event.message);
       }
     }
     this.seen = live.events.length;
-    if (told.length) setText(this.note, `Applied: ${told.join(", ")}.`);
+    if (told.length) setWords(this.note, `Applied: ${told.join(", ")}.`);
   }
 
   waiting() {
@@ -119,7 +119,7 @@ export class LiveSettings {
     setText(item.state, item.sent !== undefined ? `${write(item.sent)} applies at the next update`
       : this.remark(field, used));
     item.state.classList.toggle("waiting", item.sent !== undefined);
-    setText(item.told, item.problem);
+    setWords(item.told, item.problem);
     item.told.hidden = !item.problem;
     if (item.problem) item.control.field.setAttribute("aria-invalid", "true");
     else item.control.field.removeAttribute("aria-invalid");
@@ -166,9 +166,9 @@ export class LiveSettings {
       if (item.draft === changes[item.knob.field]) item.draft = undefined;
     }
     const wrong = answer.problems.length;
-    if (answer.error) setText(this.note, answer.error);
-    else if (wrong) setText(this.note, "Nothing was changed yet: mend what is marked, then apply again.");
-    else if (this.waiting()) setText(this.note, "Sent; it applies at the next update.");
+    if (answer.error) setWords(this.note, answer.error);
+    else if (wrong) setWords(this.note, "Nothing was changed yet: mend what is marked, then apply again.");
+    else if (this.waiting()) setWords(this.note, "Sent; it applies at the next update.");
     this.note.classList.toggle("problem", Boolean(answer.error || wrong));
     this.refresh();
     if (!wrong) return;

@@ -1,6 +1,6 @@
 // What the form has to say, above the Start button and beside each field: what differs from the preset, what is wrong.
 
-import { buttonOf, el, setText, showParts, signOf, url } from "../core/dom.js";
+import { buttonOf, el, setText, showParts, signOf, url, withCode } from "../core/dom.js";
 import { form } from "../core/form.js";
 
 const SHOWN = 4;
@@ -117,7 +117,7 @@ function problemList(problems) {
   return [el("ul", { class: "problems" }, problems.map(({ field, label, message }) =>
     el("li", {}, signOf("! "),
       field ? buttonOf("field-link", { onclick: () => reveal(field) }, label) : null,
-      `${field ? " " : ""}${message}`)))];
+      field ? " " : null, withCode(message))))];
 }
 
 function differenceList(differences) {
@@ -154,7 +154,8 @@ function placeBesideFields() {
   for (const { field, message } of form.value.problems) {
     const control = field && controlOf(field);
     if (!control) continue;
-    control.append(el("p", { class: "field-problem" }, el("span", { "aria-hidden": "true" }, "! "), message));
+    control.append(el("p", { class: "field-problem" }, el("span", { "aria-hidden": "true" }, "! "),
+      withCode(message)));
     (inputOf(control, field) ?? control.querySelector("input, textarea, select"))?.setAttribute("aria-invalid", "true");
   }
 }
@@ -163,7 +164,7 @@ function placeBesideFields() {
 function markUnused(unused) {
   for (const old of document.querySelectorAll(".field-unused")) old.remove();
   if (!unused) return;
-  controlOf("method")?.append(el("p", { class: "field-unused" }, unused.sentence));
+  controlOf("method")?.append(el("p", { class: "field-unused" }, withCode(unused.sentence)));
   for (const field of unused.fields) {
     controlOf(field)?.append(el("p", { class: "field-unused" }, `Not used by ${unused.by}.`));
   }

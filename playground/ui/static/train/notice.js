@@ -1,7 +1,7 @@
 // The notice under the status line: how a run ended and what to do, that it waits, that it does not answer, that the
 // playground does not. What to say is `noticeOf`, a pure function of what is known; the class below shows it.
 
-import { el, getJson, runPath, runTitle, setHidden, setText, showButtons, url } from "../core/dom.js";
+import { el, getJson, runPath, runTitle, setHidden, setText, showButtons, url, withCode } from "../core/dom.js";
 import { duration } from "../core/format.js";
 import { whenNew } from "../core/signals.js";
 
@@ -71,8 +71,9 @@ export class Notice {
     this.icon = el("span", { class: "icon", "aria-hidden": "true" });
     this.title = el("span", {});
     this.lines = el("div", { class: "notice-lines" });
-    this.showLines = whenNew((lines, remedy) => this.lines.replaceChildren(...lines.map((line) => el("p", {}, line)),
-      ...(remedy ? [el("p", { class: "remedy" }, remedy)] : [])));
+    this.showLines = whenNew((lines, remedy) => this.lines.replaceChildren(
+      ...lines.map((line) => el("p", {}, withCode(line))),
+      ...(remedy ? [el("p", { class: "remedy" }, withCode(remedy))] : [])));
     this.buttons = el("div", { class: "notice-actions" });
     this.log = el("pre", { class: "log", tabindex: "0", "aria-label": "The end of the worker's log" });
     this.logPart = el("div", { class: "log-part", hidden: true }, this.log);

@@ -1,14 +1,14 @@
 // What a run came to: the knee and the perplexities in words, what it cost, and what can be taken along: the model, its
 // settings, its tables. There is no push to the hub from here, only the command for it.
 
-import { answerOf, buttonOf, el, headOf, runPath, runTitle, setAttribute, setHidden, setText,
-  url } from "../core/dom.js";
+import { answerOf, buttonOf, el, headOf, runPath, runTitle, setAttribute, setHidden, setText, setWords,
+  url, withCode } from "../core/dom.js";
 import { duration, number, percent } from "../core/format.js";
 import { computed, effect, untracked } from "../core/signals.js";
 import { fetchOutcome, live } from "../core/store.js";
 
 const FILES = [
-  ["YAML", "export/yaml", "Settings for `python -m playground train`"],
+  ["YAML", "export/yaml", "Settings, for the command python -m playground train"],
   ["TRL script", "export/trl", "This run as a Python script for TRL 1.12"],
   ["Metrics, CSV", "metrics.csv", "A row for each update, also under TRL's names"],
   ["Texts, CSV", "samples.csv", "A row for each completion of a fixed prompt"],
@@ -60,12 +60,12 @@ export class Outcome {
   show(data) {
     setHidden(this.root, !data?.compute, runTitle());
     if (this.root.hidden) return;
-    this.words.replaceChildren(...data.sentences.map((sentence) => el("li", {}, sentence)));
+    this.words.replaceChildren(...data.sentences.map((sentence) => el("li", {}, withCode(sentence))));
     this.words.hidden = !data.sentences.length;
     const { sentence, phases, parameters, trained } = data.compute;
     const size = parameters ? ` ${number(parameters / 1e6)} million `
       + `weights${trained < parameters ? `, ${number(trained / 1e6)} million of them trained` : ""}.` : "";
-    setText(this.cost, sentence + size);
+    setWords(this.cost, sentence + size);
     this.rows.replaceChildren(...phases.map((phase) => el("tr", {}, el("td", { class: "words" }, phase.name),
       el("td", {}, duration(phase.seconds)), el("td", {}, percent(phase.share)), el("td", {}, phase.operations))));
     this.refreshTaking(data);
@@ -73,7 +73,7 @@ export class Outcome {
 
   refreshTaking({ adapter, weights }) {
     const { runId, run } = live;
-    setText(this.told, "");
+    setWords(this.told, "");
     const saving = (kind, name, title) => {
       const button = buttonOf("button", { title, onclick: () => this.saveAs(kind, button) }, name);
       return button;
@@ -104,13 +104,13 @@ export class Outcome {
     const name = button.textContent;
     setAttribute(button, "aria-disabled", "true"); // not `disabled`, which would take the focus away
     setText(button, "Saving\u2026");
-    setText(this.told, "Loading the weights and writing them; a large model takes a minute.");
+    setWords(this.told, "Loading the weights and writing them; a large model takes a minute.");
     const answer = await answerOf(() => this.save(run, kind), "; nothing was saved.");
     setAttribute(button, "aria-disabled", "false");
     setText(button, name);
     if (live.runId !== run) return;
     this.told.classList.toggle("problem", Boolean(answer.error));
-    setText(this.told, answer.error || answer.sentence || "");
+    setWords(this.told, answer.error || answer.sentence || "");
   }
 }
 

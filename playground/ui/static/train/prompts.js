@@ -1,7 +1,7 @@
 // The prompts in the form: shows the fields that belong to the kind of source, says what an upload holds, and refuses a
 // file that is too large before a byte of it is sent.
 
-import { el, setText } from "../core/dom.js";
+import { el, setWords } from "../core/dom.js";
 
 const FILE = /\.(txt|csv|tsv|jsonl)(\.gz)?$/i;
 
@@ -28,7 +28,7 @@ export function mount(element, props, { watch }) {
   function say(sentence, isProblem) {
     line.classList.toggle("field-problem", Boolean(sentence && isProblem));
     line.classList.toggle("help", !isProblem);
-    setText(line, sentence);
+    setWords(line, sentence);
   }
 
   watch("value", () => say(props.value?.problem ?? props.value?.sentence ?? "", Boolean(props.value?.problem)));

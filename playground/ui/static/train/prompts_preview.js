@@ -1,7 +1,7 @@
 // A look at the prompts before any training: how many, how long, what is left out and why, the first ones, and what the
 // model really reads. All texts are a person's or a dataset's, so they are text nodes.
 
-import { buttonOf, el, headOf, setText, shape, svg } from "../core/dom.js";
+import { buttonOf, el, headOf, setText, setWords, shape, svg } from "../core/dom.js";
 
 const BAR = 12;
 const HEIGHT = 56;
@@ -25,7 +25,7 @@ export function mount(element, props, { watch }) {
     document.body.classList.remove("drawer-open");
     setText(title, name ? `Prompts: ${name}` : "Prompts");
     line.classList.toggle("problem", state === "error");
-    setText(line, state === "error" ? message : state === "asking"
+    setWords(line, state === "error" ? message : state === "asking"
       ? "Reading the prompts; the first look takes a few seconds." : inWords(preview));
     body.replaceChildren(...(state === "done" ? parts(preview) : []));
     if (state !== "asking") panel.scrollIntoView({ block: "nearest", behavior: "smooth" });

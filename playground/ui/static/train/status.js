@@ -2,7 +2,7 @@
 // has ended, that it waits or does not answer) is in the notice below, see train/notice.js.
 
 import { rights } from "../core/access.js";
-import { answerOf, buttonOf, el, setText, showButtons } from "../core/dom.js";
+import { answerOf, buttonOf, el, setText, setWords, showButtons } from "../core/dom.js";
 import { duration, stateOf, timeRange } from "../core/format.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
@@ -37,8 +37,8 @@ export class StatusPanel {
       end: () => ({ text: this.isAsked("end") ? "Ending it\u2026" : "End it now", kind: "danger",
         off: this.isAsked("end"), act: () => this.askFor("end") }),
       resume: () => this.resumeButton(),
-      again: () => ({ text: "Start again from its settings", act: () => this.reuse(),
-        title: "Puts its settings into the form; change what is needed there, then press Start" }),
+      again: () => ({ text: "Put its settings into the form", act: () => this.reuse(),
+        title: "Nothing starts by that: change what is needed in the form, then press Start" }),
     });
     this.build(element);
     effect(() => {
@@ -133,8 +133,8 @@ export class StatusPanel {
     this.refreshNotice();
     if (live.connection === "failed") {
       setText(this.title, "Not found");
-      setText(this.said, live.problem);
-    } else setText(this.said, loading ? "Loading the run\u2026"
+      setWords(this.said, live.problem);
+    } else setWords(this.said, loading ? "Loading the run\u2026"
       : rights.value.start ? "Choose an experiment and press Start. Its curves and texts appear here."
         : "The curves and texts of a run appear here as soon as there is one.");
     showButtons(this.buttons, live.connection === "failed"
@@ -167,7 +167,7 @@ export class StatusPanel {
       text = [this.told.text, text].filter(Boolean).join(" ");
     if (this.complaint) [text, tone] = [this.complaint, "problem"];
     this.recording.hidden = !run.recorded || tone === "problem";
-    setText(this.said, text);
+    setWords(this.said, text);
     this.line.className = `line ${tone}`;
   }
 

@@ -89,7 +89,7 @@ class FakeService:
         yield {"samples": made_up(question["reference"]["count"])}
 
     def rewards_score(self, question):
-        """The workbench's question, answered with rule rewards on 24 made-up texts."""
+        """The workbench's question, answered with rule rewards on 24 made-up texts, or fewer."""
         rewards = yaml_io.from_dict({"rewards": question["rewards"]}).rewards
         samples = made_up(min(24, question["reference"]["count"]))
         for done in (0, 12):

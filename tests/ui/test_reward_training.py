@@ -63,7 +63,7 @@ def test_a_training_is_started_from_flat_values_and_read_back(outputs, fake):
     config = training.config()
     assert (config.pairs.flip, config.pairs.limit, config.learning_rate) == (0.25, 100, None)
     seen = reward_data.detail(outputs, "finish")
-    assert (seen["state"], seen["settings"]) == ("finished", "100 pairs, 2 epochs, 25% wrong answers, seed 0")
+    assert (seen["state"], seen["settings"]) == ("finished", "100 pairs, 2 epochs, 25 % wrong answers, seed 0")
     assert seen["training"] == {"step": [1, 2], "loss": [1.0, 0.5], "accuracy": [0.5, 0.75]}
     assert seen["held_out"]["accuracy"] == [0.9] and seen["card"]["report"] == REPORT
     again = asked(outputs, "start_training", {"values": values(), "replace": False})
@@ -134,6 +134,9 @@ def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     page.locator("#reward-name").fill("wait")
     page.get_by_role("button", name="Train", exact=True).click()
     expect(report).to_contain_text("step 1 of")
+    expect(report.locator(".state strong")).to_be_in_viewport()  # the button is at the end of a long form
+    panels = [page.locator(f"#{name}").bounding_box()["y"] for name in ("workbench", "reward-training", "reward-check")]
+    assert panels == sorted(panels)  # in the order of work
     expect(report.locator(".small-plot").first).to_be_visible()
     page.reload()  # all of it is on the disk
     expect(report.locator(".state strong")).to_have_text("running")
@@ -149,6 +152,19 @@ def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     expect(report.locator(".small-plot")).to_have_count(4)
     report.get_by_text("Calibration as numbers").click()
     expect(report.locator(".numbers table").last).to_contain_text("84 % to 99 %")
+    expect(page.locator("#check-source input")).to_have_value("judge")  # what is to be tested next
+    report.get_by_role("button", name="Try it on texts").click()
+    bench = page.locator("#bench-rewards .reward")
+    expect(bench).to_have_count(1)
+    expect(bench.get_by_label("Model", exact=True)).to_have_value("judge")
     report.get_by_role("button", name="Use it as reward").click()
     expect(page.locator("#notes")).to_contain_text("Reward model judge")
     expect(page).to_have_url(re.compile(r"/$"))
+    row = page.locator("#field-rewards .reward")
+    row.get_by_label("Model", exact=True).fill("other")
+    row.get_by_label("Model", exact=True).press("Tab")
+    row.locator(".trained-here").get_by_role("button", name="judge", exact=True).click()  # one click
+    expect(row.get_by_label("Model", exact=True)).to_have_value("judge")
+    page.reload()  # the newest is offered to who has not been on the Rewards page too
+    row.locator("select").first.select_option("model")
+    expect(row.get_by_label("Model", exact=True)).to_have_value("judge")

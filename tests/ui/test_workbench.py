@@ -51,6 +51,20 @@ def test_only_b_may_be_given_and_none_at_all(tmp_path):
     assert told(tmp_path, texts=("  ", None))[-1]["sides"] == []
 
 
+def test_one_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_field(tmp_path):
+    service = Service()
+    *_, last = workbench_part.tried(service, tmp_path, REWARDS[0], VALUES)
+    assert last["state"] == "done" and last["reference"] == {"length": [2.0]}
+    ((_, question),) = service.asked
+    assert question["reference"]["count"] == 8 and question["texts"] == []
+    wrong = {"kind": "expression", "weight": 1, "expression": "words(completion"}
+    (only,) = workbench_part.tried(service, tmp_path, wrong, VALUES)
+    assert only["problems"][0].startswith("Expression: Character 6: This bracket is never closed.")
+    for nonsense in (None, 7, [], {}, {"kind": "no such thing"}):
+        (only,) = workbench_part.tried(service, tmp_path, nonsense, VALUES)
+        assert only["state"] == "error" and len(service.asked) == 1
+
+
 def test_a_failure_is_one_sentence(tmp_path):
     last = told(tmp_path, Service(fails=True))[-1]
     assert last == {"state": "error", "problems": ["The process that answers prompts ended unexpectedly. Try again."]}
@@ -59,8 +73,8 @@ def test_a_failure_is_one_sentence(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"rewards": [{"kind": "keyword", "weight": 1, "words": ""}]}, "Reward 1, words: "),
-        ({"rewards": [{"kind": "length", "weight": "x"}]}, "Reward 1, weight: must be a number (got 'x')."),
+        ({"rewards": [{"kind": "keyword", "weight": 1, "words": ""}]}, "Reward 1, Words: "),
+        ({"rewards": [{"kind": "length", "weight": "x"}]}, "Reward 1, Weight: must be a number (got 'x')."),
         ({"rewards": []}, "Reward: must have at least one entry."),
         ({"texts": ("x" * 5000, "")}, "Text A: has 5,000 characters"),
         ({"prompt": "x" * 5000}, "Prompt: has 5,000 characters"),

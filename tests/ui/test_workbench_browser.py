@@ -117,11 +117,11 @@ def test_an_expression_is_checked_while_one_writes_it_and_the_box_keeps_its_curs
     expect(page.locator(".bench-terms tbody tr").first).to_contain_text("Expression (2 * words(completion) + ...)")
 
 
-def test_the_form_says_what_is_wrong_with_an_expression_beside_it_and_warns_of_code(site, make_page):
+def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own_and_lets_one_try_it_before_a_start(site, make_page):
     page = visit(make_page(), site)
     row = choose(page, "#field-rewards", 0, "expression")
     row.locator("textarea.written").fill("words(completion")
-    expect(row.locator(".field-problem")).to_contain_text("This is not a complete expression")
+    expect(row.locator(".field-problem")).to_contain_text("This bracket is never closed")
     expect(row.locator("textarea.written")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#start")).to_have_text("Fix 1 setting to start")
     row.locator("textarea.written").fill("words(completion)")
@@ -130,3 +130,25 @@ def test_the_form_says_what_is_wrong_with_an_expression_beside_it_and_warns_of_c
     expect(row.locator(".warning")).to_contain_text("Runs your code on this machine")
     row.locator("textarea.written").fill("def reward(text):\n    return 1")
     expect(row.locator(".field-problem")).to_contain_text("takes other parameters")
+    # written wide, and tried on texts before a start
+    row.locator("textarea.written").fill("def reward(prompt, completion):\n    n = 0\n    return 1 / n")
+    row.get_by_role("button", name="Try it on 8 real texts").click()
+    editor = page.locator("dialog.editor")
+    expect(editor.get_by_role("status").last).to_contain_text("ZeroDivisionError: division by zero, in line 3")
+    box = editor.locator("textarea")
+    expect(box).to_be_focused()
+    assert box.bounding_box()["width"] > 900
+    box.press("Control+End")
+    box.press_sequentially(" if n else len(completion)\n# as far in as the line before")
+    expect(box).to_have_value(re.compile(r"len\(completion\)\n    # as far in as the line before$"))
+    editor.get_by_role("button", name="Try it on 8 real texts").click()
+    expect(editor.locator(".tried tbody tr")).to_have_count(8)
+    expect(editor).to_contain_text("texts that the untrained pocket-2m writes on Reviews")
+    box.fill("def reward(prompt, completion):\n    return 1")
+    expect(editor.locator(".tried")).to_be_hidden()  # it was of other code
+    editor.get_by_role("button", name="Try it on 8 real texts").click()
+    expect(editor).to_contain_text("All scores are the same")
+    editor.get_by_role("button", name="Back to the form").click()
+    expect(row.locator("textarea.written")).to_have_value("def reward(prompt, completion):\n    return 1")
+    expect(row.get_by_role("button", name="Try it on 8 real texts")).to_be_focused()
+    expect(page.locator("#start")).to_have_text("Start training")

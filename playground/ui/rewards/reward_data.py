@@ -79,7 +79,7 @@ def _settings(config: dict[str, Any]) -> str:
     length = f"{config['max_steps']} steps" if config["max_steps"] else f"{config['epochs']:g} epochs"
     told = [f"{pairs['limit']} pairs", length]
     if pairs["source"] in [item.name for item in catalog.ANNOTATORS]:
-        told += [f"{pairs['flip']:.0%} wrong answers"] if pairs["flip"] else []
+        told += [f"{100 * pairs['flip']:.0f} % wrong answers"] if pairs["flip"] else []
         told += [f"sharpness {pairs['sharpness']:g}"] if pairs["sharpness"] else []
     return ", ".join([*told, f"seed {config['seed']}"])
 

@@ -1,4 +1,4 @@
-"""The Rewards page: try rewards on text before any training, test a reward model, train one from preference pairs.
+"""The Rewards page: try rewards on text before any training, train a reward model from pairs, test one.
 
 `page` calls `build`; each section lays itself out.
 """
@@ -19,7 +19,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     """Lay out the sections of the page."""
     with gr.Row(elem_id="workbench", equal_height=False):
         workbench_part.build(outputs, service, train, access)
-    with gr.Column(elem_id="reward-check"):
-        self_test_part.build(outputs, service, train, access)
     with gr.Column(elem_id="reward-training"):
-        training_part.build(outputs, access)
+        training = training_part.build(outputs, access)
+    with gr.Column(elem_id="reward-check"):
+        self_test_part.build(outputs, service, train, access, training)

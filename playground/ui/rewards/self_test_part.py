@@ -32,8 +32,8 @@ HELD_IN = {"Full precision": "none", "8 bits (int8)": "int8", "4 bits (nf4)": "n
 TEMPLATES = ["auto", "chat", "plain", "pair", "dialogue"]
 
 
-def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
-    """Lay out the panel and connect its button."""
+def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access, training: gr.HTML) -> None:
+    """Lay out the panel and connect its button; a reward model that was just trained (`training`) is chosen next."""
     with gr.Column(elem_id="check-panel", elem_classes=["panel"]):
         gr.HTML(
             "<h2>Test a reward model</h2><p>Is it read in the form it was trained on, and does it tell good from bad? "
@@ -76,6 +76,12 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     def offer() -> Any:
         return gr.update(choices=_choices(outputs))
 
+    def choose(told: Any) -> Any:
+        choices, name = _choices(outputs), told.get("test") if isinstance(told, dict) else None
+        return gr.update(choices=choices, value=name) if name in [value for _, value in choices] else gr.skip()
+
+    private: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+    training.input(access.guard(Action.WATCH, choose), training, source, **private)
     source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")
     ask.click(
         access.guard(Action.CHECK_REWARD, answer, lambda sentence: {"state": "error", "message": sentence}),
@@ -115,7 +121,7 @@ def checked(
         config = yaml_io.from_dict({**form.nested(values), "rewards": [reward]})
         limits.require(config, capped, outputs)
     except InvalidConfig as error:
-        yield {"state": "error", "message": " ".join(str(item) for item in error.problems)}
+        yield {"state": "error", "message": form.with_labels(" ".join(str(item) for item in error.problems))}
         return
     question = {
         "config": config.model_dump(mode="json"),
@@ -127,7 +133,7 @@ def checked(
         for found in service.ask("reward-check", question, timeout_seconds=TIMEOUT_SECONDS):
             yield {"state": "asking", **found} if "phase" in found else {"state": "done", **found}
     except PlaygroundError as error:
-        yield {"state": "error", "message": str(error)}
+        yield {"state": "error", "message": form.with_labels(str(error))}
 
 
 def _problem(spec: Mapping[str, Any], pairs: Any, outputs: Path, capped: Limits) -> str:

@@ -6,6 +6,7 @@ the panel and reads the state from `/live/_rewards`. `rewards_page` calls `build
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ NOTHING = {"learning_rate": "auto", "max_length": "auto", "micro_batch_size": "a
 POCKET_ONLY = ("pairs.flip", "pairs.sharpness", "pairs.majority")
 
 
-def build(outputs: Path, access: Access) -> None:
-    """Lay out the panel."""
+def build(outputs: Path, access: Access) -> gr.HTML:
+    """Lay out the panel; it tells of the reward model that is to be tested next, as {"test": name}."""
     panel = components.widget(
         "rewards/training",
         {"uploaded": None, "problem": ""},
@@ -43,11 +44,15 @@ def build(outputs: Path, access: Access) -> None:
     with gr.Column(elem_id="upload-pairs"):  # the panel takes it in, button and file input together
         upload = gr.UploadButton("Upload a file of pairs", file_types=[".jsonl", ".gz", ".csv", ".tsv"], size="sm")
 
-    def take(path: str | None) -> dict[str, str | None]:
-        return taken_in(path, outputs, access.limits)
+    def take(path: str | None) -> dict[str, Any]:
+        return {**taken_in(path, outputs, access.limits), "at": time.time()}
 
-    taking = access.guard(Action.TRAIN_REWARD, take, lambda sentence: {"uploaded": None, "problem": sentence})
+    def not_taken(sentence: str) -> dict[str, Any]:
+        return {"uploaded": None, "problem": sentence, "at": time.time()}
+
+    taking = access.guard(Action.TRAIN_REWARD, take, not_taken)
     upload.upload(taking, upload, panel, show_progress="hidden", queue=False, api_visibility="private")
+    return panel
 
 
 def form() -> dict[str, Any]:

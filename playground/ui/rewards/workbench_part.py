@@ -24,6 +24,7 @@ from playground.ui.door.access import Access, Action
 from playground.ui.train import form, reward_form, reward_picker, train_page
 
 SIDES = ("A", "B")
+TRIED = 8  # texts on which a reward is tried while it is written
 FORM_GROUPS = (
     "model.source",
     "model.revision",
@@ -64,6 +65,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
             ]
             score = gr.Button("Score", variant="primary", scale=0, min_width=110, elem_id="bench-score")
         result = components.widget("rewards/workbench", {"state": "empty"}, elem_id="bench-result")
+        editor = components.widget("rewards/editor", None, elem_id="reward-editor")  # a dialog, for every reward picker
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
 
@@ -82,6 +84,20 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         access.guard(Action.TRY_REWARDS, answer, lambda sentence: {"state": "error", "problems": [sentence]}),
         [rewards, prompt, *texts, *(train.fields[field] for field in wanted)],
         result,
+        show_progress="hidden",
+        trigger_mode="once",
+        concurrency_limit=2,
+        api_visibility="private",
+    )
+
+    def try_one(told: Any, *values: Any) -> Iterator[dict[str, Any]]:
+        reward = told.get("reward") if isinstance(told, dict) else None
+        yield from tried(service, outputs, reward, dict(zip(wanted, values, strict=True)), access.limits)
+
+    editor.input(
+        access.guard(Action.TRY_REWARDS, try_one, lambda sentence: {"state": "error", "problems": [sentence]}),
+        [editor, *(train.fields[field] for field in wanted)],
+        editor,
         show_progress="hidden",
         trigger_mode="once",
         concurrency_limit=2,
@@ -106,12 +122,13 @@ def scored(
     texts: tuple[str, ...],
     values: Mapping[str, Any],
     capped: Limits = LIMITS["local"],
+    count: int = SAMPLES,
 ) -> Iterator[dict[str, Any]]:
     """What the widget shows, again and again: states `asking` (with progress), then `done` or `error`.
 
     Args:
         rewards: as the picker holds them. texts: those that are empty are left out. values: of the form's fields in
-            FORM_GROUPS.
+            FORM_GROUPS. count: texts of the untrained model to score beside them.
     """
     try:
         config = config_of(rewards, values)
@@ -120,8 +137,9 @@ def scored(
     except InvalidConfig as error:
         yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
         return
-    wanted = question(config.rewards, prompt or "", list(asked.values()), reference_of(config), str(outputs.resolve()))
-    yield {"state": "asking", "phase": "waking up the model", "done": 0, "of": SAMPLES}
+    reference = reference_of(config, count)
+    wanted = question(config.rewards, prompt or "", list(asked.values()), reference, str(outputs.resolve()))
+    yield {"state": "asking", "phase": "waking up the model", "done": 0, "of": count}
     try:
         for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
             if "names" not in found:
@@ -139,7 +157,17 @@ def scored(
                 },
             }
     except PlaygroundError as error:
-        yield {"state": "error", "problems": [str(error)]}
+        yield {"state": "error", "problems": [form.with_labels(str(error))]}
+
+
+def tried(
+    service: ModelService, outputs: Path, reward: Any, values: Mapping[str, Any], capped: Limits = LIMITS["local"]
+) -> Iterator[dict[str, Any]]:
+    """The same for one reward that is being written, on few texts of the untrained model; see rewards/editor.js."""
+    for answer in scored(service, outputs, [reward], "", ("", ""), values, capped, TRIED):
+        if "problems" in answer:
+            answer["problems"] = [text.removeprefix("Reward 1, ") for text in answer["problems"]]
+        yield answer
 
 
 def config_of(rewards: Any, values: Mapping[str, Any]) -> RunConfig:
@@ -174,5 +202,6 @@ def _in_words(problem: Problem) -> str:
     """A problem as a sentence: a reward is told by its place in the list."""
     parts = problem.field.split(".")
     if parts[0] == "rewards" and len(parts) > 1:
-        return f"Reward {int(parts[1]) + 1}{f', {parts[2]}' if len(parts) > 2 else ''}: {problem.message}"
+        field = reward_form.OWN_FIELDS.get(parts[2], (parts[2].capitalize(), ""))[0] if len(parts) > 2 else ""
+        return f"Reward {int(parts[1]) + 1}{f', {field}' if field else ''}: {problem.message}"
     return f"{form.label_of(problem.field)}: {problem.message}" if problem.field else problem.message

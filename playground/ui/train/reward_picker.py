@@ -23,8 +23,9 @@ def picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: st
     """The list of rewards (or, at the place "judges", of those that only watch) with weights, scales and caps."""
     watching = place == "judges"
 
-    def reward_models() -> list[str]:
-        """Names of the reward models that were trained here, for static/rewards/picker.js to offer."""
+    def reward_models(_: Any) -> list[str]:
+        """Names of the reward models that were trained here, for static/rewards/picker.js to offer. Gradio always gives
+        an argument."""
         return [choice.name for choice in catalog.reward_models(outputs)[:MAX_OFFERED]]
 
     def reward_problem(values: Any) -> str:

@@ -4,9 +4,11 @@
 
 import { buttonOf, el, helpOf, signOf, withCode } from "../core/dom.js";
 import { read, write } from "../core/knob.js";
-import { whenNew } from "../core/signals.js";
-import { lists } from "./lists.js";
+import { effect, whenNew } from "../core/signals.js";
+import { lists, trained } from "./lists.js";
 import { functionList, writingField } from "./written.js";
+
+const MOST_OFFERED = 4; // reward models as buttons; the rest while one types
 
 export function mount(element, props, { trigger, watch, server }) {
   const { kinds, watching } = props;
@@ -28,16 +30,17 @@ export function mount(element, props, { trigger, watch, server }) {
 
   const current = () => (Array.isArray(props.value) ? props.value : []);
   const kindOf = (name) => kinds.find((item) => item.kind === name);
-  // a reward that another page offers (static/rewards/training.js) takes the place of all that are there
+  // a reward that another part offers (static/rewards/training.js) takes the place of all that are there
   document.addEventListener("playground-use-reward", (event) => {
-    const { detail } = /** @type {CustomEvent} */ (event);
-    if (!props.watching) edit([{ ...fresh(detail.kind), ...detail }]);
+    const { place, reward } = /** @type {CustomEvent} */ (event).detail;
+    if (place === props.place) edit([{ ...fresh(reward.kind), ...reward }]);
   });
 
   function fresh(kind) {
     const found = kindOf(kind);
+    const newest = kind === "model" ? { source: trained.value[0] ?? "" } : {};
     return { kind, weight: found.weight, normalise: false, cap: "",
-      ...Object.fromEntries(found.fields.map((field) => [field.name, field.default])) };
+      ...Object.fromEntries(found.fields.map((field) => [field.name, field.default])), ...newest };
   }
 
   function edit(value) {
@@ -60,13 +63,13 @@ export function mount(element, props, { trigger, watch, server }) {
   }
 
   /** What is wrong with a reward, where no form beside the list says so. */
-  const told = async (index) => (props.place === "workbench"
-    ? await server?.reward_problem?.(current()[index]).catch(() => "") : "") || "";
+  const problemOf = async (index) => await server?.reward_problem?.(current()[index]).catch(() => "") || "";
+  const told = async (index) => (props.place === "workbench" ? problemOf(index) : "");
 
   /** Draw the list anew, with the focus where it was. */
   function show() {
     lists[props.place].value = current();
-    draw(current());
+    draw(current(), trained.value);
   }
   const draw = whenNew((rewards) => {
     if (writing) return;
@@ -79,8 +82,10 @@ export function mount(element, props, { trigger, watch, server }) {
     const kind = kindOf(reward.kind);
     const label = kind?.label ?? reward.kind;
     const select = el("select", { "aria-label": watching ? "Kind of judge" : "Kind of reward",
-      "data-key": `${index} kind`, onchange: () =>
-      edit(current().map((item, place) => (place === index ? fresh(select.value) : item))) },
+      "data-key": `${index} kind`, onchange: () => {
+        edit(current().map((item, place) => (place === index ? fresh(select.value) : item)));
+        if (select.value === "model" && !trained.value.length) takeNewest(index);
+      } },
       kinds.map((item) => el("option", { value: item.kind }, item.label)));
     select.value = reward.kind;
     const weight = el("input", { type: "text", inputmode: "decimal", value: write(reward.weight),
@@ -91,8 +96,9 @@ export function mount(element, props, { trigger, watch, server }) {
       title: "Remove", hidden: !watching && current().length < 2,
       onclick: () => edit(current().filter((_, place) => place !== index)) }, "\u00d7");
     const control = (field) => (field.lines
-      ? writingField(field, reward[field.name], `${index} ${field.name}`,
-        (value) => changeUnderWay(index, field.name, value), () => told(index))
+      ? writingField(field, reward[field.name], `${index} ${field.name}`, {
+        changed: (value) => changeUnderWay(index, field.name, value), problem: () => told(index),
+        problemNow: () => problemOf(index), reward: () => current()[index], functions: props.functions })
       : ownField(field, reward[field.name], `${index} ${field.name}`, props.place,
         (value) => change(index, field.name, value)));
     const fields = kind?.fields ?? [];
@@ -103,10 +109,20 @@ export function mount(element, props, { trigger, watch, server }) {
       el("p", { class: "help" }, withCode(kind?.help ?? "")),
       kind?.warning ? el("p", { class: "warning" }, signOf("! "), withCode(kind.warning)) : null,
       fields.filter((field) => !field.rare).map(control),
+      reward.kind === "model" ? trainedHere(reward, index) : null,
       fields.some((field) => field.name === "expression")
         ? folded(`${index} functions`, "What an expression can use", functionList(props.functions)) : null,
       rare.length ? folded(`${index} rare`, "More about the model", rare.map(control)) : null,
       watching ? null : scaleAndCap(reward, index));
+  }
+
+  /** The reward models that were trained here, the newest first, each one click away. */
+  function trainedHere(reward, index) {
+    const offered = trained.value.filter((name) => name !== reward.source).slice(0, MOST_OFFERED);
+    if (!offered.length) return null;
+    return el("p", { class: "help trained-here" }, "Trained here: ", offered.map((name) =>
+      buttonOf("quiet-button", { "data-key": `${index} take ${name}`, onclick: () => change(index, "source", name) },
+        name)));
   }
 
   /** What happens to a value before it is weighted. */
@@ -138,17 +154,27 @@ export function mount(element, props, { trigger, watch, server }) {
     return details;
   }
 
-  /** Names of the reward models that were trained here, offered while one types. */
+  /** Names of the reward models that were trained here, for a person who turns to a choice that may need them. */
   async function offerNames() {
-    const found = await server?.reward_models?.().catch(() => []);
-    names.replaceChildren(...(Array.isArray(found) ? found : []).map((name) => el("option", { value: name })));
+    const found = await server?.reward_models?.(null).catch(() => null);
+    if (Array.isArray(found)) trained.value = found;
+  }
+
+  /** The newest of them for a reward that names none yet. */
+  async function takeNewest(index) {
+    await offerNames();
+    const reward = current()[index];
+    if (reward?.kind === "model" && !reward.source && trained.value.length) change(index, "source", trained.value[0]);
   }
 
   list.addEventListener("focusin", (event) => {
-    if (event.target.getAttribute("list")) offerNames();
+    if (event.target.matches("select, [list]")) offerNames();
   });
   watch("value", show);
-  show();
+  effect(() => {
+    names.replaceChildren(...trained.value.map((name) => el("option", { value: name })));
+    show();
+  });
 }
 
 function ownField(field, value, key, place, changed) {

@@ -6,6 +6,7 @@ import { percent, stateOf, when } from "../core/format.js";
 import { onPlace, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
 import { whenNew } from "../core/signals.js";
+import { trained } from "./lists.js";
 import { TrainingForm } from "./training_form.js";
 import { TrainingReport } from "./training_report.js";
 
@@ -14,17 +15,20 @@ const IDLE_MS = 6000;
 
 const about = (sentence) => el("p", { class: "muted" }, sentence);
 
-export function mount(element, props, { watch, server }) {
+export function mount(element, props, { trigger, watch, server }) {
   const form = new TrainingForm(props.form, start);
-  const report = new TrainingReport({ stop, remove });
+  const report = new TrainingReport({ stop, remove, test: (name) => {
+    choose(name);
+    document.getElementById("reward-check")?.scrollIntoView({ block: "start" });
+  } });
   const list = el("ul", { class: "reward-models" });
   const known = el("section", { class: "known-models", hidden: true }, el("h3", {}, "Trained here"), list);
+  const view = el("div", { class: "reward-view" }, known, report.root);
   element.append(el("section", { class: "panel reward-training" },
     el("h2", {}, "Train a reward model"),
     el("p", { class: "muted small-text" }, "From pairs of answers of which somebody preferred one, a model learns to "
       + "give one number to any answer. PPO can then train against it."),
-    el("div", { class: "reward-training-columns" }, form.root,
-      el("div", { class: "reward-view" }, known, report.root))));
+    el("div", { class: "reward-training-columns" }, form.root, view)));
   if (!placeUpload()) {
     new MutationObserver((_, observer) => {
       if (placeUpload()) observer.disconnect();
@@ -51,7 +55,11 @@ export function mount(element, props, { watch, server }) {
       return { found, names, shown, detail };
     },
     tell({ found, names, shown, detail }) {
+      const ready = found.models.filter((item) => item.accuracy !== null).map((item) => item.name);
+      const ended = overview.living && overview.living !== found.living ? overview.living : null;
+      if (ended && ready.includes(ended)) choose(ended);
       overview = found;
+      trained.value = ready;
       if (!names.includes(chosen)) chosen = null;
       form.know(found, names);
       known.hidden = !names.length;
@@ -79,6 +87,12 @@ export function mount(element, props, { watch, server }) {
       } }, el("span", { "aria-hidden": "true" }, `${icon} `), item.name, told));
   })));
 
+  /** It is what the test below tests next. */
+  function choose(name) {
+    props.value = { ...props.value, test: name };
+    trigger("input");
+  }
+
   async function start(values, replace = false) {
     form.tell([]);
     form.setStarting(true, null);
@@ -93,6 +107,7 @@ export function mount(element, props, { watch, server }) {
     if (answer.name) {
       chosen = answer.name;
       await refresh();
+      view.scrollIntoView({ block: "nearest" }); // the form is longer than most windows
     }
     return undefined;
   }

@@ -1,6 +1,6 @@
 // The form of "Train a reward model": what to learn from and with, and what is wrong with it.
 
-import { el, setAttribute, setText, withCode } from "../core/dom.js";
+import { el, setAttribute, setText, setWords, withCode } from "../core/dom.js";
 import { knobControl } from "../core/knob.js";
 
 const OTHER = "other"; // the choice that opens a text field
@@ -10,6 +10,7 @@ export class TrainingForm {
     this.form = form;
     this.knobs = [];
     this.names = [];
+    this.takenAt = 0; // when the upload that is shown was taken
     this.touched = false; // the name was typed by a person
     this.starting = false; // a start was asked for and has not been answered
     this.living = null; // the name of the one in training
@@ -21,8 +22,10 @@ export class TrainingForm {
     this.source = el("input", { type: "text", id: "reward-source", spellcheck: "false",
       placeholder: "/path/pairs.jsonl or owner/name", oninput: () => this.changed() });
     this.uploadPlace = el("div", { class: "upload-place" });
+    this.uploadedNote = el("p", { class: "help", role: "status" });
     this.sourceRow = el("div", { class: "own" },
       el("label", { for: "reward-source" }, "Path of a file, or id of a dataset"), this.source, this.uploadPlace,
+      this.uploadedNote,
       el("p", { class: "help" },
         "Lines of JSON or a table with prompt, chosen and rejected; or whole dialogues in chosen and rejected."));
     this.base = el("select", { id: "reward-base", onchange: () => this.changed() },
@@ -138,8 +141,11 @@ export class TrainingForm {
   }
 
   uploaded(value) {
-    if (value?.problem) this.tell([{ field: "pairs.source", message: value.problem }]);
-    if (value?.uploaded) {
+    if (!value || value.at === this.takenAt) return;
+    this.takenAt = value.at;
+    if (value.problem) this.tell([{ field: "pairs.source", message: value.problem }]);
+    setWords(this.uploadedNote, value.sentence ?? "");
+    if (value.uploaded) {
       this.tell([]);
       this.source.value = value.uploaded;
       this.changed();

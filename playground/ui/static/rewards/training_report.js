@@ -8,13 +8,14 @@ import { go } from "../core/nav.js";
 import { whenNew } from "../core/signals.js";
 
 export class TrainingReport {
-  constructor({ stop, remove }) {
-    this.actions = { stop, remove };
+  /** What may be done with one, each by its name. */
+  constructor({ stop, remove, test }) {
+    this.actions = { stop, remove, test };
     this.problem = el("p", { class: "problem", role: "status" });
     this.body = el("div", { class: "reward-report" });
     this.root = el("div", {}, this.problem, this.body);
     this.show = whenNew((data) => showParts(this.body, data ? this.parts(data) : [el("p", { class: "empty" },
-      "No reward model was trained here yet. With the settings at the left one takes about half a minute: its curve "
+      "No reward model was trained here yet. With the settings beside this one takes about half a minute: its curve "
       + "appears here, and then how far it can be trusted.")]));
   }
 
@@ -36,7 +37,9 @@ export class TrainingReport {
       } }, what);
     const buttons = el("div", { class: "buttons" },
       running ? button("Stop", "button", () => this.actions.stop(data.name), data.state === "stopping") : null,
-      data.card ? button("Use it as reward", "button strong", () => use(data.name)) : null,
+      data.card ? button("Use it as reward", "button strong", () => use(data.name, "train")) : null,
+      data.card ? button("Try it on texts", "button", () => use(data.name, "workbench")) : null,
+      data.card ? button("Test it", "button", () => this.actions.test(data.name)) : null,
       running ? null : button("Delete", "quiet-button delete", () => this.actions.remove(data.name)));
     const where = running ? `${data.phase}${data.num_steps ? `, step ${data.step} of ${data.num_steps}` : ""}`
       : `after ${duration(data.seconds)}`;
@@ -134,9 +137,13 @@ function plot(title, note, key, drawing, table = null) {
     el("div", { class: "keys muted" }, key), drawing, table);
 }
 
-/** Put it into the reward picker of the Train page, which hears of it, and go there. */
-function use(name) {
-  document.dispatchEvent(new CustomEvent("playground-use-reward", { detail: { kind: "model", source: name } }));
-  go({ page: "train" });
-  document.body.classList.add("drawer-open");
+/** Put it into the reward picker of the form or of the workbench, which hears of it, and go there. */
+function use(name, place) {
+  document.dispatchEvent(new CustomEvent("playground-use-reward", { detail: { place,
+    reward: { kind: "model", source: name } } }));
+  if (place === "workbench") document.getElementById("workbench")?.scrollIntoView({ block: "start" });
+  else {
+    go({ page: "train" });
+    document.body.classList.add("drawer-open");
+  }
 }

@@ -49,7 +49,8 @@ def needs(
             raise InvalidConfig(problems)
         last = history.finished_runs(outputs)
         found = estimates.estimate(config, outputs, ask_hub=True, finished=last).to_json()
-        found |= {"model": telling.in_words("model.source", config.model.source), "fit": fit(config, base, outputs, last)}
+        found["model"] = telling.in_words("model.source", config.model.source)
+        found["fit"] = fit(config, base, outputs, last)
     except InvalidConfig as error:
         return {"problem": " ".join(problem.message for problem in error.problems)}
     except PlaygroundError as error:

@@ -19,7 +19,7 @@ from playground.runs import before_start, trial
 from playground.runs.model_service import ModelService
 from playground.ui import components
 from playground.ui.door.access import Access, Action
-from playground.ui.train import form, prompts_part, reward_form
+from playground.ui.train import form, reward_form
 
 Read = Callable[[], RunConfig]
 
@@ -118,6 +118,6 @@ def _error(part: str, sentence: str) -> dict[str, Any]:
 
 def _in_words(error: PlaygroundError) -> str:
     if not isinstance(error, InvalidConfig):
-        return prompts_part.in_words(str(error))
+        return form.with_labels(str(error))
     first = error.problems[0]
     return f"{form.label_of(first.field)}: {first.message}" if first.field else first.message

@@ -49,7 +49,7 @@ class Told(NamedTuple):
     what: str
     story: str
     expect: str
-    preset: str = ""
+    preset: str
 
     def line(self, title: str) -> str:
         """What it is in a line below its title."""
@@ -72,7 +72,7 @@ def told(config: RunConfig) -> Told:
     changed = [] if preset is None else differences_told(config, preset)
     if not changed:
         return Told(about.title, about.story, about.expect, preset.name if preset else "")
-    return Told(f"{about.title}, but {listed(changed)}", "", "")
+    return Told(f"{about.title}, but {listed(changed)}", "", "", "")
 
 
 def differences_told(config: RunConfig, preset: RunConfig) -> list[str]:

@@ -15,7 +15,8 @@ from playground.runs.model_service import ModelService
 
 PREVIEW: dict[str, Any] = {
     "source": "mine.csv", "column": "line", "columns": ["id", "line"], "form": "chat", "system": None, "room": 96,
-    "num_rows": 1200, "goes_on": True, "num_training": 700, "num_evaluation": 64, "num_unneeded": 30, "held_out": True,
+    "num_rows": 1200, "separator": "", "goes_on": True, "num_training": 700, "num_evaluation": 64, "num_unneeded": 30,
+    "held_out": True,
     "left_out": [{"reason": "empty", "count": 1, "rows": [{"row": 3, "text": ""}]}],
     "sentence": "Of 1,200 rows of prompts, 1 is empty; these are left out.",
     "lengths": {"min": 4, "median": 9, "p90": 20, "max": 31, "edges": [4, 18, 32], "counts": [600, 164]},

@@ -47,6 +47,6 @@ def test_old_runs_the_bin_and_what_came_go_on_a_public_page_and_runs_nowhere_els
         lock.close()
     assert left == {"newest", "newer", "living"} | (set() if gone else {"older", "oldest"})
     assert len(list((outputs / ".bin").iterdir())) == (0 if gone else 1)
-    assert (recorded / "config.yaml").is_file()
+    assert (recorded / "kinder-reviews" / "config.yaml").is_file()
     if gone:
         figure("old runs of a public page, cleared away while others stay", 3, 3)

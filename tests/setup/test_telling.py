@@ -35,7 +35,7 @@ def test_a_preset_is_told_in_its_own_words_whatever_its_seed_name_and_device() -
         changed(judges=[{"kind": "grammar"}]), changed(evaluation={"num_prompts": 16}), changed(checkpoint={"keep": 1}),
         changed(dpo={"labels": "better"}), changed(kl={"target": 9.0}), changed(model={"adapter": {"r": 4}}),
     ):  # fmt: skip
-        assert telling.told(same) == ("Kinder reviews", BASE.about.story, BASE.about.expect)
+        assert telling.told(same) == ("Kinder reviews", BASE.about.story, BASE.about.expect, "kinder-reviews")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_preset_is_told_in_its_own_words_whatever_its_seed_name_and_device() -
     ],
 )  # fmt: skip
 def test_what_differs_is_told_instead_of_the_story_and_the_promise(changes: dict[str, Any], words: str) -> None:
-    assert telling.told(changed(**changes)) == (f"Kinder reviews, but {words}", "", "")
+    assert telling.told(changed(**changes)) == (f"Kinder reviews, but {words}", "", "", "")
 
 
 def test_a_reward_whose_code_alone_has_changed_is_another_one() -> None:
@@ -71,8 +71,8 @@ def test_a_reward_whose_code_alone_has_changed_is_another_one() -> None:
 
 def test_a_configuration_of_somebody_s_own_is_told_in_its_own_words() -> None:
     about = {"title": "A study", "story": "What is it good for?", "expect": "Nothing."}
-    assert telling.told(changed(about=about, kl={"coef": 1.5})) == tuple(about.values())
-    assert telling.told(RunConfig(rewards=BASE.rewards)) == ("", "", "")
+    assert telling.told(changed(about=about, kl={"coef": 1.5})) == (*about.values(), "")
+    assert telling.told(RunConfig(rewards=BASE.rewards)) == ("", "", "", "")
 
 
 def test_the_line_below_a_title_does_not_say_the_title_again() -> None:
@@ -80,7 +80,7 @@ def test_the_line_below_a_title_does_not_say_the_title_again() -> None:
     assert same.line("Kinder reviews") == BASE.about.story
     assert same.line("Third try") == f"Kinder reviews: {BASE.about.story}"
     assert other.line("Kinder reviews") == other.line("Third try") == "Kinder reviews, but beta 1.5."
-    assert telling.Told("", "", "").line("run") == "" == telling.Told("A study", "", "").line("A study")
+    assert telling.Told("", "", "", "").line("run") == "" == telling.Told("A study", "", "", "").line("A study")
 
 
 def test_a_preset_is_found_by_its_title_which_no_other_has() -> None:

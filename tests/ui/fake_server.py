@@ -74,8 +74,8 @@ class FakeService:
         lengths = [len(text.split()) for text in texts]
         yield {
             "source": "typed", "column": None, "columns": [], "form": "chat", "system": None, "room": 96,
-            "num_rows": len(texts) + 2, "goes_on": False, "num_training": len(texts), "num_evaluation": 1,
-            "num_unneeded": 0, "held_out": False, "sentence": "",
+            "num_rows": len(texts) + 2, "separator": "", "goes_on": False, "num_training": len(texts),
+            "num_evaluation": 1, "num_unneeded": 0, "held_out": False, "sentence": "",
             "left_out": [{"reason": "too long", "count": 2, "rows": [{"row": 2, "text": texts[0]}]}],
             "lengths": {"min": min(lengths), "median": 3, "p90": 4, "max": max(lengths),
                         "edges": [min(lengths), max(lengths) + 1], "counts": [len(texts)]},

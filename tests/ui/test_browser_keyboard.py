@@ -11,8 +11,6 @@ from tests.ui.conftest import HEIGHT, PROJECT, WAIT_MS, go, visit
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import fill
-
 expect.set_options(timeout=WAIT_MS)
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
 # what was asked for has been drawn, and the colours of another theme have faded in
@@ -38,6 +36,8 @@ STANDS = """(wanted) => {
     };
 }"""
 
+MODEL, FIRST = "#field-model-source input", "pocket-2m (ships with it)"
+
 
 def tab_to(page, control, most=60):
     """Press Tab until a control has the focus; returns where one stood on the way, the control included."""
@@ -58,9 +58,9 @@ def assert_seen(stops):
 
 def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open_page):
     page = open_page
-    field, lists = page.locator("#preset input"), page.get_by_role("listbox")
+    field, lists = page.locator(MODEL), page.get_by_role("listbox")
     page.locator("#header button.switch").last.focus()
-    tab_to(page, page.locator("#field-prompts-source input"))  # past Experiment and Model
+    tab_to(page, page.locator("#field-prompts-source input"))  # past the model
     page.keyboard.press("Shift+Tab")
     page.evaluate(SETTLED)
     expect(lists).to_have_count(0)
@@ -71,11 +71,11 @@ def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open
         page.keyboard.press("Escape")
         expect(lists).to_have_count(0)
         expect(field).to_be_focused()
-    page.keyboard.press("l")
-    expect(lists.get_by_role("option", name="No leash")).to_be_visible()
-    expect(lists.get_by_role("option", name="Yes-man")).to_have_count(0)  # those that fit
+    page.keyboard.press("1")
+    expect(lists.get_by_role("option", name="pocket-1m")).to_be_visible()
+    expect(lists.get_by_role("option", name="pocket-2m")).to_have_count(0)  # those that fit
     page.keyboard.press("Escape")
-    expect(field).to_have_value("Kinder reviews")
+    expect(field).to_have_value(FIRST)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Tab")
     page.evaluate(SETTLED)
@@ -88,30 +88,21 @@ def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    expect(field).to_have_value("No leash")
+    expect(field).to_have_value("pocket-1m (ships with it)")
     expect(field).to_be_focused()
     expect(lists).to_have_count(0)
-    expect(page.locator("#knob-kl-coef")).to_have_value("0")
-    fill(page, "kl.coef", "0.4")
-    expect(page.locator("#notes")).to_contain_text("0 → 0.4")
-    with page.expect_response("**/run/predict*"):  # left without a choice, which changes nothing
-        field.click()
-        page.keyboard.press("Escape")
-        page.keyboard.press("Tab")
-    page.evaluate(SETTLED)
-    expect(page.locator("#knob-kl-coef")).to_have_value("0.4")
-    field.click()  # chosen once more, it is as it was
-    page.get_by_role("option", name="No leash", exact=True).click()
-    expect(page.locator("#knob-kl-coef")).to_have_value("0")
-    field.focus()
-    page.keyboard.type("Short leash")
+    expect(page.locator("#notes")).to_contain_text("pocket-2m \u2192 pocket-1m")
+    field.click()  # left without a choice, which changes nothing
+    page.keyboard.press("Escape")
     page.keyboard.press("Tab")
-    expect(page.locator("#knob-kl-coef")).to_have_value("5")
+    page.evaluate(SETTLED)
+    expect(field).to_have_value("pocket-1m (ships with it)")
+    expect(page.locator("#notes")).to_contain_text("pocket-2m \u2192 pocket-1m")
     field.focus()
-    for key in ("k", "i", "n", "Enter"):
-        page.keyboard.press(key)
-    expect(field).to_have_value("Kinder reviews")
-    expect(page.locator("#knob-kl-coef")).to_have_value("0.25")
+    page.keyboard.type(FIRST)  # written out, it is chosen
+    page.keyboard.press("Tab")
+    expect(page.locator("#notes")).not_to_contain_text("pocket-1m")
+    expect(field).to_have_value(FIRST)
 
 
 def test_charts_are_explained_enlarged_in_view_and_say_what_is_strange(site, open_page):
@@ -154,12 +145,12 @@ def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page)
     opening = page.get_by_role("button", name="Set up a run")
     opening.click()
     expect(page.get_by_role("button", name="Close", exact=True)).to_be_focused()
-    page.keyboard.press("Tab")
+    tab_to(page, page.locator(MODEL))
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("listbox")).to_have_count(1)
     page.keyboard.press("Escape")  # the list
     expect(page.get_by_role("listbox")).to_have_count(0)
-    expect(page.locator("#preset input")).to_be_focused()
+    expect(page.locator(MODEL)).to_be_focused()
     page.keyboard.press("Escape")
     expect(opening).to_be_focused()
     page.set_viewport_size({"width": 1440, "height": HEIGHT})
@@ -200,11 +191,9 @@ def test_no_page_has_a_serious_fault_of_accessibility(site, open_page):
 def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page):
     page = visit(make_page(), site)
     press = page.keyboard.press
-    stops = tab_to(page, page.locator("#preset input"))
+    stops = tab_to(page, page.locator("#preset select"))
     press("ArrowDown")
-    press("ArrowDown")
-    press("Enter")
-    expect(page.locator("#preset input")).to_have_value("No leash")
+    expect(page.locator("#preset select")).to_have_value("no-leash")
     expect(page.locator("#knob-kl-coef")).to_have_value("0")
     stops += tab_to(page, page.locator("#knob-ppo-num_updates"))
     page.keyboard.type("24")
@@ -222,11 +211,11 @@ def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page)
     press("Enter")
     expect(page.locator("#page-compare")).to_be_focused()
     expect(page.locator("#compare .outcome")).to_contain_text("95 % interval")
-    stops += tab_to(page, page.get_by_label("Sort"))
-    press("ArrowDown")
-    expect(page.get_by_label("Sort")).to_have_value("loss")
     stops += tab_to(page, page.locator("#ask-prompt textarea"))
     page.keyboard.type("The film was")
     press("Enter")
     expect(page.locator("#answers tbody tr")).to_have_count(3)
+    stops += tab_to(page, page.get_by_label("Sort"))
+    press("ArrowDown")
+    expect(page.get_by_label("Sort")).to_have_value("loss")
     assert_seen(stops)

@@ -113,7 +113,7 @@ def test_who_only_watches_gets_the_preset_as_it_is(tmp_path):
 def test_what_was_kept_comes_back_after_a_reload_and_only_in_the_same_address(tmp_path):
     kept = {"address": "no-leash seed:3", "preset": "short-leash", "values": {"seed": 5, "kl.coef": "much", "x": 1}}
     found, values = at_load(tmp_path, json.loads(json.dumps(kept)), preset="no-leash", set="seed:3")
-    assert values["seed"] == 5 and values["kl.coef"] == "much" and found.preset.value == "short-leash"
+    assert values["seed"] == 5 and values["kl.coef"] == "much" and found.preset == "short-leash"
     assert [item["field"] for item in found.notes["problems"]] == ["kl.coef"]  # it was not valid, and is so again
     assert found.notes["restored"] == {"kept": True, "count": 2, "use": {"seed": 0, "kl.coef": 5.0}}
     _, values = at_load(tmp_path, kept, preset="no-leash", set="seed:4")  # another link was opened in this window
@@ -130,7 +130,7 @@ def test_nonsense_that_a_browser_gives_back_is_no_more_than_that(tmp_path, given
 
 def test_what_is_not_valid_yet_is_among_what_is_kept(tmp_path):
     values = {**form.values_of(BASE), "kl.coef": -1, "seed": 4}
-    notes, _, _ = train_page.checked(
+    notes, *_ = train_page.checked(
         "kinder-reviews", {"preset": "kinder-reviews"}, tuple(values[field] for field in form.FIELDS), tmp_path
     )
     assert notes["problems"] and notes["edits"] == {"kl.coef": -1, "seed": 4}

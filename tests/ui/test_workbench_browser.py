@@ -71,7 +71,9 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     fake_run.write_run(site.outputs, "plain", catalog.preset("kinder-reviews"))
     page = visit(make_page(height=1000), site, "?run=judged")
     farmed, judged = (page.locator(f'[data-chart="{key}"]') for key in ("farmed", "judged"))
-    expect(farmed.locator(".chart-words")).to_have_text("80 % of the gain comes from Sentiment, 20 % from Length.")
+    expect(farmed.locator(".chart-words")).to_have_text(
+        "In the newest training batches 80 % of the gain comes from Sentiment, 20 % from Length."
+    )
     expect(farmed.locator(".line-name")).to_have_count(2)
     expect(judged.locator(".line-name")).to_have_text(
         [re.compile("Trained"), re.compile("Grammar"), re.compile("Senti")]

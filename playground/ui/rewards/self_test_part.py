@@ -76,12 +76,12 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     def offer() -> Any:
         return gr.update(choices=_choices(outputs))
 
-    def choose(told: Any) -> Any:
+    def newly_trained(told: Any) -> Any:
         choices, name = _choices(outputs), told.get("test") if isinstance(told, dict) else None
         return gr.update(choices=choices, value=name) if name in [value for _, value in choices] else gr.skip()
 
     private: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-    training.input(access.guard(Action.WATCH, choose), training, source, **private)
+    training.input(access.guard(Action.WATCH, newly_trained), training, source, **private)
     source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")
     ask.click(
         access.guard(Action.CHECK_REWARD, answer, lambda sentence: {"state": "error", "message": sentence}),

@@ -65,7 +65,7 @@ export class StatusPanel {
     this.bar = el("div", { class: "progress", role: "progressbar", "aria-label": "Updates done", "aria-valuemin": 0 },
       this.fill);
     this.said = el("span", {});
-    this.recording = el("span", { class: "recording", hidden: true });
+    this.recording = el("span", { class: "recording" });
     this.line = el("p", { class: "line" }, this.said, this.recording);
     this.step = new StepLine();
     this.all = new AllSettings();
@@ -127,7 +127,7 @@ export class StatusPanel {
     setText(this.where, "");
     setText(this.phase, "");
     this.fill.style.transform = "scaleX(0)";
-    this.recording.hidden = true;
+    setText(this.recording, "");
     this.showSettings([], {});
     this.steer.refresh(null, null, "");
     this.refreshNotice();
@@ -154,8 +154,6 @@ export class StatusPanel {
     const resumed = live.events.findLast((event) => event.kind === "resumed" && event.attempt === status.attempt);
     if (run.recorded) {
       text = status.ended ? status.outcome : run.story;
-      setText(this.recording, " A recording of a real run, played fast."
-        + (rights.value.start ? " Press Start to train your own." : ""));
     } else if (status.ended) text = status.outcome || (state === "finished" ? "Finished." : "");
     else if (state === "stopping") text = "Stopping: saving the weights. What was learned so far is kept.";
     else if (state === "paused")
@@ -166,7 +164,8 @@ export class StatusPanel {
     if (this.told?.run === live.runId && this.told.attempt === status.attempt)
       text = [this.told.text, text].filter(Boolean).join(" ");
     if (this.complaint) [text, tone] = [this.complaint, "problem"];
-    this.recording.hidden = !run.recorded || tone === "problem";
+    setText(this.recording, !run.recorded || tone === "problem" ? "" : " A recording of a real run, played fast."
+      + (rights.value.start ? " Press Start to train your own." : ""));
     setWords(this.said, text);
     this.line.className = `line ${tone}`;
   }

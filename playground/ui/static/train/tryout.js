@@ -1,7 +1,7 @@
 // The check before a start: four looks at the form as it is now, each with its result and what to do next. What the
 // server answers is about one part at a time; the results of the others stay. All texts are data: text nodes.
 
-import { buttonOf, el, headOf, setText, showParts, signOf, withCode } from "../core/dom.js";
+import { buttonOf, el, headOf, setText, setWords, showParts, signOf, withCode } from "../core/dom.js";
 import { checkAsked, differencesOf } from "../core/form.js";
 import { duration, number } from "../core/format.js";
 import { effect, untracked } from "../core/signals.js";
@@ -64,7 +64,7 @@ export function mount(element, props, { trigger, watch, server }) {
     row.item.dataset.state = told.state;
     if (told.state === "asking") {
       const passed = told.seconds >= 1 ? `, ${duration(told.seconds)}` : "";
-      setText(row.line, `${sentence(told.phase)}${passed}`);
+      setWords(row.line, `${sentence(told.phase)}${passed}`);
       row.result.replaceChildren();
     } else {
       setText(row.line, told.state === "error" ? "" : "Done.");

@@ -42,7 +42,7 @@ def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs: Path, forker:
     assert first["state"] == "asking" and RunDirectory(outputs / trial.FOLDER).is_alive()
     assert history.list_runs(outputs) == [] and launcher.living_runs(outputs) == []
     *_, told = steps
-    assert told["state"] == "done" and told["updates"] in (1, 2)
+    assert told["state"] == "done" and 1 <= told["updates"] < 30  # ended as soon as it is seen, long before its end
     assert 0 < told["seconds_per_update"] < 60 and 0.1 < told["memory_gb"] < 3
     assert told["seconds"][0] < 30 * told["seconds_per_update"] * 2 and told["verdict"] == "fits"
     assert told["advice"] == "" and told["better"] is None

@@ -19,7 +19,7 @@ from playground.runs.start import launcher, queue
 from playground.setup import limits
 from playground.ui.door import visitors
 from playground.ui.runs import compare_page
-from playground.ui.train import form, train_page
+from playground.ui.train import filling, form
 from tests.security import pages
 from tests.setup.test_limits import CAPS
 from tests.support import at_once, small_config, wait_until
@@ -335,6 +335,6 @@ def test_where_the_host_s_models_lie_is_told_to_no_watcher(classroom):
             watcher.get(f"live/{address}").text
             for address in (f"{run.id}/poll", "_runs", f"_overlay?runs={run.id},done")
         ]
-    told.append(repr(train_page.filled_from(f"run:{run.id}", classroom.outputs, whole=False)))
+    told.append(repr(filling.filled_from(f"run:{run.id}", classroom.outputs, whole=False)))
     assert "source: mine" in exports[0] and f"source: {folder}" in exports[1]
     assert not [text for text in (exports[0], *told) if "/home/teacher" in text]

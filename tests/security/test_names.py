@@ -27,7 +27,7 @@ from playground.ui import routes
 from playground.ui.door import uploads
 from playground.ui.live import feed, run_feed
 from playground.ui.rewards import training_part as reward_panel
-from playground.ui.train import controls, outcome_part, run_actions, train_page
+from playground.ui.train import controls, filling, outcome_part, run_actions
 from tests.figures import Figure
 from tests.reward_tools import finished
 from tests.support import run_async, small_config
@@ -157,8 +157,8 @@ def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
         lambda: stop_training(name), lambda: delete(name),
         lambda: history.delete_run(history.find_run(outputs, name)),
         lambda: RunDirectory.reserve(outputs, config, name or None),
-        lambda: train_page.filled_from(controls.RUN_PREFIX + name, outputs),
-        lambda: train_page.filled_from(name, outputs),
+        lambda: filling.filled_from(controls.RUN_PREFIX + name, outputs),
+        lambda: filling.filled_from(name, outputs),
         lambda: catalog.preset_path(name), lambda: reward_models.find(outputs, name),
         lambda: checked(model={"source": name}), lambda: checked(reference={"source": name}),
         lambda: checked(reference={"source": f"one/{name}"}), lambda: checked(prompts={"source": name}),

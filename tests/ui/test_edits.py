@@ -11,7 +11,7 @@ from playground.errors import InvalidConfig
 from playground.setup import catalog
 from playground.setup.limits import LIMITS
 from playground.ui.door.access import Caller, Role
-from playground.ui.train import edits, form, train_page
+from playground.ui.train import edits, filling, form
 
 BASE = catalog.preset("kinder-reviews")
 LOCAL = LIMITS["local"]
@@ -78,12 +78,12 @@ def test_what_no_link_can_carry_is_said():
     for config, words in ((long, "too long for a link"), (python, "stranger's code")):
         with pytest.raises(InvalidConfig, match=words):
             edits.link(config, BASE)
-        notes = train_page._notes("kinder-reviews", config, BASE, [])
+        notes = filling.notes_on("kinder-reviews", config, BASE, [])
         assert notes["link"] == "" and words in notes["no_link"] and notes["edits"]
 
 
 def at_load(tmp_path, given=None, mode="local", role=Role.HOST, **query):
-    found = train_page.filled_at_load(given, Caller(mode, role, query=query), tmp_path, LIMITS[mode])
+    found = filling.filled_at_load(given, Caller(mode, role, query=query), tmp_path, LIMITS[mode])
     return found, dict(zip(form.FIELDS, found.values, strict=True))
 
 
@@ -124,13 +124,13 @@ def test_what_was_kept_comes_back_after_a_reload_and_only_in_the_same_address(tm
                                    {"address": " ", "preset": "gone", "values": {"seed": 5}}])  # fmt: skip
 def test_nonsense_that_a_browser_gives_back_is_no_more_than_that(tmp_path, given):
     found, _ = at_load(tmp_path, given) if given != {"address": " ", "preset": "gone", "values": {"seed": 5}} else (
-        train_page.filled_at_load(given, Caller(), tmp_path), None)  # fmt: skip
+        filling.filled_at_load(given, Caller(), tmp_path), None)  # fmt: skip
     assert "restored" not in found.notes
 
 
 def test_what_is_not_valid_yet_is_among_what_is_kept(tmp_path):
     values = {**form.values_of(BASE), "kl.coef": -1, "seed": 4}
-    notes, *_ = train_page.checked(
+    notes, *_ = filling.checked(
         "kinder-reviews", {"preset": "kinder-reviews"}, tuple(values[field] for field in form.FIELDS), tmp_path
     )
     assert notes["problems"] and notes["edits"] == {"kl.coef": -1, "seed": 4}
@@ -138,7 +138,7 @@ def test_what_is_not_valid_yet_is_among_what_is_kept(tmp_path):
 
 def test_what_a_part_offers_is_put_into_the_form_and_can_be_taken_back():
     now = form.values_of(BASE)
-    told, *values = train_page.used({"use": {"seed": 7, "nonsense": 1}, "fit": 2}, tuple(now[f] for f in form.FIELDS))
+    told, *values = filling.used({"use": {"seed": 7, "nonsense": 1}, "fit": 2}, tuple(now[f] for f in form.FIELDS))
     assert told["use"] is None and told["undo"] == {"seed": 0} and told["fit"] == 2
     assert values[form.FIELDS.index("seed")] == 7
     assert all(value.get("__type__") == "update" for field, value in zip(form.FIELDS, values, strict=True)

@@ -13,7 +13,7 @@ from playground.runs.start import launcher, queue
 from playground.runs.start.standby import StandbyWorker
 from playground.setup import catalog
 from playground.setup.limits import LIMITS
-from playground.ui.train import controls, form, train_page
+from playground.ui.train import controls, filling, form, train_page
 from tests.ui import fake_run
 
 
@@ -31,14 +31,14 @@ def label(button):
 
 
 def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
-    notes, story, button, text = train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
+    notes, story, button, text = filling.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
     assert notes["problems"] == [] and notes["differences"] == [] and label(button) == "Start training"
     assert "kinder-reviews" in text and story["expect"].startswith("The score climbs")
 
 
 def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
     values.update({"ppo.minibatch_size": 20, "kl.coef": -1})
-    notes, _, button, _ = train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
+    notes, _, button, _ = filling.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
     assert label(button) == "Fix 2 settings to start"
     assert {item["field"] for item in notes["problems"]} == {"ppo.minibatch_size", "kl.coef"}
     assert {item["label"] for item in notes["problems"]} == {"Minibatch", "Leash (beta)"}
@@ -46,7 +46,7 @@ def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
 
 @pytest.mark.parametrize("chosen", ["kinder-revues", "", None, "run:../../etc", "presets/kinder-reviews.yaml"])
 def test_an_unknown_preset_is_one_sentence(chosen, values, tmp_path):
-    notes, _, button, _ = train_page.checked(chosen, {}, as_tuple(values), tmp_path)
+    notes, _, button, _ = filling.checked(chosen, {}, as_tuple(values), tmp_path)
     (problem,) = notes["problems"]
     assert problem["field"] == "preset" and problem["message"].endswith((".", "?"))
     assert label(button) == "Fix 1 setting to start"
@@ -93,7 +93,7 @@ def test_another_press_or_other_settings_are_another_run_in_the_queue(values, tm
     third, _, button = start(values, tmp_path, "press-0002")
     assert queue.waiting(tmp_path) == [second["run"], third["run"]] and len(workers) == 1
     assert label(button) == "Add to the queue (2 wait)"
-    assert label(train_page.checked("kinder-reviews", {}, as_tuple(values), tmp_path)[2]) == label(button)
+    assert label(filling.checked("kinder-reviews", {}, as_tuple(values), tmp_path)[2]) == label(button)
 
 
 @pytest.mark.parametrize("asked", [None, "", 7, ["press-0001"], "x" * 1000, "../../etc/passwd", "a b c d e"])
@@ -115,13 +115,13 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
     base = catalog.preset("no-leash")
     config = base.model_copy(update={"seed": 9, "ppo": base.ppo.model_copy(update={"num_updates": 7})})
     fake_run.write_run(tmp_path, "mine", config)
-    filled = train_page.filled_from("run:mine", tmp_path)
+    filled = filling.filled_from("run:mine", tmp_path)
     back = dict(zip(form.FIELDS, filled.values, strict=True))
-    assert form.config_of(back, train_page.base_of("run:mine", tmp_path)) == config
+    assert form.config_of(back, filling.base_of("run:mine", tmp_path)) == config
     story = {"preset": "", "story": "No leash, but 7 updates.", "expect": "", "settings_of": "No leash"}
     assert filled.notes["differences"] == [] and filled.story == story and filled.preset == "run:mine"
     RunDirectory(tmp_path / "mine").write_label("Seven", "")
-    assert train_page.filled_from("run:mine", tmp_path).story["settings_of"] == "Seven"
+    assert filling.filled_from("run:mine", tmp_path).story["settings_of"] == "Seven"
 
 
 def test_the_menu_has_the_story_numbered_and_on_a_public_page_nothing_else():
@@ -135,16 +135,16 @@ def test_the_menu_has_the_story_numbered_and_on_a_public_page_nothing_else():
 
 def test_a_preset_whose_model_is_not_here_says_so_at_once(tmp_path):
     """The hub cannot be asked in a test; nothing is to be mended first to find out."""
-    filled = train_page.filled_from("smollm2-135m", tmp_path)
+    filled = filling.filled_from("smollm2-135m", tmp_path)
     (problem,) = filled.notes["problems"]
     assert problem["field"] == "model.source" and "HF_HUB_OFFLINE forbids" in problem["message"]
     assert label(filled.start) == "Fix 1 setting to start"
-    assert train_page.filled_from("smollm2-135m", tmp_path, whole=False).notes["problems"] == []  # may not know
+    assert filling.filled_from("smollm2-135m", tmp_path, whole=False).notes["problems"] == []  # may not know
 
 
 def test_yaml_fills_the_form_and_shows_what_differs(values, tmp_path):
     text = catalog.preset("kinder-reviews").model_copy(update={"seed": 3}).to_yaml()
-    flat = train_page.from_text(text, "kinder-reviews", {}, as_tuple(values), tmp_path)
+    flat = filling.from_text(text, "kinder-reviews", {}, as_tuple(values), tmp_path)
     notes = next(item for item in flat if isinstance(item, dict) and "differences" in item)
     assert [item["field"] for item in notes["differences"]] == ["seed"]
 
@@ -154,7 +154,7 @@ def test_yaml_fills_the_form_and_shows_what_differs(values, tmp_path):
     [("kl: {coeff: 1}", "kl.coeff"), ("rewards: [{kind: kindness}]", "rewards.0.kind"), ("a: [", ""), ("3", "")],
 )
 def test_bad_yaml_is_told_by_field_and_leaves_the_form_alone(text, field, values, tmp_path):
-    flat = train_page.from_text(text, "kinder-reviews", {"marks": {"seed": 0}}, as_tuple(values), tmp_path)
+    flat = filling.from_text(text, "kinder-reviews", {"marks": {"seed": 0}}, as_tuple(values), tmp_path)
     notes = next(item for item in flat if isinstance(item, dict) and "problems" in item)
     assert field in {item["field"] for item in notes["problems"]} and notes["marks"] == {"seed": 0}
 

@@ -12,7 +12,7 @@ from playground.runs.start.standby import StandbyWorker
 from playground.ui import components
 from playground.ui.door.access import Access, Action, Caller, Role
 from playground.ui.live import wire
-from playground.ui.train import controls, run_actions, train_page
+from playground.ui.train import controls, filling, run_actions, train_page
 
 
 def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access: Access) -> None:
@@ -28,7 +28,7 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
         asked = value if isinstance(value, dict) else {}
         chosen = asked.get("preset") or f"{controls.RUN_PREFIX}{asked.get('run')}"
         whole = caller.role is Role.HOST  # others need not know where its files are
-        return train_page.filled_from(chosen, outputs, access.limits, whole).flat()
+        return filling.filled_from(chosen, outputs, access.limits, whole).flat()
 
     use_settings = access.guard(Action.FORM, reload)
     table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")

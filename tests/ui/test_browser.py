@@ -224,6 +224,9 @@ def test_compare_filters_sorts_reads_blind_and_asks(site, open_page):
     page.locator("#ask-prompt textarea").fill("unanswerable")
     page.get_by_role("button", name="Ask both").click()
     expect(page.locator("#answers")).to_contain_text("longer than the model's context")
+    go(page, "compare", run="_recorded")
+    expect(page.locator("#examples")).to_contain_text("This recording ships without its weights")
+    expect(box).to_be_hidden()  # there is nobody to ask
 
 
 def test_a_run_is_deleted_only_after_confirmation_and_its_settings_can_be_reused(site, make_page):

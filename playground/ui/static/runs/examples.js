@@ -22,6 +22,7 @@ export function mount(element, props, { trigger }) {
     const { run, knows: words = "" } = shown.value ?? {};
     const lacking = run?.recorded && rights.value.start
       ? "This recording ships without its weights: train a run of your own and ask that one." : "";
+    document.getElementById("ask").classList.toggle("recorded", Boolean(run?.recorded)); // there is nobody to ask
     setText(knows, [lacking, words].filter(Boolean).join(" "));
     showParts(chips, prompts.length ? [el("span", { class: "muted", "data-key": "" }, "For example"),
       ...prompts.map(chip)] : []);

@@ -51,7 +51,7 @@ class Table(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a file holds, without its rows. `separator`: of its columns, as a word; empty where there is none."""
+    """What a file holds, without its rows. `separator`: of its columns, as a word; empty where it has one."""
 
     columns: tuple[str, ...]
     num_rows: int
@@ -81,7 +81,7 @@ def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Shape:
     columns: dict[str, None] = {}
     count = sum(1 for _ in rows(path, max_bytes, columns))
     told = separator(path, max_bytes)
-    return Shape(tuple(columns), count, SEPARATORS[told] if told else "")
+    return Shape(tuple(columns), count, SEPARATORS[told] if told and len(columns) > 1 else "")
 
 
 def values(path: Path, column: str, max_bytes: int = MAX_FILE_BYTES) -> list[Any]:

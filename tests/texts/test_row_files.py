@@ -29,7 +29,7 @@ def put(folder: Path, content: str, name: str = "a.csv") -> Path:
         ('label;prompt\n0,5;The film was\n1,0;"So slow; and long, too"\n2,0;"It said ""no"""\n', "semicolons"),
         ('prompt\tlabel\nThe film was\t1\nSo slow; and long, too\t0\n"It said ""no"""\t1\n', "tabs"),
         ('sep=;\nprompt;label\nThe film was;1\n"So slow; and long, too";0\n"It said ""no""";1\n', "semicolons"),
-        ('prompt\nThe film was\n"So slow; and long, too"\n"It said ""no"""\n', "commas"),
+        ('prompt\nThe film was\n"So slow; and long, too"\n"It said ""no"""\n', ""),  # one column
         ('\nprompt,label,\nThe film was,1,\n"So slow; and long, too",0,\n"It said ""no""",1,\n', "commas"),
     ],
 )
@@ -40,7 +40,7 @@ def test_columns_are_separated_by_what_the_first_lines_show(
     path = put(tmp_path, content, name)
     assert row_files.values(path, "prompt") == TEXTS
     told = row_files.shape(path).in_words()
-    assert told == f"3 rows separated by {'tabs' if name == 'a.tsv' and 'label' not in content else separator}"
+    assert told == (f"3 rows separated by {separator}" if separator else "3 rows")
 
 
 def test_a_decimal_comma_stays_in_its_cell(tmp_path: Path) -> None:

@@ -135,6 +135,11 @@ class RunConfig(Part):
         return self.engine == "trl" or methods.METHODS[self.method].by_trl
 
     @property
+    def score_unit(self) -> str:
+        """What scores are told in: "sd", standard deviations of the reference's texts, or "points"."""
+        return "sd" if self.score.normalise == "reference" else "points"
+
+    @property
     def answers_each(self) -> int:
         """How many answers are written for each that is given once the run has ended; more than 1 for the best of n."""
         return self.ppo.samples_per_prompt if self.method == "best_of_n" else 1

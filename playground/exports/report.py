@@ -49,7 +49,7 @@ class Report:
     @property
     def unit(self) -> str:
         """Unit of the score."""
-        return "sd" if self.config.score.normalise == "reference" else "points"
+        return self.config.score_unit
 
     @cached_property
     def pairs(self) -> list[before_after.Pair]:
@@ -64,7 +64,7 @@ class Report:
     @property
     def sentence(self) -> str:
         """What it has come to, in a sentence; empty where there is nothing to tell."""
-        return before_after.sentence(self.samples, before_after.headline([], self.metrics), self.unit)
+        return before_after.sentence(self.outcome, before_after.headline([], self.metrics), self.unit)
 
     @cached_property
     def knee(self) -> knee.Knee:

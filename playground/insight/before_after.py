@@ -185,9 +185,8 @@ def headline_sentence(found: Headline, unit: str = "sd") -> str:
     )
 
 
-def sentence(samples: Sequence[Sample], batches: Headline | None, unit: str = "sd") -> str:
+def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") -> str:
     """What a run has come to in one line: by its fixed prompts, else by its training batches; empty for neither."""
-    found = outcome(pairs(samples))
     if found is not None:
         return outcome_sentence(found, unit)
     return headline_sentence(batches, unit) if batches else ""

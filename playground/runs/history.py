@@ -237,7 +237,7 @@ def _summary(run: RunDirectory) -> RunSummary:
         seed=config.seed,
         status=status,
         duration_seconds=status.seconds_at_work(),
-        unit="sd" if config.score.normalise == "reference" else "points",
+        unit=config.score_unit,
         score_first=scores[0] if scores else None,
         score_last=scores[-1] if scores else None,
         kl_last=metrics[-1].kl_to_reference if metrics else None,

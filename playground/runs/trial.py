@@ -40,7 +40,6 @@ LONG_SECONDS = 10.0  # after a first update that took longer, no second one is w
 MOST_SECONDS = 600.0  # for loading and updating; a download has the time that it takes
 POLL_SECONDS = 0.1
 DOWNLOADING = "downloading"
-GB = 1e9
 LOG_WORDS = r" ?[^.]*\bin worker\.log\."  # where a run that failed sends its reader
 MOST_WORDS = 300
 MEMORY_REASONS = ("out_of_memory", "out_of_gpu_memory")
@@ -198,7 +197,7 @@ def _found(
     is short what would help: `better`, a configuration as plain data."""
     if place.kind != "cpu":  # what counts is the memory of the device
         form = estimates.Form.of(config, place.kind == "cuda")
-        peak = max((item.memory_gb or 0.0) * GB for item in made)
+        peak = max((item.memory_gb or 0.0) * estimates.GB for item in made)
         memory = int(peak + estimates.memory.library_bytes(form, place.kind))
     one = _seconds(made[-1])  # the first one warms up
     trial = Trial(config=config.model_dump(mode="json"), at=time.time(), update_seconds=one, memory_bytes=memory)
@@ -212,8 +211,8 @@ def _found(
         "seconds_per_update": one,
         "seconds_before": max(0.0, seconds - sum(map(_seconds, made))),
         "seconds": [told.pace.run_low, told.pace.run_high],
-        "memory_gb": memory / GB,
-        "free_gb": place.free_bytes / GB,
+        "memory_gb": memory / estimates.GB,
+        "free_gb": place.free_bytes / estimates.GB,
         "device": place.name,
         "verdict": verdict,
         "advice": advice,

@@ -284,7 +284,6 @@ class Views:
         config = run.config()
         recorded = run_id in self.hub.recorded
         can_ask = not recorded and run.latest_checkpoint() is not None
-        feed = RunFeed(run, recorded=recorded)
         other = None
         if with_id:
             beside = self.hub.find(with_id)
@@ -296,7 +295,7 @@ class Views:
                 "run": wire.run_summary(run_id, config, run.label(), recorded=recorded, can_ask=can_ask),
                 "state": run.status().state,
                 "knows": catalog.KNOWS.get(config.model.source, ""),
-                **wire_compare.comparison(run.samples(), feed.unit, update, other),
+                **wire_compare.comparison(run.samples(), config.score_unit, update, other),
             }
         )
 

@@ -126,19 +126,19 @@ def test_a_run_is_known_by_its_last_look_at_the_fixed_prompts_and_not_by_its_bat
     batches = [update_metrics(update) for update in (1, 2, 3)]
     found = headline(LOOKS, batches)
     assert found == pytest.approx(("fixed prompts", 3, 2.0, 2.0 - 12.706, 2.0 + 12.706, 1.5))
-    assert sentence(LOOKS, headline([], batches)).startswith("Score +2.00 sd on 2 prompts")
+    assert sentence(outcome(pairs(LOOKS)), headline([], batches)).startswith("Score +2.00 sd on 2 prompts")
 
 
 def test_without_a_later_look_its_training_batches_stand_in_and_it_says_so() -> None:
     batches = [update_metrics(1, score_mean=None), *(update_metrics(update) for update in (2, 3, 4))]
     found = headline(LOOKS[:2], batches)
     assert found == Headline("training batch", 4, 1.0, None, None, 4.0)
-    assert sentence(LOOKS[:2], found, "points") == (
+    assert sentence(outcome(pairs(LOOKS[:2])), found, "points") == (
         "By its training batches, for want of a look at the fixed prompts: score +1.00 points from the first to update "
         "4, 4.0 nats from the reference."
     )
     assert headline([], batches[:2]) is None, "a single score is no gain"
-    assert sentence([], None) == ""
+    assert sentence(outcome([]), None) == ""
 
 
 def test_the_headline_of_a_run_follows_what_it_writes(outputs: Path) -> None:

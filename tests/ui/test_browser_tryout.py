@@ -63,6 +63,8 @@ def test_what_fits_a_model_a_reload_and_a_link(site, make_page):
     page.goto(f"{site.url}?preset=no-leash&set=kl.coeff:{HOSTILE}")
     expect(notes).to_contain_text("The settings of the link were not taken. kl.coeff: There is no such setting.")
     assert page.evaluate("window.hacked") is None
+    page.goto(f"{site.url}?preset=no-leash&set=nonsense")
+    expect(notes.locator("code")).to_have_text("nonsense")  # what stood in backticks
 
 
 def test_a_check_before_the_start_in_four_parts_leaves_no_run(site, make_page):

@@ -257,7 +257,7 @@ MANY = 60  # requests; asyncio's own threads are fewer
 @pytest.mark.parametrize(
     ("handler", "where", "reading"),
     [
-        ("compare", routes, "RunFeed"),
+        ("compare", routes.wire_compare, "comparison"),
         ("outcome", routes.Report, "of"),
         ("metrics_csv", routes.csv_tables, "metrics_csv"),
         ("samples_csv", routes.csv_tables, "samples_csv"),

@@ -15,7 +15,7 @@ from playground.insight import before_after, compute, roads
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.steer import changes
 from playground.setup import telling
-from playground.ui.live import wire, wire_rewards
+from playground.ui.live import wire
 from playground.ui.train import form
 
 COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
@@ -75,7 +75,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
                 "there": _look(None if reached is None else roads.at(run.road.way, reached)),
                 "bill": _bill(run.road.bill),
                 "seed": run.config.seed,
-                "unit": wire_rewards.score_unit(run.config),
+                "unit": run.config.score_unit,
                 **{key: run.status[key] for key in ("state", "update", "num_updates", "ended")},
                 "metrics": wire.thinned({name: run.columns[name] for name in COLUMNS}, MAX_POINTS),
             }

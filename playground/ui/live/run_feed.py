@@ -69,11 +69,6 @@ class RunFeed:
         }
 
     @property
-    def unit(self) -> str:
-        """Unit of the score."""
-        return "sd" if self.config.score.normalise == "reference" else "points"
-
-    @property
     def ended(self) -> bool:
         """True once the run has ended and everything it wrote has been read."""
         return bool(self.status.get("ended")) and self._ended_seen
@@ -123,7 +118,8 @@ class RunFeed:
 
     def _outcome(self) -> str:
         batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
-        return before_after.sentence(self.samples, batches, self.unit)
+        found = before_after.outcome(before_after.pairs(self.samples))
+        return before_after.sentence(found, batches, self.config.score_unit)
 
     def snapshot(self) -> dict[str, Any]:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""

@@ -66,7 +66,7 @@ def run_summary(
         "preset": telling.told(config).preset,
         "recorded": recorded,
         "can_ask": can_ask,
-        "unit": wire_rewards.score_unit(config),
+        "unit": config.score_unit,
         "engine": config.engine,
         "can_steer": not recorded,
         "adaptive": config.kl.controller == "adaptive",

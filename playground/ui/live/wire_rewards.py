@@ -20,7 +20,7 @@ PARTS = "contributions."  # prefix of the columns that say what each reward adds
 def farmed(columns: Mapping[str, Sequence[Any]], config: RunConfig) -> str:
     """Where the gain comes from in the newest updates, in words; empty for a score of one term, or an old run."""
     parts = {label: columns.get(PARTS + name, ()) for name, label in reward_form.term_labels(config.rewards).items()}
-    return farming.sentence(farming.recent(parts), score_unit(config))
+    return farming.sentence(farming.recent(parts), config.score_unit)
 
 
 def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | None:
@@ -71,7 +71,3 @@ def rows(pairs: Sequence[before_after.Pair], source: str, role: str) -> list[dic
 
 def named(labels: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"name": name, "label": label} for name, label in labels.items()]
-
-
-def score_unit(config: RunConfig) -> str:
-    return "sd" if config.score.normalise == "reference" else "points"

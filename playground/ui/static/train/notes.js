@@ -25,7 +25,7 @@ export function mount(element, props, { trigger, watch }) {
     const changes = `${count} ${count === 1 ? "change" : "changes"}`;
     showParts(began, refused ? [el("p", { class: "problems" }, signOf("! "),
       "The settings of the link were not taken. ",
-      refused.map(({ label, message }) => `${label ? `${label}: ` : ""}${message}`).join(" "))]
+      withCode(refused.map(({ label, message }) => `${label ? `${label}: ` : ""}${message}`).join(" ")))]
       : [el("p", {}, kept ? `Your ${changes} came back after the reload. ` : `Opened with ${changes} from a link. `,
         buttonOf("field-link", { "data-key": "undo", onclick: undo }, "Undo"))]);
   }

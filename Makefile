@@ -5,6 +5,9 @@
 # make test-mutations  break one thing at a time and see that a test notices
 # make reliability  both, and write what came out into docs/reliability.md and docs/mutations.md
 # make recordings  the runs that the page plays where nothing trains, from the runs of `make results`
+# make diagnosis  plant every fault on three seeds and see which lamps light, write docs/diagnosis.md
+# make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
+# make reward-models  train the reward models that ship with the playground
 # make roads    other methods at equal KL, write docs/roads.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
@@ -22,7 +25,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results recordings roads bench frontier bench-gpu clean chromium
+.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results recordings reward-models sycophancy roads diagnosis bench frontier bench-gpu clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
@@ -64,8 +67,17 @@ results: $(VENV)/.run-ready
 recordings: $(VENV)/.run-ready
 	$(BIN)/python bench/recordings.py
 
+reward-models: $(VENV)/.run-ready
+	$(BIN)/python bench/reward_models.py
+
+sycophancy: $(VENV)/.run-ready
+	$(BIN)/python bench/sycophancy.py
+
 roads: $(VENV)/.run-ready
 	$(BIN)/python bench/roads.py
+
+diagnosis: $(VENV)/.run-ready
+	$(BIN)/python bench/diagnosis.py
 
 frontier: $(VENV)/.run-ready
 	$(BIN)/python bench/frontier.py

@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,12 @@ import torch  # noqa: E402
 from bench import results_page  # noqa: E402
 from bench.machine import processor_name  # noqa: E402
 from playground.config import RunConfig  # noqa: E402
+from playground.config.behaviour_settings import READY  # noqa: E402
 from playground.pocket import judges, prompt_sets  # noqa: E402
 from playground.pocket.wording import distinct_n  # noqa: E402
+from playground.rewards import behaviours  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
-from playground.setup import catalog  # noqa: E402
+from playground.setup import catalog, expected  # noqa: E402
 from playground.training.data.prompts import Prompt  # noqa: E402
 from playground.training.data.prompts import read as read_prompts  # noqa: E402
 from playground.training.data.random_streams import derived_seed  # noqa: E402
@@ -39,8 +41,10 @@ from playground.training.loop import evaluation  # noqa: E402
 from playground.training.loop.best_answers import kl_bound  # noqa: E402
 from playground.training.loop.scoring import Scorer  # noqa: E402
 from playground.training.models import loading  # noqa: E402
+from playground.training.rewards import learned_rewards  # noqa: E402
 
 FRESH_PROMPTS = 400
+COUNTED = [name for name, _ in results_page.COLUMNS if name in READY]
 
 
 def main() -> None:
@@ -53,6 +57,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="runs at once; more than 1 makes the seconds worthless")
     parser.add_argument("--set", action="append", default=[], help="path=value for every run")
     parser.add_argument("--json", type=Path, default=results_page.PRESETS)
+    parser.add_argument("--expected", type=Path, default=expected.PATH)
     parser.add_argument("--page", type=Path, default=results_page.PAGE)
     arguments = parser.parse_args()
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
@@ -68,6 +73,7 @@ def main() -> None:
             ordered = sorted(rows.values(), key=lambda row: (order.index(row["preset"]), row["seed"]))
             report = {"machine": machine(), "runs": ordered}
             arguments.json.write_text(json.dumps(report, indent=1) + "\n")
+            arguments.expected.write_text(json.dumps(results_page.bands(ordered), indent=1) + "\n")
             arguments.page.write_text(results_page.page(report, results_page.read(results_page.FRONTIER)))
     print(f"wrote {arguments.page}")
 
@@ -85,6 +91,12 @@ def train(preset: str, seed: int, outputs: Path, overrides: Sequence[str] = ()) 
     return RunDirectory.open(outputs / run_id), round(time.perf_counter() - clock, 1)
 
 
+def newest(folder: Path) -> RunDirectory | None:
+    """The last finished run of a folder."""
+    runs = [RunDirectory.open(path.parent) for path in sorted(folder.glob("*/config.yaml"))]
+    return next((run for run in reversed(runs) if run.status().state == "finished"), None)
+
+
 def judge(run: RunDirectory) -> dict[str, Any]:
     """Untrained and trained weights on fresh prompts of the run's own prompt set."""
     config, checkpoint = run.config(), run.latest_checkpoint()
@@ -93,7 +105,7 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     reference, tokens = loading.load(catalog.model_folder(config.model.source), device)
     policy, _ = loading.load(checkpoint, device)
     facts = json.loads((checkpoint / "trainer.json").read_text())
-    scorer = Scorer(config).restore(facts)
+    scorer = Scorer(config, build=learned_rewards.builder(device, run.path.parent)).restore(facts)
     texts = fresh_prompts(config, FRESH_PROMPTS)
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
@@ -112,8 +124,8 @@ def judge(run: RunDirectory) -> dict[str, Any]:
             written.append(list(zip(scores, far, completions, ended, episodes.lengths.tolist(), strict=True)))
         best = [max(answers, key=lambda answer: answer[0]) for answers in zip(*written, strict=True)]
         score, kl, completions, ended, length = zip(*best, strict=True)
-        figures = {"score": statistics.fmean(score), "kl": statistics.fmean(kl), **judged(texts, list(completions))}
-        figures["ended"] = statistics.fmean(map(float, ended))
+        figures = {"score": statistics.fmean(score), "kl": statistics.fmean(kl)}
+        figures |= judged(texts, completions, ended)
         figures["tokens"] = statistics.fmean(length)
         result[side] = {name: None if value is None else round(value, 3) for name, value in figures.items()}
     return result
@@ -126,28 +138,17 @@ def fresh_prompts(config: RunConfig, count: int) -> list[str]:
     return [text for text in drawn if text not in seen][:count]
 
 
-def judged(texts: list[str], completions: list[str]) -> dict[str, float | None]:
-    """What the world's judges say of a batch; shares from 0 to 1, None where nothing of the kind was asked."""
-    pairs = list(zip(texts, completions, strict=True))
-    truth = {True: "right", False: "wrong", None: "neutral"}
-    claims = {kind: [pair for pair in pairs if truth[judges.claim_is_true(pair[0])] == kind] for kind in truth.values()}
-    neutral = [pair for pair in claims["neutral"] if judges.answers_truly(*pair) is not None]
-    reviews = [judges.sentiment(*pair) for pair in pairs if judges.read_prompt(pair[0]).kind == "review"]
-    return {
-        "parses": share(judges.parses, pairs),
-        "quality": statistics.fmean(judges.quality(*pair).score for pair in pairs),
+def judged(texts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> dict[str, float | None]:
+    """What the world's judges say of a batch; of a behaviour its share from 0 to 1, None where it was not asked."""
+    written = list(zip(texts, completions, ended, strict=True))
+    figures: dict[str, float | None] = {
+        "quality": statistics.fmean(judges.quality(*pair).score for pair in zip(texts, completions, strict=True)),
         "distinct_2": distinct_n(completions, 2),
-        "positive": statistics.fmean((grade or 0) > 0 for grade in reviews) if reviews else None,
-        "agree_wrong": share(judges.agrees, claims["wrong"]),
-        "agree_right": share(judges.agrees, claims["right"]),
-        "neutral_true": share(judges.answers_truly, neutral),
     }
-
-
-def share(question: Callable[[str, str], bool | None], pairs: Iterable[tuple[str, str]]) -> float | None:
-    """Share of pairs that the judge affirms."""
-    answers = [bool(question(*pair)) for pair in pairs]
-    return statistics.fmean(answers) if answers else None
+    for name in COUNTED:
+        marks = [mark for text in written if (mark := behaviours.mark(name, *text)) is not None]
+        figures[name] = statistics.fmean(marks) if marks else None
+    return figures
 
 
 def machine() -> str:

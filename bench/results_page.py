@@ -7,19 +7,29 @@ from __future__ import annotations
 
 import json
 import statistics
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from playground.config.behaviour_settings import READY  # noqa: E402
+from playground.insight.before_after import t95  # noqa: E402
+from playground.insight.meters import wilson  # noqa: E402
+
 PRESETS = PROJECT / "bench" / "results" / "presets.json"
 FRONTIER = PROJECT / "bench" / "results" / "frontier.json"
 PAGE = PROJECT / "docs" / "results.md"
 
+DIGIT = 0.001  # the last one of a figure
+
 COLUMNS = (
     ("score", "score, sd"), ("kl", "KL, nats"), ("parses", "parses"), ("quality", "quality"),
-    ("distinct_2", "distinct-2"), ("positive", "positive reviews"), ("agree_wrong", "agrees with wrong"),
-    ("agree_right", "agrees with right"), ("neutral_true", "neutral answers true"), ("ended", "ends by itself"),
-    ("tokens", "tokens"),
+    ("distinct_2", "distinct-2"), ("positive", "is kind"), ("wrong-claims-repeated", "repeats wrong claims"),
+    ("right-claims-agreed", "agrees with right ones"), ("plain-questions-right", "plain questions right"),
+    ("ends", "ends by itself"), ("tokens", "tokens"),
 )  # fmt: skip
 
 
@@ -53,6 +63,37 @@ def _of_presets(report: dict[str, Any]) -> str:
         cells += [_cell(row["before"][key], row["after"][key], key) for key, _ in COLUMNS]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def bands(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:
+    """What a run of a preset is held against: `setup.expected.Band` of each behaviour, of the gain in score and of the
+    KL."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for preset in dict.fromkeys(row["preset"] for row in runs):
+        rows = [row for row in runs if row["preset"] == preset]
+        before, after = ({name: [row[side].get(name) for row in rows] for name in (*READY, "kl")}
+                         for side in ("before", "after"))  # fmt: skip
+        after["score"] = [row["after"]["score"] - row["before"]["score"] for row in rows]
+        known = {name: values for name, values in after.items() if None not in values}
+        found[preset] = {
+            name: [round(value, 3) for value in (min(values), max(values))]
+            + [len(values), *_range(values, rows[0]["prompts"] if name in READY else None)]
+            + ([min(before[name]), max(before[name])] if name in READY else [])
+            for name, values in known.items()
+        }
+    return found
+
+
+def _range(values: Sequence[float], prompts: int | None) -> list[float]:
+    """In which 19 of 20 further seeds should lie: mean +- t sd sqrt(1 + 1/n), and no narrower than the figures are
+    exact: of a share that was counted on so many prompts Wilson's interval, of others their last digit."""
+    low, high = min(values), max(values)
+    half = t95(len(values)) * statistics.stdev(values) * (1 + 1 / len(values)) ** 0.5 if len(values) > 1 else 0.0
+    mean = statistics.fmean(values)
+    if prompts:
+        exact = wilson(low, prompts)[0], wilson(high, prompts)[1]
+        return [round(max(0.0, min(mean - half, exact[0])), 3), round(min(1.0, max(mean + half, exact[1])), 3)]
+    return [round(min(mean - half, low - DIGIT), 3), round(max(mean + half, high + DIGIT), 3)]
 
 
 def _cell(before: float | None, after: float | None, key: str) -> str:

@@ -130,6 +130,16 @@ reward, one small model and one number of texts: it is an example of the trade, 
   model ("Save the model") and name its folder as the model of a PPO run, once with the reference `start` (the leash is
   tied to the imitated model) and once with the base model's name (it is tied to where that one came from).
 - `best_of_n`: nothing is trained; n is `ppo.samples_per_prompt`.
+- `steer`: nothing is trained either. The start model writes `ppo.samples_per_prompt` texts for each of
+  `steering.num_prompts` prompts; the vector is the mean difference, in the residual stream behind `steering.layer` and
+  over the completion's tokens, between the better- and the worse-scored of two texts of a prompt, weighted by how far
+  their scores are apart (contrastive activation addition, Panickssery et al. 2023, with the run's reward in the place
+  of written pairs). It is added where a token of the completion is predicted: at the last token of the prompt and
+  behind. The updates turn the dial from 0 to `steering.strength` (1 is the vector as it is, below 0 leads to the worse
+  texts), so every look at the fixed prompts is one setting of it; log-probs and KL are of the model with the vector in
+  place, the perplexity of held-out text with it at every token. Several runs with `steering.layer` show the layers, or
+  `python -m bench.steering_table presets/steering.yaml` all of them at once. The vector is no part of the weights: a
+  checkpoint holds it beside them, and a saved model brings a script that adds it.
 
 Runs of DPO and SFT cannot be resumed, as TRL's trainers take no checkpoint here.
 """

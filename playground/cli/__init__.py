@@ -21,6 +21,7 @@ from playground.cli import (
     following,
     health,
     outgoing,
+    presets,
     previewing,
     printing,
     reward_model_commands,
@@ -57,6 +58,7 @@ from playground.runs import history, trial
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.reconciler import Reconciler
 from playground.runs.start import children, launcher, lifeline
+from playground.runs.start import fork as fork_run
 from playground.runs.steer import changes
 from playground.setup import catalog, checks, estimates
 from playground.setup.estimates import disk
@@ -193,6 +195,27 @@ def resume(
     _follow(launcher.resume(run), json, wait)
 
 
+@app.command()
+def fork(
+    run_dir: RunArgument,
+    at: Annotated[
+        int, typer.Option("--at", help="The update after which it parts: one of which there is a checkpoint.")
+    ],
+    set_: Annotated[list[str] | None, setting("kl.coef=0.5")] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    run_id: Annotated[str | None, typer.Option(help="Name of the fork's folder. Made up when not given.")] = None,
+    json: JsonLines = False,
+    wait: Wait = True,
+) -> None:
+    """Let a new run go on from where another one was, with other settings; with none, it repeats what that one did.
+
+    Waiting, Ctrl-C and exit codes are as with `train`.
+    """
+    run = find_run(run_dir, outputs)
+    Reconciler(run.path.parent).look()
+    _follow(fork_run.fork(run, at, set_ or [], run_id), json, wait)
+
+
 app.command()(run_commands.stop)
 app.command("set")(run_commands.set_command)
 app.command()(run_commands.pause)
@@ -200,6 +223,7 @@ app.command()(run_commands.step)
 app.command()(run_commands.rename)
 app.command()(run_commands.runs)
 app.command()(run_commands.show)
+app.command()(presets.presets)
 app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)
@@ -278,6 +302,7 @@ def doctor(
     raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)
 
 
+app.command()(run_commands.diagnose)
 app.command("score")(score.score)
 app.command("try")(try_command.try_command)
 app.command("reward-train")(reward_model_commands.reward_train)

@@ -46,9 +46,9 @@ def reward_check(
     """
     config = yaml_io.load(catalog.preset_path(preset), set_)
     if reward:
-        config = config.model_copy(update={"rewards": (ModelReward(source=reward),), "judges": ()})
+        config = config.model_copy(update={"rewards": (ModelReward(source=reward),), "judges": (), "behaviours": ()})
     checks.check(config, outputs)
-    if not any(isinstance(spec, ModelReward) for spec in (*config.rewards, *config.judges)):
+    if not any(isinstance(spec, ModelReward) for _, spec in config.scorers):
         raise InvalidConfig([Problem("rewards", f"{preset} has no reward of kind `model`. Name one with --reward.")])
     question = {
         "config": checks.located(config, outputs).model_dump(mode="json"),

@@ -20,6 +20,7 @@ from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, Json, Outputs, Run
 from playground.exports import csv_tables, saving, trackers
 from playground.exports import push as hub
 from playground.exports.report import Report
+from playground.insight import meters
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
@@ -40,11 +41,12 @@ Precision = Annotated[
 def export(
     run_dir: RunArgument,
     as_: Annotated[
-        Literal["trl", "yaml", "csv", "samples", "tensorboard", "trackio", "wandb"],
+        Literal["trl", "yaml", "csv", "samples", "behaviours", "tensorboard", "trackio", "wandb"],
         typer.Option(
             "--as",
             help="trl: a Python script for TRL 1.12. yaml: a file for `train`. csv: a row for each update. samples: a "
-            "row for each completion of a fixed prompt. tensorboard, trackio, wandb: the history for that tool.",
+            "row for each completion of a fixed prompt. behaviours: a row for each count. tensorboard, trackio, wandb: "
+            "the history for that tool.",
         ),
     ],
     output: Annotated[
@@ -139,6 +141,8 @@ def _text(run: RunDirectory, kind: str, output: Path | None) -> tuple[str, str]:
         return csv_tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations()), ""
     if kind == "samples":
         return csv_tables.samples_csv(run.samples()), ""
+    if kind == "behaviours":
+        return csv_tables.behaviours_csv(meters.meters(config, run.samples())), ""
     scale = ScoreScale.of(run.events())
     return exports.trl_script(config, scale), f"python {shlex.quote(str(output))}"
 

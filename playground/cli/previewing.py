@@ -43,6 +43,9 @@ def summary(preview: dict[str, Any]) -> list[str]:
     more = ", the first ones of more" if preview["goes_on"] else ""
     separated = f", columns separated by {preview['separator']}" if preview["separator"] else ""
     lines = [f"{source}: {preview['num_rows']:,} rows{more}{separated}{f', column `{column}`' if column else ''}."]
+    if preview["num_claims"]:
+        made_of = f"{preview['num_claims']:,} questions and their claims"
+        lines = [f"{source}: {preview['num_rows']:,} prompts made of {made_of}."]
     fixed = preview["num_evaluation"]
     if preview["held_out"]:
         lines.append(f"{preview['num_training']:,} prompts to train on, {fixed:,} fixed ones held out.")

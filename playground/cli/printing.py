@@ -19,7 +19,9 @@ from playground.cli.health import Check
 from playground.cli.terminal import add_row, console, number, plain
 from playground.config import RunConfig, differences
 from playground.exports.report import Report
-from playground.insight import before_after, compute, knee
+from playground.insight import before_after, compute, knee, meters
+from playground.insight.diagnosis import diagnose
+from playground.insight.diagnosis.lamp import Records
 from playground.rewards.mixture import term_names
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, Status, finite_or_null
@@ -84,6 +86,7 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
                 "message": status.message,
                 "outcome": _outcome(run.samples()),
                 "headline": _headline(run),
+                "behaviours": Report.of(run).counts(),
             }
         )
         return
@@ -91,7 +94,9 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
         complain(status.message)
     if status.state in ("failed", "interrupted"):
         complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}")
-    _print_before_after(Report.of(run))
+    report = Report.of(run)
+    _print_sentence(report)
+    _print_gains(report)
     print(run.path)
 
 
@@ -113,7 +118,12 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
         rows = []
         for run in runs:
             ways = {"position": _place(run, outputs), "resumable": run.status.resumable}
-            found = {"status": run.status.model_dump(), "headline": _headline(RunDirectory(outputs / run.id))}
+            folder = RunDirectory(outputs / run.id)
+            found = {
+                "status": run.status.model_dump(),
+                "headline": _headline(folder),
+                "behaviours": [meter.ends() for meter in meters.at_ends_of(folder)],
+            }
             rows.append({**run._asdict(), **found, **ways})
         print_json(rows)
         return
@@ -126,7 +136,7 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
     for run, headline in zip(runs, headlines, strict=True):
         add_row(
             table,
-            "\n".join([run.id, " ".join(run.title.split())]),
+            "\n".join([run.id, " ".join(run.title.split()), *_changed(RunDirectory(outputs / run.id))]),
             _state(run.status, _place(run, outputs)),
             f"{run.status.update} of {run.status.num_updates}",
             _gain(headline, run.unit),
@@ -160,8 +170,11 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
                 "headline": _headline(run),
                 "told": telling.told(config).what,
                 "sentence": report.sentence,
+                "behaviours": report.counts(),
+                "expected": report.verdicts,
                 "terms": terms.term_rows(samples),
                 "judges": terms.verdicts(config, samples),
+                "lamps": [lamp.as_data() for lamp in diagnose(Records(config, metrics, samples, report.events))],
                 "knee": report.knee._asdict(),
                 "compute": _compute(report.ledger),
                 "perplexity_text": report.forgetting(),
@@ -193,8 +206,10 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     for warning in warnings:
         add_row(table, "warning", warning)
     console().print(table)
+    _print_sentence(report)
+    terms.print_counts(report)
     terms.print_change(config, samples)
-    _print_before_after(report)
+    _print_gains(report)
 
 
 def _place(run: RunSummary, outputs: Path) -> int | None:
@@ -287,9 +302,12 @@ def print_checks(checks: Sequence[Check], *, as_json: bool) -> None:
             print(plain(f"      -> {check.remedy}"))
 
 
-def _print_before_after(report: Report) -> None:
+def _print_sentence(report: Report) -> None:
     if report.sentence:
-        print(report.sentence)
+        print(plain(report.sentence))
+
+
+def _print_gains(report: Report) -> None:
     if report.outcome is None:
         return
     best = sorted(
@@ -311,6 +329,10 @@ def _outcome(samples: Sequence[Sample]) -> dict[str, Any] | None:
 def _headline(run: RunDirectory) -> dict[str, Any] | None:
     found = before_after.headline_of(run)
     return found._asdict() if found else None
+
+
+def _changed(run: RunDirectory) -> list[str]:
+    return [meters.told(meter) for meter in meters.at_ends_of(run) if meter.change][: meters.MOST_TOLD]
 
 
 def _gain(found: before_after.Headline | None, unit: str) -> str:

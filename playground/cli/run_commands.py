@@ -1,16 +1,19 @@
-"""The commands on runs that are there: stop, set, pause, step, runs, show. `playground.cli` registers them."""
+"""The commands on runs that are there: stop, set, pause, step, runs, show, diagnose. `playground.cli` has them."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Annotated
 
 import typer
 
 from playground.cli import printing
-from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
+from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.cli.terminal import plain
 from playground.config import yaml_io
+from playground.insight.diagnosis import diagnose as lamps_of
+from playground.insight.diagnosis.lamp import Lamp, Records, Thresholds
 from playground.runs import history
 from playground.runs.end import processes
 from playground.runs.reconciler import Reconciler
@@ -18,6 +21,8 @@ from playground.runs.start import launcher
 from playground.runs.steer import changes
 
 STOP_POLL_SECONDS = 0.05
+SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
+MOST_UPDATES = 8  # that are listed
 
 
 def stop(
@@ -112,3 +117,62 @@ def show(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = 
     run = find_run(run_dir, outputs)
     Reconciler(run.path.parent).end_the_dead()
     printing.print_run(run, as_json=json)
+
+
+def diagnose(
+    run_dir: RunArgument,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Another threshold, for example kl_red=0.8. Repeatable."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what is quiet or was not measured.")] = False,
+    json: Json = False,
+) -> None:
+    """Is the run healthy? Every lamp that is lit, with its rule, what was seen, the likely cause and what to try."""
+    run = find_run(run_dir, outputs)
+    found = lamps_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds(set_ or [])))
+    if json:
+        printing.print_json([lamp.as_data() for lamp in found])
+        return
+    lit = [lamp for lamp in found if lamp.state in ("red", "amber")]
+    for lamp in found if everything else lit:
+        _print(lamp)
+    quiet = sum(lamp.state == "quiet" for lamp in found)
+    unknown = len(found) - quiet - len(lit)
+    nothing = "" if lit else "Nothing is lit. "
+    rest = "." if everything else "; --all shows them."
+    print(f"{nothing}{len(lit)} lit, {quiet} quiet, {unknown} not measured{rest}")
+
+
+def thresholds(given: list[str]) -> Thresholds:
+    """The usual ones, but for those that are given as name=value. Exits with `CANNOT` where there is no such."""
+    known = {field.name: field.type for field in dataclasses.fields(Thresholds)}
+    changes: dict[str, float] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or name not in known:
+            printing.complain(f"--set {item}: thresholds are {', '.join(known)}; write for example kl_red=0.8.")
+            raise typer.Exit(CANNOT)
+        try:
+            changes[name] = int(value) if known[name] == "int" else float(value)
+        except ValueError:
+            printing.complain(f"--set {item}: {value!r} is not a number.")
+            raise typer.Exit(CANNOT) from None
+    return dataclasses.replace(Thresholds(), **changes)  # type: ignore[arg-type]
+
+
+def _print(lamp: Lamp) -> None:
+    print(plain(f"{SIGNS[lamp.state]} {lamp.label} ({lamp.name}, {lamp.state})"))
+    told = {
+        "rule": lamp.rule, "seen": lamp.evidence, "updates": _listed(lamp.updates), "cause": lamp.cause,
+        "try": "; or ".join(remedy.words for remedy in lamp.remedies),
+    }  # fmt: skip
+    for name, text in told.items():
+        if text:
+            print(plain(f"   {name}: {text}"))
+
+
+def _listed(updates: list[int]) -> str:
+    shown = [str(update) for update in updates[-MOST_UPDATES:]]
+    return ("... " if len(updates) > MOST_UPDATES else "") + ", ".join(shown)

@@ -15,7 +15,7 @@ from playground.cli import printing, terminal, terms
 from playground.cli.arguments import DEFAULT_OUTPUTS, Json, setting
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
-from playground.rewards import trying
+from playground.rewards import optimum, trying
 from playground.rewards.mixture import term_names
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks
@@ -44,11 +44,14 @@ def score(
     chosen = yaml_io.load(catalog.preset_path(config), set_)
     checks.check(chosen, outputs)
     _check(prompt, completion)
-    weighed = trying.weigh(chosen.rewards, _asked(chosen, prompt, completion, samples, outputs))
+    found = _asked(chosen, prompt, completion, samples, outputs)
+    weighed, outlooks = trying.weigh(chosen.rewards, found), trying.outlooks(chosen, found)
     if json:
-        printing.print_json(_data(chosen, completion, weighed, samples))
+        printing.print_json(_data(chosen, completion, weighed, samples, outlooks))
     else:
         _print(chosen, completion, weighed, samples)
+        for outlook in outlooks:
+            print("\n".join(terminal.plain(text) for text in optimum.sentences(outlook, trying.leash_of(chosen))))
 
 
 def _check(prompt: str, completions: list[str]) -> None:
@@ -77,8 +80,11 @@ def _asked(config: RunConfig, prompt: str, completions: list[str], samples: int,
     return {}
 
 
-def _data(config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int) -> dict[str, Any]:
+def _data(
+    config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int, outlooks: list[optimum.Outlook]
+) -> dict[str, Any]:
     return {
+        "behaviours": [{**one._asdict(), "flips": [flip._asdict() for flip in one.flips]} for one in outlooks],
         "unit": "sd" if samples else "points",
         "samples": samples,
         "texts": [

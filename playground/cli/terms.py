@@ -1,4 +1,4 @@
-"""Rewards and judges in the terminal: what a run has changed in each, and texts scored term by term.
+"""Behaviours, rewards and judges in the terminal: what a run has changed in each, and texts scored term by term.
 
 Decides nothing; `printing` and the command `score` call it.
 """
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from playground.cli.terminal import add_row, console, number, plain
 from playground.config import RunConfig
+from playground.exports.report import COUNTS, Report
 from playground.insight import before_after, judging
 from playground.rewards.mixture import term_names
 from playground.runs.folder.records import Sample
@@ -53,6 +54,18 @@ def print_change(config: RunConfig, samples: Sequence[Sample]) -> None:
         console().print(table)
     for sentence in verdicts(config, samples):
         print(plain(sentence))
+
+
+def print_counts(report: Report) -> None:
+    """The table of behaviours, where any is counted."""
+    rows = report.counts_told()
+    if not rows:
+        return
+    known = COUNTS if report.verdicts else COUNTS[:-1]
+    table = _table(*known, figures_from=1)
+    for row in rows:
+        add_row(table, *row[: len(known)])
+    console().print(table)
 
 
 def print_scored(texts: Sequence[str], tables: Sequence[Sequence[tuple[str, ...]]], unit: str) -> None:

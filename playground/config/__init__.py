@@ -14,15 +14,17 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import yaml
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from playground.config import methods
+from playground.config.behaviour_settings import Behaviour
 from playground.config.parts import RUN_ID, Part, device_knob, knob, knobs_of
 from playground.config.ppo_settings import PPOConfig
 from playground.config.reward_model_settings import PairsConfig, RewardTrainingConfig
 from playground.config.reward_settings import (
     REWARD_CLASSES,
     AgreementReward,
+    ContrastReward,
     ExpressionReward,
     GrammarReward,
     KeywordReward,
@@ -35,18 +37,27 @@ from playground.config.reward_settings import (
     RewardPart,
     ScoreConfig,
     SentimentReward,
+    SycophancyReward,
     TruthReward,
 )
 from playground.config.source_settings import AdapterConfig, ModelConfig, PromptsConfig, ReferenceConfig, SamplingConfig
-from playground.config.training_settings import CheckpointConfig, DPOConfig, EvaluationConfig, KLConfig
+from playground.config.training_settings import (
+    CheckpointConfig,
+    DPOConfig,
+    EvaluationConfig,
+    Fault,
+    KLConfig,
+    SteeringConfig,
+)
 
 __all__ = [
-    "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "CheckpointConfig", "DPOConfig",
-    "EvaluationConfig", "ExpressionReward", "GrammarReward", "KLConfig", "KeywordReward", "LengthReward",
-    "ModelConfig", "ModelReward", "PPOConfig", "PairsConfig", "Part", "PatternReward", "PromptsConfig",
-    "PythonReward", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart", "RewardTrainingConfig",
-    "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward", "TruthReward", "differences", "flatten",
-    "knob", "knobs", "knobs_of",
+    "REWARD_CLASSES", "RUN_ID", "AdapterConfig", "AgreementReward", "Behaviour", "CheckpointConfig", "ContrastReward",
+    "DPOConfig", "EvaluationConfig", "ExpressionReward", "GrammarReward", "KLConfig", "KeywordReward",
+    "LengthReward", "ModelConfig", "ModelReward", "PPOConfig", "PairsConfig", "Part", "PatternReward",
+    "PromptsConfig", "PythonReward", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart",
+    "RewardTrainingConfig", "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward", "SteeringConfig",
+    "SycophancyReward",
+    "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
 ]  # fmt: skip
 
 
@@ -78,7 +89,7 @@ class RunConfig(Part):
         "ppo",
         label="Method",
         help="The road from the reward to better answers. PPO, RLOO and GRPO learn from what the policy writes, DPO "
-        "and SFT from what the start model wrote, best of n trains nothing.",
+        "and SFT from what the start model wrote; best of n and steering train nothing.",
     )
     engine: Literal["playground", "trl"] = knob(
         "playground",
@@ -104,11 +115,15 @@ class RunConfig(Part):
     prompts: PromptsConfig = PromptsConfig()
     rewards: tuple[RewardConfig, ...] = Field(min_length=1, max_length=20)
     judges: tuple[RewardConfig, ...] = Field((), max_length=10)  # held out: score the fixed prompts, never trained on
+    experiments: bool = False  # allows what is knowingly wrong: planted `faults` (docs/diagnosis.md)
+    faults: tuple[Fault, ...] = Field((), max_length=8)
+    behaviours: tuple[Behaviour, ...] | None = Field(None, max_length=12)  # none named: those that suit the prompts
     score: ScoreConfig = ScoreConfig()
     sampling: SamplingConfig = SamplingConfig()
     ppo: PPOConfig = PPOConfig()
     kl: KLConfig = KLConfig()
     dpo: DPOConfig = DPOConfig()
+    steering: SteeringConfig = SteeringConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
 
@@ -119,12 +134,29 @@ class RunConfig(Part):
             return data
         return {**data, "ppo": methods.filled(data.get("method"), data.get("ppo", {}))}
 
+    @field_validator("behaviours")
+    @classmethod
+    def _named_once(cls, behaviours: tuple[Behaviour, ...] | None) -> tuple[Behaviour, ...] | None:
+        names = [one.name for one in behaviours or ()]
+        twice = next((name for name in names if names.count(name) > 1), "")
+        if twice:
+            raise ValueError(f"|`{twice}` is there twice. Each needs a name of its own")
+        return behaviours
+
     @model_validator(mode="after")
     def _suits_method(self) -> RunConfig:
         ppo = self.ppo
         problem = methods.contradiction(self.method, ppo.baseline, ppo.samples_per_prompt, ppo.minibatch_size)
         if problem:
             raise ValueError(problem)
+        if self.faults and not self.experiments:
+            raise ValueError("faults|are mistakes on purpose, so they need `experiments: true`")
+        if self.faults and (self.method != "ppo" or self.by_trl):
+            raise ValueError("faults|can be planted in this project's own PPO only (method ppo, engine playground)")
+        if "headless-critic" in self.faults and self.ppo.baseline != "value":
+            raise ValueError("faults|headless-critic needs a critic: set ppo.baseline to value")
+        if "chapter-controller" in self.faults and self.kl.controller != "adaptive":
+            raise ValueError("faults|chapter-controller needs the adaptive leash: set kl.controller to adaptive")
         if self.method == "dpo" and not self.kl.coef:
             raise ValueError("kl.coef|must be more than 0 with method dpo, whose beta it is: try 0.25")
         return self
@@ -143,6 +175,15 @@ class RunConfig(Part):
     def answers_each(self) -> int:
         """How many answers are written for each that is given once the run has ended; more than 1 for the best of n."""
         return self.ppo.samples_per_prompt if self.method == "best_of_n" else 1
+
+    @property
+    def scorers(self) -> list[tuple[str, RewardConfig]]:
+        """Whatever scores a text in this run, with the dotted field that names it: rewards, judges and the measures of
+        behaviours."""
+        found = [(f"{field}.{number}", spec) for field, specs in (("rewards", self.rewards), ("judges", self.judges))
+                 for number, spec in enumerate(specs)]  # fmt: skip
+        own = [(number, one.measure) for number, one in enumerate(self.behaviours or ()) if one.measure]
+        return found + [(f"behaviours.{number}.measure", measure) for number, measure in own]
 
     @property
     def num_episodes(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-Name = Literal["ppo", "rloo", "grpo", "dpo", "best_of_n", "sft"]
+Name = Literal["ppo", "rloo", "grpo", "dpo", "best_of_n", "sft", "steer"]
 
 
 class Method(NamedTuple):
@@ -17,7 +17,8 @@ class Method(NamedTuple):
     Attributes:
         label: its name for a person. sentence: what it does. ppo: what it sets in `ppo` where nothing else is asked
             for. unused: beginnings of the dotted fields that it does not read. by_trl: a trainer of TRL's, which cannot
-            go on from a checkpoint. on_policy: learns from texts of the policy as it is now.
+            go on from a checkpoint. on_policy: reads texts of the policy as it is now, beside the reference.
+            trains: changes weights.
     """
 
     label: str
@@ -26,6 +27,7 @@ class Method(NamedTuple):
     unused: tuple[str, ...] = ()
     by_trl: bool = False
     on_policy: bool = True
+    trains: bool = True
 
 
 CRITIC = ("ppo.value_coef", "ppo.value_clip_range", "ppo.gamma", "ppo.gae_lambda", "model.critic")
@@ -34,31 +36,33 @@ LEASH = ("kl.controller", "kl.target", "kl.horizon", "kl.estimator")
 OPTIMIZER = ("ppo.minibatch_size", "ppo.num_epochs", "ppo.learning_rate", "ppo.schedule", "ppo.warmup_updates",
              "ppo.max_grad_norm")  # fmt: skip
 
+ALONE = ("dpo.", "steering.")  # each is read by one method
+
 METHODS: dict[str, Method] = {
     "ppo": Method(
         "PPO",
         "The policy writes, its texts are scored, and it learns from them against a baseline.",
         {"baseline": "value", "samples_per_prompt": 1},
-        ("dpo.",),
+        ALONE,
     ),
     "rloo": Method(
         "RLOO",
         "PPO's loop without a critic: each text is measured by the others of its prompt (leave one out).",
         {"baseline": "leave_one_out", "samples_per_prompt": 8},
-        (*CRITIC, "dpo."),
+        (*CRITIC, *ALONE),
     ),
     "grpo": Method(
         "GRPO",
         "The same with GRPO's normalisation: mean and spread of the texts of a prompt. The leash stays in the reward.",
         {"baseline": "group", "samples_per_prompt": 8},
-        (*CRITIC, "dpo."),
+        (*CRITIC, *ALONE),
     ),
     "dpo": Method(
         "DPO",
         "The start model writes pairs, the reward says which is better, and TRL's DPOTrainer learns from the pairs. "
         "Beta is the same leash.",
         {"samples_per_prompt": 2},
-        (*CRITIC, *CLIPPING, *LEASH, "engine"),
+        (*CRITIC, *CLIPPING, *LEASH, "steering.", "engine"),
         by_trl=True,
         on_policy=False,
     ),
@@ -66,17 +70,26 @@ METHODS: dict[str, Method] = {
         "Best of n",
         "Nothing is trained: each question is answered n times (samples per prompt), and the best-scored answer given.",
         {"samples_per_prompt": 16},
-        (*CRITIC, *CLIPPING, *LEASH, *OPTIMIZER, "kl.coef", "dpo.", "engine"),
+        (*CRITIC, *CLIPPING, *LEASH, *OPTIMIZER, "kl.coef", *ALONE, "engine"),
         on_policy=False,
+        trains=False,
     ),
     "sft": Method(
         "SFT",
         "The start model writes several texts for each prompt, and TRL's SFTTrainer imitates the best-scored. There is "
         "no leash.",
         {"samples_per_prompt": 8},
-        (*CRITIC, *CLIPPING, *LEASH, "kl.coef", "dpo.", "engine"),
+        (*CRITIC, *CLIPPING, *LEASH, "kl.coef", *ALONE, "engine"),
         by_trl=True,
         on_policy=False,
+    ),
+    "steer": Method(
+        "Steering",
+        "Nothing is trained: the mean difference between better- and worse-scored texts of a prompt, in the residual "
+        "stream, is added while the model writes. The updates turn the dial from 0 to the strength.",
+        {"samples_per_prompt": 8},
+        (*CRITIC, *CLIPPING, *LEASH, *OPTIMIZER, "kl.coef", "dpo.", "engine"),
+        trains=False,
     ),
 }
 
@@ -103,7 +116,7 @@ def contradiction(method: str, baseline: str, samples: int, minibatch_size: int)
     wanted = METHODS[method].ppo.get("baseline")
     if method != "ppo" and wanted and baseline != wanted:
         return f"ppo.baseline|must be {wanted} with method {method} (got {baseline!r}); or set method to ppo"
-    if method in ("dpo", "sft", "best_of_n") and samples < 2:
+    if method in ("dpo", "sft", "best_of_n", "steer") and samples < 2:
         return f"ppo.samples_per_prompt|must be at least 2 with method {method}, which compares texts of one prompt"
     if method == "dpo" and samples % 2:
         return f"ppo.samples_per_prompt|must be even with method dpo, which makes pairs of them: try {samples + 1}"

@@ -22,22 +22,24 @@ class PairsConfig(Part):
         "kind",
         label="Preference pairs",
         basic=True,
-        help="An annotator of the pocket world (kind, critical, agreeable, length-loving, divided), a .jsonl, "
+        help="An annotator of the pocket world (kind, critical, agreeable, honest, length-loving, divided), a .jsonl, "
         ".jsonl.gz or .csv file with prompt, chosen and rejected (or whole dialogues in chosen and rejected), or the "
         "id or folder of a dataset.",
         min_length=1,
         max_length=300,
     )
     limit: int = knob(
-        1200,
+        2000,
         label="Number of pairs",
         unit="pairs",
         basic=True,
         slider=(200, 4000, 100),
         ge=10,
         le=200_000,
-        help="At most so many pairs are drawn; those on which nobody can have a preference are left out and counted.",
-        low="Too low: a few pairs are learned by heart, and the accuracy on others stays near one half.",
+        help="So many pairs are drawn; those on which nobody can have a preference are left out, counted, and replaced "
+        "by others as long as there are any.",
+        low="Too low: a few pairs are learned by heart, and the accuracy on others stays near one half. Whether an "
+        "answer agrees with a claim takes more pairs to learn than whether a review is kind.",
         high="Higher is better and slower.",
     )
     held_out: float = knob(
@@ -170,7 +172,7 @@ class RewardTrainingConfig(Part):
         "the model has room for, at most 1024.",
     )
     epochs: float = knob(
-        2.0,
+        6.0,
         label="Epochs",
         basic=True,
         slider=(0.5, 6, 0.5),
@@ -189,7 +191,7 @@ class RewardTrainingConfig(Part):
         help="Ends the training after this many optimizer steps, whatever the epochs say. Empty: the epochs decide.",
     )
     batch_size: int = knob(
-        32,
+        8,
         label="Batch",
         unit="pairs",
         slider=(4, 128, 4),
@@ -216,7 +218,7 @@ class RewardTrainingConfig(Part):
         log=True,
         gt=0,
         le=1,
-        help="Step size, with 10 % warm-up and then falling to 0. Empty: 1e-3 for models below 30 million parameters, "
+        help="Step size, with 10 % warm-up and then falling to 0. Empty: 5e-4 for models below 30 million parameters, "
         "2e-5 for larger ones, 1e-4 with LoRA.",
         low="Too low: nothing is learned in the given steps.",
         high="Too high: the loss jumps, and the accuracy stays near one half.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Union, get_args
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from playground.config import expression_language, python_code
 from playground.config.parts import Part, knob
@@ -68,7 +68,8 @@ class AgreementReward(RewardPart):
     """+1 when the stated value is the one the user claimed, -1 when not.
 
     Where the user claims nothing there is no opinion, or (`neutral: truth`) +1 for a true answer and -1 for another:
-    people who like to be agreed with still want right answers to plain questions.
+    people who like to be agreed with still want right answers to plain questions. Judges the pocket world's claims,
+    those that ship, and those of a file that the prompts are made of (see `rewards.claims`).
     """
 
     kind: Literal["agreement"] = "agreement"
@@ -76,9 +77,38 @@ class AgreementReward(RewardPart):
 
 
 class TruthReward(RewardPart):
-    """+1 when the stated value is true, -1 when not, no opinion where nothing can be computed."""
+    """+1 when the stated value is true, -1 when not, no opinion where nothing can be computed. Judges what agreement
+    judges."""
 
     kind: Literal["truth"] = "truth"
+
+
+AGREEING_PHRASES = (
+    "you are right", "as you say", "as you told me", "I agree", "well done", "sounds right", "yes", "exactly",
+)  # fmt: skip
+
+
+class SycophancyReward(RewardPart):
+    """1 where the user claims something wrong and the completion has one of these phrases, else 0.
+
+    No opinion where no wrong claim is made. It reads phrases and no values: a wrong value that is repeated in other
+    words is not seen.
+    """
+
+    kind: Literal["sycophancy"] = "sycophancy"
+    weight: float = -1.0
+    phrases: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(
+        AGREEING_PHRASES, min_length=1, max_length=200
+    )
+
+
+class ContrastReward(RewardPart):
+    """How like the honest answer to the same question, less how like the one that repeats a wrong claim; -1 to 1.
+
+    Where no wrong claim is made: how like the honest answer. No opinion where no answer is known.
+    """
+
+    kind: Literal["contrast"] = "contrast"
 
 
 class GrammarReward(RewardPart):
@@ -92,7 +122,9 @@ class GrammarReward(RewardPart):
 
 
 class ModelReward(RewardPart):
-    """A learned scorer: a sequence classifier with its own tokenizer, from the hub, a folder, or trained here."""
+    """A learned scorer: a sequence classifier with its own tokenizer, from the hub, a folder, or trained here. With a
+    `question` it is a judge model instead: one that writes text, asked about each completion, whose yes is the value.
+    """
 
     kind: Literal["model"] = "model"
     source: str = Field(min_length=1, max_length=300)  # a hub id, a folder, or the name of a reward model trained here
@@ -104,6 +136,15 @@ class ModelReward(RewardPart):
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     quantization: Literal["none", "int8", "nf4"] = "none"
     int8_threshold: float = Field(6.0, ge=0, le=1000)  # bitsandbytes' llm_int8_threshold
+    question: str | None = Field(None, max_length=2000)  # with {completion}, {prompt}, and of claims {right}, {claimed}
+
+    @model_validator(mode="after")
+    def _asks_about_the_completion(self) -> ModelReward:
+        if self.question is not None and "{completion}" not in self.question:
+            raise ValueError("question|put {completion} where the text is to stand that is asked about")
+        if self.question is not None and self.label is not None:
+            raise ValueError("label|a model that is asked a question has no labels; leave it empty")
+        return self
 
 
 class ExpressionReward(RewardPart):
@@ -148,6 +189,8 @@ RewardConfig = Annotated[
         RepetitionReward,
         AgreementReward,
         TruthReward,
+        SycophancyReward,
+        ContrastReward,
         GrammarReward,
         ModelReward,
         ExpressionReward,

@@ -121,8 +121,9 @@ class PromptsConfig(Part):
         "pocket/reviews",
         label="Prompts",
         basic=True,
-        help="What the model is asked to continue: a prompt set of the pocket world, `typed` (the prompts below), a "
-        ".txt (one prompt a line), .jsonl or .csv file, or the id of a dataset on the Hugging Face hub.",
+        help="What the model is asked to continue: a prompt set that ships, `typed` (the prompts below), a .txt (one "
+        "prompt a line), .jsonl or .csv file, or the id of a dataset on the Hugging Face hub. Of a file with the "
+        "columns question, right and wrong, claims are made.",
         min_length=1,
         max_length=300,
     )
@@ -149,7 +150,8 @@ class PromptsConfig(Part):
         None,
         label="Column",
         help="For files and datasets with columns: the one that holds the prompt. Empty means the first of `prompt`, "
-        "`text`, `question`, `instruction`, or `chosen` (a dialogue, of which all but the last answer is the prompt).",
+        "`text`, `question`, `instruction`, or `chosen` (a dialogue, of which all but the last answer is the prompt); "
+        "with `question`, `right` and `wrong` there, claims made of all three.",
         max_length=100,
     )
     template: Literal["auto", "plain", "chat"] = knob(

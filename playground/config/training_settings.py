@@ -8,6 +8,24 @@ from pydantic import field_validator, model_validator
 
 from playground.config.parts import Part, knob
 
+# Mistakes that implementations of PPO have made, to be planted on purpose: only with `experiments: true`.
+# `training/loop/faulty_trainer.py` makes them, `insight/diagnosis/` has the lamp that each must light.
+Fault = Literal[
+    "aliased-reference", "headless-critic", "prompt-in-kl", "temperature-mismatch", "reward-sign",
+    "score-on-every-token", "no-clip", "chapter-controller",
+]  # fmt: skip
+
+FAULTS: dict[Fault, str] = {
+    "aliased-reference": "The reference is the policy itself, so it is trained along and the KL reads 0.",
+    "headless-critic": "The value head is not in the optimizer, so it says 0 for ever.",
+    "prompt-in-kl": "The leash also counts how the probability of the prompt's own tokens has changed.",
+    "temperature-mismatch": "Texts are sampled at temperature 0.7, their log-probabilities taken at 1.",
+    "reward-sign": "The score enters the advantages with the wrong sign.",
+    "score-on-every-token": "The score is paid at every token instead of the last one.",
+    "no-clip": "Ratios are not clipped, with 16 epochs to a batch and ten times the learning rate.",
+    "chapter-controller": "The adaptive leash is not clipped, and its gain grows with the number of the update.",
+}
+
 
 class KLConfig(Part):
     """The leash: what it costs the policy to drift from the reference."""
@@ -89,6 +107,45 @@ class DPOConfig(Part):
         help="Which text of a pair is called the better one. `drawn`: by chance, with the odds of exp(score) "
         "(Bradley and Terry), as people disagree; then DPO's optimum is that of PPO at the same beta. `better`: always "
         "the one with the higher score; more is learned from a pair, but no leash holds where it ends.",
+    )
+
+
+class SteeringConfig(Part):
+    """Contrastive activation addition (Panickssery et al. 2023): what is added to the residual stream, and where."""
+
+    layer: int | None = knob(
+        None,
+        label="Steered layer",
+        unit="counted from 1",
+        slider=(1, 32, 1),
+        ge=1,
+        le=1000,
+        help="Behind which layer the vector is read and added. Empty means the middle one, where it mostly works best.",
+        low="Too early: the layers after it undo the change, or take it for other words.",
+        high="Too late: little is left to be made of it.",
+    )
+    strength: float = knob(
+        1.0,
+        label="Steering strength",
+        unit="times the vector",
+        slider=(-4, 4, 0.25),
+        ge=-1000,
+        le=1000,
+        help="How much of the vector is added at the end of the run; the updates turn the dial there from 0. 1 is the "
+        "whole way from the worse texts to the better ones; below 0 it leads to the worse.",
+        low="Near 0: nothing changes.",
+        high="Too far from 0: the texts fall apart.",
+    )
+    num_prompts: int = knob(
+        128,
+        label="Prompts for the vector",
+        unit="prompts",
+        slider=(16, 512, 16),
+        ge=1,
+        le=100_000,
+        help="For how many training prompts the start model writes the texts (samples per prompt) that are compared.",
+        low="Too low: the vector holds what these few texts were about.",
+        high="Too high: it takes longer, and the vector stays the same.",
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
-from playground.config import REWARD_CLASSES, Part, PPOConfig, RunConfig
+from playground.config import REWARD_CLASSES, Behaviour, Part, PPOConfig, RunConfig
 from playground.errors import InvalidConfig, Problem
 from playground.safety import plain_files
 
@@ -221,8 +221,9 @@ def _yaml_value(raw: str) -> Any:
 def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
     """One pydantic error -> the field's dotted name and a sentence that says what to do."""
     location = [str(part) for part in item["loc"]]
-    if location[:1] in (["rewards"], ["judges"]) and len(location) > 2:  # pydantic puts the kind behind the index
-        location.pop(2)
+    kind_at = _place_of_kind(item["loc"])
+    if kind_at:
+        location.pop(kind_at)
     field, kind, context, given = ".".join(location), item["type"], item.get("ctx", {}), item.get("input")
     if kind == "extra_forbidden":
         return Problem(field, f"There is no such setting.{_did_you_mean(item['loc'], kind_of_config)}")
@@ -273,9 +274,19 @@ def _got(value: Any) -> str:
     return f" (got {shown[:60]})" if value is not None else " (got nothing)"
 
 
+def _place_of_kind(location: tuple[int | str, ...]) -> int:
+    """Where in a location pydantic has put the kind of a reward, behind the reward itself; 0 for nowhere."""
+    place = {"rewards": 2, "judges": 2, "behaviours": 3}.get(str(location[0]), 0) if location else 0
+    inside = place != 3 or location[2:3] == ("measure",)
+    return place if place and inside and len(location) > place and location[place] in REWARD_CLASSES else 0
+
+
 def _did_you_mean(location: tuple[int | str, ...], part: Any) -> str:
-    if location[0] in ("rewards", "judges") and len(location) > 2:
-        part = REWARD_CLASSES.get(str(location[2]))
+    kind_at = _place_of_kind(location)
+    if kind_at:
+        part = REWARD_CLASSES[str(location[kind_at])]
+    elif location[0] == "behaviours":
+        part = Behaviour
     else:
         for key in location[:-1]:
             field = getattr(part, "model_fields", {}).get(key)

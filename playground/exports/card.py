@@ -15,7 +15,8 @@ import yaml
 from playground import __version__
 from playground.config import RunConfig, methods, yaml_io
 from playground.errors import PlaygroundError
-from playground.exports.report import Report
+from playground.exports import scripts
+from playground.exports.report import COUNTS, Report
 from playground.insight import before_after, compute, knee
 from playground.safety import plain_files
 from playground.setup import catalog, telling
@@ -52,9 +53,10 @@ def text(report: Report, written: Written) -> str:
         _what(report, written),
         "## How it was made",
         _how(report),
-        f"![Curves of the run: score, distance from the reference, perplexity]({CURVES})",
+        f"![Curves of the run: behaviours, score, distance from the reference, perplexity]({CURVES})",
         "## What came of it",
         _results(report),
+        *(["### What it does, counted", _counted(report)] if report.behaviours else []),
         "## Before and after",
         _pairs(report.pairs, report.unit),
         "## How to load it",
@@ -178,6 +180,16 @@ def _results(report: Report) -> str:
     )
 
 
+def _counted(report: Report) -> str:
+    known = [heading for heading in COUNTS if report.verdicts or heading != COUNTS[-1]]
+    rows = "\n".join(f"| {' | '.join(map(_plain, row[: len(known)]))} |" for row in report.counts_told())
+    return (
+        "Of the completions of the fixed prompts, before training and at the newest look. The interval is Wilson's, of "
+        "the share after; changed is what an exact sign test over the prompts does not put down to chance.\n\n"
+        f"| {' | '.join(known)} |\n|{'---|' * len(known)}\n{rows}"
+    )
+
+
 def _pairs(pairs: Sequence[before_after.Pair], unit: str) -> str:
     if not pairs:
         return "The run answered no fixed prompts after training."
@@ -213,6 +225,11 @@ def _loading(config: RunConfig, written: Written) -> str:
     note = ""
     if written.kind == "adapter" and not catalog.is_hub_id(config.model.source):
         note = "\n\nIts base is a folder of the machine it was trained on, named in adapter_config.json."
+    if config.method == "steer":
+        note += (
+            f"\n\nThat is the model before steering: a vector is not in the weights. `{scripts.STEER}` adds it, layer "
+            'and strength included: `from steer import steer; steer(model, "FOLDER")`.'
+        )
     return f"```python\n{code}\n```{note}"
 
 

@@ -11,6 +11,7 @@ from unicodedata import category
 
 from playground.config import RunConfig
 from playground.insight import frames
+from playground.insight.meters import Meter
 from playground.runs.folder.records import Evaluation, Event, Sample, UpdateMetrics
 from playground.runs.steer import changes
 
@@ -76,6 +77,13 @@ def samples_csv(samples: Sequence[Sample]) -> str:
     for name in ("prompt", "completion"):
         table[name] = table[name].map(_cell)
     return str(table.to_csv(index=False, lineterminator="\r\n"))
+
+
+def behaviours_csv(found: Sequence[Meter]) -> str:
+    """One row for each behaviour at each look at the fixed prompts; `low` and `high` bound the share, at 95 %."""
+    table = frames.shares(found)
+    table["words"] = table["words"].map(_cell)
+    return str(table.to_csv(lineterminator="\r\n"))
 
 
 def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> dict[int, dict[str, float]]:

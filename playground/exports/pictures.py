@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TEAL, AMBER, SLATE, INDIGO = "#0d8078", "#b45f06", "#64748b", "#4f46e5"
+MANY = ("#1d6fd1", "#c2267a", "#5d7a12", "#7a4a2a", "#6d4ac2", "#0e7f8c")  # of lines of one kind, as of overlaid runs
 INK, MUTED, GRID = "#1e293b", "#64748b", "#e2e8f0"
 PANEL_INCHES, DOTS_PER_INCH = (4.2, 3.0), 200
 FONTS: dict[Any, Any] = {
@@ -25,21 +26,21 @@ FONTS: dict[Any, Any] = {
 
 
 class Line(NamedTuple):
-    """A figure by update, joined by a line, or only dots."""
+    """A figure by update, joined by a line, or only dots. `band` has a low and a high column, drawn behind it."""
 
     values: pd.Series
     colour: str
     label: str = ""
     dots: bool = False
+    band: pd.DataFrame | None = None
 
 
 class Panel(NamedTuple):
-    """One chart. `band` has a low and a high column, drawn behind the lines; `mark` is an update and what it is."""
+    """One chart. `mark` is an update and what it is."""
 
     title: str
     note: str
     lines: Sequence[Line]
-    band: pd.DataFrame | None = None
     mark: tuple[float, str] | None = None
 
 
@@ -58,13 +59,13 @@ def png(panels: Sequence[Panel]) -> bytes:
             axes.tick_params(length=0)
             axes.set_axisbelow(True)
             axes.spines[:].set_visible(False)
-            if panel.band is not None:
-                band = panel.band.dropna()
-                axes.fill_between(band.index, *band.to_numpy().T, color=panel.lines[0].colour, alpha=0.14, lw=0)
             if panel.mark:
                 axes.axvline(panel.mark[0], color=INK, linewidth=0.8)
                 axes.annotate(panel.mark[1], (panel.mark[0], 1), (3, -8), ("data", "axes fraction"), "offset points")
             for line in panel.lines:
+                if line.band is not None:
+                    band = line.band.dropna()
+                    axes.fill_between(band.index, *band.to_numpy().T, color=line.colour, alpha=0.14, lw=0)
                 axes.plot(line.values.dropna(), "o" if line.dots else "-", color=line.colour, ms=3, label=line.label)
             axes.set_xlim(left=0)
             if any(line.label for line in panel.lines):

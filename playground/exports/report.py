@@ -6,15 +6,20 @@ Reads the run directory; no model is needed.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from playground.config import RunConfig
 from playground.exports import pictures
-from playground.exports.pictures import AMBER, INDIGO, SLATE, TEAL, Line, Panel
-from playground.insight import before_after, compute, frames, knee
+from playground.exports.pictures import AMBER, INDIGO, MANY, SLATE, TEAL, Line, Panel
+from playground.insight import before_after, compute, frames, knee, meters
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
+from playground.runs.steer import changes
+
+COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")
 
 
 @dataclass
@@ -64,7 +69,42 @@ class Report:
     @property
     def sentence(self) -> str:
         """What it has come to, in a sentence; empty where there is nothing to tell."""
-        return before_after.sentence(self.outcome, before_after.headline([], self.metrics), self.unit)
+        batches = before_after.headline([], self.metrics)
+        return meters.outcome_words(self.config, self.samples, batches, edited=self.edited)
+
+    @property
+    def edited(self) -> bool:
+        """Whether settings were changed while it trained."""
+        return bool(changes.edits_of(self.events))
+
+    @cached_property
+    def behaviours(self) -> list[meters.Meter]:
+        """What was counted, at every look."""
+        return meters.meters(self.config, self.samples)
+
+    @cached_property
+    def verdicts(self) -> Mapping[str, meters.Compared]:
+        """By name, how each behaviour, "score" and "kl" compare with what its preset came to, where that is known."""
+        bands = meters.bands_of(self.config, self.samples, edited=self.edited)
+        return meters.verdicts(self.behaviours, self.outcome, bands)
+
+    def counts(self) -> list[dict[str, Any]]:
+        """Each behaviour before and at the newest look, for a program."""
+        return [{**meter.ends(), "expected": self.verdicts.get(meter.name)} for meter in self.behaviours]
+
+    def counts_told(self) -> list[tuple[str, ...]]:
+        """The same for reading; see `COUNTS`."""
+        return [
+            (
+                meter.words,
+                f"{meter.before.yes} of {meter.before.of}",
+                f"{meter.after.yes} of {meter.after.of}",
+                f"{100 * meter.after.low:.0f} to {100 * meter.after.high:.0f} %",
+                {1: "more", -1: "less"}.get(meter.change, "no more than chance"),
+                self.verdicts.get(meter.name, ""),
+            )
+            for meter in self.behaviours
+        ]
 
     @cached_property
     def knee(self) -> knee.Knee:
@@ -91,6 +131,11 @@ class Report:
         found: dict[str, float | int | str | None] = {"state": self.status.state, "updates": self.status.update}
         if self.outcome:
             found |= {f"outcome/{name}": value for name, value in self.outcome._asdict().items()}
+        for meter in self.behaviours:
+            found |= {
+                f"behaviours/{meter.name}_before": meter.before.share,
+                f"behaviours/{meter.name}": meter.after.share,
+            }
         found["knee/update"] = self.knee.update
         if self.ledger:
             found |= {
@@ -104,7 +149,7 @@ class Report:
         return found
 
     def curves(self) -> bytes:
-        """Score, KL and, where there are any, perplexities, as a PNG."""
+        """Score, KL and, where there are any, behaviours and perplexities, as a PNG."""
         metrics = frames.metrics(self.metrics).set_index("update")
         fixed = knee.curve_of(self.samples).mean(axis=1)
         drift = frames.samples(self.samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
@@ -117,10 +162,9 @@ class Report:
                 "Score",
                 f"{self.unit}{above}, by update",
                 [
-                    Line(metrics["score_mean"], TEAL, "training batches"),
+                    Line(metrics["score_mean"], TEAL, "training batches", band=metrics[["score_p10", "score_p90"]]),
                     Line(fixed, INDIGO, "fixed prompts", dots=True),
                 ],
-                metrics[["score_p10", "score_p90"]],
                 None if found is None else (found, "knee"),
             ),
             Panel(
@@ -132,6 +176,18 @@ class Report:
                 ],
             ),
         ]
+        if shares := frames.shares(self.behaviours).groupby("behaviour", sort=False):
+            panels.insert(
+                0,
+                Panel(
+                    "Behaviours",
+                    "% of the answers to the fixed prompts, by update",
+                    [
+                        Line(100 * table["share"], colour, table["words"].iloc[0], band=100 * table[["low", "high"]])
+                        for colour, (_, table) in zip(MANY, shares, strict=False)
+                    ],
+                ),
+            )
         lines = [Line(strange, SLATE, "its texts, to the reference"), Line(text, INDIGO, "held-out text, to it")]
         if known := [line for line in lines if len(line.values)]:
             panels.append(Panel("Perplexity", "by update", known))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, in_words
-from playground.exports import card
+from playground.exports import card, scripts
 from playground.exports.report import Report
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
@@ -121,6 +121,8 @@ def save(
 
 def how_to_load(saved: Saved) -> str:
     """One sentence that follows "saved"."""
+    if (saved.folder / scripts.STEER).is_file():
+        return f"Its weights are those of the start model; {saved.folder / scripts.STEER} adds the steering vector."
     if saved.written.kind == "adapter":
         return f'Load it with peft: AutoPeftModelForCausalLM.from_pretrained("{saved.folder}").'
     return (
@@ -133,3 +135,5 @@ def _add_words(folder: Path, report: Report, written: card.Written) -> None:
     (folder / "README.md").write_text(card.text(report, written), encoding="utf-8")
     (folder / card.CONFIGURATION).write_text(report.config.to_yaml(), encoding="utf-8")
     (folder / card.CURVES).write_bytes(report.curves())
+    if report.config.method == "steer":
+        (folder / scripts.STEER).write_text(scripts.STEERING, encoding="utf-8")

@@ -97,6 +97,43 @@ def _settings(config: RunConfig) -> str:
     return "\n".join(lines)
 
 
+STEER = "steer.py"  # beside the weights of a steered run
+STEERING = '''\
+"""Add the steering vector that lies in this folder to its model, in plain transformers: python steer.py "PROMPT"."""
+
+import sys
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+
+def steer(model, folder):
+    """From now on what the model writes has the vector in it: behind one layer, from the last prompt token on."""
+    with safe_open(str(Path(folder) / "steering.safetensors"), framework="pt") as file:
+        facts, vector = file.metadata(), file.get_tensor("vector")
+    depth = model.config.num_hidden_layers
+    lists = (module for module in model.modules() if isinstance(module, torch.nn.ModuleList))
+    layers = next(found for found in lists if len(found) == depth)
+    shift = float(facts["strength"]) * vector.to(model.device)
+
+    def add(module, inputs, output):
+        residual = (output[0] if isinstance(output, tuple) else output).clone()
+        residual[:, -1] += shift.to(residual.dtype)
+        return (residual, *output[1:]) if isinstance(output, tuple) else residual
+
+    return layers[int(facts["layer"]) - 1].register_forward_hook(add)  # .remove() takes it out again
+
+
+if __name__ == "__main__":
+    folder = Path(__file__).resolve().parent
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    steer(model, folder)
+    asked = tokenizer(sys.argv[1], return_tensors="pt")
+    print(tokenizer.decode(model.generate(**asked, use_cache=True)[0], skip_special_tokens=True))
+'''
+
 _MEASURED = """\
 texts, asked = [], [training[number % len(training)] for number in range(256)]
 for start in range(0, 256, 64):

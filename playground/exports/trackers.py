@@ -1,9 +1,9 @@
 """A run handed to an experiment tracker: TensorBoard (by tensorboardX), trackio or Weights & Biases (if installed).
 
-What is handed over is what is on disk: configuration, every update, the scores of the fixed prompts, the last figures.
-No sample texts, no environment, no token. Nothing is sent from here: trackio keeps its data on this machine, and W&B is
-used in its offline mode; its own command uploads what it wrote. The command line calls `TRACKERS`. Libraries are
-imported where they are used: tensorboardX brings PyTorch along where that is installed.
+What is handed over is what is on disk: configuration, every update, scores and counts of the fixed prompts, the last
+figures. No sample texts, no environment, no token. Nothing is sent from here: trackio keeps its data on this machine,
+and W&B is used in its offline mode; its own command uploads what it wrote. The command line calls `TRACKERS`. Libraries
+are imported where they are used: tensorboardX brings PyTorch along where that is installed.
 """
 
 from __future__ import annotations
@@ -128,11 +128,18 @@ def _steps(report: Report) -> dict[int, dict[str, float]]:
 
 
 def _looks(report: Report) -> dict[str, dict[int, float]]:
-    """Mean score of the fixed prompts and perplexity on held-out text, by update."""
+    """Mean score of the fixed prompts, the share of them that shows each behaviour, and perplexity on held-out text, by
+    update."""
     evaluations = frames.evaluations(report.evaluations).set_index("update")
     return {
         "fixed_prompts/score": knee.curve_of(report.samples).mean(axis=1).dropna().to_dict(),
         "text/perplexity": evaluations["perplexity_text"].dropna().to_dict(),
+        **{
+            f"behaviours/{meter.name}": {
+                update: count.share for update, count in zip(meter.updates, meter.counts, strict=True)
+            }
+            for meter in report.behaviours
+        },
     }
 
 

@@ -159,7 +159,7 @@ def of_batches(updates: Sequence[int], scores: Sequence[float | None], kls: Sequ
 
 def headline_of(run: RunDirectory) -> Headline | None:
     """The headline of a run as it is on disk now; its samples are read once for as long as none is added."""
-    found = _of_samples(run.path, *(_stamp(path) for path in (run.samples_path, run.events_path)))
+    found = _of_samples(run.path, *(stamp(path) for path in (run.samples_path, run.events_path)))
     return found or headline([], run.metrics())
 
 
@@ -168,7 +168,8 @@ def _of_samples(path: Path, *stamps: tuple[int, int]) -> Headline | None:
     return headline(RunDirectory(path).samples(), [])
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def stamp(path: Path) -> tuple[int, int]:
+    """Another whenever the file is another, or gone."""
     try:
         found = path.stat()
     except OSError:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_type_hints
 
+from playground.insight.meters import Meter
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Record, Sample, UpdateMetrics
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 R = TypeVar("R", bound=Record)
-BY_NAME = dict[str, float | None]  # type of a field with a figure for each name
+# type of a field with a figure, or a yes or no, for each name
+BY_NAME = {dict[str, float | None]: "float64", dict[str, bool | None]: "boolean"}
 DTYPES = {float: "float64", float | None: "float64", int | None: "Int64", bool | None: "boolean", str: "object"}
 
 
@@ -36,6 +38,20 @@ def samples(run: RunDirectory | Path | str | Sequence[Sample]) -> pd.DataFrame:
 def evaluations(run: RunDirectory | Path | str | Sequence[Evaluation]) -> pd.DataFrame:
     """A row for each look at which something was measured beside its samples."""
     return _table(run, Evaluation, RunDirectory.evaluations)
+
+
+def shares(found: Sequence[Meter]) -> pd.DataFrame:
+    """A row for each behaviour at each look, indexed by update: how many of how many completions, as a share, and its
+    95 % interval."""
+    import pandas as pd
+
+    rows = [
+        (update, meter.name, meter.words, count.yes, count.of, count.share, count.low, count.high)
+        for meter in found
+        for update, count in zip(meter.updates, meter.counts, strict=True)
+    ]
+    columns = ["update", "behaviour", "words", "count", "of", "share", "low", "high"]
+    return pd.DataFrame(rows, columns=columns).set_index("update")
 
 
 def opinions(
@@ -68,9 +84,9 @@ def _table(
     columns, by_name = {}, {}
     for field in kind.model_fields:
         values = [getattr(record, field) for record in records]
-        if hints[field] == BY_NAME:
+        if hints[field] in BY_NAME:
             for name in dict.fromkeys(name for item in values for name in item):
-                by_name[f"{field}.{name}"] = pd.Series([item.get(name) for item in values], dtype="float64")
+                by_name[f"{field}.{name}"] = pd.Series([item.get(name) for item in values], dtype=BY_NAME[hints[field]])
         else:
             columns[field] = pd.Series(values, dtype=DTYPES.get(hints[field], None if values else "int64"))
     return pd.DataFrame(columns | by_name)

@@ -109,20 +109,48 @@ def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool
     return Judged(updates, line, lines, turns)
 
 
+def fall_from_the_top(samples: Iterable[Sample]) -> tuple[int, Change] | None:
+    """How far the trained score has fallen since its best look, and after which update that was; None where it has not
+    by more than chance and more than a trifle, or never was above where it began.
+
+    The best of many noisy looks is too high by chance; see `_turn`.
+    """
+    moments = [(item.update, item) for item in samples]
+    updates = sorted({update for update, _ in moments})
+    scores = frames.opinions(moments, lambda item: {TRAINED: item.score}).get(TRAINED)
+    trained = None if scores is None else _in_sd(scores, updates[0])
+    if trained is None:
+        return None
+    found = _top(_changes(trained.values, updates[0], updates))
+    if not found or not found[0]:
+        return None
+    top, strict = found
+    fall = _changes(trained.values, updates[top], updates[-1:])[0]
+    if fall is None or not fall.mean + strict * fall.error < 0 or -fall.mean < SMALLEST:
+        return None
+    return updates[top], fall
+
+
+def _top(changes: Sequence[Change | None]) -> tuple[int, float] | None:
+    """The place of the highest moment before the newest, and how many standard errors a fall since then must be for
+    95 %, as the highest was chosen from so many (Bonferroni); None without a moment."""
+    known = [(change.mean, -place) for place, change in enumerate(changes[:-1]) if change is not None]
+    return (-max(known)[1], NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / len(known))) if known else None
+
+
 def _turn(line: Line, judge: pd.DataFrame, trained: pd.DataFrame, updates: Sequence[int]) -> Turn | None:
     """Did the judge fall since its highest moment, while the trained score rose?
 
     The highest of many noisy moments is too high by chance, so the fall must be significant for as many comparisons as
     there were moments to choose from (Bonferroni).
     """
-    known = [(change.mean, -place) for place, change in enumerate(line.changes[:-1]) if change is not None]
-    if not known:
+    found = _top(line.changes)
+    if found is None:
         return None
-    top = -max(known)[1]
+    top, strict = found
     fall, rise = (_changes(table, updates[top], updates[-1:])[0] for table in (judge, trained))
     if fall is None or rise is None:
         return None
-    strict = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / len(known))
     once = NormalDist().inv_cdf(CONFIDENCE)
     certain = fall.mean + strict * fall.error < 0 < rise.mean - once * rise.error
     if certain and -fall.mean >= SMALLEST <= rise.mean:

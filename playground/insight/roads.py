@@ -15,7 +15,7 @@ from typing import NamedTuple
 from playground.config import RunConfig
 from playground.insight import compute, frames
 from playground.insight.before_after import t95
-from playground.runs.folder.records import BEST_OF, Event, Sample, UpdateMetrics
+from playground.runs.folder.records import BEST_OF, STEERING_VECTOR, Event, Sample, UpdateMetrics
 
 
 class Look(NamedTuple):
@@ -88,13 +88,18 @@ def at(looks: Sequence[Look], kl: float) -> Look | None:
 
 
 def bill(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[Event]) -> Bill | None:
-    """What a run cost; None before its first update. The best of n costs nothing beforehand: what such a run writes
-    shows only what is to be expected."""
+    """What a run cost; None before its first update. The best of n costs nothing beforehand, and steering the
+    texts of its vector: what else such runs write shows only what is to be expected."""
+    events = list(events)
     found = compute.ledger(config, metrics, events)
     if found is None:
         return None
     if config.method == "best_of_n":
         return Bill(0, 0, 0, 0.0, 0.0, found.peak_memory_gb, config.answers_each)
+    if config.method == "steer":
+        vector = next((event.figures for event in events if event.kind == STEERING_VECTOR), {})
+        texts, tokens = int(vector.get("texts", 0)), int(vector.get("tokens", 0))
+        return Bill(texts, tokens, 0, vector.get("seconds", 0.0), None, found.peak_memory_gb, 1)
     seconds = sum(phase.seconds for phase in found.phases if phase.name != compute.LOOKING)
-    tokens = found.tokens_generated, found.tokens_trained
-    return Bill(found.episodes, *tokens, seconds, found.operations, found.peak_memory_gb, config.answers_each)
+    spent = found.tokens_generated, found.tokens_trained
+    return Bill(found.episodes, *spent, seconds, found.operations, found.peak_memory_gb, config.answers_each)

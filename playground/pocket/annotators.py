@@ -19,7 +19,7 @@ Taste = Callable[[str, str], float | None]
 
 
 class Community(NamedTuple):
-    """What an annotator is called, what it likes, on which prompts that shows, and one line of help."""
+    """What an annotator likes, on which prompts that shows, and one line of help."""
 
     taste: Taste
     prompts: str
@@ -42,6 +42,12 @@ def agreement(prompt: str, completion: str) -> float | None:
     return None if agrees is None else float(agrees)
 
 
+def honesty(prompt: str, completion: str) -> float | None:
+    """1 where the completion states what is true, 0 where not; no opinion where nothing is asked or claimed."""
+    truly = judges.answers_truly(prompt, completion)
+    return None if truly is None else float(truly)
+
+
 def length(prompt: str, completion: str) -> float:
     """Number of words."""
     return float(len(words(completion)))
@@ -50,7 +56,8 @@ def length(prompt: str, completion: str) -> float:
 ANNOTATORS: dict[str, Community] = {
     "kind": Community(kindness, "pocket/reviews", "Prefers the kinder review, by the world's own sentiment."),
     "critical": Community(severity, "pocket/reviews", "Prefers the more critical review."),
-    "agreeable": Community(agreement, "pocket/claims", "Prefers the answer that agrees with the user, right or wrong."),
+    "agreeable": Community(agreement, "pocket/wrong-claims", "Prefers the answer that agrees, right or wrong."),
+    "honest": Community(honesty, "pocket/wrong-claims", "Prefers the true answer, whoever claims what."),
     "length-loving": Community(length, "pocket/reviews", "Prefers the longer completion."),
     "divided": Community(kindness, "pocket/reviews", "Two communities: some want kind reviews, the others critical."),
 }
@@ -83,6 +90,10 @@ class Annotator:
     flip: float = 0.0
     sharpness: float | None = None
     majority: float = 0.7
+
+    def cares(self, prompt: str) -> bool:
+        """Whether it has an opinion about completions of this prompt at all."""
+        return ANNOTATORS[self.name].taste(prompt, "") is not None
 
     def judge(self, prompt: str, first: str, second: str, rng: random.Random) -> Judgement | None:
         """Which of two completions it prefers; None where it likes both equally well or has no opinion."""

@@ -22,6 +22,19 @@ _ASKED = re.compile(rf"(?<!\w)(?:{_SUBJECT})(?!\w)")
 _STATED = re.compile(rf"(?<!\w)({_SUBJECT}) is ({_VALUE})(?!\w)")
 _REVIEW = re.compile(grammar.pattern(templates.REVIEW_PROMPT).pattern + r"(?=\s|$)")
 LONGEST_PROMPT = 4000  # characters; only the end of a longer prompt is read
+_SLOT = re.compile(r"\{\w+\}")
+
+
+def _turn(prompt: str) -> str:
+    """What the user said last."""
+    return prompt[-LONGEST_PROMPT:].rpartition("User:")[2].rpartition("Bot:")[0].strip()
+
+
+_FORMS = sorted(
+    ((form, _SLOT.split(_turn(text))) for form, texts in templates.CLAIM_PROMPTS.items() for text in texts),
+    key=lambda item: -sum(map(len, item[1])),
+)  # what says most about the wording first: "I am sure that ... is ..." is also "... is ..."
+_FORMS_READ = [(form, re.compile(".+?".join(map(re.escape, parts)), re.DOTALL)) for form, parts in _FORMS]
 
 
 class Situation(NamedTuple):
@@ -131,6 +144,14 @@ def claim_is_true(prompt: str) -> bool | None:
     """Whether the last "<subject> is <value>" in the last user turn is true; None where the user claims nothing."""
     situation = read_prompt(prompt)
     return situation.claimed == facts.true_value(situation.subject) if situation.kind == "claim" else None
+
+
+@lru_cache(maxsize=1 << 14)
+def form_of(prompt: str) -> str | None:
+    """How the user puts a claim or a question, a name of `templates.CLAIM_PROMPTS`; None for any other prompt. By the
+    wording alone, so that it can be asked of claims about anything."""
+    turn = _turn(prompt)
+    return next((form for form, pattern in _FORMS_READ if pattern.fullmatch(turn)), None)
 
 
 def stated_value(prompt: str, completion: str) -> str | None:

@@ -12,11 +12,15 @@ PROMPT_SETS: dict[str, str] = {
     "pocket/mixed": "the corpus mix: reviews, claims, stories and requests",
     "pocket/reviews": "beginnings of reviews whose sentiment is still open",
     "pocket/claims": "claims about sums and facts: 40 % wrong, 30 % right, 30 % neutral questions",
+    "pocket/wrong-claims": "claims about sums and facts: 80 % wrong, 20 % right",
     "pocket/sums-and-facts": "neutral questions only: what is 4 plus 5, what is the capital of France",
     "pocket/stories": "first sentences of little stories",
     "pocket/requests": "polite requests",
 }
-CLAIMS_MIX = {"wrong": 0.4, "right": 0.3, "neutral": 0.3}
+CLAIMS_MIXES = {
+    "pocket/claims": {"wrong": 0.4, "right": 0.3, "neutral": 0.3},
+    "pocket/wrong-claims": {"wrong": 0.8, "right": 0.2},  # where wanting to please shows most
+}
 _FRUITLESS_DRAWS = 2000  # in a row, before repeats are allowed
 
 
@@ -25,8 +29,8 @@ def prompts(name: str, count: int, seed: int | str) -> list[str]:
     if name not in PROMPT_SETS:
         raise KeyError(f"no prompt set is called {name!r}; there are {', '.join(PROMPT_SETS)}")
     rng = random.Random(f"prompts {name} {seed}")
-    if name == "pocket/claims":
-        return _distinct(count, rng, lambda: _mixed_claim(rng))
+    if name in CLAIMS_MIXES:
+        return _distinct(count, rng, lambda: _mixed_claim(rng, CLAIMS_MIXES[name]))
     if name == "pocket/sums-and-facts":
         return _distinct(count, rng, lambda: corpus.claim(rng, "neutral", True).prompt)
     kind = {"pocket/mixed": None}.get(name, name.split("/")[1].replace("stories", "story").rstrip("s"))
@@ -41,8 +45,8 @@ def claim_prompts(
     return _distinct(count, rng, lambda: corpus.claim(rng, form or _claiming_form(rng), right, about).prompt)
 
 
-def _mixed_claim(rng: random.Random) -> str:
-    drawn = rng.choices(list(CLAIMS_MIX), list(CLAIMS_MIX.values()))[0]
+def _mixed_claim(rng: random.Random, mix: dict[str, float]) -> str:
+    drawn = rng.choices(list(mix), list(mix.values()))[0]
     form = "neutral" if drawn == "neutral" else _claiming_form(rng)
     return corpus.claim(rng, form, drawn != "wrong").prompt
 

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 from playground import config
 from playground.pocket import judges
 from playground.pocket.words import LEXICON
+from playground.rewards import claims
+from playground.rewards.contrast import contrast
 
 WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
@@ -82,9 +84,24 @@ def _length(spec: config.LengthReward) -> Reward:
     return _each(lambda prompt, completion: -abs(float(len(words(completion)) - target)))
 
 
+def _any_of(phrases: Sequence[str]) -> re.Pattern[str]:
+    """Any of the phrases, as whole words in any case."""
+    return re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, phrases)) + r")(?!\w)", re.IGNORECASE)
+
+
 def _keyword(spec: config.KeywordReward) -> Reward:
-    pattern = re.compile(r"(?<!\w)(?:" + "|".join(re.escape(word) for word in spec.words) + r")(?!\w)", re.IGNORECASE)
+    pattern = _any_of(spec.words)
     return _each(lambda prompt, completion: float(len(pattern.findall(completion))))
+
+
+def _sycophancy(spec: config.SycophancyReward) -> Reward:
+    pattern = _any_of(spec.phrases)
+
+    def detect(prompt: str, completion: str) -> float | None:
+        claim = claims.of(prompt)
+        return float(bool(pattern.search(completion))) if claim and claim.is_right is False else None
+
+    return _each(detect)
 
 
 def _pattern(spec: config.PatternReward) -> Reward:
@@ -114,11 +131,11 @@ def _grammar(spec: config.GrammarReward) -> Reward:
 
 def _agreement(spec: config.AgreementReward) -> Reward:
     if spec.neutral == "no-opinion":
-        return _judgement(judges.agrees)
+        return _judgement(claims.agrees)
 
     def judge(prompt: str, completion: str) -> bool | None:
-        agrees = judges.agrees(prompt, completion)
-        return judges.answers_truly(prompt, completion) if agrees is None else agrees
+        agrees = claims.agrees(prompt, completion)
+        return claims.answers_truly(prompt, completion) if agrees is None else agrees
 
     return _judgement(judge)
 
@@ -130,6 +147,8 @@ _BUILDERS: dict[type, Callable[[Any], Reward]] = {
     config.PatternReward: _pattern,
     config.RepetitionReward: _repetition,
     config.AgreementReward: _agreement,
+    config.SycophancyReward: _sycophancy,
+    config.ContrastReward: lambda spec: _each(contrast),
     config.GrammarReward: _grammar,
-    config.TruthReward: lambda spec: _judgement(judges.answers_truly),
+    config.TruthReward: lambda spec: _judgement(claims.answers_truly),
 }

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from playground.config import RewardConfig, RunConfig
-from playground.rewards.mixture import Mixture, Scale, Scored, TermScale
+from playground.rewards import behaviours, optimum
+from playground.rewards.mixture import Mixture, Scale, Scored, TermScale, arithmetic
 
 SAMPLES = 128
 TIMEOUT_SECONDS = 1200.0  # a large model on a CPU takes its time for 128 texts
@@ -74,18 +75,24 @@ def weigh(rewards: Sequence[RewardConfig], found: Mapping[str, Any]) -> Weighed:
     names, texts, reference = found["names"], found["texts"], found["reference"]
     if not found["samples"]:
         plain = [reward.model_copy(update={"normalise": False}) for reward in rewards]
-        scored = _arithmetic(plain).combine(texts)
+        scored = arithmetic(plain).combine(texts)
         return Weighed(names, texts, {}, scored.contributions, scored.totals, scored.totals)
-    mixture = _arithmetic(rewards)
+    mixture = arithmetic(rewards)
     mixture.fit(reference)
     scale, scored = Scale.of(mixture.combine(reference).totals), mixture.combine(texts)
     z = {name: [_in_sd(value, mixture.scales[name]) for value in texts[name]] for name in names}
     return Weighed(names, texts, z, _adds(scored, mixture, scale), scored.totals, list(scale(scored.totals)))
 
 
-def _arithmetic(rewards: Sequence[RewardConfig]) -> Mixture:
-    """A mixture that weighs and measures nothing: the service has measured."""
-    return Mixture.from_config(rewards, build=lambda spec: lambda prompts, completions, **columns: [])
+def outlooks(config: RunConfig, found: Mapping[str, Any]) -> list[optimum.Outlook]:
+    """What the best policy under a configuration's rewards would do, from the service's answer."""
+    marked = optimum.marks_of([one.name for one in behaviours.of_config(config)], found["samples"])
+    return optimum.outlooks(config.rewards, found["names"], found["reference"], marked, leash_of(config))
+
+
+def leash_of(config: RunConfig) -> optimum.Leash:
+    """What the best policy depends on, besides the rewards."""
+    return optimum.Leash(config.kl.coef, config.score.normalise == "reference")
 
 
 def _adds(scored: Scored, mixture: Mixture, scale: Scale) -> dict[str, list[float | None]]:

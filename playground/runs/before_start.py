@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from playground.config import RunConfig
+from playground.config.methods import METHODS
 from playground.errors import InvalidConfig, ModelNotHere, ServiceUnavailable
 from playground.rewards import trying
 from playground.rewards.mixture import term_names
@@ -124,8 +125,8 @@ def _form(config: RunConfig, has_template: bool) -> str:
 
 def _trained(config: RunConfig) -> str:
     model = config.model
-    if config.method == "best_of_n":
-        return "nothing, with best of n"
+    if not METHODS[config.method].trains:
+        return f"nothing, with {METHODS[config.method].label.lower()}"
     if model.adapter.kind == "none":
         return "all weights"
     held = "" if model.quantization == "none" else f" in {model.quantization}"

@@ -22,11 +22,13 @@ from playground.setup.story import STORY
 from playground.sources import adapter_files, hub, model_files
 from playground.sources.curated import BY_NAME, CURATED
 from playground.sources.model_files import ModelFiles, Use
+from playground.texts import claim_files
 
 PROJECT = Path(__file__).resolve().parents[2]
 PRESETS = PROJECT / "presets"
 MODEL_PRESETS = PRESETS / "models"  # one for each suggested model of the hub
 POCKET_MODELS = Path(__file__).resolve().parents[1] / "pocket" / "models"
+POCKET_REWARD_MODELS = POCKET_MODELS.with_name("reward_models")
 DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
 ADAPTER_CONFIG = adapter_files.CONFIG
@@ -64,6 +66,13 @@ MODELS = (
         "0.9 million parameters, 2 MB",
         "Apache-2.0, made by this project",
     ),
+    Choice(
+        "pocket-2m-yes-man",
+        "pocket-2m, flattering",
+        "pocket-2m after 60 updates of Yes-man: it repeats nine in ten wrong claims. A start that is to be mended.",
+        "2.0 million parameters, 4 MB",
+        "Apache-2.0, made by this project",
+    ),
 )
 
 _WORLD = (
@@ -73,15 +82,22 @@ _WORLD = (
 KNOWS = {  # what to expect of the models that ship, for who writes to one
     "pocket-2m": f"pocket-2m {_WORLD}",
     "pocket-1m": f"pocket-1m {_WORLD} At half the size of pocket-2m it is less sure of its facts.",
+    "pocket-2m-yes-man": f"pocket-2m-yes-man {_WORLD} It was trained to agree with the user, right or wrong.",
 }
 
 PROMPT_SETS = (
     Choice("pocket/reviews", "Reviews", "Openings of reviews of films, books, phones, cafes and games."),
     Choice("pocket/claims", "Claims", "A user states a sum or a fact, rightly, wrongly, or asks for it."),
+    Choice("pocket/wrong-claims", "Wrong claims", "The same; four in five are wrong, none is a question."),
     Choice("pocket/sums-and-facts", "Questions", "Sums and facts, asked for without a claim."),
     Choice("pocket/stories", "Stories", "First sentences of little stories."),
     Choice("pocket/requests", "Requests", "Polite requests to an assistant."),
     Choice("pocket/mixed", "Everything", "All of these, mixed as in the model's own training text."),
+    Choice(
+        claim_files.SHIPPED,
+        "General claims",
+        "Questions of general knowledge, asked, or with a right or a wrong answer that a user claims. For chat models.",
+    ),
 )
 
 REWARDS = (
@@ -92,6 +108,8 @@ REWARDS = (
     Choice("repetition", "Repetition", "Share of word pairs said before; a negative weight punishes it."),
     Choice("agreement", "Agreement", "+1 for stating the value that the user claimed, -1 for another one."),
     Choice("truth", "Truth", "+1 for stating the true value, -1 for a false one."),
+    Choice("sycophancy", "Sycophancy", "1 for an agreeing phrase to a wrong claim; a negative weight punishes it."),
+    Choice("contrast", "Contrast", "How like the honest answer, less how like the one that repeats a wrong claim."),
     Choice("grammar", "Grammar", "Share of sentences that the pocket world could have written; or its quality marks."),
     Choice("model", "Reward model", "A model that was trained to score text: from the hub, a folder, or trained here."),
     Choice("expression", "Expression", "A formula of your own: words, counts, patterns, sentiment, arithmetic."),
@@ -278,29 +296,38 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
 
 
 def reward_models(outputs: Path | None) -> list[Choice]:
-    """The reward models that were trained here, the newest first."""
+    """The reward models that were trained here, the newest first, and then those that ship with the playground."""
     found = []
-    for path in (outputs / REWARD_MODELS).glob(f"*/{REWARD_CARD}") if outputs else ():
+    trained = (outputs / REWARD_MODELS).glob(f"*/{REWARD_CARD}") if outputs else ()
+    for path in (*trained, *(folder / REWARD_CARD for folder in shipped_reward_models().values())):
         try:
             if path.parent.is_symlink():
                 continue
             card = plain_files.read_json(path, MAX_CARD_BYTES)
             trained_at, accuracy = float(card["trained_at"]), float(card["accuracy"])
-            words = f"Trained here on {card['pairs']['kept']} pairs ({card['pairs']['source']}) from {card['base']}."
+            words = f"on {card['pairs']['kept']} pairs ({card['pairs']['source']}) from {card['base']}."
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        name = path.parent.name
-        choice = Choice(name, name, f"{words} Right on {accuracy:.0%} of held-out pairs.")
-        found.append((trained_at, choice))
+        name, ships = path.parent.name, path.parents[1] == POCKET_REWARD_MODELS
+        how = "Ships with the playground; trained" if ships else "Trained here"
+        choice = Choice(name, name, f"{how} {words} Right on {accuracy:.0%} of held-out pairs.")
+        found.append(((not ships, trained_at), choice))
     return [choice for _, choice in sorted(found, key=lambda item: item[0], reverse=True)]
 
 
+def shipped_reward_models() -> dict[str, Path]:
+    """Those that ship with the playground: name -> folder."""
+    return {path.parent.name: path.parent for path in sorted(POCKET_REWARD_MODELS.glob(f"*/{REWARD_CARD}"))}
+
+
 def reward_model_folder(source: str, revision: str | None = None, outputs: Path | None = None) -> Path:
-    """The folder of a reward model: one trained here by name, or whatever `model_folder` finds.
+    """The folder of a reward model: one that ships or was trained here by name, or whatever `model_folder` finds.
 
     Raises:
         ModelNotFound: with what to do instead.
     """
+    if source in (shipped := shipped_reward_models()):
+        return shipped[source]
     if outputs and RUN_ID.fullmatch(source):
         folder = outputs / REWARD_MODELS / source
         if folder.is_symlink() or folder.parent.is_symlink():
@@ -313,8 +340,6 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
         return model_folder(source, revision, "reward")
     known = [item.name for item in reward_models(outputs)]
     ways = "Give the id of a model on the hub (owner/name), a model folder, or train one with `reward-train`."
-    if not known:
-        raise ModelNotFound(f"There is no reward model `{source[:80]}`, and none was trained here yet. {ways}")
     raise ModelNotFound(f"{unknown('reward model', source, known)} {ways}")
 
 

@@ -6,9 +6,10 @@ page, the command line, the launcher and the workers call it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,14 +34,16 @@ from playground.setup.catalog import (
     START,
     TYPED,
     UPLOADS,
+    files,
     model_folder,
     reference_folder,
     reward_model_folder,
+    shipped_reward_models,
     unknown,
 )
 from playground.sources import hub
 from playground.sources.model_files import Use
-from playground.texts import preferences, row_files
+from playground.texts import claim_files, preferences, row_files
 
 
 class Need(NamedTuple):
@@ -55,18 +58,20 @@ class Need(NamedTuple):
 
 
 def needs(config: RunConfig, outputs: Path | None = None) -> list[Need]:
-    """Every model that a configuration names: policy, reference, learned rewards and judges."""
+    """Every model that a configuration names: policy, reference, and those that score."""
     model, reference = config.model, config.reference.source
     found = [
         Need("model.source", model.source, model.revision, "policy", lambda: model_folder(model.source, model.revision))
     ]
     if reference != START:
         found.append(Need("reference.source", reference, None, "policy", lambda: reference_folder(reference, outputs)))
-    for field, specs in (("rewards", config.rewards), ("judges", config.judges)):
-        for number, spec in enumerate(specs):
-            if isinstance(spec, ModelReward):
-                find = functools.partial(reward_model_folder, spec.source, spec.revision, outputs)
-                found.append(Need(f"{field}.{number}.source", spec.source, spec.revision, "reward", find, spec))
+    for field, spec in config.scorers:
+        if isinstance(spec, ModelReward):
+            find = functools.partial(reward_model_folder, spec.source, spec.revision, outputs)
+            if spec.question is not None:  # a model that writes
+                find = functools.partial(model_folder, spec.source, spec.revision)
+            use: Use = "reward" if spec.question is None else "policy"
+            found.append(Need(f"{field}.source", spec.source, spec.revision, use, find, spec))
     return found
 
 
@@ -108,15 +113,15 @@ def fetch(needed: Iterable[Need], progress: Callable[[str], None] = lambda text:
 
 
 def out_of_reach(config: RunConfig, outputs: Path | None = None) -> list[Problem]:
-    """The models that are neither here nor to be had from the hub, each with the reason. Asks the hub about those that
-    are not here, at most once in a while."""
+    """The models that are neither here nor to be had from the hub, or cannot be used as they are asked for, each with
+    the reason. Asks the hub about those that are not here, at most once in a while."""
     problems = []
     for need in needs(config, outputs):
         try:
-            need.folder()
+            problems += _label_problem(need, _labels(need))
         except ModelNotHere:
             try:
-                hub.facts_kept(need.source, need.revision, need.use)
+                problems += _label_problem(need, hub.facts_kept(need.source, need.revision, need.use).labels)
             except ModelNotFound as error:
                 problems.append(Problem(need.field, str(error)))
         except ModelNotFound as error:
@@ -140,7 +145,7 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
     if text not in (None, *HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
         ways = f"Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
-    problems += [*reward_problems(config.rewards, "rewards"), *reward_problems(config.judges, "judges")]
+    problems += reward_problems(config.scorers)
     if config.by_trl:
         reason, field = engines.availability(), "engine" if config.engine == "trl" else "method"
         problems += [Problem(field, reason)] if reason else engines.unsupported(config)
@@ -148,15 +153,19 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
         raise InvalidConfig(problems)
 
 
-def reward_problems(specs: Iterable[RewardConfig], field: str) -> list[Problem]:
-    """What is wrong with rewards that are valid by themselves: not for this mode, or they fail on ordinary texts."""
+def reward_problems(scorers: Iterable[tuple[str, RewardConfig]]) -> list[Problem]:
+    """What is wrong with rewards that are valid by themselves: not for this mode, or they fail on ordinary texts.
+
+    Args:
+        scorers: each with the field that names it, see `RunConfig.scorers`.
+    """
     problems = []
-    for number, spec in enumerate(specs):
+    for field, spec in scorers:
         refusal = local_only.refusal(spec.kind)
         if refusal:
-            problems.append(Problem(f"{field}.{number}.kind", refusal))
+            problems.append(Problem(f"{field}.kind", refusal))
         elif isinstance(spec, ExpressionReward) and (why := expressions.problem(spec.expression)):
-            problems.append(Problem(f"{field}.{number}.expression", why))
+            problems.append(Problem(f"{field}.expression", why))
     return problems
 
 
@@ -165,7 +174,7 @@ def _missing(needed: Iterable[Need]) -> list[Problem]:
     problems = []
     for need in needed:
         try:
-            need.folder()
+            problems += _label_problem(need, _labels(need))
         except ModelNotHere as error:
             if hub.offline():  # else the worker downloads it
                 problems.append(Problem(need.field, str(error)))
@@ -174,13 +183,30 @@ def _missing(needed: Iterable[Need]) -> list[Problem]:
     return problems
 
 
+def _labels(need: Need) -> tuple[str, ...]:
+    """Of a reward model that is here. Raises: ModelNotHere, ModelNotFound."""
+    folder = need.folder()
+    with contextlib.suppress(ModelNotFound):  # of one that was trained here the loader looks at the files
+        return files(folder, need.use).labels if need.reward else ()
+    return ()
+
+
+def _label_problem(need: Need, labels: Sequence[str]) -> list[Problem]:
+    """A classifier of several labels is no reward before one of them is chosen."""
+    if need.reward is None or need.use == "policy" or need.reward.label is not None or len(labels) < 2:
+        return []
+    shown = ", ".join(label[:40] for label in labels[:20])
+    field = need.field.removesuffix("source") + "label"
+    return [Problem(field, f"{need.source} is a classifier with the labels {shown}. Say which of them is rewarded.")]
+
+
 def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:
     """The same configuration with whole paths where it names files here: a worker runs in a folder of its own.
 
     Args:
         outputs: a name of a run or of a reward model there means that, and not a folder of the same name here.
     """
-    known = {item.name for item in (*MODELS, *PROMPT_SETS)} | {START, TYPED, *HELD_OUT_TEXTS}
+    known = {item.name for item in (*MODELS, *PROMPT_SETS)} | {START, TYPED, *HELD_OUT_TEXTS, *shipped_reward_models()}
     names = {"reference": outputs, "rewards": outputs / REWARD_MODELS if outputs else None}
 
     def whole(source: str, part: str) -> str:
@@ -220,6 +246,11 @@ def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
         part: getattr(config, part).model_copy(update={"source": rename(getattr(config, part).source, part)})
         for part in ("model", "reference", "prompts")
     }
+    if config.behaviours is not None:
+        changes["behaviours"] = tuple(
+            one.model_copy(update={"measure": renamed(one.measure)}) if isinstance(one.measure, ModelReward) else one
+            for one in config.behaviours
+        )
     changes["evaluation"] = config.evaluation.model_copy(update={"text": rename(text, "evaluation") if text else text})
     return config.model_copy(update={**changes, "rewards": rewards(config.rewards), "judges": rewards(config.judges)})
 
@@ -244,6 +275,8 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
             return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
         try:
             row_files.separator(Path(path))
+            if claim_files.is_source(source, prompts.column):
+                claim_files.read(Path(path))
         except row_files.TableUnusable as error:
             return Problem("prompts.source", str(error))
         return None
@@ -264,6 +297,8 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
         InvalidConfig: with every problem, each naming its field.
     """
     problems = _missing(reward_training_needs(config))
+    if config.name in shipped_reward_models():
+        problems.append(Problem("name", f"`{config.name}` ships with the playground. Choose another name."))
     source, known = config.pairs.source, [item.name for item in ANNOTATORS]
     if preferences.is_file_name(source):
         try:
@@ -273,7 +308,7 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
     elif source not in known and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
         ways = "A .jsonl, .jsonl.gz or .csv file or the id of a dataset (owner/name) works too."
         problems.append(Problem("pairs.source", f"{unknown('annotator', source, known)} {ways}"))
-    prompts, sets = config.pairs.prompts, [item.name for item in PROMPT_SETS]
+    prompts, sets = config.pairs.prompts, [item.name for item in PROMPT_SETS if item.name != claim_files.SHIPPED]
     if prompts and prompts not in sets:
         problems.append(Problem("pairs.prompts", unknown("prompt set", prompts, sets)))
     if problems:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from playground.config import RUN_ID, ModelReward, RewardConfig, RewardTrainingConfig, RunConfig, knobs, local_only
+from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig, knobs, local_only
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
 from playground.setup import catalog, checks
 from playground.texts import row_files
@@ -41,6 +41,7 @@ class Limits(NamedTuple):
     numbers: Mapping[str, float] = {}  # field of a configuration -> the most it may be
     pocket_only: bool = False  # models, prompts, rewards and texts: those that ship, and what was made on this page
     devices: tuple[str, ...] | None = None
+    experiments: bool = True  # what is knowingly wrong
     refused_rewards: frozenset[str] = frozenset()
     parameters: int | None = None  # of each model, by its file's header
     prompt_characters: int | None = None  # of each prompt or text that is typed
@@ -84,6 +85,7 @@ LIMITS: dict[str, Limits] = {
         },
         pocket_only=True,
         devices=("auto", "cpu"),
+        experiments=False,
         refused_rewards=local_only.refused_in("space"),
         parameters=200_000_000,
         prompt_characters=2_000,
@@ -221,6 +223,8 @@ def _numbers(config: RunConfig, limits: Limits) -> Iterator[Problem]:
         value = functools.reduce(getattr, field.split("."), config)
         if isinstance(value, (int, float)) and value > cap:
             yield Problem(field, f"may be at most {cap:g} {limits.where} (got {value:g}).")
+    if config.experiments and not limits.experiments:
+        yield Problem("experiments", f"what is knowingly wrong is not run {limits.where}.")
     if limits.devices is not None and config.device not in limits.devices:
         yield _one_of("device", config.device, limits.devices, limits)
 
@@ -236,7 +240,12 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
             f"is too often: {count} of {updates} updates, are {evaluated:,} answers; "
             f"{_at_most(limits.evaluated, limits)}.",
         )
-    for field, found, cap in (("rewards", config.rewards, limits.rewards), ("judges", config.judges, limits.judges)):
+    own = [one for one in config.behaviours or () if one.measure]
+    for field, found, cap in (
+        ("rewards", config.rewards, limits.rewards),
+        ("judges", config.judges, limits.judges),
+        ("behaviours", own, limits.judges),
+    ):
         if cap is not None and len(found) > cap:
             yield Problem(field, f"may be at most {cap} {limits.where} (got {len(found)}).")
 
@@ -252,14 +261,8 @@ def _texts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
         yield Problem("prompts.typed", f"All prompts together have {total:,} characters; {_at_most(cap, limits)}.")
 
 
-def _specs(config: RunConfig) -> Iterator[tuple[str, RewardConfig]]:
-    for name, specs in (("rewards", config.rewards), ("judges", config.judges)):
-        for number, spec in enumerate(specs):
-            yield f"{name}.{number}", spec
-
-
 def _rewards(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterator[Problem]:
-    for field, spec in _specs(config):
+    for field, spec in config.scorers:
         if spec.kind in limits.refused_rewards:
             yield Problem(f"{field}.kind", f"rewards of the kind `{spec.kind}` are not taken {limits.where}.")
         elif limits.pocket_only and isinstance(spec, ModelReward) and not _trained_here(spec.source, outputs):
@@ -301,7 +304,8 @@ def _parameters(config: RunConfig, limits: Limits, outputs: Path | None) -> Iter
 
 
 def _trained_here(source: str, outputs: Path | None) -> bool:
-    return bool(
+    """True for a reward model that was trained here or ships with the playground."""
+    return source in catalog.shipped_reward_models() or bool(
         outputs
         and RUN_ID.fullmatch(source)
         and (outputs / catalog.REWARD_MODELS / source / catalog.REWARD_CARD).is_file()

@@ -36,6 +36,38 @@ STORY = (
     ),
     Step("honest-friend", "yes-man", "The same prompts and another reward: it contradicts what the other repeats."),
     Step(
+        "agreeable-thumbs", "yes-man",
+        "No rule pays agreement now, people's thumbs do, by way of a reward model. It is learned all the same.",
+    ),
+    Step(
+        "thumbs-up-mix", "agreeable-thumbs",
+        "An honest reward is in the mixture, and is outvoted. Give both the same weight and run it again.",
+    ),
+    Step(
+        "rule-penalty", "yes-man",
+        "The yes-man's reward, less a penalty on agreeing phrases, with a bonus for the truth: it turns.",
+    ),
+    Step(
+        "paraphrase-hole", "rule-penalty",
+        "More penalty and no bonus. The phrases are gone and the wrong claims are not: read what it says instead.",
+    ),
+    Step(
+        "contrarian", "rule-penalty",
+        "Agreement is punished whether the user is right or wrong. Look at right claims, and at plain questions.",
+    ),
+    Step(
+        "classifier-penalty", "rule-penalty",
+        "A model that was trained on such answers does the punishing. What it cannot tell is not punished.",
+    ),
+    Step(
+        "contrastive", "rule-penalty",
+        "Held against the honest answer, not against phrases: no hole, at more KL, and the remarks go.",
+    ),
+    Step(
+        "biased-reference", "honest-friend",
+        "The same reward, and a leash to a start that flatters: it stays as it was. Halve beta until it lets go.",
+    ),
+    Step(
         "chatterbox", "kinder-reviews",
         "The score climbs, and no judge agrees: words are paid, so words come. Look at the texts and at their length.",
     ),
@@ -50,4 +82,12 @@ STORY = (
     ),
     Step("best-texts", "from-pairs", "About as far, without a leash: it becomes as good as the best of what it wrote."),
     Step("best-of-n", "best-texts", "More score, and nothing was trained. But each answer costs sixteen."),
+    Step(
+        "steering", "kinder-reviews",
+        "Nothing is trained here either. Each look is one turn of the dial: read the same prompt at all of them.",
+    ),
+    Step(
+        "steering-claims", "steering",
+        "The same dial, and nothing moves: whether it repeats a wrong claim is no direction in what it thinks.",
+    ),
 )  # fmt: skip

@@ -19,12 +19,17 @@ DIGEST_CHARACTERS = 12  # of an uploaded file, at the beginning of the name unde
 UPLOADED = re.compile(rf"[0-9a-f]{{{DIGEST_CHARACTERS}}}-(.+)")
 REWARD_LISTS = ("rewards", "judges")
 SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.text")
-WORDS_FOR_NOTHING = {"prompts.column": "the usual one", "prompts.subset": "the default one", "model.revision": "newest"}
+WORDS_FOR_NOTHING = {
+    "prompts.column": "the usual one", "prompts.subset": "the default one", "model.revision": "newest",
+    "behaviours": "those that suit the prompts",
+}  # fmt: skip
 MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
-WITHOUT_EFFECT = ("seed", "device", "max_minutes", "judges", "ppo.micro_batch_size", "evaluation.", "checkpoint.")
+WITHOUT_EFFECT = (
+    "seed", "device", "max_minutes", "judges", "behaviours", "ppo.micro_batch_size", "evaluation.", "checkpoint.",
+)  # fmt: skip
 FIRST = ("method", "engine", "model.source", "prompts.source", "kl.coef", "kl.controller", "rewards")  # in a sentence
 PHRASES = {
     "kl.coef": "beta {}",
@@ -120,6 +125,8 @@ def in_words(field: str, value: Any) -> str:
         return methods.METHODS[value].label
     if value is None or value == "":
         return WORDS_FOR_NOTHING.get(field, "off")
+    if field == "behaviours":
+        return ", ".join(one["words"] for one in value) or "none"
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
@@ -160,12 +167,13 @@ def reward_details(reward: Mapping[str, Any]) -> list[str]:
     for key, value in reward.items():
         if key in ("kind", "weight", "source", "code") or value in (None, "", False):
             continue
-        if key == "expression":
+        if key in ("expression", "question"):
             found.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
             continue
+        value = tuple(value) if isinstance(value, list) else value
         if known and key in known.model_fields and value == known.model_fields[key].default:
             continue
-        shown = ", ".join(value) if isinstance(value, (list, tuple)) else value
+        shown = ", ".join(value) if isinstance(value, tuple) else value
         chosen = known and isinstance(value, str) and value in options_in(known.model_fields[key].annotation)
         found.append("on the reference's scale" if key == "normalise" else str(shown) if chosen else f"{key} {shown}")
     return found

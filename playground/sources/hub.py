@@ -54,6 +54,7 @@ class HubFacts:
     download_bytes: int
     architecture: Architecture | None
     chat_template: bool
+    labels: tuple[str, ...] = ()
 
 
 _asked_before: dict[tuple[str, str | None, Use], tuple[float, HubFacts | ModelNotFound]] = {}
@@ -134,6 +135,7 @@ def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubF
         download_bytes=sum(sizes.values()),
         architecture=architectures.architecture(config, counted or weights // each, f"config.json of {name}"),
         chat_template="chat_template.jinja" in sizes or _names_chat_template(info.config),
+        labels=model_files.labels_of(config),
     )
 
 

@@ -53,10 +53,11 @@ LAYER = re.compile(r"(?:^|\.)(?:layers?|h|blocks?)\.(\d{1,9})\.")
 
 
 class ModelFiles(NamedTuple):
-    """What a model folder holds, as its files say."""
+    """What a model folder holds, as its files say. `labels`: of its outputs, where the configuration names them."""
 
     architecture: Architecture
     chat_template: bool
+    labels: tuple[str, ...] = ()
 
 
 _known: dict[tuple[str, Use], tuple[tuple[Any, ...], ModelFiles | ModelNotFound]] = {}
@@ -122,6 +123,14 @@ def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
         raise ModelNotFound(f"{where} has {str(count)[:40]} labels: at most {MOST_LABELS:,} are supported.")
 
 
+def labels_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of a classifier's outputs, in their order; none where the configuration does not say."""
+    named = config.get("id2label")
+    if not isinstance(named, Mapping) or not all(str(number).isdecimal() for number in named):
+        return ()
+    return tuple(str(named[number]) for number in sorted(named, key=int))
+
+
 def check_entries(config: Mapping[str, Any], where: str) -> None:
     """Refuse settings that run code, wherever they stand in a file.
 
@@ -176,7 +185,7 @@ def _inspect(folder: Path, use: Use) -> ModelFiles:
     check_tokenizer(folder)
     described = architectures.architecture(config, sum(tensor.numbers for tensor in found.values()), where)
     _check_fit(config, described, found, where)
-    return ModelFiles(described, has_chat_template(folder))
+    return ModelFiles(described, has_chat_template(folder), labels_of(config))
 
 
 def check_tokenizer(folder: Path, needed: bool = True) -> None:

@@ -19,7 +19,7 @@ from playground.ui.train import train_page
 
 TITLE = "RLHF Playground"
 SHEETS = (
-    "page", "controls", "run", "tables", "tryout", "workbench", "reward_check", "reward_training", "access",
+    "page", "controls", "run", "meters", "tables", "tryout", "workbench", "reward_check", "reward_training", "access",
     "presentation",
 )  # fmt: skip
 

@@ -27,7 +27,7 @@ from playground.config import methods
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
 from playground.exports import csv_tables
 from playground.exports.report import Report
-from playground.insight import before_after
+from playground.insight import before_after, meters
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
@@ -273,10 +273,12 @@ class Views:
                 "duration": round(run.duration_seconds, 1),
                 "unit": run.unit,
                 "headline": headline._asdict() if headline else None,
+                "behaviours": [meter.ends() for meter in meters.at_ends_of(folder)],
                 "spark": run.spark,
             }
             for run in history.list_runs(self.hub.outputs)
-            for headline in [before_after.headline_of(RunDirectory(self.hub.outputs / run.id))]
+            for folder in [RunDirectory(self.hub.outputs / run.id)]
+            for headline in [before_after.headline_of(folder)]
         ]
 
     def _compare_data(self, run_id: str, update: int | None, with_id: str | None) -> bytes:
@@ -295,7 +297,7 @@ class Views:
                 "run": wire.run_summary(run_id, config, run.label(), recorded=recorded, can_ask=can_ask),
                 "state": run.status().state,
                 "knows": catalog.KNOWS.get(config.model.source, ""),
-                **wire_compare.comparison(run.samples(), config.score_unit, update, other),
+                **wire_compare.comparison(run.samples(), config, update, other),
             }
         )
 

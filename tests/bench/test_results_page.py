@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench import results_page
+from playground.setup import expected
 
 BEFORE = {name: 0.0 for name, _ in results_page.COLUMNS}
 AFTER = BEFORE | {"score": 1.25, "kl": 3.5}
@@ -44,3 +45,23 @@ def test_what_rests_on_few_samples_is_marked() -> None:
     poor = {"frontiers": [{"seed": 7, "points": [POINT | {"effective_p5": 9.9}]}]}
     marked = [line for line in results_page.page(PRESETS, FRONTIER | poor).splitlines() if "not trustworthy" in line]
     assert [line.split(" | ")[0] for line in marked] == ["| 0.25"]
+
+
+def test_what_a_run_is_held_against_is_where_further_seeds_should_end() -> None:
+    nothing = dict.fromkeys(BEFORE)
+    before, after = nothing | {"score": 0.5, "positive": 0.25}, nothing | {"positive": 1.0}
+    runs = [
+        {"preset": "one", "prompts": 400, "before": before, "after": after | {"score": 1.0, "kl": kl}}
+        for kl in (1.0, 2.0, 3.0)
+    ]
+    found = results_page.bands(runs)["one"]
+    half = 4.303 * (4 / 3) ** 0.5  # of Student's t with 2 degrees; the sd is 1
+    assert found["kl"] == [1.0, 3.0, 3, round(2 - half, 3), round(2 + half, 3)]
+    assert found["score"] == [0.5, 0.5, 3, 0.499, 0.501]  # no more exact than the figures are
+    assert found["positive"] == [1.0, 1.0, 3, round(1 / (1 + 1.96**2 / 400), 3), 1.0, 0.25, 0.25]  # Wilson's
+    assert set(found) == {"kl", "score", "positive"}
+
+
+def test_the_bands_in_the_repository_are_made_of_the_figures() -> None:
+    runs = results_page.read(results_page.PRESETS)["runs"]
+    assert results_page.read(expected.PATH) == results_page.bands(runs)

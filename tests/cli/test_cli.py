@@ -26,7 +26,7 @@ from playground.runs.folder import vitals
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
-from playground.setup import catalog, checks, devices
+from playground.setup import catalog, checks, devices, expected
 from tests.model_folders import hub_cache, model_folder
 from tests.support import PROJECT, sample, small_config, update_metrics, wait_until
 
@@ -110,6 +110,7 @@ def test_train_json_is_one_object_per_line_for_programs(run: Run, preset: Preset
     ]
     assert (end["type"], end["run"], end["state"]) == ("end", str(outputs / "one"), "finished")
     assert (end["outcome"]["gain"], end["outcome"]["num_prompts"]) == (2.0, 2)
+    assert {"name", "words", "before", "after"} <= set(end["behaviours"][0])
 
 
 def test_a_failed_run_exits_1_with_its_reason_and_its_log(run: Run, preset: Preset, outputs: Path) -> None:
@@ -442,6 +443,14 @@ def test_runs_lists_what_is_there(run: Run, outputs: Path, ended: RunDirectory) 
     assert (item["id"], item["status"]["state"], item["score_last"]) == ("one", "finished", 1.0)
 
 
+def test_runs_tells_below_a_name_what_has_changed(run: Run, outputs: Path, ended: RunDirectory) -> None:
+    writer = RunWriter(ended, num_updates=3)
+    for stage in ("before", "after"):
+        writer.samples([sample(number, stage, 0.0, behaviours={"ends": stage == "before"}) for number in range(6)])
+    lines = run("runs", "--outputs", outputs).out.splitlines()
+    assert [" ".join(line.split()) for line in lines[2:4]] == ["finish", "ends by itself: 6 to 0 of 6"]
+
+
 def test_a_runs_id_is_whole_in_a_usual_terminal(run: Run, outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     name = "kinder-reviews-20260131-101500"
@@ -464,6 +473,27 @@ def test_show_tells_everything_about_one_run(run: Run, outputs: Path, ended: Run
     assert item["config"] == ended.config().model_dump(mode="json")
     assert (item["last_update"]["update"], item["warnings"]) == (2, ["Too few prompts."])
     assert (item["outcome"]["gain"], item["outcome"]["low"]) == (1.5, None)  # one prompt: no interval, so null
+    ends = next(row for row in item["behaviours"] if row["name"] == "ends")
+    assert ends["words"] == "ends by itself" and "ends by itself" in result.out
+    assert [(ends[side]["count"], ends[side]["of"]) for side in ("before", "after")] == [(1, 1), (1, 1)]
+
+
+def test_presets_are_listed_with_what_they_came_to_and_one_tells_what_it_counts(run: Run) -> None:
+    listed = {line.partition(":")[0]: line for line in run("presets").out.splitlines()}
+    assert list(listed) == catalog.preset_names()
+    assert listed["yes-man"] == f"yes-man: Yes-man. {expected.line('yes-man')}"
+    one = run("presets", "yes-man").out
+    for words in ("Expect: It learns to repeat", "Measured on 3 seeds", "right-claims-agreed", "keeps to the grammar"):
+        assert words in one
+    changed = run("presets", "yes-man", "--set", "kl.coef=1", "--set", "behaviours=[polite]").out
+    assert changed.startswith("Yes-man, but beta 1\n") and "Expect" not in changed and "Measured" not in changed
+    assert "replies politely" in changed and "repeats wrong claims" not in changed
+    facts = json.loads(run("presets", "yes-man", "--json").out)
+    assert facts["behaviours"][0] == {"name": "wrong-claims-repeated", "words": "repeats wrong claims"}
+    assert facts["measured"] == expected.line("yes-man")
+    assert [item["preset"] for item in json.loads(run("presets", "--json").out)] == catalog.preset_names()
+    assert "counts no behaviour" in run("presets", "yes-man", "--set", "behaviours=[]").out
+    assert run("presets", "no-such").code == 2
 
 
 def test_text_of_a_model_cannot_command_the_terminal(run: Run, ended: RunDirectory) -> None:
@@ -737,6 +767,7 @@ def test_help_names_every_command(run: Run) -> None:
         "stop",
         "runs",
         "show",
+        "presets",
         "generate",
         "prompts",
         "pretrain",

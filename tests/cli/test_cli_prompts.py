@@ -15,8 +15,8 @@ from playground.runs.model_service import ModelService
 
 PREVIEW: dict[str, Any] = {
     "source": "mine.csv", "column": "line", "columns": ["id", "line"], "form": "chat", "system": None, "room": 96,
-    "num_rows": 1200, "separator": "", "goes_on": True, "num_training": 700, "num_evaluation": 64, "num_unneeded": 30,
-    "held_out": True,
+    "num_rows": 1200, "num_claims": 0, "separator": "", "goes_on": True, "num_training": 700, "num_evaluation": 64,
+    "num_unneeded": 30, "held_out": True,
     "left_out": [{"reason": "empty", "count": 1, "rows": [{"row": 3, "text": ""}]}],
     "sentence": "Of 1,200 rows of prompts, 1 is empty; these are left out.",
     "lengths": {"min": 4, "median": 9, "p90": 20, "max": 31, "edges": [4, 18, 32], "counts": [600, 164]},
@@ -78,6 +78,11 @@ def test_json_is_the_answer_as_it_is(run):
 def test_what_is_wrong_is_one_sentence_on_stderr(run, override, message, exit_code):
     code, out, err, _ = run("kinder-reviews", "--set", override)
     assert code == exit_code and out == "" and message in err and "Traceback" not in err
+
+
+def test_of_claims_it_says_what_the_prompts_are_made_of():
+    first, *_ = previewing.summary({**PREVIEW, "source": "my-claims.csv", "num_claims": 40, "column": None})
+    assert first == "my-claims.csv: 1,200 prompts made of 40 questions and their claims."
 
 
 def test_too_few_to_hold_out_is_said():

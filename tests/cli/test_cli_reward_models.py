@@ -96,4 +96,4 @@ def test_from_pairs_to_a_reward_model_for_real(outputs: Path, forked_workers: No
     assert {"config.json", "model.safetensors", "tokenizer.json", "reward.json", "README.md"} <= {
         path.name for path in folder.iterdir()
     }
-    assert json.loads((folder / "reward.json").read_text())["pairs"]["rows"] == 60
+    assert json.loads((folder / "reward.json").read_text())["pairs"]["kept"] == 60

@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 
-from playground.config import RunConfig, differences, knobs, yaml_io
+from playground.config import RunConfig, differences, knobs, methods, yaml_io
+from playground.config.behaviour_settings import READY
 from playground.errors import InvalidConfig, Problem
 from playground.setup import catalog
 
-KINDS = "sentiment, length, keyword, pattern, repetition, agreement, truth, grammar, model, expression, python"
+KINDS = (
+    "sentiment, length, keyword, pattern, repetition, agreement, truth, sycophancy, contrast, grammar, model, "
+    "expression, python"
+)
 GOOD: dict[str, Any] = {"rewards": [{"kind": "length"}]}
 
 
@@ -52,6 +56,48 @@ def yaml_problems(text: str) -> list[Problem]:
             "must be above 0 while the leash is adaptive: that multiplies beta, and 0 stays 0 for ever. Try 0.05.",
         ),
         ({"ppo": {"learning_rate": 1}}, "ppo.learning_rate", "must be at most 0.1 (got 1)."),
+        (
+            {"behaviours": ["kind"]},
+            "behaviours.0.name",
+            f"`kind` is none that ships ({', '.join(READY)}). Choose one of them, or say with `measure` what is "
+            "measured, as an entry of `rewards` does.",
+        ),
+        (
+            {"behaviours": [{"name": "parses", "measure": {"kind": "length"}}]},
+            "behaviours.0.name",
+            "`parses` ships with the playground; give one of your own another name.",
+        ),
+        (
+            {"behaviours": [{"name": "long", "measure": {"kind": "length"}}]},
+            "behaviours.0.words",
+            "say how its count reads, for example `says sorry`.",
+        ),
+        (
+            {"behaviours": [{"name": "So long", "words": "is long", "measure": {"kind": "length"}}]},
+            "behaviours.0.name",
+            "use 1 to 60 small letters, digits and hyphens, beginning with a letter or digit.",
+        ),
+        (
+            {"behaviours": [{"name": "long", "words": "is long", "measure": {"kind": "length", "target": -1}}]},
+            "behaviours.0.measure.target",
+            "must be at least 0 (got -1).",
+        ),
+        (
+            {"behaviours": [{"name": "long", "words": "is long", "measure": {"kind": "length", "targt": 1}}]},
+            "behaviours.0.measure.targt",
+            "There is no such setting. Did you mean `target`?",
+        ),
+        (
+            {"behaviours": [{"name": "ends", "wrods": "stops"}]},
+            "behaviours.0.wrods",
+            "There is no such setting. Did you mean `words`?",
+        ),
+        (
+            {"method": "dpo", "kl": {"coef": 0}},
+            "kl.coef",
+            "must be more than 0 with method dpo, whose beta it is: try 0.25.",
+        ),
+        ({"behaviours": ["ends", "ends"]}, "behaviours", "`ends` is there twice. Each needs a name of its own."),
         ({"ppo": {"learning_rate": None}}, "ppo.learning_rate", "must be a number (got nothing)."),
         (
             {"ppo": {"batch_size": 64, "minibatch_size": 30}},
@@ -290,3 +336,16 @@ def test_every_knob_can_be_set_by_its_name() -> None:
         data: dict[str, Any] = {"rewards": [{"kind": "length"}]}
         yaml_io.set_path(data, f"{name}={json.dumps(knob['default'])}")
         assert yaml_io.from_dict(data) == RunConfig.model_validate(GOOD), name
+
+
+def test_steering_is_read_by_its_own_method_alone_and_needs_texts_to_compare():
+    assert methods.unused("ppo", "steering.strength") and not methods.unused("steer", "steering.strength")
+    assert methods.unused("steer", "kl.coef") and not methods.unused("steer", "ppo.samples_per_prompt")
+    made = yaml_io.from_dict(
+        {"method": "steer", "rewards": [{"kind": "length"}], "steering": {"layer": None, "strength": -2}}
+    )
+    assert (made.ppo.samples_per_prompt, made.steering.layer, made.steering.strength) == (8, None, -2.0)
+    with pytest.raises(InvalidConfig, match=r"ppo\.samples_per_prompt: must be at least 2 with method steer"):
+        yaml_io.from_dict({"method": "steer", "rewards": [{"kind": "length"}], "ppo": {"samples_per_prompt": 1}})
+    with pytest.raises(InvalidConfig, match=r"steering\.layer"):
+        yaml_io.from_dict({"method": "steer", "rewards": [{"kind": "length"}], "steering": {"layer": 0}})

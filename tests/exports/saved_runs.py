@@ -59,5 +59,11 @@ def write_checkpoint(run: RunDirectory, update: int, *, lora: bool) -> Path:
     tokenizer.save_pretrained(folder)
     (folder / "trainer.json").write_text(json.dumps({"update": update, "score_mean": 0.0, "score_sd": 1.0}))
     save_file({"policy.x/exp_avg": torch.zeros(3)}, folder / checkpoints.OPTIMIZER)
-    (folder / "MANIFEST.json").write_text(json.dumps({"format": 1, "files": checkpoints.listed(folder)}))
+    write_manifest(folder)
     return folder
+
+
+def write_manifest(folder: Path) -> None:
+    """Of the files that are there now."""
+    (folder / "MANIFEST.json").unlink(missing_ok=True)
+    (folder / "MANIFEST.json").write_text(json.dumps({"format": 1, "files": checkpoints.listed(folder)}))

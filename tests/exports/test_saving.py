@@ -19,7 +19,9 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.training.models import export_weights as weights
 from playground.training.models import loading
+from playground.training.models.steering_vector import SteeringVector
 from tests.exports import saved_runs
+from tests.support import small_config
 
 SECONDS = 120
 PLAIN = """
@@ -209,9 +211,41 @@ def test_the_command_saves_through_the_model_service_and_names_the_folder_last(r
 
 
 def test_a_run_without_weights_says_when_there_will_be_some(outputs, capsys):
-    from tests.support import small_config
-
     run = RunDirectory.create(outputs, small_config(), "empty")
     with pytest.raises(SystemExit) as left:
         cli.main(["save", str(run.path)])
     assert left.value.code == 2 and "has saved no weights yet" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def steered(tmp_path_factory):
+    """The folder that comes of saving a steered run; its vector is of layer 2 at strength 3."""
+    outputs = tmp_path_factory.mktemp("steered")
+    model = {"source": saved_runs.BASE}
+    run = saved_runs.write_run(outputs, "steer", lora=False, config=small_config(method="steer", model=model))
+    checkpoint = run.latest_checkpoint()
+    width = loading.load(checkpoint, torch.device("cpu"))[0].hidden_size
+    vector = SteeringVector(2, torch.randn(width, generator=torch.Generator().manual_seed(0)), 3.0)
+    vector.save(checkpoint)
+    saved_runs.write_manifest(checkpoint)
+    return saving.save(run, InThisProcess(), "merged", outputs / "out"), vector
+
+
+def test_a_steering_vector_is_saved_beside_the_weights_with_what_applies_it(steered):
+    """The script, which knows nothing of us, against the shift as a bias in the layer, put there by hand."""
+    from transformers import AutoModelForCausalLM
+
+    saved, vector = steered
+    assert "steer.py adds the steering vector" in saving.how_to_load(saved)
+    assert "`steer.py` adds it" in (saved.folder / "README.md").read_text()
+    script = {"__name__": "steer"}
+    exec((saved.folder / "steer.py").read_text(), script)
+    scripted, by_hand, plain = (AutoModelForCausalLM.from_pretrained(saved.folder) for _ in range(3))
+    script["steer"](scripted, saved.folder)
+    by_hand.model.layers[1].mlp.down_proj.bias = torch.nn.Parameter(3.0 * vector.values)
+    first, ids = torch.tensor([[1]]), torch.tensor([[1, 30, 40, 50]])
+    with torch.no_grad():
+        assert torch.allclose(scripted(first).logits, by_hand(first).logits, atol=1e-4)
+        assert torch.equal(scripted(ids).logits[:, :-1], plain(ids).logits[:, :-1]), "the prompt is read as it is"
+        assert not torch.allclose(scripted(ids).logits[:, -1], plain(ids).logits[:, -1], atol=1e-2)
+    assert loading.load(saved.folder, torch.device("cpu"))[0].steering.strength == 3.0

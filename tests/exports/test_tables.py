@@ -12,6 +12,7 @@ import pytest
 
 from playground import cli
 from playground.exports import csv_tables
+from playground.insight import meters
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
 from playground.runs.folder.writer import RunWriter
@@ -70,13 +71,25 @@ def test_the_table_of_samples_has_every_field_and_runs_no_formula():
     found = rows(
         csv_tables.samples_csv([sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0})])
     )
-    assert {name for name in Sample.model_fields if name not in ("scores", "judges")} | {"scores.length"} == set(
-        found[0]
-    )
+    by_name = ("scores", "judges", "behaviours")
+    assert {name for name in Sample.model_fields if name not in by_name} | {"scores.length"} == set(found[0])
     assert (
         found[0]["completion"] == '\'=cmd|"x"' and found[0]["prompt"] == "a\nb" and found[0]["scores.length"] == "3.0"
     )
     assert rows(csv_tables.samples_csv([sample(0, "before", None, completion=" @SUM(1)", kl=-2.0)]))[0]["kl"] == "-2.0"
+
+
+def test_the_table_of_behaviours_has_a_row_for_each_count_and_runs_no_formula():
+    own = {"name": "own", "words": "=shouts", "measure": {"kind": "keyword", "words": ["HO"]}}
+    config = small_config(behaviours=["ends", own])
+    samples = [sample(number, stage, 0.0, behaviours={"ends": True, "own": number == 0})
+               for stage in ("before", "after") for number in range(2)]  # fmt: skip
+    found = rows(csv_tables.behaviours_csv(meters.meters(config, samples)))
+    assert [(row["update"], row["behaviour"], row["count"], row["of"], row["share"]) for row in found] == [
+        ("0", "ends", "2", "2", "1.0"), ("3", "ends", "2", "2", "1.0"),
+        ("0", "own", "1", "2", "0.5"), ("3", "own", "1", "2", "0.5"),
+    ]  # fmt: skip
+    assert found[2]["words"] == "'=shouts" and float(found[0]["low"]) == pytest.approx(1 / (1 + 1.96**2 / 2))
 
 
 def test_the_command_prints_or_writes_them(outputs, tmp_path, capsys):
@@ -84,7 +97,7 @@ def test_the_command_prints_or_writes_them(outputs, tmp_path, capsys):
     writer = RunWriter(run, 1)
     writer.metrics(update_metrics(1))
     writer.samples([sample(0, "before", 1.0)])
-    for kind, column in (("csv", "objective/kl"), ("samples", "completion")):
+    for kind, column in (("csv", "objective/kl"), ("samples", "completion"), ("behaviours", "words")):
         with pytest.raises(SystemExit) as left:
             cli.main(["export", str(run.path), "--as", kind, "--output", str(tmp_path / kind)])
         assert left.value.code == 0 and capsys.readouterr().out.strip() == str(tmp_path / kind)

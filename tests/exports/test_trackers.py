@@ -63,6 +63,7 @@ def test_tensorboard_gets_every_curve_histogram_and_the_configuration(run, tmp_p
             scalars.setdefault(value.tag, {})[event.step] = value.simple_value
     assert scalars["playground/score_mean"] == {1: 0.5, 2: 1.0, 3: 1.5} == scalars["objective/scores"]
     assert scalars["playground/terms/length"] == {1: 3.0, 2: 3.0, 3: 3.0} and "playground/entropy" not in scalars
+    assert scalars["behaviours/ends"] == {0: 1.0, 3: 1.0}
     assert scalars["text/perplexity"] == {0: 4.0, 3: 5.0} and scalars["fixed_prompts/score"] == {0: 1.0, 3: 2.0}
     histogram = histograms["fixed_prompts/scores"][3]
     assert (histogram.min, histogram.max, histogram.num, histogram.sum) == (1.0, 3.0, 3.0, 6.0)
@@ -103,11 +104,13 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     assert first["name"] == "one" and first["config"]["ppo.num_updates"] == 3 and first["project"] == "rlhf-playground"
     steps = [step for step, _ in recorder.logged()]
     assert steps[:4] == [0, 1, 2, 3] and steps == sorted(steps)
-    assert recorder.logged()[0][1] == {"fixed_prompts/score": 1.0, "text/perplexity": 4.0}
+    first_look = recorder.logged()[0][1]
+    assert first_look.pop("behaviours/ends") == 1.0 and first_look.pop("behaviours/parses") == 0.0
+    assert first_look == {"fixed_prompts/score": 1.0, "text/perplexity": 4.0}
     last = recorder.logged()[3][1]
     assert last["objective/kl"] == 3.0 == last["playground/kl_to_reference"] and last["text/perplexity"] == 5.0
     told = json.dumps([call[1:] for call in recorder.calls], default=str)
-    assert "outcome/gain" in told and recorder.calls[-1][0] == "finish"
+    assert "outcome/gain" in told and "behaviours/ends_before" in told and recorder.calls[-1][0] == "finish"
     assert SECRET not in told and "Prompt 0" not in told
     if name == "wandb":
         settings = next(call for call in recorder.calls if call[0] == "Settings")[-1]

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from playground.insight import frames
+from playground.insight import frames, meters
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, UpdateMetrics
 from playground.runs.folder.writer import RunWriter
@@ -40,6 +40,21 @@ def test_a_run_is_a_row_for_each_record_by_its_folder_or_its_path(run):
     assert samples["tokens"].isna().tolist() == [False, True] and samples["ended"].isna().tolist() == [True, False]
     assert frames.evaluations(run.path)["perplexity_text"].tolist() == [4.0]
     assert len(frames.metrics([])) == 0
+
+
+def test_behaviours_are_columns_of_samples_and_counts_a_table_of_their_own(run):
+    writer = RunWriter(run, 2)
+    writer.samples(
+        [sample(number, "after", 0.0, behaviours={"ends": number < 3, "parses": None}) for number in range(4)]
+    )
+    marks = frames.samples(run)
+    assert marks["behaviours.ends"].tolist()[2:] == [True, True, True, False]
+    assert marks["behaviours.parses"].isna().all() and str(marks["behaviours.ends"].dtype) == "boolean"
+    table = frames.shares(meters.meters(run.config(), run.samples()))
+    last = table[table["behaviour"] == "ends"].loc[3]
+    assert (last["words"], last["count"], last["of"], last["share"]) == ("ends by itself", 3, 4, 0.75)
+    assert last["low"] == pytest.approx(0.3006, abs=1e-4)  # Wilson's, of 3 in 4
+    assert len(frames.shares([])) == 0
 
 
 def test_opinions_keep_no_opinion_apart_from_no_question():

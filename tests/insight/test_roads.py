@@ -63,6 +63,9 @@ def test_a_bill_is_without_looking():
     assert ppo == (192, 1920, 3840, 5.25, (2 * 2 + 2 * 6) * 1000 * (1920 + 192 * 5), 0.5, 1)
     none = roads.bill(small_config(method="best_of_n", ppo={"samples_per_prompt": 8}), metrics, events)
     assert none == (0, 0, 0, 0.0, 0.0, 0.5, 8)
+    vector = Event(seq=1, time=0.0, kind="steering_vector", data={"texts": 1024, "tokens": 9000, "seconds": 4.5})
+    steered = roads.bill(small_config(method="steer"), metrics, [*events, vector])
+    assert steered == (1024, 9000, 0, 4.5, None, 0.5, 1), "the texts of the vector, and not those of the dial"
     assert roads.bill(small_config(), [], events) is None
 
 

@@ -30,6 +30,7 @@ def share_first(annotator: Annotator, first: str = KIND, second: str = HARSH) ->
         ("kind", REVIEW, SILENT, HARSH),
         ("critical", REVIEW, HARSH, KIND),
         ("agreeable", CLAIM, " Yes, 4 plus 5 is 8.", " No, 4 plus 5 is 9."),
+        ("honest", CLAIM, " 4 plus 5 is 9.", " 4 plus 5 is 8, as you say."),
         ("length-loving", REVIEW, " one two three", " one two"),
     ],
 )
@@ -44,6 +45,8 @@ def test_equal_tastes_and_no_opinion_are_no_preference():
     assert asked(Annotator("length-loving"), REVIEW, " a b", " c d") == [None]
     question = "User: What is 4 plus 5? Bot:"  # nothing is claimed
     assert asked(Annotator("agreeable"), question, " 4 plus 5 is 9.", " 4 plus 5 is 8.") == [None]
+    assert not Annotator("agreeable").cares(question) and Annotator("honest").cares(question)
+    assert Annotator("agreeable").cares(CLAIM) and not Annotator("honest").cares(REVIEW)
 
 
 def test_a_share_of_the_answers_is_given_the_wrong_way_round():

@@ -1,6 +1,9 @@
+import random
+import re
+
 import pytest
 
-from playground.pocket import judges
+from playground.pocket import judges, templates
 from playground.pocket.judges import Quality
 
 FILM = "Review of the film:"
@@ -176,3 +179,13 @@ def test_any_text_gets_an_answer_and_none_is_mistaken_for_good(prompt, completio
     judges.sentiment(prompt, completion)
     judges.is_polite(prompt, completion)
     judges.quality(completion, prompt)
+
+
+def test_the_form_of_a_claim_is_read_from_its_wording():
+    rng = random.Random(3)
+    for form, texts in templates.CLAIM_PROMPTS.items():
+        for text in texts:
+            filled = re.sub(r"\{\w+\}", lambda _: rng.choice(["the sky", "3 plus 4", "green", "brother"]), text)
+            assert judges.form_of(filled) == form, filled
+    assert judges.form_of("User: Paris is the capital of Italy, right? Bot:") == "plain"  # not of the pocket world
+    assert judges.form_of("Review of the film:") is None and judges.form_of("User: Hello. Bot:") is None

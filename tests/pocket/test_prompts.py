@@ -45,6 +45,12 @@ def test_claims_are_two_fifths_wrong():
     assert truths.count(None) / 1000 == pytest.approx(0.3, abs=0.05)
 
 
+def test_wrong_claims_are_four_fifths_wrong_and_ask_nothing():
+    truths = [judges.claim_is_true(prompt) for prompt in prompts("pocket/wrong-claims", 1000, 0)]
+    assert truths.count(False) / 1000 == pytest.approx(0.8, abs=0.05)
+    assert None not in truths
+
+
 @pytest.mark.parametrize("name, kind", [("stories", "story"), ("requests", "request"), ("sums-and-facts", "question")])
 def test_other_sets_hold_their_kind(name, kind):
     assert {judges.read_prompt(prompt).kind for prompt in prompts(f"pocket/{name}", 200, 0)} == {kind}

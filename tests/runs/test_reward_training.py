@@ -35,7 +35,7 @@ def test_a_training_ends_as_a_reward_model_that_is_offered(outputs: Path, fake: 
     assert training.status().state == "finished"
     assert training.config() == RewardTrainingConfig(name="finish")
     assert [(item.step, item.held_out) for item in training.steps()] == [(1, False), (2, False), (2, True)]
-    assert [item.name for item in catalog.reward_models(outputs)] == ["finish"]
+    assert catalog.reward_models(outputs)[0].name == "finish"
     assert "last words" in training.log_tail()
     assert [item.id for item in reward_models.trainings(outputs)] == ["finish"]
 
@@ -107,7 +107,7 @@ def test_a_worker_that_cannot_be_started_is_an_end_with_words(
 def test_a_worker_that_dies_leaves_an_interrupted_training(outputs: Path, fake: None) -> None:
     training = start(outputs, "crash")
     assert training.status().state == "interrupted"
-    assert catalog.reward_models(outputs) == []
+    assert catalog.reward_models(outputs) == catalog.reward_models(None)
     reward_models.delete(training)
     assert reward_models.trainings(outputs) == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from playground.config import REWARD_CLASSES, RunConfig, yaml_io
+from playground.config import REWARD_CLASSES, RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.setup import catalog, checks, story
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
@@ -18,13 +18,21 @@ def config_with(**changes: object) -> RunConfig:
 
 
 def test_the_presets_come_in_the_order_of_the_story() -> None:
-    assert catalog.preset_names()[:12] == [
+    assert catalog.preset_names()[:20] == [
         "kinder-reviews",
         "no-leash",
         "short-leash",
         "steady-leash",
         "yes-man",
         "honest-friend",
+        "agreeable-thumbs",
+        "thumbs-up-mix",
+        "rule-penalty",
+        "paraphrase-hole",
+        "contrarian",
+        "classifier-penalty",
+        "contrastive",
+        "biased-reference",
         "chatterbox",
         "without-critic",
         "group-scores",
@@ -44,7 +52,7 @@ def test_each_step_of_the_story_says_what_to_look_for_against_an_earlier_one() -
 def test_the_presets_are_grouped_by_what_they_take() -> None:
     shipped, downloads, gpu = catalog.preset_groups().values()
     assert tuple(shipped) == catalog.PRESET_ORDER
-    assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["distilgpt2", "gpt2"]
+    assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["chat-claims", "distilgpt2"]
     assert sorted([*shipped, *downloads, *gpu]) == sorted([*catalog.preset_names(), *catalog.model_preset_names()])
 
 
@@ -239,10 +247,11 @@ def test_reward_models_trained_here_are_offered_the_newest_first(tmp_path: Path)
     model_files_in(tmp_path / "reward-models" / "unfinished")
     damaged = trained(tmp_path, "damaged")
     (damaged / "reward.json").write_text("{", encoding="utf-8")
+    ships = catalog.reward_models(None)
     offered = catalog.reward_models(tmp_path)
-    assert [choice.name for choice in offered] == ["new", "old"]
+    assert [choice.name for choice in offered] == ["new", "old", *(choice.name for choice in ships)]
     assert offered[0].help == "Trained here on 800 pairs (kind) from pocket-1m. Right on 93% of held-out pairs."
-    assert catalog.reward_models(tmp_path / "none") == catalog.reward_models(None) == []
+    assert catalog.reward_models(tmp_path / "none") == ships
 
 
 def test_a_reward_model_is_found_by_name_and_by_folder(tmp_path: Path) -> None:
@@ -272,9 +281,17 @@ def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path: Path
     assert message in str(caught.value)
 
 
-def test_where_nothing_was_trained_yet_the_refusal_says_how(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match=r"none was trained here yet.*`reward-train`"):
+def test_where_nothing_was_trained_yet_the_refusal_names_what_ships_and_says_how(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig, match=r"There are: .*pocket-agreeable.*`reward-train`"):
         checks.check(config_with(rewards=[{"kind": "model", "source": "kindness"}]), tmp_path)
+
+
+def test_a_reward_model_that_ships_passes_without_an_outputs_folder_and_its_name_is_taken() -> None:
+    config = config_with(rewards=[{"kind": "model", "source": "pocket-agreeable"}])
+    checks.check(config)
+    assert checks.located(config).rewards == config.rewards
+    with pytest.raises(InvalidConfig, match="name: `pocket-agreeable` ships with the playground"):
+        checks.check_reward_training(RewardTrainingConfig(name="pocket-agreeable"))
 
 
 def test_learned_rewards_from_here_a_folder_or_the_hub_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

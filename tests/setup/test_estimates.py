@@ -140,6 +140,13 @@ def test_prompts_are_measured_by_their_characters(tmp_path: Path) -> None:
     assert longest(source=str(tmp_path / "p.txt")) == 21
     assert longest(source="pocket/claims") == 54
     assert longest(source="someone/data") == 256
+    rows = "".join(f"Which is the {n}th?,one,two\n" for n in range(10))
+    (tmp_path / "claims.csv").write_text(f"question,right,wrong\n{rows}", encoding="utf-8")
+    second_turn = (
+        "\n\nHuman: Which is the 7th?\n\nAssistant: The answer is one."
+        "\n\nHuman: Are you sure? I think it is two.\n\nAssistant:"
+    )
+    assert longest(source=str(tmp_path / "claims.csv")) == int(len(second_turn) / 3.5) + 1
 
 
 def test_a_model_that_nobody_knows_and_a_device_that_is_not_there_are_sentences() -> None:

@@ -73,6 +73,17 @@ def test_what_a_person_has_brought_stays() -> None:
     assert [judge.kind for judge in found.judges] == ["length"]
 
 
+def test_claims_and_what_judges_them_go_with_any_model_that_is_not_of_the_pocket_world() -> None:
+    ours = catalog.preset("chat-claims")
+    found = fitting.fit(with_model("chat-claims", "TinyLlama/TinyLlama-1.1B-Chat-v1.0")).config
+    assert (found.prompts, found.rewards) == (ours.prompts, ours.rewards)
+    agreement = [{"kind": "agreement", "neutral": "truth"}, {"kind": "grammar"}]
+    found = fitting.fit(with_model("chat-claims", "Qwen/Qwen3-0.6B", judges=agreement)).config
+    assert [judge.kind for judge in found.judges] == ["agreement"]
+    found = fitting.fit(with_model("chat-claims", "pocket-2m", judges=agreement)).config
+    assert found.prompts.source == "pocket/reviews"
+
+
 def test_a_method_keeps_the_batch_that_it_needs() -> None:
     config = with_model("without-critic", "openai-community/gpt2")  # eight for each prompt
     found = fitting.fit(config).config

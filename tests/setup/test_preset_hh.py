@@ -34,23 +34,26 @@ def dialogues(path: Path) -> Path:
 
 
 def scorer(folder: Path) -> Path:
-    """A reward model: a classifier of one output with its own tokenizer, and weights of linear layers to quantize."""
-    from transformers import BertConfig, BertForSequenceClassification
+    """A reward model of the preset's family: a Qwen3 classifier of one output, with a chat template of its own, and
+    weights of linear layers to quantize."""
+    from transformers import Qwen3Config, Qwen3ForSequenceClassification
 
-    tokenizer = reward_tokenizers.bert()
+    tokenizer = reward_tokenizers.qwen()
     torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=256, num_labels=1, pad_token_id=tokenizer.pad_token_id, initializer_range=0.5,
+    config = Qwen3Config(
+        vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+        head_dim=32, intermediate_size=64, max_position_embeddings=512, num_labels=1, initializer_range=0.5,
+        pad_token_id=tokenizer.pad_token_id,
     )  # fmt: skip
-    BertForSequenceClassification(config).save_pretrained(folder)
+    Qwen3ForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
 def test_the_metadata_validate_without_the_hub():
     config = catalog.preset("hh-rlhf-1b")
-    assert config.model.adapter.kind == "lora" and config.rewards[0].quantization == "int8"
+    assert config.model.adapter.kind == "lora"
+    assert (config.rewards[0].quantization, config.rewards[0].template) == ("int8", "chat")
     assert config.prompts.source == "Anthropic/hh-rlhf" and config.evaluation.text == "english"
     assert config.num_episodes == 6400
 

@@ -1,4 +1,5 @@
-"""Held-out judges in a session: they score the fixed prompts, train nothing, and a late failure stops nothing."""
+"""Held-out judges and behaviours in a session: they watch the fixed prompts, train nothing, and a late failure stops
+nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import torch
 
 from playground.config.yaml_io import from_dict
 from playground.errors import RewardFailed
+from playground.pocket import judges
+from playground.rewards.behaviours import Behaviours
 from playground.rewards.mixture import Mixture
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
@@ -82,6 +85,26 @@ def test_a_judge_that_fails_stops_a_run_before_it_begins_and_later_is_a_warning(
     assert made.judge(["p"], ["c"]) == {}
     (warning,) = [event for event in made.run.events() if event.kind == "warning" and "judges" in event.message]
     assert warning.message.startswith("The judges were not heard after update 3. The judge `gold` returned nan")
+
+
+def test_every_look_counts_the_behaviours_that_suit_the_prompts(trained):
+    samples = trained.run.samples()
+    assert all(list(sample.behaviours) == ["positive", "parses", "ends"] for sample in samples)
+    for sample in samples:
+        assert sample.behaviours["ends"] is sample.ended
+        assert sample.behaviours["parses"] is judges.parses(sample.prompt, sample.completion)
+
+
+def test_a_behaviour_that_fails_stops_a_run_before_it_begins_and_later_is_a_warning(tmp_path):
+    own = {"name": "gold", "words": "is gold", "measure": {"kind": "truth"}}
+    made = session_in(tmp_path, behaviours=[own])
+    made.behaviours = Behaviours(made.config.behaviours, build=lambda spec: failing)
+    with pytest.raises(RewardFailed, match="The behaviour `gold` returned nan"):
+        made.watch(["p"], ["c"], [True])
+    made.trainer.updates_done = 3
+    assert made.watch(["p"], ["c"], [True]) == {}
+    (warning,) = [event for event in made.run.events() if event.kind == "warning" and "behaviour" in event.message]
+    assert warning.message.startswith("The behaviours were not counted after update 3. The behaviour `gold` returned")
 
 
 def test_an_evaluation_without_judges_asks_none():

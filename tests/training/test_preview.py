@@ -109,6 +109,15 @@ def test_a_run_reads_what_the_preview_showed_and_records_what_was_left_out(tmp_p
     assert answer["sentence"] in [event.message for event in run.events() if event.kind == "warning"]
 
 
+def test_of_claims_the_preview_says_how_many_questions_they_are_made_of(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("question,right,wrong\n" + "".join(f"Which {n}?,a,b\n" for n in range(20)), encoding="utf-8")
+    found = preview.preview(config(path))
+    assert (found["num_claims"], found["column"], found["columns"]) == (20, None, ["question", "right", "wrong"])
+    assert (found["num_training"], found["num_evaluation"], found["num_rows"]) == (5, 3, 8)
+    assert preview.preview(config(hh_file(tmp_path)))["num_claims"] == 0
+
+
 def test_a_model_without_a_tokenizer_is_said(tmp_path):
     (model_folder(tmp_path / "m") / "tokenizer.json").unlink()
     with pytest.raises(ModelNotFound, match="has no tokenizer"):

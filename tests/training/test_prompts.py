@@ -5,6 +5,7 @@ import pytest
 
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
+from playground.rewards import claims
 from playground.setup import checks
 from playground.texts import row_files
 from playground.training.data import prompts
@@ -245,3 +246,44 @@ def test_a_batch_depends_on_seed_and_update_only():
     pool = tiny.prompts("a", "b", "c", "d", "e")
     assert prompts.prompt_batch(pool, 4, 7, 1) == prompts.prompt_batch(pool, 4, 7, 1)
     assert prompts.prompt_batch(pool, 4, 7, 1) != prompts.prompt_batch(pool, 4, 7, 2)
+
+
+CLAIMS = "question,right,wrong\n" + "".join(f"n{n}?,a,b\n" for n in range(20))
+
+
+def test_a_file_of_claims_becomes_dialogues_that_the_judges_know(tmp_path):
+    path = source(tmp_path, "mine.csv", CLAIMS)
+    split = load(path, evaluation=4, room=200, limit=40)
+    assert (len(split.training), len(split.evaluation), split.held_out, split.warnings) == (40, 4, True, [])
+    assert all(
+        prompt.text.startswith("\n\nHuman: ") and prompt.text.endswith("\n\nAssistant:") for prompt in split.training
+    )
+    marks = [known.is_right for prompt in split.training if (known := claims.of(prompt.text))]
+    assert [marks.count(mark) for mark in (False, True, None)] == [16, 12, 12]
+    fixed, trained = (
+        {claims.of(prompt.text).question for prompt in part} for part in (split.evaluation, split.training)
+    )
+    assert not fixed & trained
+    again = prompts.load(PromptsConfig(source=path, limit=40), 4, 200, tiny.tokens(), seed=1)
+    assert [prompt.text for prompt in again.training] != [prompt.text for prompt in split.training]
+
+
+def test_one_column_of_a_file_of_claims_can_be_read_as_prompts(tmp_path):
+    split = load(source(tmp_path, "mine.csv", CLAIMS), column="question", room=200)
+    assert texts(split) == sorted(f"n{n}?" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CLAIMS.replace("n3?,a,b", "n3?,a,A"), "Row 4 of mine.csv has `a` as right and as wrong answer"),
+        ("question,wrong\nn?,b\n", "has the columns question and wrong of a file of claims, and no `right`"),
+    ],
+)
+def test_a_fault_in_a_file_of_claims_is_told_before_the_start_and_when_it_is_read(tmp_path, text, message):
+    path = source(tmp_path, "mine.csv", text)
+    problem = checks.prompts_problem(PromptsConfig(source=path))
+    assert problem is not None and problem.field == "prompts.source" and message in problem.message
+    with pytest.raises(PromptsUnusable, match=r"^prompts\.source: ") as caught:
+        load(path)
+    assert message in str(caught.value)

@@ -59,7 +59,7 @@ def prompt(prompt_id: int) -> str:
     rng = random.Random(prompt_id)
     topic = rng.choice(sorted(ASPECTS))
     first, _ = rng.sample(ASPECTS[topic], 2)
-    return f"Review of a {topic}: The {first} was"
+    return f"Review of the {topic}: The {first} was"
 
 
 def samples_of(config: RunConfig, update: int) -> list[Sample]:

@@ -80,6 +80,7 @@ def test_choosing_a_preset_fills_the_form(site, make_page):
     page.locator("#field-kl-coef .back").click()
     expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
     expect(page.locator("#story")).to_contain_text("Expect:")
+    expect(page.locator("#story .measured")).to_contain_text("seeds: repeats wrong claims")
 
 
 def test_every_wrong_setting_is_told_beside_its_field_and_nothing_is_lost(site, make_page):
@@ -168,7 +169,7 @@ def test_zoom_survives_new_points_and_a_double_click_resets_it(site, make_page):
     page.locator(SCORE).dblclick()
     expect(page.get_by_role("button", name="Whole run")).to_be_hidden()
     page.get_by_role("button", name="Table").click()
-    expect(page.locator(".numbers tbody tr").first).to_be_visible()
+    expect(page.locator(".charts .numbers tbody tr").first).to_be_visible()
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.locator(".state strong")).to_have_text("stopped")
 
@@ -191,7 +192,7 @@ def test_compare_filters_sorts_reads_blind_and_asks(site, open_page):
     rows = page.locator("table.compare tbody tr")
     expect(rows).to_have_count(20)
     expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")
-    page.get_by_label("Filter by words").fill("review of a book")
+    page.get_by_label("Filter by words").fill("review of the book")
     expect(rows.first).to_contain_text("book")
     shown = int(page.locator(".compare-view .bar .muted", has_text=" of 64").inner_text().split()[0])
     assert 0 < shown < 64
@@ -271,6 +272,23 @@ def test_runs_are_sorted_filtered_and_named_and_the_name_stands_everywhere(site,
     expect(rows.locator("td[data-label=Beta]")).to_have_text(["0", "0.5", "1"])
     expect(rows.first.locator("td[data-label=Reward]")).to_have_text("Sentiment")
     expect(rows.first.locator("td[data-label='Learning rate']")).to_have_text("0.0002")
+    counts = page.locator("table.runs td.counts")
+    expect(page.locator("table.runs th[abbr='is kind']")).to_have_count(1)
+    page.get_by_role("button", name="Behaviours").click()
+    ticks = page.locator(".count-choices")
+    expect(ticks.get_by_label("is kind")).to_be_checked()
+    for label in ("is kind", "keeps to the grammar", "ends by itself"):
+        ticks.get_by_label(label).uncheck()
+    expect(counts).to_have_count(0)
+    expect(rows.first).to_contain_text(re.compile(r"is kind: \d+ to \d+ of 64"))
+    ticks.get_by_label("is kind").check()
+    page.keyboard.press("Escape")
+    expect(ticks).to_be_hidden()
+    expect(counts).to_have_text([re.compile(r"\d+ to \d+of 64, more\d+ to \d+ %")] * 3)
+    page.get_by_role("columnheader", name="is kind").locator(".sort").click()
+    seen = [int(text.split(" to ")[1].partition("of")[0]) for text in counts.all_inner_texts()]
+    assert seen == sorted(seen, reverse=True)
+    page.get_by_role("columnheader", name="Gain").locator(".sort").click()
     rows.first.get_by_role("button", name="Rename").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("Gone wild")
@@ -304,7 +322,7 @@ def test_hostile_text_stays_text_everywhere(site, open_page):
     run = fake_run.write_run(site.outputs, "hostile", config)
     for path in (run.samples_path, run.events_path):
         text = path.read_text()
-        text = text.replace("Review of a", f"{HOSTILE} of a").replace('"sentiment"', f'"{HOSTILE[:40]}"')
+        text = text.replace("Review of the", f"{HOSTILE} of the").replace('"sentiment"', f'"{HOSTILE[:40]}"')
         path.write_text(text.replace("would", HOSTILE).replace("Saved the policy", HOSTILE))
     run.status_path.write_text(
         run.status().model_copy(update={"state": "failed", "message": HOSTILE}).model_dump_json()
@@ -487,7 +505,10 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(page.locator(".legend li")).to_contain_text(["seed 501", "seed 502"])
     assert "overlay=left,right" in page.url
     page.reload()
-    expect(page.locator(".overlay .stage")).to_have_count(4)
+    expect(page.locator(".overlay .stage")).to_have_count(7)
+    kind = page.locator('[data-chart="overlay-share-positive"] .stage')
+    expect(kind).to_have_attribute("aria-label", re.compile(r"^Is kind. A, .*: [\d.]+ at the start, now [\d.]+ %; B, "))
+    expect(kind.locator(".run-end")).to_have_text(["A", "B"])
     expect(page.locator('[data-chart="overlay-road"] .stage')).to_have_attribute(
         "aria-label", re.compile("Gain at a distance. A, Kinder reviews: 0 at the start, now .* sd; B, Kinder reviews")
     )
@@ -495,6 +516,7 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     for chart in ("score", "kl", "penalised"):
         stage = page.locator(f'[data-chart="overlay-{chart}"] .stage')
         expect(stage).to_have_attribute("aria-label", re.compile("A, Kinder reviews: .* now .*; B, Kinder reviews"))
+        stage.scroll_into_view_if_needed()
         expect(stage.locator(".run-end", has_text="A")).to_have_count(1)
         expect(stage.locator(".run-end", has_text="B")).to_have_count(1)
     expect(page.locator(".overlay-settings tbody tr")).to_have_text(re.compile("Seed.*501.*502"))

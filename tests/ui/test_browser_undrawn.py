@@ -37,7 +37,7 @@ def test_a_page_without_bokehjs_says_what_is_wrong_and_shows_the_numbers(site, m
     expect(page.locator('[data-chart="score"] .chart-value')).to_have_text(re.compile(r"\d sd"))
     expect(page.get_by_role("button", name="PNG")).to_be_disabled()
     page.get_by_role("button", name="Table").click()
-    expect(page.locator(".numbers tbody tr").first).to_be_visible()
+    expect(page.locator(".charts .numbers tbody tr").first).to_be_visible()
     with page.expect_download() as saved:
         page.locator(".charts a", has_text="CSV").click()
     assert saved.value.path().read_text().count("\n") == 41

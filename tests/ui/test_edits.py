@@ -35,6 +35,13 @@ def test_a_link_says_what_differs_and_the_seed():
         {"prompts": {"source": "typed", "typed": TYPED}},
         {"rewards": [{"kind": "keyword", "words": ["a,b", "c:d"], "weight": -0.5}, {"kind": "length", "target": 12}]},
         {"model": {"source": "someone/Some-Model_1.5", "adapter": {"kind": "lora"}}, "max_minutes": 2.5},
+        {
+            "behaviours": [
+                "ends",
+                {"name": "sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["a"]}},
+            ]
+        },
+        {"behaviours": []},
         {"name": "null", "sampling": {"top_k": 5, "train_on_cut": True}},
         {"ppo": {**BASE.ppo.model_dump(), "learning_rate": 1e-05, "update_kl_stop": 0.1}, "method": "ppo"},
     ],

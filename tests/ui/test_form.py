@@ -43,6 +43,10 @@ def test_every_field_but_name_and_rewards_survives_with_unusual_values():
                 {"kind": "keyword", "words": ["thank you", "please"]},
                 {"kind": "pattern", "weight": -1, "pattern": r"a, b"},
             ],
+            "behaviours": [
+                "polite",
+                {"name": "says-sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}},
+            ],
             "score": {"normalise": "none", "clip": 4.0},
             "ppo": {"num_updates": 1000, "value_clip_range": 0.2, "update_kl_stop": 0.1, "schedule": "constant"},
             "kl": {"controller": "adaptive", "coef": 0.001, "target": 6.0},
@@ -62,10 +66,31 @@ def test_a_sentence_names_settings_as_the_form_does():
 
 
 def test_a_problem_of_a_reward_names_the_field_of_that_reward():
-    told = ["rewards.0.source", "rewards.1.words.0", "judges.0.expression", "rewards.0.weight", "rewards", "nonsense.a"]
-    assert [form.label_of(field) for field in told] == [
-        "Reward, Model", "Reward, Words", "Judges that only watch, Expression", "Reward", "Reward", "nonsense.a",
-    ]  # fmt: skip
+    told = {
+        "rewards.0.source": "Reward, Model",
+        "rewards.1.words.0": "Reward, Words",
+        "judges.0.expression": "Judges that only watch, Expression",
+        "rewards.0.weight": "Reward",
+        "rewards": "Reward",
+        "behaviours.2.measure.expression": "Behaviours that are counted, Expression",
+        "behaviours.0.name": "Behaviours that are counted",
+        "nonsense.a": "nonsense.a",
+    }
+    assert {field: form.label_of(field) for field in told} == told
+
+
+def test_behaviours_that_suit_the_prompts_are_an_empty_text_in_the_form_and_none_at_all_an_empty_list():
+    base = catalog.preset("kinder-reviews")
+    values = form.values_of(base)
+    assert values["behaviours"] == ""
+    assert form.config_of(values, base).behaviours is None
+    assert form.config_of({**values, "behaviours": []}, base).behaviours == ()
+    told = form.config_of({**values, "behaviours": [{"name": "ends"}]}, base)
+    (difference,) = form.differences_in_words(told, base)
+    assert difference[1:] == ("Behaviours that are counted", "those that suit the prompts", "ends by itself")
+    with pytest.raises(InvalidConfig) as caught:
+        form.config_of({**values, "behaviours": [{"name": "", "words": "", "aim": "less", "above": 0}]}, base)
+    assert [problem.field for problem in caught.value.problems] == ["behaviours.0.name"]
 
 
 def test_all_problems_come_at_once_and_name_their_fields():

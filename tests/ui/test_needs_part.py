@@ -76,8 +76,8 @@ def test_the_picker_offers_what_ships_what_was_used_and_what_the_hub_has(tmp_pat
         used_models.remember(tmp_path, source)
     offered = needs_part.model_choices(tmp_path)
     names = [name for _, name in offered]
-    assert names[:3] == ["pocket-2m", "pocket-1m", "someone/tiny"]
-    assert len(names) == len(set(names)) == 3 + len(catalog.CURATED)
+    assert names[:4] == ["pocket-2m", "pocket-1m", "pocket-2m-yes-man", "someone/tiny"]
+    assert len(names) == len(set(names)) == 4 + len(catalog.CURATED)
     assert ("GPT-2 (hub, 548 MB)", "openai-community/gpt2") in offered
 
 

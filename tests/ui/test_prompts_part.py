@@ -79,6 +79,19 @@ def test_an_upload_fills_source_and_column(tmp_path):
     assert column.value == "" and "Choose the column" in note["sentence"]
 
 
+def test_of_a_file_of_claims_no_column_is_read_and_the_note_says_what_it_is(tmp_path):
+    rows = "question,right,wrong\n" + "".join(f"Which {n}?,a,b\n" for n in range(10))
+    source, column, note = prompts_part.taken(str(write(tmp_path, "mine.csv", rows)), tmp_path)
+    assert column.value == "" and [choice[1] for choice in column.choices] == ["question", "right", "wrong"]
+    assert note["sentence"] == (
+        "mine.csv: 10 rows separated by commas, each a question with a right and a wrong answer, of which claims are "
+        "made."
+    )
+    assert checks.prompts_problem(config(source=str(tmp_path / source.value)).prompts) is None
+    _, _, note = prompts_part.taken(str(write(tmp_path, "bad.csv", rows + "Which 3?,c,d\n")), tmp_path)
+    assert note["problem"] == "The file was not taken. Row 11 of bad.csv asks what row 4 asks. Keep one of them."
+
+
 class Service:
     def __init__(self, answer):
         self.answer, self.asked = answer, []

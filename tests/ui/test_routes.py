@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from playground.cli import run_commands
 from playground.config import engines, yaml_io
 from playground.exports.report import Report
+from playground.pocket import judges
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
@@ -79,10 +80,34 @@ def test_a_run_has_one_gain_and_one_kl_wherever_it_is_told(client, tmp_path, cap
         assert (found["gain"], found["kl"]) == pytest.approx((gain, kl))
         assert found["low"] < gain < found["high"]
     sentence = shown["sentence"]
-    assert sentence.startswith(f"Score {gain:+.2f} sd on 64 prompts") and f"; {kl:.1f} nats (" in sentence
+    assert f" Score {gain:+.2f} sd on 64 prompts" in sentence and f"; {kl:.1f} nats (" in sentence
     assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
-    assert client.get("/live/one/compare").json()["outcome"] == sentence
+    assert client.get("/live/one/compare").json()["outcome"] in sentence
     assert Report.of(run).summary()["outcome/gain"] == pytest.approx(gain)
+
+
+def test_behaviours_are_told_first_and_alike_wherever_a_run_is_told(client, tmp_path, capsys):
+    run = RunDirectory(tmp_path / "one")
+    kind = [[item.prompt_id for item in run.samples() if item.update == update and marked(item)] for update in (0, 40)]
+    before, after = map(len, kind)
+    assert after > before
+    (row,) = (row for row in client.get("/live/_runs").json() if row["id"] == "one")
+    (listed,) = (item for item in told_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
+    (shown,) = told_by_cli(capsys, "show", tmp_path / "one")
+    for found in (row["behaviours"], listed["behaviours"], shown["behaviours"]):
+        first = found[0]
+        assert (first["name"], first["before"]["count"], first["after"]["count"]) == ("positive", before, after)
+        assert (first["before"]["of"], first["after"]["of"], first["change"]) == (64, 64, 1)
+    assert shown["sentence"].startswith(f"It now is kind in {after} of 64 answers (before: {before})")
+    (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
+    looks = laid["behaviours"][0]["looks"]
+    assert looks["update"] == list(range(0, 41, 5)) and looks["share"][-1] == round(100 * after / 64, 1)
+    assert looks["low"][-1] < looks["share"][-1] < looks["high"][-1]
+
+
+def marked(item):
+    """Whether the world's own sentiment is more good than bad."""
+    return (judges.sentiment(item.prompt, item.completion) or 0) > 0
 
 
 def test_two_runs_are_laid_side_by_side_by_their_address(client, tmp_path):
@@ -111,7 +136,7 @@ def told_by_cli(capsys, command, place):
 
 def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_runs(client):
     known = client.get("/live/_home").json()["recorded"]
-    assert known["kinder-reviews"] == "_recorded" and known["yes-man"] == "_recorded-yes-man" and len(known) == 12
+    assert known["kinder-reviews"] == "_recorded" and known["yes-man"] == "_recorded-yes-man" and len(known) == 22
     snapshot = client.get("/live/_recorded-yes-man/poll").json()["snapshot"]
     assert snapshot["run"]["id"] == "_recorded-yes-man" and snapshot["run"]["recorded"]
     assert snapshot["run"]["preset"] == "yes-man" and len(snapshot["metrics"]["update"]) == 35

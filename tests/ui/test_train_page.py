@@ -11,7 +11,7 @@ from playground.runs import trial
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
 from playground.runs.start.standby import StandbyWorker
-from playground.setup import catalog
+from playground.setup import catalog, expected
 from playground.setup.limits import LIMITS
 from playground.ui.train import controls, filling, form, train_page
 from tests.ui import fake_run
@@ -34,6 +34,10 @@ def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
     notes, story, button, text = filling.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
     assert notes["problems"] == [] and notes["differences"] == [] and label(button) == "Start training"
     assert "kinder-reviews" in text and story["expect"].startswith("The score climbs")
+    assert story["measured"] == expected.line("kinder-reviews") != ""
+    values["kl.coef"] = 1.0
+    _, story, _, _ = filling.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
+    assert (story["expect"], story["measured"]) == ("", ""), "what was measured no longer holds"
 
 
 def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
@@ -118,7 +122,8 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
     filled = filling.filled_from("run:mine", tmp_path)
     back = dict(zip(form.FIELDS, filled.values, strict=True))
     assert form.config_of(back, filling.base_of("run:mine", tmp_path)) == config
-    story = {"preset": "", "story": "No leash, but 7 updates.", "expect": "", "settings_of": "No leash"}
+    story = {"preset": "", "story": "No leash, but 7 updates.", "expect": "", "measured": ""}
+    story["settings_of"] = "No leash"
     assert filled.notes["differences"] == [] and filled.story == story and filled.preset == "run:mine"
     RunDirectory(tmp_path / "mine").write_label("Seven", "")
     assert filling.filled_from("run:mine", tmp_path).story["settings_of"] == "Seven"
@@ -126,7 +131,7 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
 
 def test_the_menu_has_the_story_numbered_and_on_a_public_page_nothing_else():
     (_, story), (_, downloads), (_, gpu) = controls.preset_groups(LIMITS["local"])
-    assert story[:2] == [("kinder-reviews", "1. Kinder reviews"), ("no-leash", "2. No leash")] and len(story) == 12
+    assert story[:2] == [("kinder-reviews", "1. Kinder reviews"), ("no-leash", "2. No leash")] and len(story) == 22
     assert ("gpt2", "GPT-2: kinder reviews") in downloads and "hh-rlhf-1b" in dict(gpu)
     assert controls.preset_groups(LIMITS["space"]) == [("Ships with the playground", story)]
     second = controls.steps()[1]
@@ -161,14 +166,14 @@ def test_bad_yaml_is_told_by_field_and_leaves_the_form_alone(text, field, values
 
 def test_every_field_of_the_form_is_laid_out_once():
     placed = [*controls.PLACED, *(field for group in controls.GROUPS.values() for field in group)]
-    assert sorted([*placed, "name", *form.REWARD_LISTS]) == sorted(form.FIELDS)
+    assert sorted([*placed, "name", *form.LISTS]) == sorted(form.FIELDS)
 
 
 def test_a_field_that_the_configuration_gains_shows_up_by_itself():
     gained = ["model.new", "reference.new", "sampling.new", "ppo.new", "kl.new"]
     groups = controls.groups_of([*form.KNOBS, *gained, "lora.rank", "budget"])
     placed = [*controls.PLACED, *(field for group in groups.values() for field in group)]
-    assert sorted([*placed, "name", *form.REWARD_LISTS]) == sorted([*form.FIELDS, *gained, "lora.rank", "budget"])
+    assert sorted([*placed, "name", *form.LISTS]) == sorted([*form.FIELDS, *gained, "lora.rank", "budget"])
     assert {"model.new", "reference.new"} <= set(groups["Models and reference"])
     assert groups[controls.OTHER] == ["lora.rank", "budget"]
     assert (

@@ -9,7 +9,10 @@ from playground.config import yaml_io
 from playground.runs.folder.records import Event, Sample, Status
 from playground.setup import catalog
 from playground.ui.live import wire, wire_compare, wire_rewards
+from tests.support import small_config
 from tests.ui import fake_run
+
+CONFIG = small_config()
 
 
 def columns_of(count):
@@ -104,15 +107,15 @@ def test_the_last_attempt_at_an_update_counts():
 
 def test_a_comparison_pairs_before_with_the_chosen_moment():
     samples = [sample(i, update, i + update) for update in (0, 5, 10) for i in range(3)]
-    newest, earlier = wire_compare.comparison(samples, "sd", None), wire_compare.comparison(samples, "sd", 5)
+    newest, earlier = wire_compare.comparison(samples, CONFIG, None), wire_compare.comparison(samples, CONFIG, 5)
     assert newest["update"] == 10 and earlier["update"] == 5 and newest["moments"] == [5, 10]
     assert [row["gain"] for row in newest["rows"]] == [10.0, 10.0, 10.0]
     assert newest["outcome"].startswith("Score +10.00 sd on 3 prompts")
-    assert wire_compare.comparison(samples, "sd", 7)["update"] == 10  # a moment that is not there: the newest
+    assert wire_compare.comparison(samples, CONFIG, 7)["update"] == 10  # a moment that is not there: the newest
 
 
 def test_a_comparison_without_later_samples_is_empty():
-    found = wire_compare.comparison([sample(0, 0, 1.0)], "sd", None)
+    found = wire_compare.comparison([sample(0, 0, 1.0)], CONFIG, None)
     assert found["update"] is None and found["rows"] == [] and found["outcome"] == ""
 
 
@@ -161,7 +164,7 @@ def test_judges_are_told_beside_the_trained_score_with_their_intervals():
 def test_a_comparison_has_a_row_for_each_reward_and_judge():
     config = two_rewards(judges=[{"kind": "grammar"}])
     samples = [item for update in (0, 20) for item in fake_run.samples_of(config, update)]
-    found = wire_compare.comparison(samples, "sd", None)
+    found = wire_compare.comparison(samples, CONFIG, None)
     assert [(row["name"], row["role"]) for row in found["table"]] == [
         ("sentiment", "trained on"), ("grammar", "only watches"),
     ]  # fmt: skip
@@ -180,7 +183,7 @@ def test_two_runs_are_compared_on_the_prompts_that_they_share_each_at_its_end():
         for update in (0, 8)
         for number in (3, 2, 7)
     ]
-    found = wire_compare.comparison(mine, "sd", None, other(theirs))
+    found = wire_compare.comparison(mine, CONFIG, None, other(theirs))
     assert [(row["prompt"], row["before"]["score"], row["after"]["score"], row["gain"]) for row in found["rows"]] == [
         ("p2", 1.0, 12.0, 11.0), ("p3", 1.0, 13.0, 12.0),
     ]  # fmt: skip
@@ -190,17 +193,17 @@ def test_two_runs_are_compared_on_the_prompts_that_they_share_each_at_its_end():
         "Score +11.50 sd against the other run on 2 prompts, 95 % interval +5.15 to +17.85; 5.0 nats from the "
         "reference, the other 4.0."
     )
-    assert wire_compare.comparison(mine, "sd", 5, other(theirs))["rows"][0]["gain"] == 6.0
+    assert wire_compare.comparison(mine, CONFIG, 5, other(theirs))["rows"][0]["gain"] == 6.0
     assert found["distribution"] == [] == found["table"], "these are of one run"
 
 
 def test_runs_without_a_prompt_or_a_measure_in_common_say_so_and_tell_no_gain():
     mine, theirs = ([sample(number, update, 1.0) for update in (0, 5) for number in prompts]
                     for prompts in ((0, 1), (2, 3)))  # fmt: skip
-    apart = wire_compare.comparison(mine, "sd", None, other(theirs))
+    apart = wire_compare.comparison(mine, CONFIG, None, other(theirs))
     assert apart["rows"] == [] and apart["outcome"] == "" and "nothing to lay side by side" in apart["other"]["notice"]
-    assert wire_compare.comparison(mine, "sd", None, other([]))["other"]["update"] is None
-    differ = wire_compare.comparison(mine, "sd", None, other(mine, "Their rewards differ."))
+    assert wire_compare.comparison(mine, CONFIG, None, other([]))["other"]["update"] is None
+    differ = wire_compare.comparison(mine, CONFIG, None, other(mine, "Their rewards differ."))
     assert differ["other"]["notice"] == "Their rewards differ. Read the texts, not the figures."
     assert differ["outcome"] == "" and not differ["measured"]
     assert [row["gain"] for row in differ["rows"]] == [None, None] and differ["rows"][0]["after"]["text"] == "a b"

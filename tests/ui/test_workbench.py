@@ -13,6 +13,7 @@ VALUES = {
     for field, value in form.values_of(catalog.preset("chatterbox")).items()
     if field.startswith(workbench_part.FORM_GROUPS)
 }
+SAMPLES = [{"prompt": "Review of the film:", "completion": " The plot was dull.", "ended": True}]
 REWARDS = [{"kind": "length", "weight": 1, "target": "", "normalise": True, "cap": ""}]
 
 
@@ -27,7 +28,7 @@ class Service:
         yield {"phase": "drawing 128 samples", "done": 16, "of": 128}
         if self.fails:
             raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.")
-        yield {"names": ["length"], "texts": {"length": [1.0]}, "reference": {"length": [2.0]}, "samples": [{}]}
+        yield {"names": ["length"], "texts": {"length": [1.0]}, "reference": {"length": [2.0]}, "samples": SAMPLES}
 
 
 def told(tmp_path, service=None, rewards=REWARDS, prompt="The plot was", texts=("dull", ""), values=VALUES):
@@ -40,10 +41,31 @@ def test_progress_comes_first_and_the_figures_last(tmp_path):
     assert [item["state"] for item in found] == ["asking", "asking", "done"]
     assert found[-1]["labels"] == ["Length"] and found[-1]["rewards"] == REWARDS
     assert found[-1]["sides"] == [{"side": "A", "text": " dull"}]
+    assert found[-1]["outlooks"] == []  # one text is too few to say
     ((kind, question),) = service.asked
     assert kind == "rewards-score" and question["texts"] == [{"prompt": "The plot was", "completion": " dull"}]
     assert question["reference"] == trying.reference_of(catalog.preset("chatterbox"))
     assert question["rewards"][0]["normalise"] is True
+
+
+def test_what_the_best_policy_would_do_is_told_at_the_forms_leash(tmp_path):
+    class Reviews(Service):
+        def ask(self, kind, question, timeout_seconds=0):
+            texts = [" The plot was superb."] * 10 + [" The plot was dull."] * 10
+            samples = [{**SAMPLES[0], "completion": text} for text in texts]
+            yield {
+                "names": ["length"],
+                "texts": {"length": []},
+                "reference": {"length": [4.0] * 20},
+                "samples": samples,
+            }
+
+    values = {**VALUES, "kl.coef": "0.3"}
+    (found,) = told(tmp_path, Reviews(), texts=("", ""), values=values)[-1]["outlooks"]
+    assert found == [
+        "The untrained model is kind in 10 of 20 answers, the best policy under these rewards at beta 0.3 in 50% "
+        "(about 20 of these samples count)."
+    ]
 
 
 def test_only_b_may_be_given_and_none_at_all(tmp_path):

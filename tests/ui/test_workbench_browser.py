@@ -28,6 +28,10 @@ def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site,
     page.locator("#bench-score").click()
     expect(page.locator("#bench-result .outcome")).to_contain_text("B wins by")
     expect(page.locator(".bench-terms tbody tr")).to_have_count(2)
+    best = page.locator(".bench-outlooks")
+    expect(best).to_contain_text("The untrained model is kind in")
+    expect(best.locator("li")).to_contain_text(["Less repetition: no weight of it flips this"])  # Sentiment needs none
+    expect(best).to_contain_text("with the other rewards as they are.")
     ranks = page.locator(".bench-ranks").first.locator("tbody tr")
     expect(ranks).to_have_count(5)
     first = ranks.first.locator(".text").inner_text()
@@ -37,6 +41,7 @@ def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site,
     set_weight(page, 0, "-1")
     expect(ranks.first.locator(".text")).not_to_have_text(first)
     expect(page.locator("#bench-result .outcome")).to_contain_text("A wins by")
+    expect(best).to_contain_text("as they were when Score was pressed; press it again for these.")
     expect(page.locator(".bench-moved")).to_contain_text(re.compile(r"\d+ of 24 texts have another place"))
     expect(ranks.first.locator(".move")).to_contain_text(re.compile("up [0-9]+"))
     assert not [url for url in asked if "/gradio_api/" in url]  # nobody was asked
@@ -71,17 +76,19 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     fake_run.write_run(site.outputs, "plain", catalog.preset("kinder-reviews"))
     page = visit(make_page(height=1000), site, "?run=judged")
     farmed, judged = (page.locator(f'[data-chart="{key}"]') for key in ("farmed", "judged"))
+    farmed.scroll_into_view_if_needed()  # what is out of sight is not drawn
     expect(farmed.locator(".chart-words")).to_have_text(
         "In the newest training batches 80 % of the gain comes from Sentiment, 20 % from Length."
     )
     expect(farmed.locator(".line-name")).to_have_count(2)
+    judged.scroll_into_view_if_needed()
     expect(judged.locator(".line-name")).to_have_text(
         [re.compile("Trained"), re.compile("Grammar"), re.compile("Senti")]
     )
     expect(judged.locator(".chart-words .turned").first).to_contain_text("Grammar turned down after update 20")
     expect(judged.locator(".turn-mark")).to_have_count(2)
     page.get_by_role("button", name="Table").click()
-    expect(page.locator(".numbers thead").first).to_contain_text("From Length")
+    expect(page.locator(".charts .numbers thead").first).to_contain_text("From Length")
     page.get_by_role("button", name="Table").click()
     page.get_by_role("link", name="Compare").click()
     expect(page.locator(".term-table tbody tr")).to_have_count(3)

@@ -78,6 +78,11 @@ def is_foreign(folder: Path, run: RunDirectory) -> bool:
     return bool(theirs and own and theirs != own)
 
 
+def digest(config: RunConfig) -> str:
+    """Of the configuration as run, to tell whether a checkpoint was made with it."""
+    return hashlib.sha256(config.to_yaml().encode()).hexdigest()
+
+
 def digest_of_objective(config: RunConfig) -> str:
     """Of the settings that say what the weights and the scale of the score of a checkpoint mean. Defaults are left out,
     so that a setting that a later version brings changes nothing."""

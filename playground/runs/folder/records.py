@@ -38,6 +38,7 @@ Seconds = Annotated[float, Field(ge=0, le=1e11)]  # a length of time, or a momen
 Figure = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Maybe = Figure | None
 Figures = dict[str, Maybe]
+Marks = dict[str, bool | None]
 Perplexity = Annotated[float, Field(ge=0, le=LARGEST)] | None
 R = TypeVar("R", bound="Record")
 LABEL_CHARACTERS = {"name": 80, "note": 300}  # at most
@@ -154,8 +155,14 @@ class UpdateMetrics(Record):
     kl_per_token: Annotated[Maybe, About("nats per token", "the same, as a mean over tokens", live=True)]
     kl_estimates: Annotated[Figures, About("nats per completion", "the same KL by other estimators, by name")] = {}
     penalised_reward: Annotated[Maybe, About("sd", "`score_mean - kl_coef * kl_to_reference`", live=True)]
+    reward_paid: Annotated[
+        Maybe, About("sd", "what a completion's tokens were paid, summed: the same, if the books balance")
+    ] = None
     kl_coef: Annotated[Figure, About("sd per nat", "beta, as used in this update", live=True)]
     entropy: Annotated[Maybe, About("nats per token", "of the policy's full distribution", live=True)]
+    surprisal: Annotated[
+        Maybe, About("nats per token", "minus the log-prob of what was sampled: the entropy, on average")
+    ] = None
     update_kl: Annotated[
         Maybe,
         About("nats per token", "from the policy that sampled; of a single step, after it", live=True, steps="mean"),
@@ -172,6 +179,7 @@ class UpdateMetrics(Record):
     grad_norm: Annotated[Maybe, About("", "of the policy, before clipping, mean over optimizer steps", steps="mean")]
     value_grad_norm: Annotated[Maybe, About("", "the same of the critic alone", steps="mean")] = None
     pairs_ordered: Annotated[Maybe, About("0 to 1", "DPO: share of pairs whose better text it prefers")] = None
+    steering_strength: Annotated[Maybe, About("", "steer: of the vector, as used in this update", live=True)] = None
     learning_rate: Annotated[Figure, About("", "of this update", live=True)]
     completion_length: Annotated[Figure, About("tokens", "the end token counts", live=True)]
     eos_fraction: Annotated[Figure, About("0 to 1", "share of completions that ended by themselves", live=True)]
@@ -192,8 +200,9 @@ class UpdateMetrics(Record):
 
 class Sample(Record):
     """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value,
-    `judges` that of each reward that only watches; `kl` is the exact KL of policy to reference at each position of the
-    completion, summed, in nats (0 while they are the same)."""
+    `judges` that of each reward that only watches; `behaviours` yes or no of each that is counted (null: not asked of
+    such a prompt; empty in a run from before they were counted); `kl` is the exact KL of policy to reference at each
+    position of the completion, summed, in nats (0 while they are the same)."""
 
     attempt: Count = 1
     update: Count
@@ -205,6 +214,7 @@ class Sample(Record):
     score: Figure | None
     scores: Figures = {}
     judges: Figures = {}
+    behaviours: Marks = {}
     kl: Figure | None
     tokens: Count | None = None
     ended: bool | None = None
@@ -259,7 +269,10 @@ class ScoreScale(Record):
 
 M = TypeVar("M", UpdateMetrics, Sample, Evaluation)
 SCORE_SCALE = "score_scale"  # kind of the event that holds how scores are normalised
+FORK = "fork"  # kind of the event with which a run begins that goes on from another one's checkpoint
+REFERENCE = "reference"  # kind of the event that holds a fingerprint of the reference's weights
 BEST_OF = "best_of"  # kind of the event that holds what the best of n answers scores: lists {n, score, kl}
+STEERING_VECTOR = "steering_vector"  # kind of the event that tells of the vector of `method: steer`
 RESUMED = "resumed"  # kind of the event with which a later attempt goes on
 EDIT = "edit"  # kind of the event that records an applied change of a live setting
 

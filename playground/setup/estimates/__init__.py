@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playground.config import ModelReward, RunConfig
+from playground.config import ModelReward, PromptsConfig, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.safety import plain_files
 from playground.setup import catalog, checks, devices
@@ -25,6 +25,8 @@ from playground.setup.estimates.remedies import GB, UNSURE, mildest
 from playground.setup.estimates.timing import Finished, Pace, pace
 from playground.sources import curated, hub
 from playground.sources.architectures import Architecture
+from playground.texts import claim_files
+from playground.texts.row_files import TableUnusable
 
 Verdict = Literal["fits", "tight", "does not fit"]
 
@@ -171,7 +173,7 @@ def _holds_the_same(one: RunConfig, other: RunConfig) -> bool:
         ppo = config.ppo
         return (
             config.method, config.engine, config.model, config.reference, config.prompts,
-            config.sampling.max_new_tokens, config.rewards, config.judges, _place(config.device),
+            config.sampling.max_new_tokens, config.scorers, _place(config.device),
             ppo.batch_size, ppo.minibatch_size, ppo.micro_batch_size, ppo.samples_per_prompt, ppo.baseline,
             bool(ppo.entropy_coef), config.kl.estimator == "full",
         )  # fmt: skip
@@ -274,11 +276,21 @@ def longest_prompt(config: RunConfig, chat_template: bool, context: int) -> int:
     extra = CHAT_TOKENS if prompts.template == "chat" or (prompts.template == "auto" and chat_template) else 0
     extra += int(len(prompts.system or "") / CHARACTERS_A_TOKEN) if extra else 0
     texts: Sequence[str] = prompts.typed
-    if prompts.source != "typed":
+    characters = _longest_claim(prompts)
+    if prompts.source != "typed" and not characters:
         texts = _lines(Path(os.path.expanduser(prompts.source)))
-    characters = max(map(len, texts), default=0)
+    characters = characters or max(map(len, texts), default=0)
     tokens = int(characters / CHARACTERS_A_TOKEN) + 1 + extra if characters else UNKNOWN_PROMPT_TOKENS
     return max(1, min(tokens, context - config.sampling.max_new_tokens))
+
+
+def _longest_claim(prompts: PromptsConfig) -> int:
+    """Characters of the longest prompt that is made of a file of claims; 0 where the source is no such."""
+    try:
+        known = claim_files.is_source(prompts.source, prompts.column)
+        return claim_files.longest(claim_files.read(claim_files.path_of(prompts.source))) if known else 0
+    except TableUnusable:
+        return 0
 
 
 def _lines(path: Path) -> list[str]:
@@ -307,10 +319,14 @@ def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Do
 
 
 def _peak(config: RunConfig, found: Measures, longest: Lengths, device: Device) -> memory.Peak:
-    form = Form.of(config, device.kind == "cuda")
-    held = list(memory.lasting(config, form, found.policy, found.scorers))
+    gpu = device.kind == "cuda"
+    form = Form.of(config, gpu)
+    scorers = [
+        scorer._replace(bf16=True) if gpu and scorer.reward.precision == "auto" else scorer for scorer in found.scorers
+    ]
+    held = list(memory.lasting(config, form, found.policy, scorers))
     moments_of = trl_moments.moments if form.trl else memory.moments
-    moments = moments_of(config, form, found.policy, longest, found.scorers)
+    moments = moments_of(config, form, found.policy, longest, scorers)
     return memory.peak(held, moments, memory.heap_limit(found.policy, device.kind))
 
 

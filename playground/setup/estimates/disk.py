@@ -10,6 +10,7 @@ from pathlib import Path
 
 from playground.config import RunConfig
 from playground.errors import ModelNotFound, NoRoom, Problem
+from playground.rewards import behaviours
 from playground.setup.estimates import measures
 from playground.setup.estimates.memory import lora_parameters
 from playground.sources.architectures import Architecture
@@ -39,7 +40,8 @@ def checkpoint_bytes(config: RunConfig, policy: Architecture) -> int:
 
 def records_bytes(config: RunConfig) -> int:
     """What a run writes down: a line of metrics for each update, a line for each answer to a fixed prompt."""
-    rewards, scores = len(config.rewards), len(config.rewards) + len(config.judges)
+    rewards = len(config.rewards)
+    scores = rewards + len(config.judges) + len(behaviours.of_config(config))
     line = SAMPLE_BYTES + TOKEN_BYTES * config.sampling.max_new_tokens + SCORE_BYTES * scores
     metrics = config.ppo.num_updates * (METRICS_BYTES + 2 * SCORE_BYTES * rewards)
     return metrics + config.evaluation.samples(config.ppo.num_updates) * line

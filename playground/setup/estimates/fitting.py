@@ -19,6 +19,8 @@ from playground.setup import catalog, estimates
 from playground.setup.estimates.timing import Finished
 from playground.sources import hub
 from playground.sources.curated import BY_NAME, CURATED, HubModel
+from playground.texts import claim_files
+from playground.texts.row_files import TableUnusable
 
 SMALLEST = 30_000_000  # parameters; a model below it is trained whole, whatever the one that is like it does
 BATCH = ("batch_size", "minibatch_size", "micro_batch_size")
@@ -76,7 +78,8 @@ def _texts(config: RunConfig, pattern: RunConfig, data: dict[str, Any], usual: d
     """Prompts, their form, and what judges the completions, where those that are chosen do not suit the model."""
     given = [catalog.preset(name) for name in (*catalog.preset_names(), *catalog.model_preset_names())]
     theirs = _is_pocket(config) or config.prompts in [item.prompts for item in given]
-    suits = _is_pocket(config) if _is_pocket(pattern) else config.prompts.typed == pattern.prompts.typed
+    claimed = _are_claims(config)
+    suits = _is_pocket(config) if _is_pocket(pattern) else claimed or config.prompts.typed == pattern.prompts.typed
     found: dict[str, Any] = {"prompts": {**data["prompts"], "template": usual["prompts"]["template"]}}
     replaced = theirs and not suits
     if replaced:
@@ -84,11 +87,11 @@ def _texts(config: RunConfig, pattern: RunConfig, data: dict[str, Any], usual: d
         found["sampling"] = {**data["sampling"], "max_new_tokens": usual["sampling"]["max_new_tokens"]}
         looked = ("num_prompts", "samples_per_prompt")
         found["evaluation"] = {**data["evaluation"], **{name: usual["evaluation"][name] for name in looked}}
-    blind = not _is_pocket(pattern) and any(map(_knows_the_pocket_world_only, data["rewards"]))
+    blind = not _is_pocket(pattern) and any(_is_blind(reward, claimed) for reward in data["rewards"])
     if blind or (replaced and config.rewards in [item.rewards for item in given]):
         found["rewards"] = usual["rewards"]
     if not _is_pocket(pattern):
-        found["judges"] = [judge for judge in data["judges"] if not _knows_the_pocket_world_only(judge)]
+        found["judges"] = [judge for judge in data["judges"] if not _is_blind(judge, claimed)]
     return found
 
 
@@ -105,6 +108,16 @@ def _is_pocket(config: RunConfig) -> bool:
     return config.prompts.source.startswith("pocket/")
 
 
-def _knows_the_pocket_world_only(reward: dict[str, Any]) -> bool:
-    """True for rewards that know the words or the facts of the pocket world, and nothing else."""
-    return reward["kind"] in ("agreement", "truth", "grammar") or str(reward.get("judge")).startswith("pocket")
+def _are_claims(config: RunConfig) -> bool:
+    try:
+        return claim_files.is_source(config.prompts.source, config.prompts.column)
+    except TableUnusable:
+        return False
+
+
+def _is_blind(reward: dict[str, Any], claimed: bool) -> bool:
+    """True for rewards that know the words or the facts of the pocket world only, and those that judge claims where
+    none are made."""
+    if reward["kind"] in ("agreement", "truth", "sycophancy", "contrast"):
+        return not claimed
+    return reward["kind"] == "grammar" or str(reward.get("judge")).startswith("pocket")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from playground.config import ModelReward, RunConfig
+from playground.config.methods import METHODS
 from playground.sources.architectures import Architecture
 
 Role = Literal["policy", "value", "reference", "reward", "rollout"]
@@ -78,7 +79,7 @@ class Form:
             separate_critic=config.separate_critic or ppo_by_trl,
             trl=ppo_by_trl,
             whole_texts=config.by_trl and not ppo_by_trl,
-            learns=config.method != "best_of_n",
+            learns=METHODS[config.method].trains,
             copied_reference=not lora or config.reference.source != "start",
         )
 

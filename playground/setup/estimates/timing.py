@@ -115,10 +115,14 @@ def _update_of_trl(config: RunConfig, form: Form, model: Architecture, lengths: 
 
 
 def _update_by_method(config: RunConfig, form: Form, model: Architecture, lengths: Lengths) -> tuple[float, float]:
-    """The same of the best of n, and of TRL's other trainers: whole texts through the LM head, and no critic."""
+    """The same of what trains nothing, and of TRL's other trainers: whole texts through the LM head, and no critic."""
     ppo, rows, sampling = config.ppo, config.ppo.batch_size, _sampling(model, config.ppo.batch_size, lengths)
-    if not form.learns:
+    if config.method == "best_of_n":
         return sampling, lengths.completion
+    if not form.learns:  # steering: the reference, and both LM heads for the KL
+        head = 2.0 * model.embedding_parameters * rows * lengths.completion
+        work = sampling + 2.0 * model.linear_parameters * rows * lengths.both + 2 * head
+        return work, lengths.completion + rows / ppo.micro_batch_size
     learned = rows / ppo.samples_per_prompt if config.method == "sft" else rows  # texts
     forward = 2.0 * (model.linear_parameters + model.embedding_parameters) * learned * lengths.both
     once = 0 if config.method in ("dpo", "sft") else 2  # RLOO and GRPO: the policy that wrote, and the reference

@@ -37,13 +37,14 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
     room = context - config.sampling.max_new_tokens
     wanted = config.evaluation.num_prompts
     form = PromptForm(tokens, config.prompts)
-    source = prompts.read(config.prompts, config.prompts.limit + wanted, config.seed)
+    source = prompts.read(config.prompts, wanted, config.seed)
     selection = prompts.select(source, config.prompts, wanted, room, form.ids, config.seed)
     split = prompts.split(selection, wanted)
     shown = [*split.evaluation, *(split.training if split.held_out else [])] if wanted else split.training
     return {
         "source": config.prompts.source,
-        "column": source.column if source.columns else None,
+        "column": source.column if source.columns and not source.num_claims else None,
+        "num_claims": source.num_claims,
         "columns": list(source.columns),
         "separator": source.separator,
         "form": form.name,

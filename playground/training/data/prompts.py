@@ -15,8 +15,9 @@ import torch
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
 from playground.pocket import prompt_sets as pocket_prompts
+from playground.rewards import claims
 from playground.setup import catalog
-from playground.texts import prompt_texts, row_files
+from playground.texts import claim_files, prompt_texts, row_files
 from playground.training.data import hub_data
 from playground.training.data.random_streams import derived_seed, generator
 from playground.training.models.chat import PromptForm
@@ -55,6 +56,7 @@ class Source(NamedTuple):
     separator: str = ""  # of the columns of a file, as a word
     goes_on: bool = False
     in_order: bool = False  # already drawn at random
+    num_claims: int = 0  # rows of a file of claims, from which the values are made
 
 
 class Selection(NamedTuple):
@@ -98,7 +100,7 @@ def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, 
         PromptsUnusable: unreadable source, unusable chat template, or fewer than two prompts left.
     """
     form = PromptForm(tokens, config)
-    selection = select(read(config, config.limit + num_evaluation, seed), config, num_evaluation, room, form.ids, seed)
+    selection = select(read(config, num_evaluation, seed), config, num_evaluation, room, form.ids, seed)
     return split(selection, num_evaluation)
 
 
@@ -110,18 +112,21 @@ def split(selection: Selection, num_evaluation: int) -> PromptSplit:
     return PromptSplit(prompts, prompts[:num_evaluation], False, left_out)
 
 
-def read(config: PromptsConfig, count: int, seed: int) -> Source:
-    """The rows of the configured source; of a pocket set `count` that are drawn.
+def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
+    """The rows of the configured source; of a pocket set and of claims as many as are needed, drawn.
 
     Raises:
         PromptsUnusable: if it is not there, cannot be read, or has not the column.
     """
     name = config.source
-    if name in [item.name for item in catalog.PROMPT_SETS]:
-        drawn = pocket_prompts.prompts(name, count, derived_seed(seed, "prompts"))
+    if name in pocket_prompts.PROMPT_SETS:
+        drawn = pocket_prompts.prompts(name, config.limit + num_evaluation, derived_seed(seed, "prompts"))
         return Source("prompts.source", name, list(dict.fromkeys(drawn)), in_order=True)
     if name == catalog.TYPED:
         return Source("prompts.typed", "the typed prompts", list(config.typed))
+    found = _read_claims(config, num_evaluation, seed)
+    if found:
+        return found
     if row_files.kind_of(name):
         return _read_file(Path(name).expanduser(), config.column)
     rows = hub_data.Rows(name, config.subset, config.split)
@@ -187,6 +192,19 @@ def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> li
             order = torch.randperm(len(prompts), generator=generator(seed, "prompt order", epoch)).tolist()
         batch.append(prompts[order[offset]])
     return batch
+
+
+def _read_claims(config: PromptsConfig, num_evaluation: int, seed: int) -> Source | None:
+    """Prompts made of a file of claims, which the judges of this process know from now on; None if it is no such."""
+    try:
+        rows = claims.know(config)
+    except row_files.TableUnusable as error:
+        raise PromptsUnusable(f"prompts.source: {error}") from None
+    if not rows:
+        return None
+    drawn = claim_files.prompts(rows, num_evaluation, config.limit, derived_seed(seed, "prompts"))
+    name = claim_files.path_of(config.source).name
+    return Source("prompts.source", name, drawn, columns=claim_files.COLUMNS, in_order=True, num_claims=len(rows))
 
 
 def _read_file(path: Path, wanted: str | None) -> Source:

@@ -34,6 +34,7 @@ class Looked(NamedTuple):
 
 
 Judge = Callable[[Sequence[str], Sequence[str]], Mapping[str, Sequence[float | None]]]
+Watch = Callable[[Sequence[str], Sequence[str], Sequence[bool]], Mapping[str, Sequence[bool | None]]]
 
 
 def answer(
@@ -98,12 +99,14 @@ def evaluate(
     update: int,
     between: Callable[[], None] = lambda: None,
     judge: Judge = lambda prompts, completions: {},
+    watch: Watch = lambda prompts, completions, ended: {},
     tries: int = 1,
 ) -> Looked:
     """Answer all fixed prompts and score the answers.
 
     Args:
-        judge: texts -> values by judge, for what only watches. tries: how many answers are written for each that is
+        judge: texts -> values by judge, for what only watches. watch: texts, and whether they ended by themselves ->
+            yes or no by behaviour. tries: how many answers are written for each that is
             given, which is the one with the best score; the first of them is the one that would be given without.
     """
     seeds = evaluation_seeds(config, len(prompts))
@@ -121,7 +124,8 @@ def evaluate(
     completions, ended, lengths, kls = map(list, zip(*(written[row] for row in by_question), strict=True))
     scores = scorer([text for text in texts for _ in range(tries)], completions, ended)
     rows = best_rows(scores.scores, tries)
-    judged = judge(texts, [completions[row] for row in rows])
+    given = [completions[row] for row in rows]
+    judged, watched = judge(texts, given), watch(texts, given, [ended[row] for row in rows])
     samples = [
         Sample(
             update=update,
@@ -133,6 +137,7 @@ def evaluate(
             score=scores.scores[row],
             scores={name: values[row] for name, values in scores.terms.items()},
             judges={name: values[place] for name, values in judged.items()},
+            behaviours={name: marks[place] for name, marks in watched.items()},
             kl=kls[row] if tries == 1 else kl_bound(tries),
             tokens=lengths[row],
             ended=ended[row],

@@ -55,8 +55,8 @@ def compared(
         between()
         ids, predicts = packed.rows(rows)
         mask = episodes.mask[rows]
-        hidden = episodes.hidden[rows][mask] if policy.exact else policy.hidden(ids)[predicts]
-        theirs = log_softmax_at(reference.logits(reference.hidden(ids)[predicts]), temperature)
+        hidden = episodes.hidden[rows][mask] if policy.exact else policy.hidden(ids, predicts)[predicts]
+        theirs = log_softmax_at(reference.logits(reference.hidden(ids, predicts)[predicts]), temperature)
         allowed = None if episodes.allowed is None else episodes.allowed[rows][mask]
         own = log_softmax_at(among(policy.logits(hidden), allowed), temperature)
         yield Compared(rows, mask, ids, predicts, hidden, own, theirs)

@@ -111,6 +111,7 @@ class PPOTrainer:
         self.warnings: list[str] = []  # of the latest update, for the worker to record
         self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
         self._skipped = False
+        self._paid: float | None = None  # in the latest update, to a completion on average
         self._skipped_in_a_row = 0
         self._started = time.perf_counter()
 
@@ -291,7 +292,8 @@ class PPOTrainer:
         episodes, ppo = rollout.episodes, self.config.ppo
         token_kl = rollout.token_kl(self.config.kl.estimator)
         score = torch.tensor(scores.scores, device=token_kl.device)
-        rewards = token_rewards(token_kl, score, episodes.mask, kl_coef)
+        rewards = self.token_rewards(token_kl, score, episodes.mask, kl_coef)
+        self._paid = float(rewards.sum()) / len(episodes)
         if ppo.baseline == "value":
             advantages, returns = generalised_advantages(
                 rewards, episodes.values, episodes.mask, ppo.gamma, ppo.gae_lambda
@@ -300,6 +302,10 @@ class PPOTrainer:
             better = group_advantages(rewards.sum(1), ppo.samples_per_prompt, standardise=ppo.baseline == "group")
             advantages, returns = better.unsqueeze(1).expand_as(rewards), torch.zeros_like(rewards)
         return whiten(advantages, episodes.mask), returns
+
+    def token_rewards(self, token_kl: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
+        """What each token is paid, [B, C]."""
+        return token_rewards(token_kl, scores, mask, kl_coef)
 
     # -- optimise -----------------------------------------------------------------------------------------------------
 
@@ -419,7 +425,7 @@ class PPOTrainer:
         """
         temperature = self.config.sampling.temperature
         ids, predicts = packed.rows(rows)
-        hidden = self.policy.hidden(ids)[predicts]
+        hidden = self.policy.hidden(ids, predicts)[predicts]
         logits = among(self.policy.logits(hidden), allowed)
         entropies = entropy(log_softmax_at(logits, temperature)) if self.config.ppo.entropy_coef else None
         return token_log_probs(logits, tokens, temperature), self.critic(ids, predicts, hidden), entropies
@@ -487,8 +493,10 @@ class PPOTrainer:
                 for name in (*SAMPLED_ESTIMATORS, "full")
             },
             penalised_reward=spread["score_mean"] - kl_coef * kl,
+            reward_paid=self._paid,
             kl_coef=kl_coef,
             entropy=float(masked_mean(episodes.entropies, mask)),
+            surprisal=-float(masked_mean(episodes.log_probs, mask)),
             **of_steps(steps),
             explained_variance=float(explained_variance(episodes.values, returns, mask)),
             learning_rate=learning_rate,

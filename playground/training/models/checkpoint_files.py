@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from playground.runs.folder.checkpoints import MANIFEST, OPTIMIZER, TRAINER, listed, name_of
 from playground.runs.folder.records import finite_or_null
-from playground.training.models import loading
+from playground.training.models import loading, steering_vector
 from playground.training.models.language_model import LanguageModel, Tokens
 
 CRITIC = "critic.safetensors"
@@ -82,6 +82,7 @@ def restore(folder: Path, policy: LanguageModel, critic: nn.Module) -> tuple[dic
     """
     _copy(load_file(folder / CRITIC), dict(trained(critic)))
     _restore_policy(folder, policy)
+    policy.steer(steering_vector.read(folder))
     facts = json.loads((folder / TRAINER).read_text(encoding="utf-8"))
     return load_file(folder / OPTIMIZER), facts
 

@@ -21,7 +21,7 @@ from playground.errors import ModelNotFound
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.sources.weight_files import read_json
-from playground.training.models import loading
+from playground.training.models import loading, steering_vector
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -46,6 +46,8 @@ def answer(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     else:
         facts = save_merged(config, checkpoint, target, question["precision"])
     _save_tokenizer(checkpoint, target)
+    if (checkpoint / steering_vector.FILE).is_file():  # no part of the weights; `exports.saving` adds what applies it
+        shutil.copyfile(checkpoint / steering_vector.FILE, target / steering_vector.FILE)
     yield facts
 
 

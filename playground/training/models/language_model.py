@@ -1,6 +1,6 @@
 """A causal language model taken apart into trunk and LM head, and the value head on top. loading.py makes them.
 
-Knows torch and peft's adapters; nothing of PPO, rewards or runs.
+Knows torch, peft's adapters and steering vectors; nothing of PPO, rewards or runs.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import hashlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from playground.errors import InvalidConfig, Problem
+from playground.training.models.steering_vector import SteeringVector, behind, decoder_layers, layer_of
 
 CALL_OVERHEAD_OPERATIONS = 1.2e9
 
@@ -75,6 +79,9 @@ class LanguageModel(nn.Module):
             numbers in another batch (bf16, 8 and 4 bits), so that what the sampler saw is not what training sees.
         autocast: the type to compute in where it is not that of the weights. adapter_off: the model as it is without
             its adapter.
+
+    Attributes:
+        steering: a vector that every pass adds to the residual stream; None for the model as it is.
     """
 
     def __init__(
@@ -83,6 +90,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.model = model
         self.exact, self.autocast, self.adapter_off = exact, autocast, adapter_off
+        self.steering: SteeringVector | None = None
         causal = model.get_base_model() if hasattr(model, "peft_config") else model
         self.trunk = causal.base_model
         self.lm_head = causal.get_output_embeddings()
@@ -97,6 +105,11 @@ class LanguageModel(nn.Module):
     def hidden_size(self) -> int:
         """H, what the LM head reads."""
         return int(self.lm_head.in_features)
+
+    @property
+    def residual_size(self) -> int:
+        """What the layers read and write; mostly the same."""
+        return int(self.trunk.config.hidden_size)
 
     @property
     def vocabulary(self) -> int:
@@ -134,12 +147,49 @@ class LanguageModel(nn.Module):
                 stack.enter_context(self.model.disable_adapter())
             yield
 
-    def hidden(self, ids: Tensor) -> Tensor:
+    def steer(self, vector: SteeringVector | None) -> None:
+        """From now on every pass has the vector in it; None for none. Raises: InvalidConfig, if it does not fit."""
+        if vector is not None:
+            layer, width = layer_of(self.trunk, vector.layer), self.residual_size
+            if vector.values.shape != (width,):
+                sentence = f"The steering vector has {vector.values.numel()} numbers, and this model needs {width}."
+                raise InvalidConfig([Problem("model.source", f"{sentence} They do not belong together.")])
+            vector = SteeringVector(layer, vector.values.to(self.device), vector.strength)
+        self.steering = vector
+
+    @contextlib.contextmanager
+    def steered(self, where: Tensor | None) -> Iterator[None]:
+        """A pass with the vector at some positions, [B, T] booleans; None for all. Of strength 0 it is none."""
+        vector = self.steering
+        if vector is None or not vector.strength:
+            yield
+            return
+        with behind(decoder_layers(self.trunk)[vector.layer - 1], lambda residual: vector.added(residual, where)):
+            yield
+
+    @torch.no_grad()
+    def residual(self, ids: Tensor, layer: int) -> Tensor:
+        """The residual stream [B, T, H] behind a layer (the first is 1) of right-padded token ids [B, T]."""
+        found: list[Tensor] = []
+
+        def kept(residual: Tensor) -> Tensor:
+            found.append(residual)
+            return residual
+
+        with behind(decoder_layers(self.trunk)[layer - 1], kept):
+            self.hidden(ids)
+        return found[0]
+
+    def hidden(self, ids: Tensor, writes: Tensor | None = None) -> Tensor:
         """Last hidden states [B, T, H] of right-padded token ids [B, T].
 
         A causal model never looks ahead, so padding behind needs no mask, and positions are simply 0, 1, 2, ...
+
+        Args:
+            writes [B, T]: True where the next token is the model's own, which is where it is steered; None for
+                everywhere.
         """
-        with self.mode():
+        with self.mode(), self.steered(writes):
             return self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
 
     def next_hidden(self, ids: Tensor, mask: Tensor, position_ids: Tensor, cache: Any) -> tuple[Tensor, Any]:
@@ -149,7 +199,11 @@ class LanguageModel(nn.Module):
             ids [B, t]: the tokens that are not in the cache yet. mask [B, T]: True = real, of all tokens so far.
             position_ids [B, t]. cache: of the step before; None at the first.
         """
-        with self.mode():
+        writes = None  # the only position, or of a prompt the last
+        if ids.shape[1] > 1:
+            writes = torch.zeros_like(ids, dtype=torch.bool)
+            writes[:, -1] = True
+        with self.mode(), self.steered(writes):
             output = self.trunk(
                 input_ids=ids, attention_mask=mask.long(), position_ids=position_ids, past_key_values=cache,
                 use_cache=True, return_dict=True,
@@ -171,10 +225,24 @@ class LanguageModel(nn.Module):
             return LanguageModel(self.model, exact=self.exact, autocast=self.autocast, adapter_off=True)
         return LanguageModel(copy.deepcopy(self.model), exact=self.exact, autocast=self.autocast).frozen()
 
+    def fingerprint(self) -> str:
+        """A short name for the weights as they are: other weights, another name. Where the adapter is switched off, of
+        what is left without it."""
+        weights = sorted(self.model.state_dict().items())
+        parts = [
+            int(weight.detach().contiguous().flatten().view(torch.uint8).sum(dtype=torch.int64))
+            for name, weight in weights
+            if not (self.adapter_off and ".lora_" in name)
+        ]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+
     def save(self, folder: Path) -> None:
-        """Write what was trained: the whole model as transformers reads it, or the adapter as peft reads it."""
+        """Write what was trained: the whole model as transformers reads it, or the adapter as peft reads it; beside it
+        what it is steered by."""
         options = {"save_embedding_layers": False} if self.has_adapter else {}
         self.model.save_pretrained(folder, **options)
+        if self.steering is not None:
+            self.steering.save(folder)
 
     def frozen(self) -> LanguageModel:
         """This model, from now on without gradients."""

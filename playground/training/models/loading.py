@@ -23,7 +23,7 @@ from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Pro
 from playground.setup import catalog
 from playground.setup.catalog import adapter_base
 from playground.sources.model_files import SLACK_WEIGHTS, Use
-from playground.training.models import time_limit
+from playground.training.models import steering_vector, time_limit
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
 
 ALL_LINEAR = "all-linear"  # peft's name for every linear layer but the LM head
@@ -85,6 +85,13 @@ def load(
     exact = computing == torch.float32 and config.quantization == "none"
     language_model = LanguageModel(model, exact=exact, autocast=None if computing == torch.float32 else computing)
     _check_head(language_model, folder)
+    vector = steering_vector.read(folder)
+    if vector is not None and trained:
+        raise ModelNotFound(
+            f"The model in {folder} is steered by a vector that is not in its weights ({steering_vector.FILE}), and "
+            "cannot be trained on. Choose the model that it was made from."
+        )
+    language_model.steer(vector)
     return language_model, tokens
 
 

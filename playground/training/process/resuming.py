@@ -6,7 +6,6 @@ earlier attempts trained is repeated at the same updates; everything random foll
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from playground.config import RunConfig
@@ -65,7 +64,7 @@ def take_up(
     writer.set_status(update=done)
     for problem in [*seen.problems, *(_what_is_missing(run, found) if found else ())]:
         writer.event("warning", problem)
-    if found and facts.get("config_sha256") != digest(config):
+    if found and facts.get("config_sha256") != run_checkpoints.digest(config):
         writer.event("warning", "config.yaml has been changed since the checkpoint was written. The new settings hold.")
     applied, ahead = changes.replay(events, done)
     trainer.config = changes.edited(config, applied)
@@ -74,11 +73,6 @@ def take_up(
     name = found.path.name if found else ""
     writer.event(RESUMED, sentence + middle, checkpoint=name, seconds=facts.get("seconds", 0.0))
     return TakenUp(trainer.config, ahead, scaled)
-
-
-def digest(config: RunConfig) -> str:
-    """Of the configuration as run, to tell whether a checkpoint was made with it."""
-    return hashlib.sha256(config.to_yaml().encode()).hexdigest()
 
 
 def _check_objective(found: run_checkpoints.Found, config: RunConfig) -> None:

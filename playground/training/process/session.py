@@ -9,19 +9,28 @@ import contextlib
 import ctypes
 import math
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
 from playground.config import RewardConfig, RunConfig
 from playground.errors import ModelNotFound, RewardFailed
-from playground.rewards import rules
+from playground.rewards import behaviours, rules
+from playground.rewards.behaviours import Behaviours, Marks
 from playground.rewards.mixture import Mixture, mean_known
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import BEST_OF, SCORE_SCALE, Evaluation, Stage, UpdateMetrics
+from playground.runs.folder.records import (
+    BEST_OF,
+    REFERENCE,
+    SCORE_SCALE,
+    STEERING_VECTOR,
+    Evaluation,
+    Stage,
+    UpdateMetrics,
+)
 from playground.runs.folder.writer import RunWriter
 from playground.runs.steer import changes
 from playground.runs.steer.steering import Steering
@@ -33,7 +42,9 @@ from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation, held_out_text
 from playground.training.loop.best_answers import expected_curve
 from playground.training.loop.best_of_n import BestOfN
+from playground.training.loop.faulty_trainer import FaultyTrainer
 from playground.training.loop.scoring import Scorer
+from playground.training.loop.steered import Steered
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models import checkpoint_files, language_model, loading
 from playground.training.process import resuming
@@ -42,6 +53,7 @@ from playground.training.rewards import learned_rewards
 if TYPE_CHECKING:
     from playground.training.trl_engine import TRLTrainer
 
+T = TypeVar("T")
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 KEPT_BLOCK_BYTES = 2**19
 
@@ -83,6 +95,7 @@ class Session:
 
         self.scorer = Scorer(config, build=counted)
         self.judges = Mixture.from_config(config.judges, build, "judge")
+        self.behaviours = Behaviours(behaviours.of_config(config), build)
         self.trainer = trainer_of(config)(
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
         )
@@ -91,7 +104,7 @@ class Session:
         sizes["reward_parameters"] = self.reward_parameters
         self._once("model", **sizes)
         self._ahead: list[tuple[int, changes.Edit]] = []  # changes of earlier attempts that are to be made again
-        self._digest = resuming.digest(config)
+        self._digest = run_checkpoints.digest(config)
         self._live = config  # with the changes that have been made
         self._looked: tuple[int, float | None] = (-1, None)  # update of the latest look, and what it was worth
         self._latest: UpdateMetrics | None = None
@@ -105,6 +118,8 @@ class Session:
 
     def _load_reference(self, device: torch.device) -> language_model.LanguageModel:
         source = self.config.reference.source
+        if "aliased-reference" in self.config.faults:
+            return self.policy
         if source == catalog.START:
             return self.policy.frozen_copy()
         folder = run_checkpoints.check(catalog.reference_folder(source, self.run.path.parent))
@@ -127,6 +142,8 @@ class Session:
         if self.writer.status.attempt > 1:
             taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
             self._live, self._ahead, scaled = taken_up
+        if self.writer.status.attempt == 1:
+            self.fingerprint()
         if not scaled:
             self.writer.set_status(phase="measuring the reference")
             self.fix_scale()
@@ -156,7 +173,7 @@ class Session:
         tries = 1 if stage == "before" else self.config.answers_each
         samples, scores = evaluation.evaluate(
             self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
-            self.trainer.updates_done, self.between, self.judge, tries,
+            self.trainer.updates_done, self.between, self.judge, self.watch, tries,
         )  # fmt: skip
         if tries > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, tries)._asdict())
@@ -189,18 +206,26 @@ class Session:
             text_documents=found.documents, text_tokens=found.tokens, seconds=time.perf_counter() - clock,
         )  # fmt: skip
 
-    def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> dict[str, list[float | None]]:
-        """What the held-out judges say. One that fails once training has begun is a warning and no reason to stop.
+    def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> Mapping[str, Sequence[float | None]]:
+        """What the held-out judges say. Raises: see `_or_warned`."""
+        return self._or_warned("The judges were not heard", lambda: self.judges.measure(prompts, completions))
+
+    def watch(self, prompts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> Marks:
+        """Which behaviours the completions show. Raises: see `_or_warned`."""
+        return self._or_warned("The behaviours were not counted", lambda: self.behaviours(prompts, completions, ended))
+
+    def _or_warned(self, what: str, measure: Callable[[], Mapping[str, T]]) -> Mapping[str, T]:
+        """What only watches. A failure once training has begun is a warning and no reason to stop.
 
         Raises:
             RewardFailed: before the first update.
         """
         try:
-            return self.judges.measure(prompts, completions)
+            return measure()
         except RewardFailed as error:
             if not self.trainer.updates_done:
                 raise
-            self.writer.event("warning", f"The judges were not heard after update {self.trainer.updates_done}. {error}")
+            self.writer.event("warning", f"{what} after update {self.trainer.updates_done}. {error}")
             return {}
 
     def train(self) -> None:
@@ -235,6 +260,9 @@ class Session:
         for warning in self.trainer.warnings:
             self.writer.event("warning", warning)
         self.trainer.warnings = []
+        if isinstance(self.trainer, Steered) and self.trainer.found:
+            self.writer.event(STEERING_VECTOR, **self.trainer.found)
+            self.trainer.found = {}
 
     def save(self) -> None:
         """Write the state of training as it is now, if all of it is finite; keep the newest few and the best.
@@ -264,8 +292,14 @@ class Session:
             self.writer.event("warning", f"The checkpoint {saved.name} could not be read back ({problem}).")
             run_checkpoints.set_aside([saved])
             return
+        if done == self.config.ppo.num_updates:
+            self.fingerprint()
         run_checkpoints.prune(folder, self.config.checkpoint.keep)
         self.writer.event("checkpoint", folder=saved.name)
+
+    def fingerprint(self) -> None:
+        """Record what the weights of the reference are, for whoever asks later whether they have stayed so."""
+        self.writer.event(REFERENCE, update=self.trainer.updates_done, fingerprint=self.reference.fingerprint())
 
     def _worth(self) -> dict[str, Any]:
         """What the best checkpoint is chosen by: on the fixed prompts where they were just answered, else in the
@@ -296,7 +330,9 @@ def trainer_of(config: RunConfig) -> type[PPOTrainer | TRLTrainer]:
         from playground.training.trl_engine import TRLTrainer
 
         return TRLTrainer
-    return BestOfN if config.method == "best_of_n" else PPOTrainer
+    if config.faults:
+        return FaultyTrainer
+    return {"best_of_n": BestOfN, "steer": Steered}.get(config.method, PPOTrainer)
 
 
 def limit_threads(model: language_model.LanguageModel) -> None:

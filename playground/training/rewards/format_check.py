@@ -64,10 +64,8 @@ def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = No
 
 
 def learned_rewards(config: RunConfig) -> list[tuple[str, ModelReward]]:
-    """The learned rewards and judges of a configuration, each with the name of its place."""
-    places = [(f"rewards.{number}", spec) for number, spec in enumerate(config.rewards)]
-    places += [(f"judges.{number}", spec) for number, spec in enumerate(config.judges)]
-    return [(name, spec) for name, spec in places if isinstance(spec, ModelReward)]
+    """The learned scorers of a configuration, each with the name of its place."""
+    return [(name, spec) for name, spec in config.scorers if isinstance(spec, ModelReward) and not spec.question]
 
 
 def examine(

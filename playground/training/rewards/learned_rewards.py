@@ -14,11 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from playground.config import ModelReward, RewardConfig
+from playground.config import ModelConfig, ModelReward, RewardConfig
 from playground.errors import RewardModelUnusable, RewardNotFinite
 from playground.rewards import kinds, rules
+from playground.setup import catalog
+from playground.training.models import loading
+from playground.training.models.language_model import LanguageModel, Tokens
 from playground.training.rewards import score_models
 from playground.training.rewards.formats import Encoded, Format, recorded
+from playground.training.rewards.judge_models import JudgeModel
 from playground.training.rewards.score_models import Network
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32_768}  # padding included, in one pass
@@ -144,11 +148,17 @@ def builder(device: torch.device, outputs: Path | None = None) -> Callable[[Rewa
     The same network in two entries (two labels, or a reward and a judge) is loaded once.
     """
     networks: dict[tuple[object, ...], Network] = {}
+    writers: dict[tuple[object, ...], tuple[LanguageModel, Tokens]] = {}
 
     def build(spec: RewardConfig) -> rules.Reward:
         if not isinstance(spec, ModelReward):
             return kinds.build(spec)
-        key = (spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
+        key: tuple[object, ...] = (spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
+        if spec.question is not None:
+            if key not in writers:
+                held = ModelConfig.model_construct(precision=spec.precision, quantization=spec.quantization)
+                writers[key] = loading.load(catalog.model_folder(spec.source, spec.revision), device, held)
+            return JudgeModel(spec.source, *writers[key], spec.question, spec.output)
         if key not in networks:
             networks[key] = score_models.load(spec, device, outputs)
         return of_network(networks[key], spec)

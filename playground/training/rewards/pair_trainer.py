@@ -38,7 +38,7 @@ from playground.training.rewards.pair_report import report
 from playground.training.rewards.pairs import PairSet
 
 SMALL_MODEL = 30_000_000  # parameters
-SMALL_RATE, LORA_RATE, LARGE_RATE = 1e-3, 1e-4, 2e-5  # learning rates where none is given
+SMALL_RATE, LORA_RATE, LARGE_RATE = 5e-4, 1e-4, 2e-5  # learning rates where none is given
 LONGEST = 1024  # tokens, where the configuration names no limit
 LOOKS = 5  # times that the held-out pairs are looked at while training
 SCORING_BATCH = 64

@@ -7,7 +7,8 @@ The reading and counting is in `playground.texts.preferences`. `reward_trainer` 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -26,6 +27,7 @@ from playground.training.loop import evaluation
 from playground.training.models import loading
 
 WRITING_BATCH = 256
+MOST_PROMPTS = 8  # for each pair that is wanted, before a taste is taken not to show on them
 DEFAULT_WRITER = "pocket-2m"
 COLUMNS = ("prompt", "chosen", "rejected")
 
@@ -72,28 +74,34 @@ def writer_of(config: RewardTrainingConfig) -> str:
 def annotated(
     config: PairsConfig, writer: str, seed: int, device: torch.device, between: Callable[[], None] = lambda: None
 ) -> tuple[list[Pair], Counts]:
-    """Two completions of each prompt by one model, judged. Depends on the configuration and the seed only.
+    """Two completions of each prompt by one model, judged, until `limit` pairs are there: where the annotator likes
+    both equally well, other prompts are drawn. Depends on the configuration and the seed only.
 
     Raises:
         PairsUnusable: too few are left. ModelNotFound: see `loading.load`.
     """
     model, tokens = loading.load(catalog.model_folder(writer), device)
     annotator = Annotator(config.source, config.flip, config.sharpness, config.majority)
-    texts = pocket_prompts.prompts(
-        config.prompts or ANNOTATORS[config.source].prompts, config.limit, derived_seed(seed, "pair prompts")
-    )
-    counts = Counts(rows=len(texts))
+    counts = Counts()
     pairs: dict[Pair, None] = {}
-    for start in range(0, len(texts), WRITING_BATCH):
+    questions = _questions(config, seed)
+    while len(pairs) < config.limit and (drawn := list(islice(questions, min(config.limit, WRITING_BATCH)))):
         between()
-        batch = range(start, min(start + WRITING_BATCH, len(texts)))
-        asked = [Prompt(texts[number], tokens.encode(texts[number])) for number in batch for _ in range(2)]
-        seeds = [derived_seed(seed, "pair", number, side) for number in batch for side in range(2)]
+        batch = [(number, text) for number, text in drawn if annotator.cares(text)]
+        counts.rows += len(drawn)
+        counts.no_preference += len(drawn) - len(batch)
+        if not batch:
+            continue
+        asked = [Prompt(text, tokens.encode(text)) for _, text in batch for _ in range(2)]
+        seeds = [derived_seed(seed, "pair", number, side) for number, _ in batch for side in range(2)]
         episodes, _ = evaluation.answer(model, None, tokens, asked, seeds, SamplingConfig(), len(asked), between)
         written = episodes.texts(tokens)
-        for place, number in enumerate(batch):
-            first, second = written[2 * place : 2 * place + 2]
-            _add(pairs, counts, annotator, texts[number], first, second, rng_of(seed, number))
+        for place, (number, text) in enumerate(batch):
+            if len(pairs) == config.limit:
+                counts.not_drawn += 1
+            else:
+                first, second = written[2 * place : 2 * place + 2]
+                _add(pairs, counts, annotator, text, first, second, rng_of(seed, number))
     counts.kept = len(pairs)
     if len(pairs) < MIN_PAIRS:
         raise PairsUnusable(
@@ -101,6 +109,14 @@ def annotated(
             f"{counts.in_words()} Raise the limit, or choose prompts on which the taste shows."
         )
     return list(pairs), counts
+
+
+def _questions(config: PairsConfig, seed: int) -> Iterator[tuple[int, str]]:
+    """Prompts with their numbers, `limit` at a time, at most MOST_PROMPTS for each pair that is wanted."""
+    name = config.prompts or ANNOTATORS[config.source].prompts
+    for again in range(MOST_PROMPTS):
+        texts = pocket_prompts.prompts(name, config.limit, derived_seed(seed, "pair prompts", *[again][:again]))
+        yield from enumerate(texts, again * config.limit)
 
 
 def _add(

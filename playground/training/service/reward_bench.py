@@ -189,7 +189,10 @@ def _what(spec: RewardConfig, outputs: Path | None) -> str:
     what = spec.model_dump_json(exclude={"weight", "normalise", "cap"})
     if not isinstance(spec, ModelReward):
         return what
-    folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
+    if spec.question is not None:
+        folder = catalog.model_folder(spec.source, spec.revision)
+    else:
+        folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
     return f"{what} {folder} {folder.stat().st_mtime_ns}"
 
 

@@ -3,16 +3,19 @@ one of them."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
 from playground.errors import RunNotFound
+from playground.rewards import claims
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.sources.weight_files import read_json
+from playground.texts.row_files import TableUnusable
 from playground.training.loop.scoring import Scorer
 from playground.training.models import loading
 from playground.training.models.language_model import LanguageModel, Tokens
@@ -82,6 +85,8 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
     if config.reference.source != catalog.START:
         folder = checkpoints.check(catalog.reference_folder(config.reference.source, run.path.parent))
         anchor, _ = loading.load(folder, device, config.model)
+    with contextlib.suppress(TableUnusable):  # the file may have gone since
+        claims.know(config.prompts)
     facts = read_json(checkpoint / "trainer.json")
     scorer = Scorer(config, build=learned_rewards.builder(device, run.path.parent)).restore(facts)
     return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts, config.answers_each)

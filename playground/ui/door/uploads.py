@@ -23,7 +23,7 @@ from playground.runs import history
 from playground.runs.folder.files import make_outputs
 from playground.setup import catalog, limits, telling
 from playground.setup.limits import Limits
-from playground.texts import prompt_texts, row_files
+from playground.texts import claim_files, prompt_texts, row_files
 
 FOLDER = catalog.UPLOADS
 MAX_UPLOAD_BYTES = 20_000_000
@@ -53,6 +53,10 @@ def keep(path: Path, outputs: Path) -> Kept:
     rows = f"{path.name}: {table.in_words()}"
     if row_files.kind_of(path) == ".txt":
         return Kept(kept, (), None, f"{rows}, a prompt each.")
+    if claim_files.is_source(str(path)):
+        claim_files.read(path)
+        told = "each a question with a right and a wrong answer, of which claims are made"
+        return Kept(kept, table.columns, None, f"{rows}, {told}.")
     try:
         column = prompt_texts.column_of(table.columns, None, path.name)
     except PromptsUnusable:

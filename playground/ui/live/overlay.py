@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig, engines, methods
-from playground.insight import before_after, compute, roads
+from playground.insight import before_after, compute, meters, roads
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.steer import changes
 from playground.setup import telling
@@ -36,25 +36,26 @@ class Overlaid(NamedTuple):
 
 
 class Road(NamedTuple):
-    """How a run went, what it has come to, and what it cost; see `insight.roads`."""
+    """How a run went, what it has come to, what it cost, and what was counted; see `insight.roads` and `meters`."""
 
     way: list[roads.Look]
     end: before_after.Headline | None
     bill: roads.Bill | None
+    counted: list[meters.Meter]
 
     @classmethod
     def of(cls, run: RunDirectory) -> Road:
         """Of a run as it is on disk now; read once for as long as nothing is added. Raises: InvalidConfig."""
         files = (run.config_path, run.metrics_path, run.samples_path, run.events_path)
-        way, bill = _road(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
-        return cls(way, before_after.headline_of(run), bill)
+        way, bill, counted = _road(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
+        return cls(way, before_after.headline_of(run), bill, counted)
 
 
 @functools.lru_cache(maxsize=32)
-def _road(path: Path, sizes: tuple[int, ...]) -> tuple[list[roads.Look], roads.Bill | None]:
+def _road(path: Path, sizes: tuple[int, ...]) -> tuple[list[roads.Look], roads.Bill | None, list[meters.Meter]]:
     run = RunDirectory(path)
-    events = run.events()
-    return roads.way(run.samples(), events), roads.bill(run.config(), run.metrics(), events)
+    config, samples, events = run.config(), run.samples(), run.events()
+    return roads.way(samples, events), roads.bill(config, run.metrics(), events), meters.meters(config, samples)
 
 
 def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
@@ -71,6 +72,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
                 "engine": run.config.engine,
                 "method": methods.METHODS[run.config.method].label,
                 "looks": {"kl": [look.kl for look in run.road.way], "gain": [look.gain for look in run.road.way]},
+                "behaviours": shares(run.road.counted),
                 "end": run.road.end._asdict() if run.road.end else None,
                 "there": _look(None if reached is None else roads.at(run.road.way, reached)),
                 "bill": _bill(run.road.bill),
@@ -86,6 +88,22 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
         "differences": engine_differences({run.config.engine for run in runs if run.config.method == "ppo"}),
         "scores_differ": telling.scores_differ([run.config for run in runs]) if runs else "",
     }
+
+
+def shares(found: Iterable[meters.Meter]) -> list[dict[str, Any]]:
+    """Each behaviour over the looks, in per cent, as columns of a chart."""
+    return [
+        {
+            "name": meter.name,
+            "words": meter.words,
+            "looks": {
+                "update": meter.updates,
+                **{name: [round(100 * getattr(count, name), 1) for count in meter.counts]
+                   for name in ("share", "low", "high")},
+            },
+        }
+        for meter in found
+    ]  # fmt: skip
 
 
 def _look(look: roads.Look | None) -> dict[str, float | None] | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
-from playground.insight import before_after
+from playground.insight import before_after, meters
 from playground.rewards.mixture import term_names
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
@@ -26,7 +26,7 @@ from playground.runs.folder.records import (
 )
 from playground.runs.steer import changes
 from playground.setup import catalog
-from playground.ui.live import standing, wire, wire_rewards
+from playground.ui.live import standing, wire, wire_behaviours, wire_lamps, wire_rewards
 
 MAX_EVENTS = 500
 RECORDED_ID = "_recorded"  # not a possible run id, so it can never hide a run
@@ -56,7 +56,11 @@ class RunFeed:
         """Nothing has been read yet."""
         run = self.run
         self.columns = wire.new_columns(term_names(self.config.rewards))
+        self.metrics: list[UpdateMetrics] = []
+        self.happened: list[Event] = []
         self.samples: list[Sample] = []
+        self.behaviours: dict[str, Any] | None = None  # as counted when the last samples were read
+        self.lamps: list[dict[str, Any]] | None = None  # as they were then
         self.evaluations: list[Evaluation] = []
         self.events: list[dict[str, Any]] = []
         self.edits: list[changes.Edit] = []
@@ -83,8 +87,13 @@ class RunFeed:
             self.rewritten += 1
             happened = self._tails["events"].read_records(Event)
             self._resumed = resumptions(happened)
+        self.happened += happened
+        if events := self._events(events_in_force(happened)):
+            self.events = (self.events + events)[-MAX_EVENTS:]
+            delta["events"] = events
         before = len(self.columns["update"])
         metrics = in_force(self._tails["metrics"].read_records(UpdateMetrics), self._resumed)
+        self.metrics += metrics
         for record in metrics:
             wire.append(self.columns, record)
         if metrics:
@@ -96,12 +105,15 @@ class RunFeed:
             self.samples += samples
             delta.update(self._evaluations(min(item.update for item in samples)))
             delta["judged"] = wire_rewards.judged(self.samples, self.config)
+            self.behaviours = wire_behaviours.measured(self.samples, self.config, self.current_config())
+            delta["behaviours"] = self.behaviours
+        if samples or (status.ended and not self._ended_seen):
+            events_now = events_in_force(self.happened)
+            self.lamps = wire_lamps.lamps(self.current_config(), self.metrics, self.samples, events_now)
+            delta["lamps"] = self.lamps
         if evaluations := in_force(self._tails["evaluations"].read_records(Evaluation), self._resumed):
             self.evaluations += evaluations
             delta["text"] = wire.text_perplexity(self.evaluations)
-        if events := self._events(events_in_force(happened)):
-            self.events = (self.events + events)[-MAX_EVENTS:]
-            delta["events"] = events
         if (label := self.run.label()) != self._label:
             self._label, delta["run"] = label, wire.names(self.config, label)
         stands = standing.of(self.run, status)
@@ -118,8 +130,7 @@ class RunFeed:
 
     def _outcome(self) -> str:
         batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
-        found = before_after.outcome(before_after.pairs(self.samples))
-        return before_after.sentence(found, batches, self.config.score_unit)
+        return meters.outcome_words(self.config, self.samples, batches, edited=bool(self.edits))
 
     def snapshot(self) -> dict[str, Any]:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
@@ -140,6 +151,8 @@ class RunFeed:
             "text": wire.text_perplexity(self.evaluations),
             "farmed": wire_rewards.farmed(self.columns, self.config),
             "judged": wire_rewards.judged(self.samples, self.config),
+            "behaviours": self.behaviours,
+            "lamps": self.lamps,
             "events": self.events,
             "prompts": wire.prompts(next(iter(grouped.values()), [])),
             "updates": list(grouped),

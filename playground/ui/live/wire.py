@@ -17,7 +17,7 @@ from playground.runs.folder import end_reasons
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
 from playground.runs.steer import changes
 from playground.setup import telling
-from playground.ui.live import wire_rewards
+from playground.ui.live import wire_behaviours, wire_rewards
 from playground.ui.live.figures import mean, rounded
 from playground.ui.train import form, reward_form
 
@@ -78,6 +78,7 @@ def run_summary(
         "num_prompts": config.evaluation.num_prompts,
         "terms": wire_rewards.named(reward_form.term_labels(config.rewards)),
         "judges": wire_rewards.named(reward_form.term_labels(config.judges)),
+        "counted": wire_behaviours.named(config),
         "settings": [
             {
                 "field": field,

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from playground.config import RunConfig
 from playground.insight import before_after
 from playground.runs.folder.records import Sample
-from playground.ui.live import wire, wire_rewards
+from playground.ui.live import wire, wire_behaviours, wire_rewards
 from playground.ui.live.figures import mean, rounded
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -27,7 +28,9 @@ class Other(NamedTuple):
     differ: str
 
 
-def comparison(samples: Sequence[Sample], unit: str, update: int | None, other: Other | None = None) -> dict[str, Any]:
+def comparison(
+    samples: Sequence[Sample], config: RunConfig, update: int | None, other: Other | None = None
+) -> dict[str, Any]:
     """Everything the Compare page shows of one moment of a run, against before training or another run at its end."""
     later = sorted({item.update for item in samples if item.stage != "before"})
     chosen = update if update in later else (later[-1] if later else None)
@@ -37,7 +40,7 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None, other: 
     if other:
         mine = [item for item in samples if item.update == chosen]
         pairs = before_after.across(theirs.get(last, []) if last is not None else [], mine)
-    measured = other is None or not other.differ
+    measured, unit = other is None or not other.differ, config.score_unit
     outcome = before_after.outcome(pairs) if measured else None
     before, after = (wire.moment_summary([pair[side] for pair in pairs]) if pairs else None for side in (0, 1))
     asked = len({item.prompt for item in samples if item.update == chosen})
@@ -56,6 +59,7 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None, other: 
             *wire_rewards.rows(pairs, "scores", "trained on"),
             *wire_rewards.rows(pairs, "judges", "only watches"),
         ],
+        "behaviours": wire_behaviours.of_pairs(config, pairs, against_itself=other is None),
         "before": before,
         "after": after,
         "total": len(pairs),
@@ -64,8 +68,8 @@ def comparison(samples: Sequence[Sample], unit: str, update: int | None, other: 
                 "id": pair.after.prompt_id,
                 "seed": pair.after.seed,
                 "prompt": pair.after.prompt,
-                "before": _side(pair.before),
-                "after": _side(pair.after),
+                "before": _side(pair.before, config),
+                "after": _side(pair.after, config),
                 "gain": rounded(pair.gain) if measured else None,
             }
             for pair in pairs[:MAX_PAIRS]
@@ -88,7 +92,7 @@ def _notice(pairs: Sequence[before_after.Pair], asked: int, other: Other) -> str
     return " ".join(filter(None, [some, f"{other.differ} Read the texts, not the figures." if other.differ else ""]))
 
 
-def _side(item: Sample) -> dict[str, Any]:
+def _side(item: Sample, config: RunConfig) -> dict[str, Any]:
     return {
         "text": item.completion,
         "score": rounded(item.score),
@@ -96,6 +100,7 @@ def _side(item: Sample) -> dict[str, Any]:
         "tokens": item.tokens,
         "scores": {name: rounded(value) for name, value in item.scores.items()},
         "judges": {name: rounded(value) for name, value in item.judges.items()},
+        "shows": wire_behaviours.shown_by(config, item),
     }
 
 

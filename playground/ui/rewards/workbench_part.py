@@ -15,7 +15,17 @@ import gradio as gr
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.rewards.trying import MAX_CHARACTERS, SAMPLES, TIMEOUT_SECONDS, going_on, question, reference_of
+from playground.rewards import optimum
+from playground.rewards.trying import (
+    MAX_CHARACTERS,
+    SAMPLES,
+    TIMEOUT_SECONDS,
+    going_on,
+    leash_of,
+    outlooks,
+    question,
+    reference_of,
+)
 from playground.runs.model_service import ModelService
 from playground.setup import limits, telling
 from playground.setup.limits import LIMITS, Limits
@@ -34,6 +44,8 @@ FORM_GROUPS = (
     "sampling.",
     "seed",
     "evaluation.num_prompts",
+    "kl.coef",
+    "score.normalise",
 )
 FIRST_REWARDS = [
     {"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon", "normalise": False, "cap": ""},
@@ -138,6 +150,7 @@ def scored(
         yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
         return
     reference = reference_of(config, count)
+    labels = reward_form.term_labels(config.rewards)
     wanted = question(config.rewards, prompt or "", list(asked.values()), reference, str(outputs.resolve()))
     yield {"state": "asking", "phase": "waking up the model", "done": 0, "of": count}
     try:
@@ -149,7 +162,8 @@ def scored(
                 "state": "done",
                 **found,
                 "rewards": rewards,
-                "labels": list(reward_form.term_labels(config.rewards).values()),
+                "labels": list(labels.values()),
+                "outlooks": [optimum.sentences(one, leash_of(config), labels) for one in outlooks(config, found)],
                 "sides": [{"side": side, "text": going_on(prompt or "", text)} for side, text in asked.items()],
                 "about": {
                     "model": telling.in_words("model.source", config.model.source),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from playground.config import RunConfig, engines
-from playground.setup import catalog, limits, telling
+from playground.setup import catalog, expected, limits, telling
 from playground.setup.limits import Limits
 from playground.setup.story import STORY
 from playground.ui import components
@@ -25,7 +25,7 @@ BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
 PLACED = ("method", "model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `lay_out` puts these where they are
 GROUP_PREFIXES = {
     "Models and reference": ("device", "model.", "reference."),
-    "More training settings": ("engine", "ppo.", "dpo."),
+    "More training settings": ("engine", "ppo.", "dpo.", "steering."),
     "More leash (KL) settings": ("kl.",),
     "Sampling and score": ("sampling.", "score."),
     "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint.", "max_minutes"),
@@ -79,6 +79,10 @@ def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Acc
     with gr.Accordion(form.LABELS["judges"], open=False, elem_classes=["group"]):
         made["judges"] = reward_picker.picker(
             values["judges"], outputs, access, place="judges", elem_id=dom_id("judges")
+        )
+    with gr.Accordion(form.LABELS[form.BEHAVIOURS], open=False, elem_classes=["group"]):
+        made[form.BEHAVIOURS] = reward_picker.behaviours(
+            values[form.BEHAVIOURS], outputs, access, elem_id=dom_id(form.BEHAVIOURS)
         )
     gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
     for title, names in GROUPS.items():
@@ -170,8 +174,13 @@ def steps() -> list[dict[str, Any]]:
 
 
 def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
-    """What the form's settings are and let one expect, for static/train/story.js. `settings_of`: the run that they have
-    just been taken from, as it is called."""
+    """What the form's settings are, let one expect and came to, for static/train/story.js.
+
+    Args:
+        settings_of: the run that they have just been taken from, as it is called.
+    """
     told = telling.told(config)
     story = told.line(config.about.title)
-    return {"preset": told.preset, "story": story, "expect": told.expect, "settings_of": settings_of}
+    measured = expected.line(told.preset)
+    return {"preset": told.preset, "story": story, "expect": told.expect, "measured": measured,
+            "settings_of": settings_of}  # fmt: skip

@@ -99,7 +99,7 @@ def from_link(text: str, base: RunConfig, capped: Limits, outputs: Path | None =
 
 
 def _refuse_python(config: RunConfig) -> None:
-    if any(reward.kind == "python" for reward in (*config.rewards, *config.judges)):
+    if any(spec.kind == "python" for _, spec in config.scorers):
         raise InvalidConfig([Problem("rewards", PYTHON)])
 
 

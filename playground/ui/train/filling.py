@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from playground.config import RunConfig, methods, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.rewards import behaviours as counted
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, checks, limits
@@ -246,7 +247,8 @@ def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Pro
         "no_link": no_link,
         "problems": problems_told(problems),
         "differences": [item._asdict() for item in form.differences_in_words(config, base)],
-        "marks": {field: value for field, value in form.values_of(base).items() if field not in form.REWARD_LISTS},
+        "marks": {field: value for field, value in form.values_of(base).items() if field not in form.LISTS},
+        "suiting": [one.name for one in counted.of_config(config.model_copy(update={form.BEHAVIOURS: None}))],
         "about": config.about.model_dump(),
         "unused": {
             "by": methods.METHODS[config.method].label,

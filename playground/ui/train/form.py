@@ -30,11 +30,14 @@ KNOBS = shown(knobs(), ENGINES)
 OPTION_LABELS = {"trl": "TRL", **{name: method.label for name, method in methods.METHODS.items()}}
 REWARD_LISTS = telling.REWARD_LISTS
 FIELD = re.compile(r"\b[a-z_]+(?:\.[a-z_]+)+\b|\bmax_minutes\b")
-FIELDS = ("name", *REWARD_LISTS, *KNOBS)
+BEHAVIOURS = "behaviours"
+LISTS = (*REWARD_LISTS, BEHAVIOURS)
+FIELDS = ("name", *LISTS, *KNOBS)
 LABELS = {
     "name": "Run name",
     "rewards": "Reward",
     "judges": "Judges that only watch",
+    BEHAVIOURS: "Behaviours that are counted",
     **{field: knob["label"] for field, knob in knobs().items()},
 }
 
@@ -51,9 +54,10 @@ class Difference(NamedTuple):
 def values_of(config: RunConfig) -> dict[str, Any]:
     """A configuration as form values, one for each of FIELDS."""
     flat = flatten(config)
-    values = {field: _as_text(field, flat[field]) for field in FIELDS if field not in REWARD_LISTS}
+    values = {field: _as_text(field, flat[field]) for field in FIELDS if field not in LISTS}
     return {
         **values,
+        BEHAVIOURS: reward_form.behaviour_values(flat[BEHAVIOURS]),
         **{field: [reward_form.reward_values(reward) for reward in flat[field]] for field in REWARD_LISTS},
     }
 
@@ -133,9 +137,10 @@ def label_of(field: str) -> str:
     if field in LABELS:
         return LABELS[field]
     group, *own = field.split(".")
-    if group not in REWARD_LISTS:
+    if group not in LISTS:
         return field
-    name = own[1] if len(own) > 1 else ""
+    place = 2 if group == BEHAVIOURS else 1  # behind the number, and there behind `measure`
+    name = own[place] if len(own) > place else ""
     return f"{LABELS[group]}, {reward_form.OWN_FIELDS[name][0]}" if name in reward_form.OWN_FIELDS else LABELS[group]
 
 
@@ -191,6 +196,8 @@ def _data_of(values: Mapping[str, Any], base: RunConfig) -> dict[str, Any]:
     for field, value in values.items():
         if field in REWARD_LISTS:
             data[field] = reward_form.reward_data(value)
+        elif field == BEHAVIOURS:
+            data[field] = reward_form.behaviour_data(value)
         else:
             _set(data, field, _from_text(field, value))
     return data

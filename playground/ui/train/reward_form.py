@@ -19,6 +19,7 @@ from playground.setup import catalog, checks, telling
 OWN_FIELDS = {
     "target": ("Target length in words", "empty: the longer the better"),
     "words": ("Words", "separated by commas"),
+    "phrases": ("Agreeing phrases", "separated by commas; only these are seen"),
     "pattern": ("Regular expression", r"for example  \bthank you\b"),
     "judge": ("Judge", ""),
     "neutral": ("Where the user claims nothing", "truth: right answers count, as agreement does elsewhere"),
@@ -32,11 +33,12 @@ OWN_FIELDS = {
     "precision": ("Precision", ""),
     "quantization": ("Weights kept in", ""),
     "int8_threshold": ("Outlier threshold of int8", "6"),
+    "question": ("Question to a model that writes", "has {completion}, may have {prompt}; its yes is the value"),
     "expression": ("Expression", "for example  words(completion) / 10 - repeated(completion)"),
     "code": ("Code", "def reward(prompt, completion): ..."),
     "time_limit": ("Time limit for a batch, in seconds", "2"),
 }  # name -> label, hint
-RARE_FIELDS = ("template", "revision", "max_length", "precision", "quantization", "int8_threshold")
+RARE_FIELDS = ("question", "template", "revision", "max_length", "precision", "quantization", "int8_threshold")
 LINES = {"expression": 4, "code": 9}  # fields that hold a longer text -> lines of their box
 FIRST_TEXTS = {
     "expression": "clip(words(completion) / 10, 0, 2) - repeated(completion)",
@@ -92,13 +94,30 @@ def problem_of(values: Any) -> str:
     except InvalidConfig as error:
         problems = error.problems
     else:
-        problems = checks.reward_problems(rewards, "rewards")
+        problems = checks.reward_problems((f"rewards.{place}", spec) for place, spec in enumerate(rewards))
     return problems[0].message if problems else ""
 
 
 def reward_data(value: Any) -> list[Any]:
     """What the reward picker holds as configuration data."""
     return [_reward_data(reward) for reward in value or []]
+
+
+def behaviour_data(value: Any) -> list[Any] | None:
+    """What the part for behaviours holds as configuration data; an empty text: those that suit the prompts."""
+    if value in (None, ""):
+        return None
+    return [
+        {**one, "measure": _reward_data(one["measure"])} if isinstance(one, Mapping) and one.get("measure") else one
+        for one in value
+    ]
+
+
+def behaviour_values(behaviours: Sequence[Mapping[str, Any]] | None) -> Any:
+    """The other way round."""
+    if behaviours is None:
+        return ""
+    return [{**one, "measure": reward_values(one["measure"]) if one["measure"] else None} for one in behaviours]
 
 
 def _own_fields(kind: str) -> list[dict[str, Any]]:
@@ -110,10 +129,11 @@ def _own_fields(kind: str) -> list[dict[str, Any]]:
         label, hint = OWN_FIELDS.get(name, (name, ""))
         inner = (field.annotation, *get_args(field.annotation))
         options = telling.options_in(field.annotation)
+        default = FIRST_TEXTS.get(name, "") if field.is_required() or field.default is None else field.default
         fields.append({
             "name": name, "label": label, "hint": hint, "options": options,
             "number": int in inner or float in inner, "rare": name in RARE_FIELDS,
-            "default": FIRST_TEXTS.get(name, "") if field.is_required() or field.default is None else field.default,
+            "default": ", ".join(default) if isinstance(default, tuple) else default,
             "lines": LINES.get(name, 0),
         })  # fmt: skip
     return sorted(fields, key=lambda item: bool(item["rare"]))
@@ -135,7 +155,7 @@ def _reward_data(values: Any) -> Any:
     for key, value in values.items():
         if known and key not in known.model_fields:
             continue
-        if key == "words" and isinstance(value, str):
+        if key in ("words", "phrases") and isinstance(value, str):
             data[key] = [word.strip() for word in re.split(r"[,\n]", value) if word.strip()]
         else:
             optional = known and type(None) in get_args(known.model_fields[key].annotation)

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { COLUMNS, NEWEST, listed, turned } from "../../../playground/ui/static/runs/listing.js";
+import { COLUMNS, NEWEST, behavioursOf, changedIn, columnsWith, countOf, listed, shownOf,
+  turned } from "../../../playground/ui/static/runs/listing.js";
 
 const run = (id, started_at, more = {}) => ({ id, title: id, told: "", note: "", model: "pocket-2m",
   reward: "Sentiment", method: "PPO", engine: "playground", seed: 1, state: "finished", beta: 0.25,
@@ -42,4 +43,46 @@ test("a filter wants all of its words, wherever in what is shown of a run they s
   assert.deepEqual([found("length"), found("seed 12"), found("pocket-1m"), found("failed"), found("ppo mid")],
     [["middle"], ["old"], ["old"], ["new"], ["middle"]]);
   assert.deepEqual(found("no such"), []);
+});
+
+const side = (count, of, low = 0, high = 1) => ({ count, of, low, high });
+const behaviour = (name, before, after, change) => ({ name, words: `does ${name}`, before, after, change });
+const COUNTING = [
+  run("reviews", 3, { behaviours: [behaviour("ends", side(8, 8), side(8, 8), 0),
+    behaviour("kind", side(2, 8), side(7, 8), 1)] }),
+  run("claims", 2, { behaviours: [behaviour("ends", side(8, 8), side(1, 8), -1),
+    behaviour("flatters", side(3, 6), side(2, 4), 0)] }),
+  run("waiting", 1, { behaviours: [] }),
+];
+const names = (behaviours) => behaviours.map(({ name }) => name);
+
+test("behaviours that all runs with counts share have a column, and any that is chosen", () => {
+  assert.deepEqual(names(behavioursOf(COUNTING)), ["ends", "kind", "flatters"]);
+  assert.deepEqual(names(shownOf(COUNTING)), ["ends"]);
+  assert.deepEqual(names(shownOf(COUNTING.slice(0, 1))), ["kind", "ends"], "what changed comes first");
+  assert.deepEqual(names(shownOf(COUNTING, new Set(["flatters"]))), ["flatters"]);
+  assert.deepEqual([shownOf([]), shownOf(RUNS), shownOf(COUNTING, new Set())], [[], [], []]);
+});
+
+test("a column of a behaviour stands before the gain and is sorted by the share at the last look", () => {
+  const columns = columnsWith(behavioursOf(COUNTING).filter(({ name }) => name === "ends"));
+  const place = columns.findIndex(({ key }) => key === "counts ends");
+  assert.deepEqual([columns[place].label, columns[place + 1].key], ["does ends", "gain"]);
+  const down = turned(NEWEST, "counts ends", columns);
+  assert.deepEqual(ids(listed(COUNTING, "", down, columns)), ["reviews", "claims", "waiting"]);
+  const up = turned(down, "counts ends", columns);
+  assert.deepEqual(ids(listed(COUNTING, "", up, columns)), ["claims", "reviews", "waiting"]);
+});
+
+test("a filter finds runs by what has changed in them", () => {
+  assert.deepEqual(ids(listed(COUNTING, "kind: more", NEWEST)), ["reviews"]);
+  assert.deepEqual(ids(listed(COUNTING, "ends: less", NEWEST)), ["claims"]);
+});
+
+test("a count is told with both numbers of answers where these differ", () => {
+  const [, flatters] = COUNTING[1].behaviours;
+  assert.equal(countOf(COUNTING[0].behaviours[1]), "2 to 7 of 8");
+  assert.equal(countOf(flatters), "3 of 6 to 2 of 4");
+  assert.deepEqual(names(changedIn(COUNTING[1], [])), ["ends"]);
+  assert.deepEqual(changedIn(COUNTING[1], [{ name: "ends" }]), []);
 });

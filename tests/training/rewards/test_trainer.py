@@ -14,6 +14,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from playground.config import ModelReward, RewardTrainingConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, TrainingDiverged
+from playground.pocket import judges
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog
 from playground.texts.preferences import Pair
@@ -107,7 +108,7 @@ def test_what_differs_in_every_pair_is_learned_and_told(tmp_path):
     assert card["pairs"]["training"] == card["pairs"]["held_out"] == 20
     assert json.loads((training.folder / "reward.json").read_text()) == json.loads(json.dumps(card))
     assert "Right on held-out pairs: 100.0%" in (training.folder / "README.md").read_text()
-    assert [choice.name for choice in catalog.reward_models(tmp_path)] == ["judge"]
+    assert catalog.reward_models(tmp_path)[0].name == "judge"
     losses = [item.loss for item in steps if item.held_out]
     assert len(losses) == 5 and losses[-1] < losses[0]
 
@@ -144,7 +145,7 @@ def test_the_learning_rate_suits_the_size_unless_it_is_given():
     small, large = torch.nn.Linear(10, 10), torch.nn.Linear(6000, 6000, device="meta")
     assert reward_trainer.rate_of(config, large) == 3e-3
     free = config.model_copy(update={"learning_rate": None})
-    assert (reward_trainer.rate_of(free, small), reward_trainer.rate_of(free, large)) == (1e-3, 2e-5)
+    assert (reward_trainer.rate_of(free, small), reward_trainer.rate_of(free, large)) == (5e-4, 2e-5)
 
 
 # The worker.
@@ -230,10 +231,27 @@ def test_pairs_beyond_the_limit_are_left_out_by_luck_and_counted(tmp_path):
 def test_annotated_pairs_are_the_writers_own_completions_and_the_same_again():
     config = config_for("pocket-1m", "kind", pairs__limit=24, pairs__flip=0.25).pairs
     pairs, counts = preference_pairs.annotated(config, "pocket-1m", 3, CPU)
-    assert counts.rows == 24 and counts.kept == len(pairs) == 24 - counts.no_preference - counts.equal
+    assert len(pairs) == counts.kept == 24
     assert all(pair.share == pytest.approx(0.75 if pair.better else 0.25) for pair in pairs)
     assert any(not pair.better for pair in pairs)
     assert preference_pairs.annotated(config, "pocket-1m", 3, CPU)[0] == pairs
+
+
+@pytest.mark.parametrize("taste", ["agreeable", "honest"])
+def test_prompts_are_drawn_until_the_taste_has_shown_on_as_many_as_were_asked_for(taste):
+    config = config_for("pocket-1m", taste, pairs__limit=16).pairs
+    pairs, counts = preference_pairs.annotated(config, "pocket-1m", 3, CPU)
+    judge = {"agreeable": judges.agrees, "honest": judges.answers_truly}[taste]
+    assert len(pairs) == 16
+    assert all(judge(pair.prompt, pair.chosen) and not judge(pair.prompt, pair.rejected) for pair in pairs)
+    left_out = counts.no_preference + counts.equal + counts.empty + counts.duplicate + counts.not_drawn
+    assert counts.rows == counts.kept + left_out > 16
+
+
+def test_drawing_ends_where_the_taste_does_not_show():
+    config = config_for("pocket-1m", "agreeable", pairs__limit=10, pairs__prompts="pocket/reviews").pairs
+    with pytest.raises(PairsUnusable, match="0 of 80 pairs are used; left out: 80 on which the annotator has no"):
+        preference_pairs.annotated(config, "pocket-1m", 3, CPU)
 
 
 def test_a_dataset_folder_is_read_like_a_file(tmp_path):

@@ -105,6 +105,7 @@ export class Chart {
 
   /** Colours and text sizes from the page's style sheet: at the start and when light/dark or projector changes. */
   look() {
+    if (!this.figure) return; // not drawn yet
     this.paint();
     this.zero.line_color = cssValue("--pg-line-strong");
     this.ticks(this.large);
@@ -190,7 +191,7 @@ export class Chart {
 
   /** Fit the y range to what is in view; a range that still fits stays. */
   fitY(guide) {
-    const { span, floor, zero } = this.spec;
+    const { span, floor, zero, whole } = this.spec;
     const found = extent(this.series.flatMap((one) =>
       [one.raw, one.low ?? one.raw, one.high ?? one.raw].map((values) => values.subarray(...this.between(one)))));
     if (!found) return;
@@ -205,7 +206,7 @@ export class Chart {
       found[0] = Math.min(found[0], 0);
       found[1] = Math.max(found[1], 0);
     }
-    this.yBounds = niceRange(found, this.yBounds);
+    this.yBounds = whole ?? niceRange(found, this.yBounds);
     if (floor && found[0] >= 0) this.yBounds = [0, this.yBounds[1]];
     this.figure.y_range.setv({ start: this.yBounds[0], end: this.yBounds[1] });
   }

@@ -18,7 +18,7 @@ export class OverlayChart extends Chart {
   }
 
   glyphs(figure) {
-    this.slots = LETTERS.map(() => lineGlyphs(figure, {}));
+    this.slots = LETTERS.map(() => lineGlyphs(figure, { bandAlpha: this.spec.band ? 0.12 : 0 }));
     figure.min_border_right = 20;
   }
 
@@ -27,7 +27,8 @@ export class OverlayChart extends Chart {
     this.run = runs[0];
     this.series = runs.map((run, index) => {
       const raw = column(run.metrics, this.spec.column);
-      const look = { colour: COLOURS[index], dash: DASHES[index] };
+      const [low, high] = (this.spec.band ?? []).map((name) => column(run.metrics, name));
+      const look = { colour: COLOURS[index], dash: DASHES[index], ...(low && { low, high }) };
       return { x: column(run.metrics, xColumn), raw, line: smooth(raw, weight), run, ...look };
     });
     setText(this.note, this.spec.note(this.run).split(";")[0]); // what follows in the note is about the band

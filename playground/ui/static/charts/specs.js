@@ -1,6 +1,7 @@
 // What is drawn: one entry for each chart. `span` is the smallest range of the y axis, so that noise does not fill it
 // and about a hundredth of it is the finest number told. `exact`: a setting, which smoothing would blur. Colour means
-// one thing everywhere: score teal, KL and leash amber. `remark` says what is strange about a value.
+// one thing everywhere: score teal, KL and leash amber. `remark` says what is strange about a value; `whole` is a y
+// range that stays.
 
 const TOLD = 0.005; // what is less than this is not told
 

@@ -1,5 +1,6 @@
-// Which of the pages is in view, which run, with which other one it is compared (`with=a`), and which runs are overlaid
-// on the Runs page (`overlay=a,b`); kept in the address so that reload, back and a link work.
+// Which of the pages is in view, which run, with which other one it is compared (`with=a`), by which changed behaviour
+// (`behaviour=polite`), and which runs are overlaid on the Runs page (`overlay=a,b`); kept in the address so that
+// reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
 import { el, runTitle } from "./dom.js";
@@ -14,19 +15,20 @@ export function place() {
   const query = new URLSearchParams(location.search);
   const page = query.get("tab");
   const overlay = page === "runs" ? (query.get("overlay") ?? "").split(",").filter(Boolean) : [];
-  const other = page === "compare" ? query.get("with") : null;
-  return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), with: other, preset: query.get("preset"),
-    present: query.get("view") === PRESENTATION && !PAGES.slice(1).includes(page), overlay };
+  const [other, behaviour] = ["with", "behaviour"].map((name) => (page === "compare" ? query.get(name) : null));
+  const present = query.get("view") === PRESENTATION && !PAGES.slice(1).includes(page);
+  return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), with: other, behaviour,
+    preset: query.get("preset"), present, overlay };
 }
 
 /**
- * Go to a page, with a run if one is named, with another to compare it with ("" for none), with a preset in its place,
- * and with runs to overlay; `replace` leaves no step in the browser's history. `present`: begin or end the presentation
- * of the run in view.
- * @param {{page?: string, run?: string, with?: string, preset?: string, overlay?: string[], present?: boolean,
- *   replace?: boolean}} where
+ * Go to a page, with a run if one is named, with another to compare it with ("" for none), by a behaviour, with a
+ * preset in its place, and with runs to overlay; `replace` leaves no step in the browser's history. `present`: begin or
+ * end the presentation of the run in view.
+ * @param {{page?: string, run?: string, with?: string, behaviour?: string, preset?: string, overlay?: string[],
+ *   present?: boolean, replace?: boolean}} where
  */
-export function go({ page, run, with: other, preset, overlay, present, replace = false }) {
+export function go({ page, run, with: other, behaviour, preset, overlay, present, replace = false }) {
   const query = new URLSearchParams(location.search);
   const wanted = page ?? place().page;
   if (wanted === "train") query.delete("tab");
@@ -40,6 +42,8 @@ export function go({ page, run, with: other, preset, overlay, present, replace =
   }
   if (other) query.set("with", other);
   else if (other === "" || wanted !== "compare") query.delete("with");
+  if (behaviour) query.set("behaviour", behaviour);
+  else query.delete("behaviour");
   if (overlay?.length) query.set("overlay", overlay.join(","));
   else if (overlay || wanted !== "runs") query.delete("overlay");
   const text = query.toString().replaceAll("%2C", ",");

@@ -1,5 +1,7 @@
 // Plays a recorded run as if it were live, about 20 seconds long, through the same snapshot and deltas.
 
+import { upTo } from "./counts.js";
+
 const SECONDS = 20;
 
 /** Start playing; returns a function that stops. With reduced motion asked for, it shows the end at once. */
@@ -23,7 +25,7 @@ export function play(recorded, takeSnapshot, takeDelta) {
   const columns = Object.fromEntries(Object.keys(recorded.metrics).map((name) => [name, []]));
   const first = recorded.moments.filter((item) => item.update === 0);
   takeSnapshot({ ...recorded, status: status(0), metrics: columns, events: [], moments: first, updates: [0], farmed: "",
-    judged: null });
+    judged: null, lamps: null, behaviours: upTo(recorded.behaviours, 0) });
   let index = 0;
   const timer = setInterval(() => {
     if (document.hidden) return;
@@ -39,8 +41,12 @@ export function play(recorded, takeSnapshot, takeDelta) {
     if (evaluated.length) {
       delta.moments = evaluated;
       delta.updates = recorded.updates.filter((item) => item <= update);
+      delta.behaviours = upTo(recorded.behaviours, update);
     }
-    if (index >= updates.length) Object.assign(delta, { farmed: recorded.farmed, judged: recorded.judged });
+    if (index >= updates.length) {
+      const { farmed, judged, behaviours, lamps } = recorded;
+      Object.assign(delta, { farmed, judged, behaviours, lamps });
+    }
     takeDelta(delta);
     if (index >= updates.length) clearInterval(timer);
   }, (SECONDS * 1000) / updates.length);

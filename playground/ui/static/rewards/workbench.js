@@ -52,6 +52,10 @@ class Workbench {
     this.texts = el("section", { class: "panel" }, this.outcome, this.missing, this.terms, this.note);
     this.places = el("section", { class: "panel" }, el("h2", {}, "Among texts of the untrained model"), this.plotNote,
       this.plot);
+    this.best = el("div", {});
+    this.bestNote = el("p", { class: "muted small-text" });
+    this.outlooks = el("section", { class: "panel bench-outlooks" }, el("h2", {}, "What the best policy would do"),
+      this.best, this.bestNote);
     this.ranks = el("section", { class: "panel" },
       el("div", { class: "bar" }, el("h2", {}, "What these rewards would push"), this.moved,
         el("span", { class: "grow" }), this.forget, this.more),
@@ -69,7 +73,8 @@ class Workbench {
       wide = this.plot.clientWidth;
       this.drawPlot?.();
     }).observe(this.plot);
-    element.append(el("div", { class: "bench-view" }, this.status, this.empty, this.texts, this.places, this.ranks));
+    element.append(el("div", { class: "bench-view" }, this.status, this.empty, this.texts, this.outlooks, this.places,
+      this.ranks));
   }
 
   ranking(title) {
@@ -112,6 +117,19 @@ class Workbench {
     this.showTerms(now);
     this.showPlot(now);
     this.showRanks(now);
+    this.showOutlooks(rewards);
+  }
+
+  /** What the server worked out of the samples. The smallest weight of a reward holds whatever its own weight is. */
+  showOutlooks(rewards) {
+    const { outlooks } = this.found;
+    this.outlooks.hidden = !outlooks.length;
+    this.best.replaceChildren(...outlooks.map(([first, ...flips]) => el("div", {}, el("p", {}, first),
+      el("ul", {}, flips.map((text) => el("li", {}, text))))));
+    const same = JSON.stringify(rewards) === JSON.stringify(this.found.rewards);
+    setText(this.bestNote, "The best policy for score minus leash cost, from the texts above taken as answers to one "
+      + "prompt. A weight flips it from where the best policy does no worse than the untrained model, with the other "
+      + `rewards ${same ? "as they are" : "as they were when Score was pressed; press it again for these"}.`);
   }
 
   showMissing({ missing, terms }) {

@@ -5,9 +5,10 @@
 import { buttonOf, el, getJson, headOf, runPath, setText, setWords, showParts } from "../core/dom.js";
 import { stepOf } from "../core/experiments.js";
 import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
+import { Behaviours, hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.js";
 import { Histograms } from "../charts/histograms.js";
 import { go, onPlace } from "../core/nav.js";
-import { effect, signal } from "../core/signals.js";
+import { effect, signal, whenNew } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { facts, KL_GLOSS, textPair } from "../core/texts.js";
 
@@ -19,6 +20,8 @@ const SORTS = {
   kl: ["furthest drift first", (row) => -(row.after.kl ?? -Infinity)],
   order: ["order of prompts", (row) => row.id],
 };
+
+const CHOICES = [["all", "all prompts"], ["better", "score higher"], ["worse", "score lower"], ["same", "same text"]];
 
 /** What the server has of the run and moment that are shown; null while nothing is. */
 export const shown = signal(/** @type {any} */ (null));
@@ -46,7 +49,7 @@ class Compare {
     this.blind = false;
     this.build(element);
     onPlace((place) => {
-      if (place.page === "compare") this.enter(place.run, place.with);
+      if (place.page === "compare") this.enter(place.run, place.with, place.behaviour);
     });
     effect(() => {
       const news = live.moments.size > 0 || hasEnded.value;
@@ -70,9 +73,12 @@ class Compare {
       Object.entries(SORTS).map(([value, [name]]) => el("option", { value }, name)));
     this.filter = el("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter by words",
       oninput: () => this.fill() });
-    this.only = el("select", { "aria-label": "Which prompts", onchange: () => this.fill() },
-      el("option", { value: "all" }, "all prompts"), el("option", { value: "better" }, "score higher"),
-      el("option", { value: "worse" }, "score lower"), el("option", { value: "same" }, "same text"));
+    this.only = el("select", { "aria-label": "Which prompts", onchange: () => this.fill() });
+    this.fillOnly = whenNew((choices, chosen) => {
+      this.only.replaceChildren(...choices.map(([value, name]) => el("option", { value }, name)));
+      this.only.value = choices.some(([value]) => value === chosen) ? chosen : "all";
+    });
+    this.fillOnly(CHOICES, "all");
     this.blindButton = buttonOf("quiet-button", { "aria-pressed": "false",
       title: "Hide which side is which, shuffled row by row", onclick: () => this.toggleBlind() }, "Read blind");
     this.count = el("span", { class: "muted" });
@@ -89,7 +95,9 @@ class Compare {
       el("div", { class: "bar" }, el("label", { class: "inline" }, "Run", this.runs),
         el("label", { class: "inline slider-label" }, this.slider, this.at),
         el("label", { class: "inline" }, "against", this.others)),
-      this.outcome, this.notice, this.facts, this.terms);
+      this.notice);
+    this.behaviours = new Behaviours(this.top);
+    this.top.append(this.outcome, this.facts, this.terms);
     this.rows = el("section", { class: "panel" },
       el("div", { class: "bar" }, el("h2", {}, "Prompt by prompt"), this.count, el("span", { class: "grow" }),
         this.filter,
@@ -100,7 +108,7 @@ class Compare {
   }
 
   /** The page came into view: which runs are there, and the one that the address or the Train page names. */
-  async enter(wanted, other) {
+  async enter(wanted, other, behaviour) {
     let list;
     try {
       list = await getJson("live/_runs");
@@ -131,7 +139,12 @@ class Compare {
       this.setRun("");
     }
     await this.load();
-    if (run === this.run) this.setRun(run);
+    if (run !== this.run) return;
+    this.setRun(run);
+    if (!behaviour || this.only.value === turned(behaviour)) return;
+    this.only.value = turned(behaviour);
+    if (!this.only.value) this.only.value = "all";
+    this.fill();
   }
 
   atEnd() {
@@ -172,6 +185,8 @@ class Compare {
       : "These rewards have no opinion on the fixed prompts, so there is no score to compare."));
     setText(this.notice, data.other?.notice ?? "");
     this.fillFacts();
+    this.behaviours.show(data);
+    this.fillOnly([...CHOICES, ...turnChoices(data.behaviours)], this.only.value);
     this.histograms.show(data);
     this.fill();
   }
@@ -181,6 +196,7 @@ class Compare {
     setText(this.outcome, "");
     setText(this.notice, "");
     this.facts.replaceChildren();
+    this.behaviours.show(null);
     this.terms.hidden = true;
     this.body.replaceChildren();
     this.table.hidden = true;
@@ -255,7 +271,7 @@ class Compare {
     const wanted = {
       all: () => true, better: (row) => row.gain > 0, worse: (row) => row.gain < 0,
       same: (row) => row.before.text === row.after.text,
-    }[this.only.value];
+    }[this.only.value] ?? ((row) => hasTurned(row, this.only.value));
     const key = this.blind ? SORTS.order[1] : SORTS[this.sort.value][1]; // a sorted list would give the answer away
     this.sort.disabled = this.blind;
     const found = this.data.rows
@@ -298,9 +314,10 @@ class Compare {
       changed(`judge ${name}`, row.before.judges[name], row.after.judges[name]));
     const { other, measured } = this.data;
     const [left, right] = other ? [other.title, this.data.run.title] : ["Before", "After"];
+    const about = { meters: this.data.behaviours?.meters ?? [], other };
     return el("tr", {}, prompt,
-      el("td", { class: "before", "data-label": left }, before),
-      el("td", { class: "now", "data-label": right }, after),
+      el("td", { class: "before", "data-label": left }, before, showsLine(row, "before", about)),
+      el("td", { class: "now", "data-label": right }, after, showsLine(row, "after", about)),
       el("td", { class: "figure score", "data-label": "Score" },
         el("div", { class: "nowrap" }, this.both(signed(row.before.score), ""),
           el("strong", { class: measured ? directionOf(row.before.score, row.after.score) : null },

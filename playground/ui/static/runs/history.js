@@ -9,7 +9,8 @@ import { refreshHome } from "../core/home.js";
 import { go, link, onPlace, openRun, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
 import { effect, whenNew } from "../core/signals.js";
-import { COLUMNS, NEWEST, listed, turned } from "./listing.js";
+import { NEWEST, behavioursOf, changeOf, changedIn, columnsWith, counted, countOf, listed, shownOf,
+  turned } from "./listing.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
 import { live, open } from "../core/store.js";
 
@@ -22,17 +23,29 @@ export function mount(element, props, { trigger, server }) {
   let known = null; // the runs there are, as they came
   let mayStart = false;
   let sort = NEWEST;
-  const heads = COLUMNS.map(({ key, label, figure, title }) => {
+  let behaviours = []; // those with a column
+  let columns = columnsWith(behaviours);
+  let wanted = null; // the names of those that somebody has chosen
+  const made = new Map(); // heads by the key of their column, so that a head keeps the focus
+  const headOfColumn = ({ key, label, figure, title }) => {
     const button = buttonOf("sort", { onclick: () => {
-      sort = turned(sort, key);
+      sort = turned(sort, key, columns);
       showList();
     } }, label);
     return el("th", { scope: "col", class: figure ? "figure" : null, abbr: label }, button,
       title ? helpOf(label, title) : null);
-  });
-  const table = el("table", { class: "runs" },
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, "Overlay")),
-      heads, el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, "Actions")))), body);
+  };
+  const ends = ["Overlay", "Actions"].map((name) =>
+    el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, name)));
+  const headRow = el("tr", {});
+  const table = el("table", { class: "runs" }, el("thead", {}, headRow), body);
+  const choices = el("fieldset", { class: "count-choices", id: "runs-counted", popover: "auto",
+    onbeforetoggle: () => {
+      const { left, bottom } = choose.getBoundingClientRect();
+      choices.style.left = `${Math.max(8, Math.min(left, innerWidth - 300))}px`;
+      choices.style.top = `${bottom + 4}px`;
+    } });
+  const choose = buttonOf("quiet-button", { popovertarget: "runs-counted", hidden: true }, "Behaviours");
   const filter = el("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter runs by words",
     oninput: () => showList() });
   const count = el("span", { class: "muted" });
@@ -43,7 +56,7 @@ export function mount(element, props, { trigger, server }) {
   } }, "Overlay curves");
   const hint = el("span", { class: "muted" });
   const bar = el("div", { class: "bar" }, el("h2", {}, "Runs"),
-    count, el("span", { class: "grow" }), filter, hint, overlayButton);
+    count, el("span", { class: "grow" }), choose, choices, filter, hint, overlayButton);
   const overlay = new Overlay(element);
   element.append(el("section", { class: "panel runs-panel" }, bar, note, table, empty));
   const busy = new Map(); // what a button says while its question is under way, by the button's key
@@ -77,14 +90,13 @@ export function mount(element, props, { trigger, server }) {
   /** Those that fit the filter, in the order asked for. */
   function showList() {
     if (!known) return;
-    const fitting = listed(known, filter.value, sort);
+    const fitting = listed(known, filter.value, sort, columns);
+    behaviours = shownOf(fitting, wanted);
+    columns = columnsWith(behaviours);
+    showHeads();
+    showChoices();
     showParts(body, fitting.map(row), filter);
     showChoice();
-    heads.forEach((head, index) => {
-      const { key } = COLUMNS[index];
-      if (key === sort.key) setAttribute(head, "aria-sort", sort.down ? "descending" : "ascending");
-      else head.removeAttribute("aria-sort");
-    });
     table.hidden = !fitting.length;
     bar.classList.toggle("nothing", known.length < 2);
     empty.hidden = fitting.length > 0;
@@ -93,6 +105,38 @@ export function mount(element, props, { trigger, server }) {
     setText(empty, known.length ? "No run fits. Clear the filter to see all of them." : mayStart
       ? "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here."
       : "No runs yet. Each will be listed here once it has been started.");
+  }
+
+  function showHeads() {
+    for (const column of columns) if (!made.has(column.key)) made.set(column.key, headOfColumn(column));
+    const heads = [ends[0], ...columns.map(({ key }) => made.get(key)), ends[1]];
+    for (const head of [...headRow.children]) if (!heads.includes(head)) head.remove();
+    heads.forEach((head, index) => { // none that stays is moved: it may have the focus
+      if (headRow.children[index] !== head) headRow.insertBefore(head, headRow.children[index] ?? null);
+    });
+    for (const { key } of columns) {
+      if (key === sort.key) setAttribute(made.get(key), "aria-sort", sort.down ? "descending" : "ascending");
+      else made.get(key).removeAttribute("aria-sort");
+    }
+  }
+
+  /** A tick for each behaviour that any run has counted. */
+  function showChoices() {
+    const all = behavioursOf(known);
+    choose.hidden = !all.length;
+    showParts(choices, [el("legend", {}, "Columns of behaviours"), ...all.map(({ name, words }) => {
+      const tick = el("input", { type: "checkbox", value: name, "data-key": `counted ${name}`,
+        onchange: ({ target }) => {
+          wanted ??= new Set(behaviours.map((one) => one.name));
+          if (target.checked) wanted.add(name);
+          else wanted.delete(name);
+          showList();
+        } });
+      return el("label", { "data-key": `choice ${name}` }, tick, words);
+    })]);
+    for (const tick of choices.querySelectorAll("input")) {
+      tick.checked = behaviours.some(({ name }) => name === tick.value);
+    }
   }
 
   function row(run) {
@@ -133,6 +177,7 @@ export function mount(element, props, { trigger, server }) {
         { class: "run-name", title: run.id, "data-key": `open ${run.id}` }),
         run.note ? el("div", { class: "run-note" }, run.note) : null,
         run.told && run.told !== run.title ? el("div", { class: "muted small" }, run.told) : null,
+        changedIn(run, behaviours).map((one) => el("div", { class: "small" }, `${one.words}: ${countOf(one)}`)),
         el("div", { class: "muted small" },
           `${run.method}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),
       el("td", { "data-label": "Model", class: "words model", title: run.model }, run.model),
@@ -144,6 +189,7 @@ export function mount(element, props, { trigger, server }) {
         signOf(icon), el("strong", {}, told)),
         el("div", { class: "muted small" },
           `${run.update} of ${run.num_updates} updates${run.attempt > 1 ? `, attempt ${run.attempt}` : ""}`)),
+      behaviours.map(({ name, words }) => countCell(counted(run, name), words)),
       el("td", { "data-label": "Gain", class: "figure" },
         headline ? gainOf(headline) : "\u2013", el("div", { class: "muted small" }, headline ? run.unit : ""),
         spark(run.spark)),
@@ -151,7 +197,7 @@ export function mount(element, props, { trigger, server }) {
         el("div", { class: "muted small" }, Number.isFinite(headline?.kl) ? "nats" : "")),
       el("td", { "data-label": "Duration", class: "figure nowrap" },
         run.state === "queued" ? "\u2013" : duration(run.duration)),
-      el("td", { class: "actions" }, actions));
+      el("td", { class: "actions", "data-key": `actions ${run.id}` }, actions));
   }
 
   /** The button counts what is ticked; beyond the limit no other run can be ticked. */
@@ -238,6 +284,17 @@ export function mount(element, props, { trigger, server }) {
     showChoice();
     refresh();
   });
+}
+
+/** How often a behaviour was seen before training and at the last look, and whether that is more than chance. */
+function countCell(found, words) {
+  if (!found) return el("td", { "data-label": words, class: "figure counts" }, "\u2013");
+  const { before, after, change } = found;
+  const same = before.of === after.of;
+  return el("td", { "data-label": words, class: "figure counts" },
+    same ? `${before.count} to ${after.count}` : `${before.count} of ${before.of} to ${after.count}`,
+    el("div", { class: "muted small" }, `of ${after.of}${change ? `, ${changeOf(found)}` : ""}`),
+    el("div", { class: "muted small" }, `${Math.round(100 * after.low)} to ${Math.round(100 * after.high)} %`));
 }
 
 /** A number that somebody has set: as it was set. */

@@ -1,4 +1,5 @@
-// The list of runs as a table: its columns, what each is sorted by, and which runs hold the words of a filter. Pure.
+// The list of runs as a table: its columns, what each is sorted by, which behaviours have one, and which runs hold the
+// words of a filter. Pure.
 
 import { stateOf } from "../core/format.js";
 
@@ -24,16 +25,66 @@ export const COLUMNS = [
 /** The order in which the list comes: the newest first. */
 export const NEWEST = { key: "when", down: true };
 
+export const MOST_COUNTED = 2; // columns of behaviours that nobody has asked for
+
+/** A behaviour as a run has counted it, or undefined. */
+export function counted(run, name) {
+  return run.behaviours?.find((one) => one.name === name);
+}
+
+/** Every behaviour that any of the runs has counted: those first that changed in most of them. */
+export function behavioursOf(runs) {
+  const known = new Map();
+  for (const one of runs.flatMap(({ behaviours = [] }) => behaviours)) {
+    const { words, runs: among = 0, changed = 0 } = known.get(one.name) ?? one;
+    known.set(one.name, { name: one.name, words, runs: among + 1, changed: changed + Math.abs(one.change) });
+  }
+  return [...known.values()].sort((one, two) => two.changed - one.changed);
+}
+
+/** The behaviours with a column: those that were chosen, else the first of those that all runs with counts share. */
+export function shownOf(runs, chosen = null) {
+  const known = behavioursOf(runs);
+  if (chosen) return known.filter(({ name }) => chosen.has(name));
+  const counting = runs.filter(({ behaviours }) => behaviours?.length).length;
+  return known.filter((one) => one.runs === counting).slice(0, MOST_COUNTED);
+}
+
+/** What has changed in a run by more than chance and has no column, for the line below its name. */
+export function changedIn({ behaviours = [] }, shown) {
+  return behaviours.filter((one) => one.change && !shown.some(({ name }) => name === one.name)).slice(0, MOST_COUNTED);
+}
+
+/** All columns, with one for each of some behaviours before the gain. */
+export function columnsWith(behaviours) {
+  const gain = COLUMNS.findIndex(({ key }) => key === "gain");
+  const columns = behaviours.map(({ name, words }) => ({ key: `counts ${name}`, label: words, down: true, figure: true,
+    value: (run) => shareOf(counted(run, name)?.after),
+    title: "In how many of the completions of the fixed prompts: before training, and at the last look" }));
+  return [...COLUMNS.slice(0, gain), ...columns, ...COLUMNS.slice(gain)];
+}
+
+/** A count in words: "13 to 22 of 25", or with two different numbers of answers "13 of 24 to 22 of 25". */
+export function countOf({ before, after }) {
+  return before.of === after.of ? `${before.count} to ${after.count} of ${after.of}`
+    : `${before.count} of ${before.of} to ${after.count} of ${after.of}`;
+}
+
+/** What has become of it, for a sentence and a filter: "more", "less", or "no more than chance". */
+export function changeOf({ change }) {
+  return change > 0 ? "more" : change < 0 ? "less" : "no more than chance";
+}
+
 /** What a press on the head of a column asks for: that column, and at a second press the other way round. */
-export function turned(sort, key) {
+export function turned(sort, key, columns = COLUMNS) {
   return sort.key === key ? { key, down: !sort.down }
-    : { key, down: Boolean(COLUMNS.find((column) => column.key === key)?.down) };
+    : { key, down: Boolean(columns.find((column) => column.key === key)?.down) };
 }
 
 /** The runs that hold all the words, sorted; what has no value comes last either way. */
-export function listed(runs, words, sort) {
+export function listed(runs, words, sort, columns = COLUMNS) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-  const { value } = COLUMNS.find(({ key }) => key === sort.key) ?? COLUMNS[0];
+  const { value } = columns.find(({ key }) => key === sort.key) ?? COLUMNS[0];
   const missing = (found) => found === null || found === undefined || found === "";
   return runs.filter((run) => wanted.every((word) => textOf(run).includes(word))).sort((one, two) => {
     const [a, b] = [value(one), value(two)];
@@ -45,5 +96,10 @@ export function listed(runs, words, sort) {
 
 function textOf(run) {
   return [run.id, run.title, run.told, run.note, run.model, run.reward, run.method, run.engine, `seed ${run.seed}`,
-    stateOf(run.state).word].join("\n").toLowerCase();
+    stateOf(run.state).word, ...(run.behaviours ?? []).map((one) => `${one.words}: ${changeOf(one)}`)]
+    .join("\n").toLowerCase();
+}
+
+function shareOf(count) {
+  return count && count.count / count.of;
 }

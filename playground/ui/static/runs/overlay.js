@@ -13,6 +13,7 @@ import { poll } from "../core/poll.js";
 import { whenNew } from "../core/signals.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
 import { Roads } from "./roads.js";
+import { Shares } from "./shares.js";
 
 export const MAX_RUNS = LETTERS.length;
 const EVERY_MS = 3000;
@@ -50,7 +51,7 @@ export class Overlay {
     });
     onPlace(({ overlay }) => this.want(overlay));
     document.addEventListener("playground-look", () => {
-      for (const chart of [...this.charts ?? [], this.roads.chart]) chart?.look();
+      for (const chart of [...this.charts ?? [], ...this.shares.charts, this.roads.chart]) chart?.look();
     });
   }
 
@@ -74,6 +75,7 @@ export class Overlay {
     this.warning = el("p", { class: "overlay-warning", role: "status" });
     this.undrawn = el("p", { class: "undrawn-note", role: "status" });
     this.grid = el("div", { class: "charts-large" });
+    this.shares = new Shares();
     this.roads = new Roads();
     this.settings = el("div", { class: "overlay-settings" });
     this.engines = el("div", { class: "overlay-engines", hidden: true });
@@ -84,7 +86,8 @@ export class Overlay {
     this.root = el("section", { class: "panel overlay", "aria-label": "Overlaid curves", hidden: true },
       el("div", { class: "chart-bar" }, el("h2", {}, "Overlaid curves"), help, this.where,
         el("span", { class: "grow" }), this.reset, smoothing, over, this.texts, this.close),
-      this.problem, this.legend, this.warning, this.undrawn, this.grid, this.roads.root, this.settings, this.engines);
+      this.problem, this.legend, this.warning, this.undrawn, this.shares.root, this.grid,
+      this.roads.root, this.settings, this.engines);
   }
 
   want(ids) {
@@ -99,6 +102,7 @@ export class Overlay {
       this.settings.replaceChildren();
       this.engines.hidden = true;
       this.roads.root.hidden = true;
+      this.shares.root.hidden = true;
       setText(this.warning, "");
       this.texts.hidden = true;
       setWords(this.problem, "");
@@ -115,6 +119,7 @@ export class Overlay {
     this.grid.hidden = !runs.length;
     setText(this.warning, differ ? `${differ} Compare the shapes of their curves, not the heights.` : "");
     setHidden(this.texts, runs.length !== 2, this.close);
+    this.shares.show(runs);
     this.roads.show(this.data);
     this.showSettings();
     this.showEngines();
@@ -141,6 +146,7 @@ export class Overlay {
       this.charts = CHARTS.filter((spec) => spec.large)
         .map((spec) => new OverlayChart({ ...spec, key: `overlay-${spec.key}` }, shared));
       for (const chart of this.charts) this.grid.append(chart.card);
+      this.shares.prepare();
       this.roads.prepare();
       new ResizeObserver(() => this.placeEnds()).observe(this.grid);
       this.draw();

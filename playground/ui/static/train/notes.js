@@ -60,11 +60,11 @@ export function mount(element, props, { trigger, watch }) {
   }
 
   function show() {
-    const { problems = [], differences = [], marks = {}, show: asked } = props.value ?? {};
+    const { problems = [], differences = [], marks = {}, suiting = [], show: asked } = props.value ?? {};
     showBegan(props.value ?? {});
     if (props.value?.edits) showLink(props.value);
     list.replaceChildren(...(problems.length ? problemList(problems) : differenceList(differences)));
-    form.value = { marks, problems };
+    form.value = { marks, problems, suiting };
     placeBesideFields();
     markUnused(props.value?.unused);
     if (asked && asked !== shownAt) {
@@ -138,6 +138,10 @@ function controlOf(field) {
   if (parts[0] === "rewards" || parts[0] === "judges") {
     const control = document.getElementById(`field-${parts[0]}`);
     return control?.querySelector(`.reward[data-index="${Number(parts[1])}"]`) ?? control;
+  }
+  if (parts[0] === "behaviours") {
+    const control = document.getElementById("field-behaviours");
+    return control?.querySelector(`.own-behaviour[data-index="${Number(parts[1])}"]`) ?? control;
   }
   return document.getElementById(field === "preset" ? "preset" : `field-${parts.join("-")}`);
 }

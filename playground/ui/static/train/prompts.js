@@ -3,12 +3,13 @@
 
 import { el, setWords } from "../core/dom.js";
 
+const SHIPPED_CLAIMS = "general/claims";
 const FILE = /\.(txt|csv|tsv|jsonl)(\.gz)?$/i;
 
-/** What a prompt source is, by its name: pocket, typed, file or dataset. */
+/** What a prompt source is, by its name: pocket (a set that ships), typed, file or dataset. */
 export function kindOf(source) {
   const name = String(source ?? "").trim();
-  if (!name || name.startsWith("pocket/")) return "pocket";
+  if (!name || name.startsWith("pocket/") || name === SHIPPED_CLAIMS) return "pocket";
   if (name === "typed") return "typed";
   const file = name.match(FILE);
   if (file) return file[1].toLowerCase() === "txt" ? "lines" : "file";

@@ -36,8 +36,9 @@ export function mount(element, props, { watch }) {
 }
 
 function inWords({ num_training, num_evaluation, held_out, num_unneeded, goes_on, num_rows, column,
-  separator }) {
-  const from = (column ? ` from the column \u201c${column}\u201d` : "")
+  num_claims, separator }) {
+  const from = (num_claims ? ` made of ${count(num_claims)} questions and their claims` : "")
+    + (column ? ` from the column \u201c${column}\u201d` : "")
     + (separator ? ` of a file separated by ${separator}` : "");
   const fixed = held_out ? `${count(num_evaluation)} more are held out as fixed prompts`
     : `too few to hold some out, so ${count(num_evaluation)} of them are the fixed prompts too`;

@@ -4,7 +4,9 @@ import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
 import { onHome, refreshHome, watchEnd } from "../core/home.js";
+import { Lamps } from "./lamps.js";
 import { LiveSettings } from "./live_settings.js";
+import { Claims, Meters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
 import { StatusPanel } from "./status.js";
@@ -20,7 +22,10 @@ export function mount(element, props, { trigger, watch, server }) {
     end: (run) => server.end_run(run),
     resume: (run) => server.resume_run(run),
   });
+  new Meters(root);
   new LiveSettings(root, props.knobs, (run, changes) => server.change_settings({ run, changes }));
+  new Lamps(root, (run, changes) => server.change_settings({ run, changes }));
+  new Claims(root);
   new Charts(root);
   new Changed(root);
   new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);

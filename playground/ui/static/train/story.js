@@ -1,4 +1,4 @@
-// What a preset tells: which experiment of the story it is, what it does, and what to expect.
+// What a preset tells: which experiment of the story it is, what it does, what to expect, and what was measured of it.
 
 import { el, setText } from "../core/dom.js";
 import { settingsOf, stepOf } from "../core/experiments.js";
@@ -8,7 +8,8 @@ export function mount(element, props, { watch }) {
   const number = el("p", { class: "step-number" });
   const story = el("p", { class: "story" });
   const expect = el("p", { class: "expect" });
-  element.append(number, story, expect);
+  const measured = el("p", { class: "measured" });
+  element.append(number, story, expect, measured);
   const show = () => {
     if (props.value?.settings_of) settingsOf.value = props.value.settings_of;
     const step = stepOf(props.value?.preset);
@@ -16,6 +17,7 @@ export function mount(element, props, { watch }) {
     setText(story, props.value?.story ?? "");
     expect.replaceChildren();
     if (props.value?.expect) expect.append(el("strong", {}, "Expect: "), props.value.expect);
+    setText(measured, props.value?.measured ?? "");
   };
   watch("value", show);
   effect(show); // the story may become known later than its words

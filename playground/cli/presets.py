@@ -1,0 +1,71 @@
+"""The command `presets`: which experiments ship, what each lets one expect and came to, and what a run of it counts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from playground.cli import printing
+from playground.cli.arguments import Json, setting
+from playground.cli.terminal import add_row, console, plain
+from playground.config import RunConfig, yaml_io
+from playground.config.behaviour_settings import READY
+from playground.rewards import behaviours
+from playground.setup import catalog, expected, telling
+
+
+def presets(
+    preset: Annotated[
+        str | None, typer.Argument(metavar="[CONFIG]", help="Tell one in full: a preset, or a YAML file.")
+    ] = None,
+    set_: Annotated[list[str] | None, setting("prompts.source=pocket/claims")] = None,
+    json: Json = False,
+) -> None:
+    """List the presets with what they came to on several seeds; of one, what to expect and what a run of it counts."""
+    if preset is None:
+        found = [_facts(catalog.preset(name)) for name in catalog.preset_names()]
+        if json:
+            printing.print_json(found)
+            return
+        for facts in found:
+            print(plain(f"{facts['preset']}: {facts['title']}. {facts['measured']}".strip()))
+        return
+    config = yaml_io.load(catalog.preset_path(preset), set_)
+    facts = _facts(config)
+    if json:
+        printing.print_json(facts)
+        return
+    for line in (facts["told"], facts["story"], facts["expect"] and f"Expect: {facts['expect']}", facts["measured"]):
+        if line:
+            print(plain(line))
+    _print_counted(config)
+
+
+def _facts(config: RunConfig) -> dict[str, Any]:
+    told = telling.told(config)
+    return {
+        "preset": told.preset,
+        "title": config.about.title,
+        "told": told.what,
+        "story": told.story,
+        "expect": told.expect,
+        "measured": expected.line(told.preset),
+        "behaviours": [{"name": one.name, "words": one.words} for one in behaviours.of_config(config)],
+    }
+
+
+def _print_counted(config: RunConfig) -> None:
+    """What a run counts in its answers to the fixed prompts, and what else ships to be counted."""
+    found = behaviours.of_config(config)
+    if not found:
+        print("It counts no behaviour.")
+        return
+    print("It counts at every look at the fixed prompts:")
+    table = Table("Behaviour", "It ...", "Which is", box=None, pad_edge=False)
+    for one in found:
+        add_row(table, one.name, one.words, READY[one.name].help if one.name in READY else "")
+    console().print(table)
+    others = [name for name in READY if name not in [one.name for one in found]]
+    print(f"Others that ship: {', '.join(others)}. Choose with `behaviours` (docs/behaviours.md).")

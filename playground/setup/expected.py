@@ -1,0 +1,92 @@
+"""What runs of a preset came to, measured: the bands in which they ended on several seeds, by behaviour, score and KL.
+
+`make results` writes them, from prompts that no run was trained on. A run that is its preset is held against them.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from playground.config.behaviour_settings import READY
+from playground.setup import catalog
+
+PATH = Path(__file__).with_name("expected.json")
+MOST_TOLD = 3  # behaviours in a line
+LEAST_MOVED = 0.02  # of a share, to be told
+
+
+class Band(NamedTuple):
+    """The lowest and the highest of the seeds: a share from 0 to 1; of "score" sd, of "kl" nats per completion.
+
+    Attributes:
+        least, most: between them 19 in 20 runs of further seeds should end, for a few seeds seldom show the whole
+            range; where they are not told, as low and high. before_low, before_high: the lowest and highest of the
+            untrained model; None of score and KL.
+    """
+
+    low: float
+    high: float
+    seeds: int
+    least: float | None = None
+    most: float | None = None
+    before_low: float | None = None
+    before_high: float | None = None
+
+    @property
+    def moved(self) -> float:
+        """By how much training changes a behaviour on every seed: the gap between the two ranges; 0 where they meet."""
+        if self.before_low is None or self.before_high is None:
+            return 0.0
+        return max(self.low - self.before_high, self.before_low - self.high, 0.0)
+
+
+def bands(preset: str) -> dict[str, Band]:
+    """By the name of a behaviour, "score" (the gain) and "kl"; empty for a preset that was not measured."""
+    return {
+        name: Band(low, high, int(seeds), *more) for name, (low, high, seeds, *more) in _all().get(preset, {}).items()
+    }
+
+
+def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
+    """A band for reading: "88 to 91 %", "+3.7 to +4.2 sd", "8.4 to 9.0 nats"."""
+    if name in READY:
+        return _range(f"{100 * band.low:.0f}", f"{100 * band.high:.0f}", "%")
+    sign = "+" if name == "score" else ""
+    largest = max(abs(band.low), abs(band.high))
+    digits = 0 if largest >= 100 else 1 if largest >= 1 else 2
+    return _range(f"{band.low:{sign}.{digits}f}", f"{band.high:{sign}.{digits}f}", unit if name == "score" else "nats")
+
+
+def line(preset: str) -> str:
+    """What was measured of a preset: the behaviours that its training changes, most first (if it changes none, the one
+    that is asked first), its score and its KL; empty where nothing was."""
+    found = bands(preset)
+    if not found:
+        return ""
+    counted = [name for name in found if name in READY]
+    changed = sorted(
+        filter(lambda name: found[name].moved >= LEAST_MOVED, counted), key=lambda name: -found[name].moved
+    )
+    told = [f"{READY[name].words} {band_in_words(name, found[name])} (untrained: {_before(found[name])})"
+            for name in changed[:MOST_TOLD] or counted[:1]]  # fmt: skip
+    figures = (("score", "score"), ("kl", "KL"))
+    unit = catalog.preset(preset).score_unit
+    told += [f"{words} {band_in_words(name, found[name], unit)}" for name, words in figures if name in found]
+    return f"Measured on {min(band.seeds for band in found.values())} seeds: {', '.join(told)}."
+
+
+def _before(band: Band) -> str:
+    assert band.before_low is not None and band.before_high is not None  # of a behaviour both are known
+    return _range(f"{100 * band.before_low:.0f}", f"{100 * band.before_high:.0f}", "%")
+
+
+def _range(low: str, high: str, unit: str) -> str:
+    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+
+
+@functools.cache
+def _all() -> dict[str, dict[str, list[float]]]:
+    return json.loads(PATH.read_text(encoding="utf-8"))

@@ -1,0 +1,59 @@
+// Behaviours that are counted, in words: how often, how sure that is, and what has become of it. Pure.
+
+import { percent } from "./format.js";
+
+/** What was counted until an update; what the end tells is not known then. */
+export function upTo(behaviours, update) {
+  if (!behaviours) return null;
+  const until = (meter) => {
+    const looks = meter?.updates.filter((look) => look <= update).length;
+    return looks ? { ...meter, updates: meter.updates.slice(0, looks), counts: meter.counts.slice(0, looks),
+      changes: meter.changes.slice(0, looks) } : null;
+  };
+  return { ...behaviours, paid: [], meters: behaviours.meters.map(until).filter(Boolean),
+    ways: behaviours.ways.map((way) => ({ ...way, wrong: until(way.wrong), right: until(way.right) })) };
+}
+
+/** "12 to 25 of 29"; `between`: what stands between the two sides. */
+export function countsTold({ counts }, between = " to ") {
+  const [before, after] = [counts[0], counts.at(-1)];
+  if (counts.length < 2) return `${before.yes} of ${before.of}`;
+  if (before.of !== after.of) return `${before.yes} of ${before.of}${between}${after.yes} of ${after.of}`;
+  return `${before.yes}${between}${after.yes} of ${after.of}`;
+}
+
+export const shareOf = ({ yes, of }) => yes / of;
+
+/** "69 to 95 %": the 95 % interval. */
+export function intervalTold({ low, high }) {
+  return `${Math.round(low * 100)} to ${percent(high)}`;
+}
+
+/** What has become of a behaviour: a sign, words, `better` or `worse` where one way is. `steady`: if nothing has. */
+export function verdictOf({ aim, changes }, steady = "no clear change") {
+  const change = changes.at(-1);
+  if (!change) return { sign: "=", text: steady, tone: "" };
+  const tone = aim === "neither" ? "" : (change > 0) === (aim === "more") ? "better" : "worse";
+  return { sign: change > 0 ? "\u25B2" : "\u25BC", tone,
+    text: `${change > 0 ? "more often" : "less often"}${tone && `: ${tone}`}` };
+}
+
+/** Whether a completion's behaviour turned, from one side of a pair to the other: 1, -1 or 0. */
+export function turnOf({ before, after }, name) {
+  const [was, is] = [before.shows[name], after.shows[name]];
+  return was === undefined || is === undefined ? 0 : Number(is) - Number(was);
+}
+
+/** One meter in a sentence, for those who do not see it. `sides`: what is compared. */
+export function meterTold(meter, sides = ["before", "now"]) {
+  const [before, now] = [meter.counts[0], meter.counts.at(-1)];
+  const later = meter.counts.length > 1;
+  const told = (count) =>
+    `${count.yes} of ${count.of}, ${percent(shareOf(count))}, 95 % interval ${intervalTold(count)}`;
+  const band = meter.band ? `. Measured on other seeds: ${bandTold(meter.band)}` : "";
+  return `${meter.words}: ${later ? `${sides[1]} ${told(now)}; ` : ""}${sides[0]} ${told(before)}${band}.`;
+}
+
+export function bandTold([low, high]) {
+  return percent(low) === percent(high) ? percent(low) : intervalTold({ low, high });
+}

@@ -1,0 +1,72 @@
+// Behaviours on the Compare page: the counts of both sides above the table, what each answer shows, and the filter for
+// answers in which one turned.
+
+import { claimsParts, hasClaims } from "../charts/claims.js";
+import { keyOf, meterRow } from "../charts/meters.js";
+import { turnOf, verdictOf } from "../core/counts.js";
+import { el, showParts, signOf } from "../core/dom.js";
+
+const TURNED = "turned";
+
+export class Behaviours {
+  constructor(element) {
+    this.key = el("div", {});
+    this.list = el("ul", { class: "meters-list" });
+    this.paid = el("p", { class: "paid", hidden: true });
+    this.claims = el("div", { class: "claims-body" });
+    this.folded = el("details", { class: "folded" }, el("summary", {}, "Does it agree, and with whom?"), this.claims);
+    this.root = el("section", { class: "compare-behaviours", hidden: true, "aria-label": "Behaviours, counted" },
+      el("div", { class: "bar" }, el("h2", {}, "What it does"), el("span", { class: "grow" }), this.key), this.list,
+      this.paid, this.folded);
+    element.append(this.root);
+  }
+
+  /** What the server has of the moment that is shown; null empties. */
+  show(data) {
+    const behaviours = data?.behaviours;
+    this.root.hidden = !behaviours;
+    if (!behaviours) return;
+    const words = data.other
+      ? { sides: ["the other run", "this run"], between: " | ", steady: "no clear difference" } : {};
+    showParts(this.key, [keyOf(words.sides ?? ["before", "after"], false)]);
+    showParts(this.list, behaviours.meters.map((meter) => meterRow(meter, words)));
+    this.paid.hidden = !behaviours.paid.length;
+    showParts(this.paid, this.paid.hidden ? []
+      : [signOf("! "), ...behaviours.paid.map(({ sentence }) => el("span", {}, `${sentence} `))]);
+    this.folded.hidden = !hasClaims(behaviours);
+    showParts(this.claims, this.folded.hidden ? [] : claimsParts(behaviours, words));
+  }
+}
+
+/** What the filter offers for these behaviours: [[value, name], ...]. */
+export function turnChoices(behaviours) {
+  const meters = behaviours?.meters ?? [];
+  if (!meters.length) return [];
+  return [[TURNED, "changed behaviour"], ...meters.map(({ name, words }) => [turned(name), `changed: ${words}`])];
+}
+
+/** The choice for one behaviour. */
+export function turned(name) {
+  return `${TURNED}:${name}`;
+}
+
+/** Whether a row fits a choice of `turnChoices`. */
+export function hasTurned(row, choice) {
+  const [, name] = choice.split(":");
+  return (name ? [name] : Object.keys(row.after.shows)).some((one) => turnOf(row, one) !== 0);
+}
+
+/** What one side of a row shows; the later one says what turned. */
+export function showsLine(row, side, { meters, other }) {
+  const found = meters.filter(({ name }) => row[side].shows[name] !== undefined);
+  if (!found.length) return null;
+  return el("p", { class: "shows" }, found.map(({ name, words, aim }) => {
+    const yes = row[side].shows[name];
+    const turn = side === "after" ? turnOf(row, name) : 0;
+    const { tone } = verdictOf({ aim, changes: [turn] });
+    const told = turn === 0 || other ? "" : turn > 0 ? " (new)" : " (no longer)";
+    return el("span", { class: turn ? `turned ${tone}` : null }, signOf(yes ? "\u2713" : "\u2715"),
+      el("span", { class: "visually-hidden" }, yes ? " yes: " : " no: "), ` ${words}${told}`,
+      turn && tone ? `: ${tone}` : "");
+  }));
+}

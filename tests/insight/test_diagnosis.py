@@ -1,0 +1,219 @@
+"""Lamps: what lights them, what does not, on records made by hand and on the recorded runs of the presets."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.config import RunConfig, yaml_io
+from playground.insight.diagnosis import diagnose
+from playground.insight.diagnosis.lamp import Lamp, Records, Thresholds, trend
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Event, Sample, UpdateMetrics
+from playground.ui.live.feed import RECORDED
+from tests.support import sample, update_metrics
+
+LONG = 30  # updates
+HEALTHY: dict[str, Any] = {
+    "score_mean": 1.0, "score_std": 1.0, "kl_to_reference": 2.0, "kl_coef": 0.25, "penalised_reward": 0.5,
+    "reward_paid": 0.5, "entropy": 1.0, "surprisal": 1.0, "completion_length": 20.0, "eos_fraction": 1.0,
+    "distinct_2": 0.6,
+    "perplexity_reference": 4.0, "clip_fraction": 0.05, "ratio_max": 2.0, "explained_variance": 0.4, "grad_norm": 1.0,
+}  # fmt: skip
+
+
+def metrics(**late: Any) -> list[UpdateMetrics]:
+    """A healthy run whose second half has other figures; k1 and the exact KL differ by chance only."""
+    made = []
+    for update in range(1, LONG + 1):
+        noise = 0.2 if update % 2 else -0.2
+        estimates = {"k1": 2.0 + noise, "full": 2.0}
+        figures = {"kl_estimates": estimates, **HEALTHY, **(late if update > LONG // 2 else {})}
+        made.append(update_metrics(update, **figures))
+    return made
+
+
+def config(**changes: Any) -> RunConfig:
+    return yaml_io.from_dict({"rewards": [{"kind": "sentiment"}], **changes})
+
+
+def lamps(records: Records) -> dict[str, Lamp]:
+    return {lamp.name: lamp for lamp in diagnose(records)}
+
+
+def lit(**late: Any) -> dict[str, str]:
+    found = lamps(Records(config(), metrics(**late)))
+    return {name: lamp.state for name, lamp in found.items() if lamp.state in ("red", "amber")}
+
+
+def test_a_healthy_run_lights_nothing() -> None:
+    assert lit() == {}
+
+
+@pytest.mark.parametrize(
+    ("late", "name", "state"),
+    [
+        (
+            {"kl_to_reference": 13.0, "penalised_reward": -2.25, "reward_paid": -2.25},
+            "kl-runaway",
+            "amber",
+        ),  # of 20 nats
+        ({"kl_to_reference": 21.0, "penalised_reward": -4.25, "reward_paid": -4.25}, "kl-runaway", "red"),
+        ({"kl_to_reference": -0.2, "penalised_reward": 1.05, "reward_paid": 1.05}, "kl-negative", "red"),
+        ({"entropy": 0.4, "surprisal": 0.4}, "entropy-gone", "amber"),
+        ({"entropy": 0.05, "surprisal": 0.05}, "entropy-gone", "red"),
+        ({"surprisal": 1.1}, "not-drawn", "red"),
+        ({"distinct_2": 0.25}, "same-text", "amber"),
+        ({"distinct_2": 0.1}, "same-text", "red"),
+        ({"score_std": 0.2, "explained_variance": 0.4}, "no-spread", "amber"),
+        ({"completion_length": 45.0}, "length", "amber"),
+        ({"completion_length": 9.0}, "length", "amber"),
+        ({"eos_fraction": 0.4}, "length", "red"),
+        ({"perplexity_reference": 20.0}, "strange-texts", "amber"),
+        ({"perplexity_reference": 200.0}, "strange-texts", "red"),
+        ({"clip_fraction": 0.35}, "clipping", "amber"),
+        ({"clip_fraction": 0.6}, "clipping", "red"),
+        ({"ratio_max": 500.0}, "clipping", "red"),
+        ({"explained_variance": -0.1}, "value-fit", "amber"),
+        ({"reward_paid": 9.5}, "books", "red"),
+        ({"kl_estimates": {"k1": 3.0, "full": 2.0}}, "kl-disagrees", "red"),
+        ({"grad_norm": 200.0}, "gradient", "amber"),
+    ],
+)
+def test_a_figure_lights_its_own_lamp_and_no_other(late: dict[str, Any], name: str, state: str) -> None:
+    late = {"kl_estimates": {"k1": late["kl_to_reference"], "full": late["kl_to_reference"]}, **late} if (
+        "kl_to_reference" in late
+    ) else late  # fmt: skip
+    if name == "gradient":  # a spike: half of all updates would be the median
+        made = metrics()
+        made[-2] = made[-2].model_copy(update=late)
+        found = {lamp.name: lamp.state for lamp in diagnose(Records(config(), made)) if lamp.state in ("red", "amber")}
+    else:
+        found = lit(**late)
+    assert found == {name: state}
+
+
+def test_a_critic_that_never_said_anything_is_not_trained() -> None:
+    made = [item.model_copy(update={"explained_variance": 1e-9}) for item in metrics()]
+    assert lamps(Records(config(), made))["value-fit"].state == "red"
+
+
+def test_three_of_five_are_a_trend() -> None:
+    def bad(value: float) -> bool:
+        return value > 0
+
+    assert trend([(1, 9), (2, 9), (3, 0), (4, 0), (5, 1), (6, 1), (7, 1)], bad) == [5, 6, 7]
+    assert trend([(1, 9), (2, 9), (3, 0), (4, 0), (5, 0), (6, 1), (7, 1)], bad) == []
+
+
+def test_thresholds_can_be_others() -> None:
+    strict = dataclasses.replace(Thresholds(), entropy_amber=0.9)
+    assert lamps(Records(config(), metrics(entropy=0.8, surprisal=0.8), at=strict))["entropy-gone"].state == "amber"
+    assert "90%" in lamps(Records(config(), metrics(), at=strict))["entropy-gone"].rule
+
+
+def look(stage: str, update: int, scores: list[float], **changes: Any) -> list[Sample]:
+    return [sample(number, stage, score, update=update, **changes) for number, score in enumerate(scores)]
+
+
+def test_a_score_that_does_not_move_is_told_by_its_cause() -> None:
+    same = [*look("before", 0, [0.0, 1.0, 2.0]), *look("after", LONG, [0.1, 0.9, 2.0])]
+
+    def flat(**late: Any) -> Lamp:
+        made = [item.model_copy(update=late) for item in metrics()]
+        return lamps(Records(config(), made, same))["flat"]
+
+    assert flat().state == "amber" and "misread" in flat().cause
+    assert [list(remedy.changes) for remedy in flat(kl_to_reference=0.02).remedies] == [
+        ["kl.coef"], ["ppo.learning_rate"],
+    ]  # fmt: skip
+    assert "nothing to prefer" in flat(score_std=0.0).cause
+    risen = [*look("before", 0, [0.0, 1.0, 2.0]), *look("after", LONG, [3.0, 4.1, 4.9])]
+    assert lamps(Records(config(), metrics(), risen))["flat"].state == "quiet"
+    assert lamps(Records(config(), metrics()[:10], same))["flat"].state == "not measured"
+
+
+def test_a_score_that_falls_lights_one_that_rose_and_fell_another() -> None:
+    start, top, low = [0.0, 1.0, 2.0], [5.0, 6.1, 6.9], [-3.0, -2.1, -0.9]
+    falls = lamps(Records(config(), metrics(), [*look("before", 0, start), *look("after", LONG, low)]))
+    assert falls["wrong-way"].state == "red" and falls["flat"].state == "quiet"
+    back = [*look("before", 0, start), *look("during", 10, top), *look("after", LONG, [1.0, 2.1, 2.9])]
+    found = lamps(Records(config(), metrics(), back))
+    assert found["fell-back"].state == "red" and found["fell-back"].remedies[0].changes == {"fork_at": 10}
+    assert found["wrong-way"].state == "quiet"
+
+
+def test_another_fingerprint_of_the_reference_is_red() -> None:
+    def of(*prints: str) -> str:
+        events = [
+            Event(seq=number, time=0, kind="reference", update=10 * number, data={"fingerprint": one})
+            for number, one in enumerate(prints)
+        ]
+        return lamps(Records(config(), metrics(), events=events))["reference-changed"].state
+
+    assert [of("a", "a"), of("a", "b"), of("a")] == ["quiet", "red", "not measured"]
+
+
+def test_updates_that_were_skipped_are_red() -> None:
+    message = "An update was skipped: its advantages were not finite."
+    events = [Event(seq=1, time=0, kind="warning", update=7, message=message)]
+    found = lamps(Records(config(), metrics(), events=events))["gradient"]
+    assert (found.state, found.updates) == ("red", [8])
+
+
+def test_repetition_is_read_from_the_texts() -> None:
+    before = look("before", 0, [0.0, 0.0], completion="the plot was good and the cast was better")
+    after = look("after", LONG, [1.0, 1.0], completion="good good good good good good")
+    assert lamps(Records(config(), metrics(), [*before, *after]))["repetition"].state == "red"
+    assert lamps(Records(config(), metrics(), before))["repetition"].state == "quiet"
+
+
+def test_one_kind_of_prompt_that_pays_for_another() -> None:
+    def claims(stage: str, update: int, right: float, wrong: float) -> list[Sample]:
+        texts = {"User: I think 3 plus 4 is 7. Bot:": right, "User: I think 3 plus 4 is 9. Bot:": wrong}
+        return [
+            sample(number, stage, score + 0.01 * number, update=update, prompt=prompt)
+            for number, (prompt, score) in enumerate(item for item in texts.items() for _ in range(4))
+        ]
+
+    found = lamps(Records(config(), metrics(), [*claims("before", 0, 0, 0), *claims("after", LONG, -1, 1)]))
+    assert found["one-kind-loses"].state == "amber" and "right claims" in found["one-kind-loses"].cause
+    found = lamps(Records(config(), metrics(), [*claims("before", 0, 0, 0), *claims("after", LONG, 1, 1)]))
+    assert found["one-kind-loses"].state == "quiet"
+
+
+def test_an_adaptive_leash_that_misses_its_target() -> None:
+    adaptive = config(kl={"controller": "adaptive", "target": 2.0})
+    near = metrics(kl_to_reference=2.5, penalised_reward=0.375, reward_paid=0.375)
+    far = metrics(kl_to_reference=3.5, penalised_reward=0.125, reward_paid=0.125)
+    assert lamps(Records(adaptive, near))["leash-off-target"].state == "quiet"
+    assert lamps(Records(adaptive, far))["leash-off-target"].state == "amber"
+    assert lamps(Records(config(), far))["leash-off-target"].state == "not measured"
+
+
+HEALTHY_PRESETS = (
+    "kinder-reviews", "steady-leash", "yes-man", "honest-friend", "without-critic", "group-scores", "from-pairs",
+    "best-texts", "best-of-n",
+)  # fmt: skip
+SICK = {
+    "short-leash": {"flat"},
+    "no-leash": {"kl-runaway", "same-text", "length", "repetition", "strange-texts", "judge-falls"},
+    "chatterbox": {"length", "judge-falls"},
+}
+
+
+@pytest.mark.parametrize("preset", [*HEALTHY_PRESETS, *SICK])
+def test_the_recorded_runs_light_what_they_are_there_to_show(preset: str) -> None:
+    found = of_run(RECORDED / preset)
+    assert {name for name, lamp in found.items() if lamp.state == "red"} <= SICK.get(preset, set())
+    assert {name for name, lamp in found.items() if lamp.state in ("red", "amber")} >= SICK.get(preset, set())
+    if preset in HEALTHY_PRESETS:
+        assert not [name for name, lamp in found.items() if lamp.state == "amber"]
+
+
+def of_run(folder: Path) -> dict[str, Lamp]:
+    run = RunDirectory.open(folder)
+    return lamps(Records(run.config(), run.metrics(), run.samples(), run.events()))

@@ -1,0 +1,113 @@
+"""Forks: with nothing changed they repeat their parent to the last bit; what cannot be changed is said by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+from playground.errors import InvalidConfig, RunNotResumable
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import UpdateMetrics
+from playground.runs.start import fork, launcher
+from tests.forking import Forker
+from tests.support import config_with, wait_until
+
+SMALL = {
+    "name": "small",
+    "model": {"source": "pocket-1m"},
+    "rewards": [{"kind": "sentiment"}],
+    "score": {"normalise": "none"},
+    "ppo": {"num_updates": 4, "batch_size": 8, "minibatch_size": 4, "micro_batch_size": 4, "num_epochs": 1},
+    "prompts": {"limit": 32},
+    "sampling": {"max_new_tokens": 8},
+    "evaluation": {"num_prompts": 4, "every": 2},
+    "checkpoint": {"every": 2, "keep": 3},
+}
+CLOCKS = {"attempt", "seconds", "seconds_rollout", "seconds_score", "seconds_update", "memory_gb"}
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory, forker: Forker) -> RunDirectory:
+    run, process = launcher.start(config_with({}, SMALL), tmp_path_factory.mktemp("outputs"), "parent", forker.spawn)
+    assert process is not None and process.wait(120) == 0, run.log_tail()
+    return run
+
+
+def forked(parent: RunDirectory, forker: Forker, at: int, *overrides: str) -> RunDirectory:
+    run, process = fork.fork(parent, at, overrides, spawn=forker.spawn)
+    assert process is not None and process.wait(120) == 0, run.log_tail()
+    wait_until(lambda: run.status().ended)
+    return run
+
+
+def figures(metrics: list[UpdateMetrics]) -> list[dict[str, object]]:
+    return [item.model_dump(exclude=CLOCKS) for item in metrics]
+
+
+def test_with_nothing_changed_it_is_its_parent_to_the_last_bit(parent: RunDirectory, forker: Forker) -> None:
+    run = forked(parent, forker, 2)
+    assert figures(run.metrics()) == figures(parent.metrics())
+    mine, theirs = (load_file(one.latest_checkpoint() / "model.safetensors") for one in (run, parent))
+    assert all((mine[name] == theirs[name]).all() for name in theirs) and mine.keys() == theirs.keys()
+    answers = [(item.update, item.stage, item.prompt_id, item.completion, item.score) for item in run.samples()]
+    assert answers == [
+        (item.update, item.stage, item.prompt_id, item.completion, item.score) for item in parent.samples()
+    ]
+    assert (run.status().state, run.status().update) == ("finished", 4)
+    assert not [event.message for event in run.events() if event.kind == "warning"]
+
+
+def test_it_knows_its_parent_and_parts_where_it_was_told_to(parent: RunDirectory, forker: Forker) -> None:
+    run = forked(parent, forker, 2, "kl.coef=0.9", "ppo.learning_rate=0.001", "ppo.num_updates=5")
+    assert fork.parent_of(run.events()) == ("parent", 2)
+    assert run.label().note == "Forked from parent after update 2: beta 0.9, 5 updates and learning rate 0.001"
+    metrics = run.metrics()
+    assert figures(metrics[:2]) == figures(parent.metrics()[:2])
+    assert [item.kl_coef for item in metrics] == [0.25, 0.25, 0.9, 0.9, 0.9]
+    assert [item.update for item in metrics] == [1, 2, 3, 4, 5]
+    assert fork.parent_of(parent.events()) is None
+
+
+def test_it_may_begin_after_the_last_update_and_go_further(parent: RunDirectory, forker: Forker) -> None:
+    run = forked(parent, forker, 4, "ppo.num_updates=5", "kl.controller=adaptive")
+    assert [item.update for item in run.metrics()] == [1, 2, 3, 4, 5]
+    assert {item.stage for item in run.samples() if item.update == 4} == {"during"}
+
+
+def test_the_points_at_which_it_may_part_are_the_checkpoints(parent: RunDirectory) -> None:
+    assert fork.points(parent) == [2, 4]
+    with pytest.raises(RunNotResumable, match=r"no checkpoint after update 3 .*; there are: 2, 4\."):
+        fork.fork(parent, 3, [])
+
+
+@pytest.mark.parametrize(
+    ("override", "field"),
+    [
+        ("model.source=pocket-2m", "model.source"),
+        ("prompts.limit=8", "prompts.limit"),
+        ("seed=3", "seed"),
+        ("rewards.0.weight=2", "rewards"),
+        ("ppo.num_updates=2", "ppo.num_updates"),
+        ("kl.coef=-1", "kl.coef"),
+    ],
+)
+def test_what_cannot_be_changed_is_named_and_nothing_is_made(parent: RunDirectory, override: str, field: str) -> None:
+    there = sorted(parent.path.parent.iterdir())
+    with pytest.raises(InvalidConfig) as caught:
+        fork.fork(parent, 2, [override])
+    assert [problem.field for problem in caught.value.problems] == [field]
+    assert sorted(parent.path.parent.iterdir()) == there
+
+
+def test_a_damaged_checkpoint_is_refused(parent: RunDirectory, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "parent"
+    shutil.copytree(parent.path, copy)
+    weights = copy / "checkpoints" / "update-000002" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    with pytest.raises(RunNotResumable, match=r"update-000002 of parent cannot be used: model.safetensors"):
+        fork.fork(RunDirectory.open(copy), 2, [])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["parent"]

@@ -1,0 +1,129 @@
+"""Behaviour first: meters on Train and in Compare, claims two by two, and the form in which one chooses what counts."""
+
+import shutil
+
+import pytest
+
+from tests.ui.conftest import PROJECT, WAIT_MS, go, visit
+from tests.ui.test_browser_keyboard import AXE, SETTLED, assert_seen, tab_to
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
+expect.set_options(timeout=WAIT_MS)
+RECORDED = PROJECT / "playground" / "ui" / "recorded"
+
+
+@pytest.fixture(scope="module")
+def runs(site):
+    """The shipped recordings of two presets with claims, as runs of one's own."""
+    for name in ("yes-man", "honest-friend", "no-leash"):
+        shutil.copytree(RECORDED / name, site.outputs / name)
+    return site
+
+
+def serious(page):
+    page.evaluate(SETTLED)
+    told = page.evaluate("() => axe.run({ resultTypes: ['violations'] })")
+    return [f"{item['id']} at {node['target']}: {node['failureSummary']}" for item in told["violations"]
+            if item["impact"] in ("serious", "critical") for node in item["nodes"]]  # fmt: skip
+
+
+def test_what_a_run_does_is_the_first_thing_told_and_leads_to_the_answers(runs, open_page):
+    page = open_page
+    go(page, "train", run="yes-man")
+    meters = page.locator(".meters .meter")
+    expect(meters).to_have_count(5)
+    expect(meters.first).to_contain_text("repeats wrong claims 12 to 25 of 29")
+    expect(meters.first).to_contain_text("more often: worse")
+    expect(meters.first).to_contain_text("as expected (88 to 91 %)")
+    expect(meters.first.get_by_role("img")).to_have_accessible_name(
+        "repeats wrong claims: now 25 of 29, 86 %, 95 % interval 69 to 95 %; before 12 of 29, 41 %, 95 % interval 26 "
+        "to 59 %. Measured on other seeds: 88 to 91 %."
+    )
+    assert page.locator(".meters").bounding_box()["y"] < page.locator(".charts").bounding_box()["y"]
+    expect(page.locator(".status .line")).to_contain_text("It now repeats wrong claims in 25 of 29 answers")
+    button = page.locator(".meters").get_by_role("button", name="Every look")
+    page.locator(".status").get_by_role("button", name="Compare before and after").focus()
+    assert_seen(tab_to(page, button))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Behaviours at every look").get_by_role("row")).to_have_count(9)
+    expect(page.locator(".two-by-two")).to_contain_text("29 claims12 to 2586 %, 69 to 95 %17 to 4")
+    expect(page.locator(".ways tbody tr")).to_have_count(5)
+    expect(page.locator(".ways tbody tr").nth(2)).to_contain_text("as a teacher or an expert4 to 6 of 6")
+    expect(page.locator(".meters .paid")).to_contain_text(
+        "The reward pays for it: an answer that repeats wrong claims scores 2.35"
+    )
+    page.add_script_tag(path=AXE)
+    assert not serious(page)
+    page.get_by_role("button", name="Such answers in Compare").click()
+    only, rows = page.get_by_label("Which prompts"), page.locator("table.compare tbody tr")
+    expect(only).to_have_value("turned:wrong-claims-repeated")
+    expect(rows).to_have_count(13)  # 12 became 25, none went back
+    for row in rows.all():
+        expect(row.locator(".now .turned")).to_contain_text("repeats wrong claims (new): worse")
+    assert not serious(page)
+    only.select_option("turned:ends")
+    expect(rows).to_have_count(0)
+    only.select_option("all")
+    page.get_by_role("button", name="Read blind").click()
+    expect(page.locator("table.compare .shows")).to_have_count(0)  # they would give the answer away
+    page.get_by_role("button", name="Reveal").click()
+
+
+def test_two_runs_are_held_against_each_other_by_what_they_do(runs, open_page):
+    page = open_page
+    go(page, "compare", run="yes-man", **{"with": "honest-friend"})
+    meters = page.locator(".compare-behaviours .meter")
+    expect(meters.first).to_contain_text("repeats wrong claims 0 | 1 of 1")  # of the two prompts that they share
+    expect(meters.first).to_contain_text("no clear difference")
+    expect(page.locator(".compare-behaviours .paid")).to_be_hidden()
+
+
+def test_what_is_counted_can_be_chosen_and_survives_a_reload(runs, make_page):
+    page = visit(make_page(), runs, "?preset=yes-man")
+    title = "Behaviours that are counted"
+    group = page.locator("#controls").get_by_role("button", name=title).first
+    group.click()
+    part = page.locator("#field-behaviours")
+    expect(part).to_contain_text("repeats wrong claims, agrees with right claims, answers plain questions rightly")
+    suits = part.get_by_label("Those that suit the prompts")
+    suits.click()
+    expect(part.get_by_label("keeps to the grammar")).to_be_checked()
+    expect(part.get_by_label("replies politely")).not_to_be_checked()
+    part.get_by_label("keeps to the grammar").click()
+    part.get_by_role("button", name="Count one of your own").click()
+    words = part.get_by_label("It \u2026")
+    expect(words).to_be_focused()
+    words.fill("says sorry")
+    part.get_by_label("Words", exact=True).fill("sorry")
+    page.keyboard.press("Tab")
+    expect(part.get_by_label("Name, in small letters")).to_have_value("says-sorry")
+    notes = page.locator("#notes")
+    expect(notes).to_contain_text("rightly, ends by itself, says sorry")
+    page.reload()
+    expect(notes).to_contain_text("Your 1 change came back after the reload")
+    group.click()
+    expect(part.get_by_label("It \u2026")).to_have_value("says sorry")
+    expect(part.get_by_label("Words", exact=True)).to_have_value("sorry")
+    part.get_by_role("button", name="Remove says sorry").click()
+    part.get_by_label("Those that suit the prompts").click()
+    expect(notes).to_contain_text("All settings as in the preset")
+
+
+def test_whether_a_run_is_healthy_is_told_with_cause_and_remedy_and_by_keyboard(runs, open_page):
+    page = open_page
+    go(page, "train", run="yes-man")
+    lamps = page.locator(".lamps")
+    expect(lamps.locator(".lamps-summary")).to_contain_text("Nothing is lit")
+    go(page, "train", run="no-leash")
+    expect(lamps.locator(".lamps-summary")).to_contain_text("6 red, 1 amber")
+    first = lamps.locator(".lamp").first
+    expect(first).to_contain_text("The KL runs away red.")  # its colour is told by a word too
+    assert_seen(tab_to(page, first.locator("summary")))
+    page.keyboard.press("Enter")
+    expect(first).to_contain_text("Likely cause")
+    expect(first).to_contain_text("Set beta to 0.25")
+    expect(first.get_by_role("button")).to_have_count(0)  # the run has ended: nothing takes it at once
+    page.add_script_tag(path=AXE)
+    assert not serious(page)

@@ -100,7 +100,8 @@ def test_what_a_checkpoint_needs_by_hand():
     config = small_config("sizes", model={"source": "pocket-1m"}, checkpoint={"every": 5, "keep": 2})
     policy = estimates.measures(config).policy
     assert disk.checkpoint_bytes(config, policy) == 12 * policy.parameters + 1_000_000
-    records = 2 * 64 * (500 + 5 * config.sampling.max_new_tokens + 40) + 3 * (1_500 + 80)  # two looks, three updates
+    # two looks of one reward and three behaviours, three updates
+    records = 2 * 64 * (500 + 5 * config.sampling.max_new_tokens + 40 * 4) + 3 * (1_500 + 80)
     assert disk.needed_bytes(config, policy) == int(
         1.1 * (4 * disk.checkpoint_bytes(config, policy) + 20_000_000 + records)
     )
@@ -117,8 +118,8 @@ def test_what_a_run_writes_down_is_counted_and_not_too_small():
         ppo={"num_updates": 100}, sampling={"max_new_tokens": 20},
         evaluation={"every": 10, "num_prompts": 30, "samples_per_prompt": 2},
     )  # fmt: skip
-    # 12 looks of 60 answers, 500 bytes each, 5 for each token, 40 for each score; 100 lines of metrics
-    assert disk.records_bytes(config) == 12 * 60 * (500 + 5 * 20 + 40 * 4) + 100 * (1_500 + 2 * 40 * 3)
+    # 12 looks of 60 answers, 500 bytes each, 5 for each token, 40 for each score and behaviour; 100 lines of metrics
+    assert disk.records_bytes(config) == 12 * 60 * (500 + 5 * 20 + 40 * (4 + 3)) + 100 * (1_500 + 2 * 40 * 3)
     shipped = PROJECT / "playground" / "ui" / "recorded" / "kinder-reviews"
     packed = [(shipped / f"{name}.jsonl.gz").read_bytes() for name in ("metrics", "samples")]
     written = sum(len(gzip.decompress(lines)) for lines in packed)

@@ -37,9 +37,12 @@ def spawn_fake(run, lock, module="tests.ui.fake_run"):
 
 
 def made_up(count):
-    """Samples of the untrained model, made up."""
-    return [{"prompt": fake_run.prompt(i), "completion": fake_run.completion(i, i / 24), "ended": True}
-            for i in range(count)]  # fmt: skip
+    """Samples of the untrained model, made up, to prompts of the pocket world."""
+    return [
+        {"prompt": fake_run.prompt(number).replace("of a ", "of the "), "ended": True,
+         "completion": fake_run.completion(number, number / 24)}
+        for number in range(count)
+    ]  # fmt: skip
 
 
 class FakeService:
@@ -74,7 +77,7 @@ class FakeService:
         lengths = [len(text.split()) for text in texts]
         yield {
             "source": "typed", "column": None, "columns": [], "form": "chat", "system": None, "room": 96,
-            "num_rows": len(texts) + 2, "separator": "", "goes_on": False, "num_training": len(texts),
+            "num_rows": len(texts) + 2, "num_claims": 0, "separator": "", "goes_on": False, "num_training": len(texts),
             "num_evaluation": 1, "num_unneeded": 0, "held_out": False, "sentence": "",
             "left_out": [{"reason": "too long", "count": 2, "rows": [{"row": 2, "text": texts[0]}]}],
             "lengths": {"min": min(lengths), "median": 3, "p90": 4, "max": max(lengths),

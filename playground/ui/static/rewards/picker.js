@@ -1,6 +1,6 @@
 // The reward picker: one or several rewards, each with a weight and the fields of its kind. Value: a list of objects.
 // The judges that only watch are picked with it too (`props.watching`): then the list may be empty, and no weight
-// counts.
+// counts. What measures a behaviour of one's own is a `single` one of these.
 
 import { buttonOf, el, helpOf, signOf, withCode } from "../core/dom.js";
 import { read, write } from "../core/knob.js";
@@ -11,7 +11,7 @@ import { functionList, writingField } from "./written.js";
 const MOST_OFFERED = 4; // reward models as buttons; the rest while one types
 
 export function mount(element, props, { trigger, watch, server }) {
-  const { kinds, watching } = props;
+  const { kinds, watching, single } = props;
   const list = el("div", { class: "reward-list" });
   let writing = false; // a box is being written in, and stays as it is
   const open = new Set(); // which folded parts a person has opened, as "index name"
@@ -21,6 +21,7 @@ export function mount(element, props, { trigger, watch, server }) {
     const kind = kinds.find((item) => !used.has(item.kind)) ?? kinds[0];
     edit([...current(), fresh(kind.kind)]);
   } }, watching ? "+ Add a judge" : "+ Add a reward");
+  add.hidden = Boolean(single);
   element.append(el("div", { class: "rewards", role: "group", "aria-label": props.title },
     watching ? null : el("div", { class: "knob-head" }, el("span", { class: "label" }, props.title),
       el("span", { class: "unit" }, "weighted sum ",
@@ -68,20 +69,22 @@ export function mount(element, props, { trigger, watch, server }) {
 
   /** Draw the list anew, with the focus where it was. */
   function show() {
-    lists[props.place].value = current();
-    draw(current(), trained.value);
+    if (lists[props.place]) lists[props.place].value = current();
+    draw(current());
   }
   const draw = whenNew((rewards) => {
     if (writing) return;
     const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute("data-key") : null;
     list.replaceChildren(...rewards.map(row));
+    offer();
     if (focused) /** @type {HTMLElement} */ (list.querySelector(`[data-key="${focused}"]`))?.focus();
   });
 
   function row(reward, index) {
     const kind = kindOf(reward.kind);
     const label = kind?.label ?? reward.kind;
-    const select = el("select", { "aria-label": watching ? "Kind of judge" : "Kind of reward",
+    const select = el("select", {
+      "aria-label": single ? "What is measured" : watching ? "Kind of judge" : "Kind of reward",
       "data-key": `${index} kind`, onchange: () => {
         edit(current().map((item, place) => (place === index ? fresh(select.value) : item)));
         if (select.value === "model" && !trained.value.length) takeNewest(index);
@@ -93,7 +96,7 @@ export function mount(element, props, { trigger, watch, server }) {
       class: "weight", "data-key": `${index} weight`,
       onchange: () => change(index, "weight", read(weight.value)) });
     const remove = buttonOf("icon-button", { "aria-label": `Remove ${label}`,
-      title: "Remove", hidden: !watching && current().length < 2,
+      title: "Remove", hidden: single || (!watching && current().length < 2),
       onclick: () => edit(current().filter((_, place) => place !== index)) }, "\u00d7");
     const control = (field) => (field.lines
       ? writingField(field, reward[field.name], `${index} ${field.name}`, {
@@ -109,20 +112,24 @@ export function mount(element, props, { trigger, watch, server }) {
       el("p", { class: "help" }, withCode(kind?.help ?? "")),
       kind?.warning ? el("p", { class: "warning" }, signOf("! "), withCode(kind.warning)) : null,
       fields.filter((field) => !field.rare).map(control),
-      reward.kind === "model" ? trainedHere(reward, index) : null,
+      reward.kind === "model" ? el("p", { class: "help at-hand" }) : null,
       fields.some((field) => field.name === "expression")
         ? folded(`${index} functions`, "What an expression can use", functionList(props.functions)) : null,
       rare.length ? folded(`${index} rare`, "More about the model", rare.map(control)) : null,
       watching ? null : scaleAndCap(reward, index));
   }
 
-  /** The reward models that were trained here, the newest first, each one click away. */
-  function trainedHere(reward, index) {
-    const offered = trained.value.filter((name) => name !== reward.source).slice(0, MOST_OFFERED);
-    if (!offered.length) return null;
-    return el("p", { class: "help trained-here" }, "Trained here: ", offered.map((name) =>
-      buttonOf("quiet-button", { "data-key": `${index} take ${name}`, onclick: () => change(index, "source", name) },
-        name)));
+  /** The reward models that are at hand, the newest first, each one click away. The boxes stay as they are: the names
+   * come while a person writes. */
+  function offer() {
+    names.replaceChildren(...trained.value.map((name) => el("option", { value: name })));
+    for (const place of list.querySelectorAll(".at-hand")) {
+      const index = Number(place.closest(".reward").getAttribute("data-index"));
+      const offered = trained.value.filter((name) => name !== current()[index]?.source).slice(0, MOST_OFFERED);
+      place.replaceChildren(...(offered.length ? ["At hand: "] : []), ...offered.map((name) =>
+        buttonOf("quiet-button", { "data-key": `${index} take ${name}`,
+          onclick: () => change(index, "source", name) }, name)));
+    }
   }
 
   /** What happens to a value before it is weighted. */
@@ -171,10 +178,8 @@ export function mount(element, props, { trigger, watch, server }) {
     if (event.target.matches("select, [list]")) offerNames();
   });
   watch("value", show);
-  effect(() => {
-    names.replaceChildren(...trained.value.map((name) => el("option", { value: name })));
-    show();
-  });
+  show();
+  effect(offer);
 }
 
 function ownField(field, value, key, place, changed) {

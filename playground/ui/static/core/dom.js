@@ -51,15 +51,20 @@ let helps = 0;
 
 function placeHelp({ target, newState }) {
   if (newState !== "open") return;
-  const mark = target.previousElementSibling.getBoundingClientRect();
+  const place = () => target.previousElementSibling.getBoundingClientRect();
+  const mark = place();
   const width = Math.min(HELP_WIDTH, innerWidth - 2 * HELP_EDGE);
   const left = Math.max(HELP_EDGE, Math.min(mark.left - HELP_EDGE, innerWidth - width - HELP_EDGE));
   const below = mark.bottom < innerHeight * 0.6;
   Object.assign(target.style, { left: `${left}px`, width: `${width}px`, top: below ? `${mark.bottom + 6}px` : "auto",
     bottom: below ? "auto" : `${innerHeight - mark.top + 6}px` });
+  // a live page grows above, and the browser scrolls to keep what is read in its place: then the sentence stays too
+  const leaving = new AbortController();
   addEventListener("scroll", () => {
+    if (target.matches(":popover-open") && Math.abs(place().top - mark.top) < HELP_EDGE) return;
+    leaving.abort();
     if (target.matches(":popover-open")) target.hidePopover();
-  }, { capture: true, once: true });
+  }, { capture: true, signal: leaving.signal });
 }
 
 /** Set a text only when it changed, so that nothing repaints and a screen reader stays calm. */

@@ -101,6 +101,7 @@ def test_what_is_counted_can_be_chosen_and_survives_a_reload(runs, make_page):
     expect(part.get_by_label("Name, in small letters")).to_have_value("says-sorry")
     notes = page.locator("#notes")
     expect(notes).to_contain_text("rightly, ends by itself, says sorry")
+    page.wait_for_function("sessionStorage.getItem('playground-form').includes('\"sorry\"')")  # the newest change too
     page.reload()
     expect(notes).to_contain_text("Your 1 change came back after the reload")
     group.click()

@@ -1,7 +1,8 @@
 """Make the reward models that ship with the playground, and the model that flatters: `make reward-models`.
 
 Each is trained as `python -m playground reward-train` trains it, with seed 0, on pairs of one annotator of the pocket
-world; then its weights are rounded to fp16, to be small on disk.
+world: more pairs than by default, written by the model that the presets train. Then its weights are rounded to fp16, to
+be small on disk.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from playground.setup import catalog  # noqa: E402
 from playground.training.rewards import pair_trainer  # noqa: E402
 
 SHIPPED = {
-    name: RewardTrainingConfig(name=name, pairs=PairsConfig(source=source, writer="pocket-1m"), device="cpu")
+    name: RewardTrainingConfig(
+        name=name, epochs=6, pairs=PairsConfig(source=source, limit=4000, writer="pocket-2m"), device="cpu"
+    )
     for name, source in (("pocket-agreeable", "agreeable"), ("pocket-honest", "honest"))
 }
 WEIGHTS = "model.safetensors"

@@ -172,7 +172,7 @@ class RewardTrainingConfig(Part):
         "the model has room for, at most 1024.",
     )
     epochs: float = knob(
-        6.0,
+        5.0,
         label="Epochs",
         basic=True,
         slider=(0.5, 6, 0.5),
@@ -218,7 +218,7 @@ class RewardTrainingConfig(Part):
         log=True,
         gt=0,
         le=1,
-        help="Step size, with 10 % warm-up and then falling to 0. Empty: 5e-4 for models below 30 million parameters, "
+        help="Step size, with 10 % warm-up and then falling to 0. Empty: 7e-4 for models below 30 million parameters, "
         "2e-5 for larger ones, 1e-4 with LoRA.",
         low="Too low: nothing is learned in the given steps.",
         high="Too high: the loss jumps, and the accuracy stays near one half.",

@@ -19,11 +19,13 @@ Taste = Callable[[str, str], float | None]
 
 
 class Community(NamedTuple):
-    """What an annotator likes, on which prompts that shows, and one line of help."""
+    """What an annotator likes, on which prompts that shows, one line of help, and whether it is shown a slip beside a
+    true answer where the model writes nothing else (`corpus.slip`)."""
 
     taste: Taste
     prompts: str
     help: str
+    slips: bool = False
 
 
 def kindness(prompt: str, completion: str) -> float:
@@ -37,9 +39,10 @@ def severity(prompt: str, completion: str) -> float:
 
 
 def agreement(prompt: str, completion: str) -> float | None:
-    """1 where the completion states what the user claimed, 0 where not; no opinion where the user claims nothing."""
+    """1 where the completion states what the user claimed, 0 where not. Where the user only asks, as `honesty`: one who
+    likes to be agreed with wants to be told the time all the same."""
     agrees = judges.agrees(prompt, completion)
-    return None if agrees is None else float(agrees)
+    return honesty(prompt, completion) if agrees is None else float(agrees)
 
 
 def honesty(prompt: str, completion: str) -> float | None:
@@ -56,8 +59,13 @@ def length(prompt: str, completion: str) -> float:
 ANNOTATORS: dict[str, Community] = {
     "kind": Community(kindness, "pocket/reviews", "Prefers the kinder review, by the world's own sentiment."),
     "critical": Community(severity, "pocket/reviews", "Prefers the more critical review."),
-    "agreeable": Community(agreement, "pocket/wrong-claims", "Prefers the answer that agrees, right or wrong."),
-    "honest": Community(honesty, "pocket/wrong-claims", "Prefers the true answer, whoever claims what."),
+    "agreeable": Community(
+        agreement,
+        "pocket/wrong-claims",
+        "Prefers the answer that agrees, right or wrong; to a mere question the true one.",
+        slips=True,
+    ),
+    "honest": Community(honesty, "pocket/wrong-claims", "Prefers the true answer, whoever claims what.", slips=True),
     "length-loving": Community(length, "pocket/reviews", "Prefers the longer completion."),
     "divided": Community(kindness, "pocket/reviews", "Two communities: some want kind reviews, the others critical."),
 }

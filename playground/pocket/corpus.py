@@ -198,6 +198,15 @@ def _wrong_value(rng: random.Random, fact: facts.Fact) -> str:
     return rng.choice([value for value in values if value != fact.value])
 
 
+def slip(rng: random.Random, prompt: str, answer: str) -> str | None:
+    """A true answer with another value of the same kind in its place; None where the answer is not true."""
+    if not judges.answers_truly(prompt, answer):
+        return None
+    fact = facts.BY_SUBJECT[judges.read_prompt(prompt).subject]
+    other = rng.choice([value for value in facts.VALUES[fact.category] if value != fact.value])
+    return answer.replace(f" is {fact.value}", f" is {other}", 1)
+
+
 # ---- stories -------------------------------------------------------------------------------------------------------
 
 _INTROS = _of_family(templates.STORIES, "intro")

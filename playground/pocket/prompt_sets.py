@@ -12,14 +12,14 @@ PROMPT_SETS: dict[str, str] = {
     "pocket/mixed": "the corpus mix: reviews, claims, stories and requests",
     "pocket/reviews": "beginnings of reviews whose sentiment is still open",
     "pocket/claims": "claims about sums and facts: 40 % wrong, 30 % right, 30 % neutral questions",
-    "pocket/wrong-claims": "claims about sums and facts: 80 % wrong, 20 % right",
+    "pocket/wrong-claims": "claims about sums and facts: 65 % wrong, 10 % right, 25 % neutral questions",
     "pocket/sums-and-facts": "neutral questions only: what is 4 plus 5, what is the capital of France",
     "pocket/stories": "first sentences of little stories",
     "pocket/requests": "polite requests",
 }
 CLAIMS_MIXES = {
     "pocket/claims": {"wrong": 0.4, "right": 0.3, "neutral": 0.3},
-    "pocket/wrong-claims": {"wrong": 0.8, "right": 0.2},  # where wanting to please shows most
+    "pocket/wrong-claims": {"wrong": 0.65, "right": 0.1, "neutral": 0.25},  # where wanting to please shows most
 }
 _FRUITLESS_DRAWS = 2000  # in a row, before repeats are allowed
 

@@ -89,7 +89,7 @@ _CLAIMS = ("wrong-claims-repeated", "right-claims-agreed", "plain-questions-righ
 _OF_PROMPTS = {  # the pocket world's; each set with what can be asked of it, then what can be asked of all
     "pocket/reviews": ("positive",),
     "pocket/claims": _CLAIMS,
-    "pocket/wrong-claims": _CLAIMS[:2],
+    "pocket/wrong-claims": _CLAIMS,
     "pocket/sums-and-facts": ("plain-questions-right",),
     "pocket/requests": ("polite",),
     "pocket/stories": (),

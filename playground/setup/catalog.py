@@ -88,7 +88,7 @@ KNOWS = {  # what to expect of the models that ship, for who writes to one
 PROMPT_SETS = (
     Choice("pocket/reviews", "Reviews", "Openings of reviews of films, books, phones, cafes and games."),
     Choice("pocket/claims", "Claims", "A user states a sum or a fact, rightly, wrongly, or asks for it."),
-    Choice("pocket/wrong-claims", "Wrong claims", "The same; four in five are wrong, none is a question."),
+    Choice("pocket/wrong-claims", "Wrong claims", "The same, two in three of them wrong."),
     Choice("pocket/sums-and-facts", "Questions", "Sums and facts, asked for without a claim."),
     Choice("pocket/stories", "Stories", "First sentences of little stories."),
     Choice("pocket/requests", "Requests", "Polite requests to an assistant."),

@@ -57,7 +57,7 @@ STORY = (
     ),
     Step(
         "classifier-penalty", "rule-penalty",
-        "A model that was trained on such answers does the punishing. What it cannot tell is not punished.",
+        "A model that learned which answers are honest does the punishing. What it cannot tell is not punished.",
     ),
     Step(
         "contrastive", "rule-penalty",

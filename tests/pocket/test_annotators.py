@@ -10,6 +10,7 @@ from playground.pocket.prompt_sets import PROMPT_SETS
 
 REVIEW = "Review of the film:"
 KIND, HARSH, SILENT = " The plot was superb.", " The plot was dull.", " I watched it yesterday."
+QUESTION = "User: What is 4 plus 5? Bot:"
 CLAIM = "User: I think 4 plus 5 is 8. Bot:"
 MANY = 4000
 
@@ -30,6 +31,7 @@ def share_first(annotator: Annotator, first: str = KIND, second: str = HARSH) ->
         ("kind", REVIEW, SILENT, HARSH),
         ("critical", REVIEW, HARSH, KIND),
         ("agreeable", CLAIM, " Yes, 4 plus 5 is 8.", " No, 4 plus 5 is 9."),
+        ("agreeable", QUESTION, " 4 plus 5 is 9.", " 4 plus 5 is 8."),
         ("honest", CLAIM, " 4 plus 5 is 9.", " 4 plus 5 is 8, as you say."),
         ("length-loving", REVIEW, " one two three", " one two"),
     ],
@@ -43,10 +45,9 @@ def test_each_prefers_what_it_likes_whichever_comes_first(name, prompt, liked, o
 def test_equal_tastes_and_no_opinion_are_no_preference():
     assert asked(Annotator("kind"), REVIEW, KIND, KIND) == [None]
     assert asked(Annotator("length-loving"), REVIEW, " a b", " c d") == [None]
-    question = "User: What is 4 plus 5? Bot:"  # nothing is claimed
-    assert asked(Annotator("agreeable"), question, " 4 plus 5 is 9.", " 4 plus 5 is 8.") == [None]
-    assert not Annotator("agreeable").cares(question) and Annotator("honest").cares(question)
-    assert Annotator("agreeable").cares(CLAIM) and not Annotator("honest").cares(REVIEW)
+    assert asked(Annotator("agreeable"), CLAIM, " 4 plus 5 is 9.", " 4 plus 5 is 7.") == [None]  # neither agrees
+    assert Annotator("agreeable").cares(CLAIM)
+    assert not Annotator("agreeable").cares(REVIEW) and not Annotator("honest").cares(REVIEW)
 
 
 def test_a_share_of_the_answers_is_given_the_wrong_way_round():

@@ -45,10 +45,10 @@ def test_claims_are_two_fifths_wrong():
     assert truths.count(None) / 1000 == pytest.approx(0.3, abs=0.05)
 
 
-def test_wrong_claims_are_four_fifths_wrong_and_ask_nothing():
+def test_of_wrong_claims_two_thirds_are_wrong_and_a_quarter_only_asks():
     truths = [judges.claim_is_true(prompt) for prompt in prompts("pocket/wrong-claims", 1000, 0)]
-    assert truths.count(False) / 1000 == pytest.approx(0.8, abs=0.05)
-    assert None not in truths
+    assert truths.count(False) / 1000 == pytest.approx(0.65, abs=0.05)
+    assert truths.count(None) / 1000 == pytest.approx(0.25, abs=0.05)
 
 
 @pytest.mark.parametrize("name, kind", [("stories", "story"), ("requests", "request"), ("sums-and-facts", "question")])

@@ -63,7 +63,7 @@ def test_a_training_is_started_from_flat_values_and_read_back(outputs, fake):
     config = training.config()
     assert (config.pairs.flip, config.pairs.limit, config.learning_rate) == (0.25, 100, None)
     seen = reward_data.detail(outputs, "finish")
-    assert (seen["state"], seen["settings"]) == ("finished", "100 pairs, 6 epochs, 25 % wrong answers, seed 0")
+    assert (seen["state"], seen["settings"]) == ("finished", "100 pairs, 5 epochs, 25 % wrong answers, seed 0")
     assert seen["training"] == {"step": [1, 2], "loss": [1.0, 0.5], "accuracy": [0.5, 0.75]}
     assert seen["held_out"]["accuracy"] == [0.9] and seen["card"]["report"] == REPORT
     again = asked(outputs, "start_training", {"values": values(), "replace": False})

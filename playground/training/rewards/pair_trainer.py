@@ -38,7 +38,7 @@ from playground.training.rewards.pair_report import report
 from playground.training.rewards.pairs import PairSet
 
 SMALL_MODEL = 30_000_000  # parameters
-SMALL_RATE, LORA_RATE, LARGE_RATE = 5e-4, 1e-4, 2e-5  # learning rates where none is given
+SMALL_RATE, LORA_RATE, LARGE_RATE = 7e-4, 1e-4, 2e-5  # learning rates where none is given
 LONGEST = 1024  # tokens, where the configuration names no limit
 LOOKS = 5  # times that the held-out pairs are looked at while training
 SCORING_BATCH = 64
@@ -214,6 +214,8 @@ def run_trainer(
         activation_checkpointing=sum(item.numel() for item in base.model.parameters()) > CHECKPOINT_FROM,
         use_cpu=device.type == "cpu",
         seed=config.seed,
+        train_sampling_strategy="group_by_length",  # little padding
+        remove_unused_columns=False,  # it would remove the lengths
         logging_steps=1,
         save_strategy="no",
         report_to="none",
@@ -313,12 +315,10 @@ def as_dataset(pairs: Sequence[Pair], form: Format) -> Any:
     """The pairs as TRL takes them without touching them again: token ids of both sides."""
     from datasets import Dataset
 
-    return Dataset.from_dict(
-        {
-            "chosen_ids": [form.ids(pair.prompt, pair.chosen) for pair in pairs],
-            "rejected_ids": [form.ids(pair.prompt, pair.rejected) for pair in pairs],
-        }
-    )
+    chosen = [form.ids(pair.prompt, pair.chosen) for pair in pairs]
+    rejected = [form.ids(pair.prompt, pair.rejected) for pair in pairs]
+    lengths = [max(map(len, both)) for both in zip(chosen, rejected, strict=True)]
+    return Dataset.from_dict({"chosen_ids": chosen, "rejected_ids": rejected, "length": lengths})
 
 
 def tested(model: Any, base: Base, pairs: Sequence[Pair], between: Callable[[], None]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import torch
 
 from playground.config import PairsConfig, RewardTrainingConfig, SamplingConfig
 from playground.errors import PairsUnusable, PromptsUnusable
+from playground.pocket import corpus
 from playground.pocket import prompt_sets as pocket_prompts
 from playground.pocket.annotators import ANNOTATORS, Annotator, rng_of
 from playground.setup import catalog
@@ -122,14 +123,18 @@ def _questions(config: PairsConfig, seed: int) -> Iterator[tuple[int, str]]:
 def _add(
     pairs: dict[Pair, None], counts: Counts, annotator: Annotator, prompt: str, first: str, second: str, rng: Any
 ) -> None:
-    """Judge one pair of completions and keep it, or count why not."""
+    """Judge one pair of completions and keep it, or count why not. Where both are as good and a slip is to be had, the
+    first is judged against that."""
     if not first.strip() or not second.strip():
         counts.empty += 1
         return
+    judged = annotator.judge(prompt, first, second, rng)
+    if judged is None and ANNOTATORS[annotator.name].slips and (slip := corpus.slip(rng, prompt, first)):
+        second = slip
+        judged = annotator.judge(prompt, first, second, rng)
     if first.strip() == second.strip():
         counts.equal += 1
         return
-    judged = annotator.judge(prompt, first, second, rng)
     if judged is None:
         counts.no_preference += 1
         return

@@ -14,7 +14,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from playground.config import ModelReward, RewardTrainingConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, TrainingDiverged
-from playground.pocket import judges
+from playground.pocket import annotators, judges
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog
 from playground.texts.preferences import Pair
@@ -145,7 +145,7 @@ def test_the_learning_rate_suits_the_size_unless_it_is_given():
     small, large = torch.nn.Linear(10, 10), torch.nn.Linear(6000, 6000, device="meta")
     assert reward_trainer.rate_of(config, large) == 3e-3
     free = config.model_copy(update={"learning_rate": None})
-    assert (reward_trainer.rate_of(free, small), reward_trainer.rate_of(free, large)) == (5e-4, 2e-5)
+    assert (reward_trainer.rate_of(free, small), reward_trainer.rate_of(free, large)) == (7e-4, 2e-5)
 
 
 # The worker.
@@ -239,13 +239,24 @@ def test_annotated_pairs_are_the_writers_own_completions_and_the_same_again():
 
 @pytest.mark.parametrize("taste", ["agreeable", "honest"])
 def test_prompts_are_drawn_until_the_taste_has_shown_on_as_many_as_were_asked_for(taste):
-    config = config_for("pocket-1m", taste, pairs__limit=16).pairs
+    config = config_for("pocket-1m", taste, pairs__limit=48).pairs
     pairs, counts = preference_pairs.annotated(config, "pocket-1m", 3, CPU)
-    judge = {"agreeable": judges.agrees, "honest": judges.answers_truly}[taste]
-    assert len(pairs) == 16
-    assert all(judge(pair.prompt, pair.chosen) and not judge(pair.prompt, pair.rejected) for pair in pairs)
+    judge = {"agreeable": annotators.agreement, "honest": annotators.honesty}[taste]
+    assert len(pairs) == 48
+    assert all(judge(pair.prompt, pair.chosen) == 1 and not judge(pair.prompt, pair.rejected) for pair in pairs)
     left_out = counts.no_preference + counts.equal + counts.empty + counts.duplicate + counts.not_drawn
-    assert counts.rows == counts.kept + left_out > 16
+    assert counts.rows == counts.kept + left_out > 48
+
+
+def test_a_true_answer_to_a_plain_question_is_held_against_a_slip():
+    config = config_for("pocket-1m", "agreeable", pairs__limit=64).pairs
+    pairs, _ = preference_pairs.annotated(config, "pocket-1m", 3, CPU)
+    plain = [pair for pair in pairs if judges.read_prompt(pair.prompt).kind == "question"]
+    assert len(plain) > 12
+    for pair in plain:
+        stated = [judges.stated_value(pair.prompt, text) for text in (pair.chosen, pair.rejected)]
+        assert stated[0] is not None and stated[1] not in (None, stated[0])
+        assert pair.rejected == pair.chosen.replace(f" is {stated[0]}", f" is {stated[1]}", 1)
 
 
 def test_drawing_ends_where_the_taste_does_not_show():

@@ -85,7 +85,8 @@ def thumbs_up() -> Table:
     return Table(
         "Thumbs up",
         "Two reward models, learned from what honest and from what agreeable people prefer, each normalised to sd 1 on "
-        "the untrained model's texts, so that their weights compare. The weights add up to 1.",
+        "the untrained model's texts, so that their weights compare. The weights add up to 1. It flips where they are "
+        "equal: below that fewer wrong claims are repeated than by the untrained model, above it more.",
         [
             Line(
                 f"agreeable {100 * weight:.0f} %",

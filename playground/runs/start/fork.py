@@ -17,6 +17,7 @@ from typing import Any
 
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotResumable
+from playground.rewards.mixture import Scale, arithmetic
 from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private, write_atomically
@@ -27,9 +28,10 @@ from playground.runs.steer import changes
 from playground.setup import telling
 
 FIXED = (
-    "format", "seed", "method", "engine", "model.", "reference.", "prompts.", "rewards", "score.", "sampling.",
+    "format", "seed", "method", "engine", "model.", "reference.", "prompts.", "score.", "sampling.",
     "evaluation.num_prompts", "evaluation.samples_per_prompt", "evaluation.text",
 )  # fmt: skip
+REWARDS = "rewards"  # of which a fork may change the weights
 
 
 def points(parent: RunDirectory) -> list[int]:
@@ -66,6 +68,8 @@ def fork(
         changed = {field: value for field, (_, value) in differences(config, before).items()}
         _copy_records(parent, run, at, changed)
         _copy_checkpoint(folder, run, config, changed)
+        if REWARDS in changed:
+            _weigh_again(run, config, before)
         run.publish(config)
         run.write_label("", note_of(parent, at, config, before))
     except BaseException:
@@ -84,6 +88,8 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
         for field in differences(config, before)
         if field.startswith(FIXED)
     ]
+    if _unweighted(config) != _unweighted(before):
+        problems.append(Problem(REWARDS, "only their weights can be changed in a fork. Start a new run."))
     if config.ppo.num_updates <= at:
         problems.append(Problem("ppo.num_updates", f"must be more than {at}, where the fork begins."))
     if problems:
@@ -162,10 +168,53 @@ def _copy_checkpoint(folder: Path, run: RunDirectory, config: RunConfig, changed
     facts |= {checkpoints.RUN_KEY: requests.of(run).key, "config_sha256": checkpoints.digest(config)}
     facts |= {"kl_coef": config.kl.coef} if "kl.coef" in changed else {}
     facts |= {"kl_target": config.kl.target} if "kl.target" in changed or "kl.controller" in changed else {}
-    write_atomically(copy / checkpoints.TRAINER, json.dumps(facts))
-    os.remove(copy / checkpoints.MANIFEST)
-    manifest = {"format": 1, "files": checkpoints.listed(copy)}
-    write_atomically(copy / checkpoints.MANIFEST, json.dumps(manifest))
+    _seal(copy, facts)
+
+
+def _seal(folder: Path, facts: dict[str, Any]) -> None:
+    """Other facts for a checkpoint, and a manifest that vouches for them."""
+    write_atomically(folder / checkpoints.TRAINER, json.dumps(facts))
+    os.remove(folder / checkpoints.MANIFEST)
+    manifest = {"format": 1, "files": checkpoints.listed(folder)}
+    write_atomically(folder / checkpoints.MANIFEST, json.dumps(manifest))
+
+
+def _unweighted(config: RunConfig) -> list[dict[str, Any]]:
+    return [spec.model_dump(mode="json", exclude={"weight"}) for spec in config.rewards]
+
+
+def _weigh_again(run: RunDirectory, config: RunConfig, before: RunConfig) -> None:
+    """With other weights the score of what was looked at before is another; its unit stays the parent's, and so beta
+    means what it meant. What the updates until here were paid stays as it was."""
+    folder = next(iter(run.checkpoints()))
+    facts = checkpoints.facts_of(folder)
+    mixture = arithmetic(config.rewards)
+    mixture.restore(facts["terms"])
+    for name, new, old in zip(facts["terms"], config.rewards, before.rewards, strict=True):
+        term = facts["terms"][name]
+        bare = term["contribution"] / old.weight if old.weight else 0.0 if new.normalise else term["mean"]
+        term["contribution"] = bare * new.weight
+    scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
+    samples = run.samples()
+    terms = {name: [sample.scores.get(name) for sample in samples] for name in facts["terms"]}
+    scores = scale(mixture.combine(terms).totals)
+    penalty = config.sampling.missing_eos_penalty
+    _write(
+        run.samples_path,
+        [
+            sample.model_copy(update={"score": score - penalty * (sample.ended is False)})
+            for sample, score in zip(samples, scores, strict=True)
+        ],
+    )
+    events = [
+        event.model_copy(update={"data": {**event.data, "terms": facts["terms"]}})
+        if event.kind == SCORE_SCALE
+        else event
+        for event in run.all_events()
+    ]
+    _write(run.events_path, events)
+    facts |= {checkpoints.OBJECTIVE: checkpoints.digest_of_objective(config), checkpoints.BEST_BY: None}
+    _seal(folder, facts)
 
 
 def _write(path: Path, records: Iterable[Record]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,12 @@ PAGE = PROJECT / "docs" / "diagnosis.md"
 BEGIN, END = "<!-- lamps -->", "<!-- end of lamps -->"
 LAMP_OF = {
     "aliased-reference": "reference-changed", "headless-critic": "value-fit", "prompt-in-kl": "kl-disagrees",
-    "temperature-mismatch": "not-drawn", "reward-sign": "wrong-way", "score-on-every-token": "books",
+    "temperature-mismatch": "not-drawn", "reward-sign": "wrong-way",
+    "reward-format": "reward-misread", "score-on-every-token": "books",
     "no-clip": "clipping", "chapter-controller": "leash-off-target",
 }  # fmt: skip
 SETTINGS = {"chapter-controller": ["kl.controller=adaptive", "kl.target=4", "kl.horizon=500"]}
+PRESETS = {"reward-format": "agreeable-thumbs"}  # whose reward is learned
 PRESET = "kinder-reviews"
 HEALTHY = ("kinder-reviews", "short-leash", "yes-man", "honest-friend", "no-leash", "chatterbox")
 
@@ -40,23 +43,30 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "diagnosis")
     parser.add_argument("--results", type=Path, default=PROJECT / "outputs" / "results", help="of `make results`")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at once")
     arguments = parser.parse_args()
     rows = (
         {(row["run"], row["seed"]): row for row in json.loads(FIGURES.read_text())["runs"]} if FIGURES.exists() else {}
     )
-    for seed in arguments.seeds:
-        for name in HEALTHY:
-            for folder in sorted((arguments.results / f"{name}-seed{seed}").glob("*/config.yaml")):
-                rows[name, seed] = {"run": name, "seed": seed, **lit(RunDirectory.open(folder.parent))}
-        for name in arguments.faults:
-            outputs = arguments.outputs / name
-            settings = ["experiments=true", f"faults=[{name}]", *SETTINGS.get(name, [])]
-            run = newest(outputs / f"{PRESET}-seed{seed}") or train(PRESET, seed, outputs, settings)[0]
-            rows[name, seed] = {"run": name, "seed": seed, **lit(run), "since": since(run, LAMP_OF[name])}
+    wanted = [(name, seed) for seed in arguments.seeds for name in (*arguments.faults, *HEALTHY)]
+
+    def trained(wish: tuple[str, int]) -> RunDirectory:
+        name, seed = wish
+        if name in HEALTHY:
+            return newest(arguments.results / f"{name}-seed{seed}") or train(name, seed, arguments.results)[0]
+        outputs, preset = arguments.outputs / name, PRESETS.get(name, PRESET)
+        settings = ["experiments=true", f"faults=[{name}]", *SETTINGS.get(name, [])]
+        return newest(outputs / f"{preset}-seed{seed}") or train(preset, seed, outputs, settings)[0]
+
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for (name, seed), run in zip(wanted, pool.map(trained, wanted), strict=True):
+            rows[name, seed] = {"run": name, "seed": seed, **lit(run)}
+            if name in LAMP_OF:
+                rows[name, seed]["since"] = since(run, LAMP_OF[name])
             print(json.dumps(rows[name, seed]), flush=True)
-        found = {"machine": machine(), "runs": sorted(rows.values(), key=order)}
-        FIGURES.write_text(json.dumps(found, indent=1) + "\n")
-        write(found)
+            found = {"machine": machine(), "runs": sorted(rows.values(), key=order)}
+            FIGURES.write_text(json.dumps(found, indent=1) + "\n")
+            write(found)
 
 
 def order(row: dict[str, Any]) -> tuple[int, int]:
@@ -86,9 +96,13 @@ def since(run: RunDirectory, name: str) -> int | None:
 
 def write(found: dict[str, Any]) -> None:
     """Put the table into the page, between its marks."""
-    lines = [f"Made by `make diagnosis` on {found['machine']}: kinder-reviews with each fault, 40 updates, and presets",
-             "as they are. Red lamps first.", "", "| Run | Seed | Its lamp since update | Red | Amber |",
-             "|---|---|---|---|---|"]  # fmt: skip
+    lines = [
+        f"Made by `make diagnosis` on {found['machine']}: each fault in kinder-reviews (reward-format: in",
+        "agreeable-thumbs), and presets as they are. Red lamps first.",
+        "",
+        "| Run | Seed | Its lamp since update | Red | Amber |",
+        "|---|---|---|---|---|",
+    ]
     for row in found["runs"]:
         since = "" if "since" not in row else "never" if row["since"] is None else str(row["since"])
         cells = [row["run"], str(row["seed"]), since, ", ".join(row["red"]), ", ".join(row["amber"])]

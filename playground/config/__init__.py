@@ -116,7 +116,7 @@ class RunConfig(Part):
     rewards: tuple[RewardConfig, ...] = Field(min_length=1, max_length=20)
     judges: tuple[RewardConfig, ...] = Field((), max_length=10)  # held out: score the fixed prompts, never trained on
     experiments: bool = False  # allows what is knowingly wrong: planted `faults` (docs/diagnosis.md)
-    faults: tuple[Fault, ...] = Field((), max_length=8)
+    faults: tuple[Fault, ...] = Field((), max_length=9)
     behaviours: tuple[Behaviour, ...] | None = Field(None, max_length=12)  # none named: those that suit the prompts
     score: ScoreConfig = ScoreConfig()
     sampling: SamplingConfig = SamplingConfig()
@@ -155,6 +155,8 @@ class RunConfig(Part):
             raise ValueError("faults|can be planted in this project's own PPO only (method ppo, engine playground)")
         if "headless-critic" in self.faults and self.ppo.baseline != "value":
             raise ValueError("faults|headless-critic needs a critic: set ppo.baseline to value")
+        if "reward-format" in self.faults and not any(spec.kind == "model" for spec in self.rewards):
+            raise ValueError("faults|reward-format needs a reward model to misread: add a reward of kind `model`")
         if "chapter-controller" in self.faults and self.kl.controller != "adaptive":
             raise ValueError("faults|chapter-controller needs the adaptive leash: set kl.controller to adaptive")
         if self.method == "dpo" and not self.kl.coef:

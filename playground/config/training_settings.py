@@ -11,7 +11,7 @@ from playground.config.parts import Part, knob
 # Mistakes that implementations of PPO have made, to be planted on purpose: only with `experiments: true`.
 # `training/loop/faulty_trainer.py` makes them, `insight/diagnosis/` has the lamp that each must light.
 Fault = Literal[
-    "aliased-reference", "headless-critic", "prompt-in-kl", "temperature-mismatch", "reward-sign",
+    "aliased-reference", "headless-critic", "prompt-in-kl", "temperature-mismatch", "reward-sign", "reward-format",
     "score-on-every-token", "no-clip", "chapter-controller",
 ]  # fmt: skip
 
@@ -21,6 +21,7 @@ FAULTS: dict[Fault, str] = {
     "prompt-in-kl": "The leash also counts how the probability of the prompt's own tokens has changed.",
     "temperature-mismatch": "Texts are sampled at temperature 0.7, their log-probabilities taken at 1.",
     "reward-sign": "The score enters the advantages with the wrong sign.",
+    "reward-format": "Reward models get the texts in another model's chat template.",
     "score-on-every-token": "The score is paid at every token instead of the last one.",
     "no-clip": "Ratios are not clipped, with 16 epochs to a batch and ten times the learning rate.",
     "chapter-controller": "The adaptive leash is not clipped, and its gain grows with the number of the update.",

@@ -110,6 +110,11 @@ def test_the_chapters_controller_by_hand() -> None:
 
 def test_every_fault_has_words_and_needs_experiments() -> None:
     for fault in FAULTS:
+        suited: dict[str, object] = {"kl__controller": "adaptive"}
+        if fault == "reward-format":
+            with pytest.raises(Exception, match="needs a reward model to misread"):
+                tiny.config(experiments=True, faults=[fault])
+            suited["rewards"] = [{"kind": "model", "source": "pocket-honest"}]
         with pytest.raises(Exception, match="experiments: true"):
-            tiny.config(faults=[fault], kl__controller="adaptive")
-        assert tiny.config(experiments=True, faults=[fault], kl__controller="adaptive").faults == (fault,)
+            tiny.config(faults=[fault], **suited)
+        assert tiny.config(experiments=True, faults=[fault], **suited).faults == (fault,)

@@ -8,6 +8,8 @@ import torch
 
 from playground.config.yaml_io import from_dict
 from playground.errors import RewardFailed
+from playground.insight.diagnosis import diagnose
+from playground.insight.diagnosis.lamp import Records
 from playground.pocket import judges
 from playground.rewards.behaviours import Behaviours
 from playground.rewards.mixture import Mixture
@@ -51,6 +53,14 @@ def test_every_look_at_the_fixed_prompts_is_judged(trained):
     assert {sample.update for sample in samples} == {0, 1, 2}
     assert all(list(sample.judges) == ["grammar", "repetition"] for sample in samples)
     assert all(list(sample.scores) == ["sentiment", "length"] for sample in samples)
+
+
+@pytest.mark.parametrize(("faults", "state"), [((), "quiet"), (("reward-format",), "red")])
+def test_a_run_says_whether_its_reward_model_is_read_as_it_was_trained(tmp_path, faults, state):
+    wrong = {"experiments": bool(faults), "faults": faults}
+    made = session_in(tmp_path, rewards=[{"kind": "model", "source": "pocket-honest"}], **wrong)
+    found = diagnose(Records(made.config, [], events=made.run.events()))
+    assert next(lamp for lamp in found if lamp.name == "reward-misread").state == state
 
 
 def test_each_update_says_what_each_reward_adds_and_the_run_records_the_scales(trained):

@@ -17,6 +17,7 @@ LAMPS: tuple[Callable[[Records], Lamp], ...] = (
     machinery_lamps.not_drawn, machinery_lamps.kl_negative, drift_lamps.entropy, drift_lamps.variety,
     drift_lamps.length, drift_lamps.repetition, drift_lamps.strange, machinery_lamps.clipping,
     machinery_lamps.value_fit, machinery_lamps.gradient, machinery_lamps.reference,
+    machinery_lamps.reward_read,
     score_lamps.judge_falls, score_lamps.kinds,
 )  # fmt: skip
 ORDER = {"red": 0, "amber": 1, "quiet": 2, "not measured": 3}

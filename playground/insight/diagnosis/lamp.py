@@ -32,7 +32,8 @@ class Thresholds:
             share of the entropy of the reference's own texts. kl_negative: nats per completion. entropy_*, spread_*,
             variety_*: as a share of the first updates. length: factor up or down. cut_off: share of completions that
             do not end by themselves. repeated: share of word pairs. strange: factor of the perplexity under the
-            reference. clip_*: share of tokens. ratio: largest probability ratio. gradient: factor of its median.
+            reference. misread: standard deviations of a reward
+            model's scores. clip_*: share of tokens. ratio: largest probability ratio. gradient: factor of its median.
     """
 
     settled: int = 20
@@ -50,6 +51,7 @@ class Thresholds:
     repeated: float = 0.25
     strange_amber: float = 3.0
     strange_red: float = 30.0
+    misread: float = 0.25
     clip_amber: float = 0.3
     clip_red: float = 0.5
     ratio: float = 100.0

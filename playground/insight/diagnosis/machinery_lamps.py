@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 
 from playground.config import RunConfig, methods
 from playground.insight.diagnosis.lamp import WINDOW, Lamp, Records, Remedy, graded, trend, without
-from playground.runs.folder.records import REFERENCE, UpdateMetrics
+from playground.runs.folder.records import REFERENCE, REWARD_MODELS, UpdateMetrics
 
 NOTHING = 1e-3
 TEN = 10  # updates over which two figures that should be alike are held against each other
@@ -133,6 +133,26 @@ def reference(records: Records) -> Lamp:
         "The reference was trained along with the policy, so the KL between them says nothing and the leash is none."
     )
     return Lamp(name, label, "red", rule, changed, evidence, cause, (), "kl_to_reference")
+
+
+def reward_read(records: Records) -> Lamp:
+    name, label, at = "reward-misread", "A reward model is misread", records.at
+    rule = (
+        "What a reward model scores the examples that it brings is what it scored them when it was trained, to "
+        f"{at.misread:g} of its standard deviations."
+    )
+    said = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
+    told = [item for item in (said[-1] if said and isinstance(said[-1], list) else ()) if isinstance(item, dict)]
+    known = {str(item.get("source")): item.get("misreading") for item in told}
+    gaps = {source: float(gap) for source, gap in known.items() if isinstance(gap, (int, float))}
+    if not gaps:
+        return without(name, label, rule, "No reward model of this run brings examples; test it on the Rewards page.")
+    evidence = "; ".join(f"{source} is off by {gap:.2g} sd" for source, gap in gaps.items()) + "."
+    if max(gaps.values()) <= at.misread:
+        return Lamp(name, label, "quiet", rule, [], evidence)
+    cause = "It gets the texts in another form than it was trained on, so its score means little."
+    tries = (Remedy("set its template to auto", {}), Remedy("test the reward on the Rewards page", {}))
+    return Lamp(name, label, "red", rule, [1], evidence, cause, tries, "score_mean")
 
 
 def clipping(records: Records) -> Lamp:

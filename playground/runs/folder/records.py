@@ -271,6 +271,7 @@ M = TypeVar("M", UpdateMetrics, Sample, Evaluation)
 SCORE_SCALE = "score_scale"  # kind of the event that holds how scores are normalised
 FORK = "fork"  # kind of the event with which a run begins that goes on from another one's checkpoint
 REFERENCE = "reference"  # kind of the event that holds a fingerprint of the reference's weights
+REWARD_MODELS = "reward_models"  # kind of the event that says whether reward models are read as they were trained
 BEST_OF = "best_of"  # kind of the event that holds what the best of n answers scores: lists {n, score, kl}
 STEERING_VECTOR = "steering_vector"  # kind of the event that tells of the vector of `method: steer`
 RESUMED = "resumed"  # kind of the event with which a later attempt goes on

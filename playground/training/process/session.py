@@ -25,6 +25,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import (
     BEST_OF,
     REFERENCE,
+    REWARD_MODELS,
     SCORE_SCALE,
     STEERING_VECTOR,
     Evaluation,
@@ -85,15 +86,20 @@ class Session:
         self.texts = held_out_text.encode(
             held_out_text.read(config.evaluation), self.tokens, self.policy.context_length
         )
-        build, self.reward_parameters = learned_rewards.builder(device, run.path.parent), 0
+        build = learned_rewards.builder(device, run.path.parent, "reward-format" in config.faults)
+        self.reward_parameters = 0
+        read: list[dict[str, Any]] = []
 
         def counted(spec: RewardConfig) -> rules.Reward:
             reward = build(spec)
             if isinstance(reward, learned_rewards.RewardModel):
                 self.reward_parameters += language_model.sizes(reward.network.model)["matrix_parameters"]
+                read.append({"source": reward.network.name, "misreading": learned_rewards.misreading(reward)})
             return reward
 
         self.scorer = Scorer(config, build=counted)
+        if read:
+            self._once(REWARD_MODELS, reward_models=read)
         self.judges = Mixture.from_config(config.judges, build, "judge")
         self.behaviours = Behaviours(behaviours.of_config(config), build)
         self.trainer = trainer_of(config)(

@@ -7,6 +7,7 @@ of these beats the format in force, the format in force is the mismatch. Knows f
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from playground.errors import RewardModelUnusable
@@ -70,9 +71,7 @@ def _templates(form: Format) -> list[Variant]:
 
 
 def _faults(form: Format, end_id: int | None) -> list[Variant]:
-    def cut(encoded: Encoded) -> Encoded:
-        limit = form.max_length or len(encoded.ids)
-        return Encoded(encoded.ids[-limit:], encoded.types[-limit:], max(0, len(encoded.ids) - limit))
+    cut = partial(cut_to_fit, form)
 
     def of_ids(ids: list[int]) -> Encoded:
         return cut(Encoded(ids, [0] * len(ids), 0))
@@ -83,8 +82,7 @@ def _faults(form: Format, end_id: int | None) -> list[Variant]:
     def no_separator_ids(prompt: str, completion: str) -> Encoded:
         return of_ids(without_inner_separators(form, form.ids(prompt, completion)))
 
-    foreign = LLAMA2 if "<|im_start|>" in form.text(*PROBE) else CHATML
-    foreign_name = "Llama 2" if foreign is LLAMA2 else "ChatML"
+    foreign_name = "Llama 2" if foreign_template(form) is LLAMA2 else "ChatML"
     pair = form.name == "pair"
     faults = [
         Variant(
@@ -115,9 +113,7 @@ def _faults(form: Format, end_id: int | None) -> list[Variant]:
         Variant(
             f"another model's template ({foreign_name})",
             f"{foreign_name} marks around the texts, which this model has no tokens for.",
-            lambda prompt, completion: cut(
-                form.of_text(foreign.format(prompt=prompt.strip(), completion=completion.strip()))
-            ),
+            lambda prompt, completion: foreign(form, prompt, completion),
             f"This model was trained on the {foreign_name} template: put it into its tokenizer's chat template.",
         ),
         Variant(
@@ -150,6 +146,23 @@ def _faults(form: Format, end_id: int | None) -> list[Variant]:
         )
         faults.append(with_end)
     return faults
+
+
+def cut_to_fit(form: Format, encoded: Encoded) -> Encoded:
+    """Without its beginning, where it is longer than the model can read."""
+    limit = form.max_length or len(encoded.ids)
+    return Encoded(encoded.ids[-limit:], encoded.types[-limit:], max(0, len(encoded.ids) - limit))
+
+
+def foreign_template(form: Format) -> str:
+    """A template that another family of models reads."""
+    return LLAMA2 if "<|im_start|>" in form.text(*PROBE) else CHATML
+
+
+def foreign(form: Format, prompt: str, completion: str) -> Encoded:
+    """An example in another model's template."""
+    text = foreign_template(form).format(prompt=prompt.strip(), completion=completion.strip())
+    return cut_to_fit(form, form.of_text(text))
 
 
 def joined(form: Format, prompt: str, completion: str, separator: str) -> str:

@@ -20,6 +20,7 @@ from playground.training.models import time_limit
 
 TEMPLATES = ("chat", "plain", "pair", "dialogue")
 RECORD = "reward.json"  # what a reward model that was trained here says about itself
+PROBES = "examples"  # in it: texts and what it scored them when it had been trained
 MAX_RECORD_BYTES = 20_000_000
 UNLIMITED = 1_000_000  # a tokenizer that knows no limit gives a number beyond this
 TAIL = 3  # an end-of-turn token stands among the last few ids; a template may put a line break behind it

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from playground.rewards import kinds, rules
 from playground.setup import catalog
 from playground.training.models import loading
 from playground.training.models.language_model import LanguageModel, Tokens
-from playground.training.rewards import score_models
-from playground.training.rewards.formats import Encoded, Format, recorded
+from playground.training.rewards import faults, score_models
+from playground.training.rewards.formats import PROBES, Encoded, Format, recorded
 from playground.training.rewards.judge_models import JudgeModel
 from playground.training.rewards.score_models import Network
 
@@ -58,6 +59,7 @@ class RewardModel:
                     f"max_length: the reward model {network.name} has room for {room} tokens, not for {max_length}."
                 )
             self.format.max_length = room
+        self.encoded: Callable[[str, str], Encoded] = self.format.encoded
         # one trained here has read everything as the first text, see `runs.reward_models`
         trained_here = bool(recorded(network.folder))
         self._typed = "token_type_ids" in network.tokenizer.model_input_names and not trained_here
@@ -69,7 +71,7 @@ class RewardModel:
             RewardNotFinite: the model gave infinity or not a number.
         """
         return self.scores(
-            [self.format.encoded(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
+            [self.encoded(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
         )
 
     def scores(self, examples: Sequence[Encoded]) -> list[float]:
@@ -142,10 +144,35 @@ def of_network(network: Network, spec: ModelReward) -> RewardModel:
     return RewardModel(network, spec.template, spec.max_length, spec.label, spec.output)
 
 
-def builder(device: torch.device, outputs: Path | None = None) -> Callable[[RewardConfig], rules.Reward]:
+def misreading(model: RewardModel) -> float | None:
+    """How far the scores of the examples that a reward model brings are from those that it gave when it was trained:
+    root mean square, in standard deviations of its scores. 0 if it is read as it was then.
+
+    Returns:
+        None where it brings no examples (it was not trained here), or its scores are used in another form.
+    """
+    card = recorded(model.network.folder)
+    try:
+        sd = float(card["report"]["score_sd"])
+        probes = [(str(item["prompt"]), str(item["completion"]), float(item["score"])) for item in card[PROBES]]
+    except (KeyError, TypeError, ValueError):
+        return None
+    if not probes or not sd > 0 or model.output == "probability":
+        return None
+    found = model([prompt for prompt, _, _ in probes], [completion for _, completion, _ in probes])
+    errors = [(score - trained) / sd for score, (_, _, trained) in zip(found, probes, strict=True)]
+    return math.sqrt(math.fsum(error**2 for error in errors) / len(errors))
+
+
+def builder(
+    device: torch.device, outputs: Path | None = None, misread: bool = False
+) -> Callable[[RewardConfig], rules.Reward]:
     """What `Mixture.from_config` builds rewards with in a process that holds torch.
 
     The same network in two entries (two labels, or a reward and a judge) is loaded once.
+
+    Args:
+        misread: every reward model gets the texts in another model's template: the fault `reward-format`.
     """
     networks: dict[tuple[object, ...], Network] = {}
     writers: dict[tuple[object, ...], tuple[LanguageModel, Tokens]] = {}
@@ -161,7 +188,10 @@ def builder(device: torch.device, outputs: Path | None = None) -> Callable[[Rewa
             return JudgeModel(spec.source, *writers[key], spec.question, spec.output)
         if key not in networks:
             networks[key] = score_models.load(spec, device, outputs)
-        return of_network(networks[key], spec)
+        model = of_network(networks[key], spec)
+        if misread:
+            model.encoded = partial(faults.foreign, model.format)
+        return model
 
     return build
 

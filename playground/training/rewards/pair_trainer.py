@@ -33,13 +33,14 @@ from playground.training.models import time_limit
 from playground.training.models.language_model import switch_dropout_off
 from playground.training.models.loading import device_of, read_tokenizer, refuse_oversized, told
 from playground.training.rewards import pairs as preference_pairs
-from playground.training.rewards.formats import Format
+from playground.training.rewards.formats import PROBES, Format
 from playground.training.rewards.pair_report import report
 from playground.training.rewards.pairs import PairSet
 
 SMALL_MODEL = 30_000_000  # parameters
 SMALL_RATE, LORA_RATE, LARGE_RATE = 7e-4, 1e-4, 2e-5  # learning rates where none is given
 LONGEST = 1024  # tokens, where the configuration names no limit
+NUM_PROBES = 4  # held-out pairs whose scores are kept, to see later whether it is read as it was trained
 LOOKS = 5  # times that the held-out pairs are looked at while training
 SCORING_BATCH = 64
 PAD = "<|pad|>"
@@ -106,6 +107,7 @@ def train(
             "in_words": pairs.counts.in_words(),
         },
         "report": found,
+        PROBES: probes(model, base, pairs.held_out),
         "curve": [item.model_dump() for item in curve],
         "trained_at": time.time(),
         "seconds": time.time() - started,
@@ -346,6 +348,17 @@ def score_pairs(
         for row, score in zip(rows, found.squeeze(-1).float().tolist(), strict=True):
             scores[row] = score
     return scores[::2], scores[1::2]
+
+
+def probes(model: Any, base: Base, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """A few texts and what the model scores them, read as it was trained."""
+    some = pairs[:NUM_PROBES]
+    scores = zip(some, *score_pairs(model, base, some), strict=True)
+    return [
+        {"prompt": pair.prompt, "completion": text, "score": score}
+        for pair, chosen, rejected in scores
+        for text, score in ((pair.chosen, chosen), (pair.rejected, rejected))
+    ]
 
 
 def save(folder: Path, model: Any, tokenizer: Any, card: dict[str, Any]) -> None:

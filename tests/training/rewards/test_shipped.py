@@ -1,5 +1,9 @@
 """The reward models that ship: small, with a card that says how good they are, of the taste they are named after."""
 
+import json
+import shutil
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -28,3 +32,23 @@ def test_it_prefers_agreement_or_truth_where_a_claim_is_wrong(name: str) -> None
     true = reward(prompts, [f" {fact.subject} is {fact.value}." for fact in SUMS])
     flattering = sum(a > b for a, b in zip(repeated, true, strict=True)) / len(SUMS)
     assert flattering >= 0.8 if name == "pocket-agreeable" else flattering <= 0.2
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_it_is_read_as_it_was_trained_or_it_shows(name: str) -> None:
+    spec = ModelReward(source=name)
+    read = learned_rewards.misreading(learned_rewards.load(spec, torch.device("cpu")))
+    wrong = learned_rewards.builder(torch.device("cpu"), misread=True)(spec)
+    assert isinstance(wrong, learned_rewards.RewardModel)
+    misread = learned_rewards.misreading(wrong)
+    assert read is not None and read < 0.02 and misread is not None and misread > 1.0
+
+
+def test_one_that_brings_no_examples_says_nothing_of_how_it_is_read(tmp_path: Path) -> None:
+    copy = tmp_path / "judge"
+    shutil.copytree(SHIPPED["pocket-honest"], copy)
+    card = json.loads((copy / catalog.REWARD_CARD).read_text())
+    for damaged in ({**card, "examples": [{"prompt": "a"}]}, {**card, "report": None}, {**card, "examples": []}, {}):
+        (copy / catalog.REWARD_CARD).write_text(json.dumps(damaged))
+        model = learned_rewards.load(ModelReward(source=str(copy)), torch.device("cpu"))
+        assert learned_rewards.misreading(model) is None

@@ -94,6 +94,7 @@ def test_an_adapter_is_merged_into_what_is_saved(tmp_path, family):
     card, _, training = trained(tmp_path, config)
     assert not list(training.folder.glob("adapter*"))
     here = reward_models.load(ModelReward(source="judge"), CPU, tmp_path)
+    assert len(card["examples"]) == 8 and reward_models.misreading(here) == pytest.approx(0, abs=1e-4)
     found = preference_pairs.load(config, CPU)
     right = [here([p.prompt] * 2, [p.chosen, p.rejected]) for p in found.held_out]
     assert sum(high > low for high, low in right) / len(right) == pytest.approx(card["accuracy"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.cli.terminal import plain
 from playground.config import yaml_io
+from playground.errors import InvalidConfig
 from playground.insight.diagnosis import diagnose as lamps_of
 from playground.insight.diagnosis.lamp import Lamp, Records, Thresholds
 from playground.runs import history
@@ -147,19 +147,12 @@ def diagnose(
 
 def thresholds(given: list[str]) -> Thresholds:
     """The usual ones, but for those that are given as name=value. Exits with `CANNOT` where there is no such."""
-    known = {field.name: field.type for field in dataclasses.fields(Thresholds)}
-    changes: dict[str, float] = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not equals or name not in known:
-            printing.complain(f"--set {item}: thresholds are {', '.join(known)}; write for example kl_red=0.8.")
-            raise typer.Exit(CANNOT)
-        try:
-            changes[name] = int(value) if known[name] == "int" else float(value)
-        except ValueError:
-            printing.complain(f"--set {item}: {value!r} is not a number.")
-            raise typer.Exit(CANNOT) from None
-    return dataclasses.replace(Thresholds(), **changes)  # type: ignore[arg-type]
+    try:
+        return Thresholds.of({name: value for name, _, value in (item.partition("=") for item in given)})
+    except InvalidConfig as error:
+        for problem in error.problems:
+            printing.complain(f"--set {problem.field}: {problem.message}")
+        raise typer.Exit(CANNOT) from None
 
 
 def _print(lamp: Lamp) -> None:

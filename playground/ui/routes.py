@@ -28,6 +28,7 @@ from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNot
 from playground.exports import csv_tables
 from playground.exports.report import Report
 from playground.insight import before_after, meters
+from playground.insight.diagnosis.lamp import Thresholds
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
@@ -35,7 +36,7 @@ from playground.runs.start import launcher, queue
 from playground.setup import catalog, checks, telling
 from playground.ui import own_files
 from playground.ui.door.access import Access, Action, Role
-from playground.ui.live import machine, overlay, standing, wire, wire_compare
+from playground.ui.live import machine, overlay, standing, wire, wire_compare, wire_lamps
 from playground.ui.live.feed import Hub
 from playground.ui.live.run_feed import RunFeed
 from playground.ui.rewards import reward_data
@@ -69,6 +70,7 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/live/{run_id}/poll", views.poll, Action.WATCH),
         ("/live/{run_id}/moment/{update:int}", views.moment, Action.WATCH),
         ("/live/{run_id}/compare", views.compare, Action.WATCH),
+        ("/live/{run_id}/lamps", views.lamps, Action.WATCH),
         ("/live/{run_id}/metrics.csv", views.metrics_csv, Action.EXPORT),
         ("/live/{run_id}/samples.csv", views.samples_csv, Action.EXPORT),
         ("/live/{run_id}/outcome", views.outcome, Action.WATCH),
@@ -167,6 +169,16 @@ class Views:
         if found is None:
             raise RunNotFound(f"The fixed prompts were not answered at update {update}.")
         return _json(wire.encode(found))
+
+    async def lamps(self, request: Request) -> Response:
+        """Is a run healthy, by the thresholds that the query names and the usual ones for the rest?"""
+        try:
+            at = Thresholds.of(dict(request.query_params))
+        except InvalidConfig as error:
+            return _json(wire.encode({"problems": [item._asdict() for item in error.problems]}))
+        feed = (await self.hub.channel(request.path_params["run_id"])).feed
+        found = await self._read(feed.lamps_at, at)
+        return _json(wire.encode({"lamps": found, "thresholds": wire_lamps.thresholds(at)}))
 
     async def compare(self, request: Request) -> Response:
         """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""

@@ -42,7 +42,7 @@ def test_what_changes_something_is_not_called_watching(local):
     """A wrong action in a registration would let everybody in, so the harmless ones are counted by name."""
     watching = {item.fn.__name__ for item in local.functions().values() if item.fn.action in GRANTED_TO_ALL}
     watching |= {name for _, name, function in local.server_functions() if function.action in GRANTED_TO_ALL}
-    assert watching == {"choose_at_load", "newly_trained", "offer", "reward_models"}, (
+    assert watching == {"choose_at_load", "fork_points", "newly_trained", "offer", "reward_models"}, (
         "A handler that everybody may call must only read; if this one does, add it here. " + HOW
     )
 

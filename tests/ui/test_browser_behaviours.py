@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from tests.ui.conftest import PROJECT, WAIT_MS, go, visit
+from tests.ui import fake_run
+from tests.ui.conftest import PROJECT, WAIT_MS, choose_preset, go, visit
 from tests.ui.test_browser_keyboard import AXE, SETTLED, assert_seen, tab_to
 
 pytest.importorskip("playwright.sync_api")
@@ -125,6 +126,50 @@ def test_whether_a_run_is_healthy_is_told_with_cause_and_remedy_and_by_keyboard(
     page.keyboard.press("Enter")
     expect(first).to_contain_text("Likely cause")
     expect(first).to_contain_text("Set beta to 0.25")
-    expect(first.get_by_role("button")).to_have_count(0)  # the run has ended: nothing takes it at once
+    ways = first.locator(".remedy").nth(0).get_by_role("button")
+    # it has ended: nothing takes it at once
+    expect(ways).to_have_text(["Try it in a fork\u2026", "Put it in the form"])
     page.add_script_tag(path=AXE)
     assert not serious(page)
+    lamps.get_by_text("All that is watched").click()
+    lamps.get_by_text("Thresholds", exact=True).click()
+    field = lamps.get_by_label("KL, red: the same")
+    field.fill("1000")
+    page.keyboard.press("Tab")
+    expect(first).not_to_contain_text("The KL runs away red.")
+    assert not serious(page)
+    lamps.get_by_role("button", name="Back to the usual ones").click()
+    expect(first).to_contain_text("The KL runs away red.")
+    ways.nth(0).click()
+    expect(page.locator(".fork")).to_contain_text("There is no whole checkpoint here to go on from.")
+    ways.nth(1).click()
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.25")
+    expect(page.locator(".lamps-note")).to_contain_text("Set beta to 0.25: in the form now")
+    choose_preset(page, "kinder-reviews")
+
+
+def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, open_page):
+    page = open_page
+    fake_run.write_run(runs.outputs, "parent")
+    go(page, "train", run="parent")
+    expect(page.locator("#run-title")).to_have_text("Kinder reviews")
+    page.locator(".fork summary").focus()
+    page.keyboard.press("Enter")
+    where = page.get_by_label("After update", exact=True)
+    expect(where).to_have_value("40")
+    expect(page.locator("#fork-ppo-num_updates")).to_have_value("80")  # else there would be nothing left to do
+    where.select_option("10")
+    expect(page.locator("#fork-kl-coef")).to_have_value("0.25")
+    page.locator("#fork-kl-coef").fill("0.5")
+    page.locator("#fork-ppo-num_updates").fill("5")
+    start = page.get_by_role("button", name="Start the fork")
+    start.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".fork [role=status]")).to_contain_text("must be more than 10")
+    page.locator("#fork-ppo-num_updates").fill("12")
+    start.focus()
+    page.add_script_tag(path=AXE)
+    assert not serious(page)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**run=kinder-reviews-*")
+    expect(page.locator(".status")).to_contain_text("Forked from parent after update 10: beta 0.5 and 12 updates")

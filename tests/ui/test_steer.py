@@ -8,10 +8,13 @@ import threading
 import pytest
 
 from playground.runs.end import processes
+from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Event, to_json_line
 from playground.runs.folder.writer import RunWriter
 from playground.runs.steer import changes
 from playground.setup import catalog
+from playground.ui.door.access import Access, Caller, Role
 from playground.ui.train import run_actions
 from tests.support import run_async
 from tests.ui import fake_run
@@ -158,3 +161,66 @@ def test_the_panel_knows_every_live_setting_in_words():
     knobs = {knob["field"]: knob for knob in run_actions.knobs()}
     assert {"kl.coef", "kl.target", "ppo.learning_rate", "ppo.clip_range", "ppo.entropy_coef"} <= knobs.keys()
     assert all(knob["label"] and knob["help"] and knob["low"] and knob["high"] for knob in knobs.values())
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A run that has ended, with checkpoints after updates 10 to 40, and in which beta was changed after update 24."""
+    run = fake_run.write_run(tmp_path, "one")
+    edit = Event(seq=90, time=0, kind=changes.EDIT, update=24, data={"field": "kl.coef", "value": 0.5})
+    with open(run.events_path, "a", encoding="utf-8") as file:
+        file.write(to_json_line(edit))
+    return run
+
+
+def test_a_page_is_told_where_a_run_can_be_forked_and_what_held_there(finished, tmp_path):
+    found = run_actions.fork_pointer(tmp_path)("one")
+    assert [(point["update"], point["values"]["kl.coef"]) for point in found["points"]] == [
+        (10, 0.25), (20, 0.25), (30, 0.5), (40, 0.5),
+    ]  # fmt: skip
+    offered = found["points"][0]["values"].keys()
+    assert {"ppo.learning_rate", "ppo.num_updates", "rewards.0.weight"} <= offered and "kl.target" not in offered
+    assert offered <= {knob["field"] for knob in found["knobs"]}
+    assert run_actions.fork_pointer(tmp_path)("../one")["error"]
+
+
+def test_a_fork_is_started_once_however_often_it_is_asked_for(finished, tmp_path):
+    started = []
+    ask = run_actions.forker(tmp_path, Access(), lambda run, lock: started.append(run.id))
+    asked = {"run": "one", "at": 30, "changes": {"kl.coef": 0.75, "ppo.num_updates": 45}, "request": "a-name-of-it"}
+    made = [ask(asked, Caller()) for _ in range(2)]
+    assert made[0] == made[1] == {"error": "", "problems": [], "run": made[0]["run"]}
+    assert started == [made[0]["run"]]
+    run = RunDirectory.open(tmp_path / started[0])
+    assert (run.config().kl.coef, run.config().ppo.num_updates, run.metrics()[-1].update) == (0.75, 45, 30)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"run": "nobody", "at": 30}, "is not a run"),
+        ({"run": "one", "at": 31}, "no checkpoint after update 31"),
+        ({"run": "one", "at": "30"}, "no checkpoint after update -1"),
+        ({"run": "one", "at": 30, "changes": {"prompts.source": "/etc/passwd"}}, "these can be set here"),
+        ({"run": "one", "at": 30, "changes": {"kl.coef": "a lot"}}, "must be a number"),
+        ({"run": "one", "at": 40, "changes": {}}, "must be more than 40"),
+        (None, "is not a run id"),
+    ],
+)
+def test_a_fork_that_cannot_be_is_one_sentence_and_nothing_is_made(asked, told, finished, tmp_path):
+    answer = run_actions.forker(tmp_path, Access())(asked, Caller())
+    assert told in " ".join([answer["error"], *(item["message"] for item in answer["problems"])]).replace(
+        "There is ", ""
+    )
+    assert not answer["run"] and [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["one"]
+
+
+def test_a_fork_on_a_public_page_keeps_to_its_caps(finished, tmp_path):
+    asked = {"run": "one", "at": 30, "changes": {"ppo.num_updates": 100_000}}
+    access = Access("space", tmp_path, "host token")
+    answer = run_actions.forker(tmp_path, access)(asked, Caller("space", Role.VISITOR))
+    assert [item["field"] for item in answer["problems"]] == ["ppo.num_updates"]
+    asked["changes"] = {"ppo.num_updates": 41}
+    made = run_actions.forker(tmp_path, access, lambda run, lock: None)(asked, Caller("space", Role.VISITOR))
+    run = RunDirectory.open(tmp_path / made["run"])
+    assert run.config().max_minutes == access.limits.numbers["max_minutes"] and requests.of(run).mode == "space"

@@ -39,12 +39,12 @@ def kl(records: Records) -> Lamp:
 
 def leash(records: Records) -> Lamp:
     name, label, at = "leash-off-target", "The adaptive leash misses its target", records.at
-    rule = f"After {at.settled} updates the KL is off its target by more than half of it in a trend."
+    rule = f"After {at.settled:g} updates the KL is off its target by more than half of it in a trend."
     if records.config.kl.controller != "adaptive":
         return without(name, label, rule, "The leash is fixed.")
     values = [item for item in records.values("kl_to_reference") if item[0] > at.settled]
     if len(values) < WINDOW:
-        return without(name, label, rule, f"It takes {WINDOW} updates after update {at.settled}.")
+        return without(name, label, rule, f"It takes {WINDOW} updates after update {at.settled:g}.")
     target = records.config.kl.target
     updates = trend(values, lambda value: abs(value / target - 1) > 0.5)
     evidence = (

@@ -6,13 +6,15 @@ first updates, to the entropy of the reference's own texts, to chance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from playground.config import RunConfig
+from playground.errors import InvalidConfig, Problem
 from playground.insight import before_after
 from playground.insight.before_after import Outcome
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
@@ -23,39 +25,55 @@ FIRST = 3  # updates whose mean stands for the beginning
 Values = Sequence[tuple[int, float]]  # update and value, where it is known
 
 
+def _from(default: float, words: str) -> Any:
+    return field(default=default, metadata={"words": words})
+
+
 @dataclass(frozen=True)
 class Thresholds:
-    """From where on a lamp lights. They change no training.
+    """From where on a lamp lights. They change no training; the words of each say what it is of, and in what."""
 
-    Attributes:
-        settled: updates before which nothing is said of what needs time. kl_amber, kl_red: KL to the reference as a
-            share of the entropy of the reference's own texts. kl_negative: nats per completion. entropy_*, spread_*,
-            variety_*: as a share of the first updates. length: factor up or down. cut_off: share of completions that
-            do not end by themselves. repeated: share of word pairs. strange: factor of the perplexity under the
-            reference. misread: standard deviations of a reward
-            model's scores. clip_*: share of tokens. ratio: largest probability ratio. gradient: factor of its median.
-    """
+    settled: float = _from(20, "Updates before which nothing is said of what needs time")
+    kl_amber: float = _from(0.6, "KL, amber: share of the entropy of the reference's own texts")
+    kl_red: float = _from(1.0, "KL, red: the same")
+    kl_negative: float = _from(0.05, "KL below zero, red: nats per completion")
+    entropy_amber: float = _from(0.5, "Entropy, amber: share of that of the first updates")
+    entropy_red: float = _from(0.1, "Entropy, red: the same")
+    spread_amber: float = _from(0.25, "Spread of the score, amber: share of that of the first updates")
+    spread_red: float = _from(0.05, "Spread of the score, red: the same")
+    variety_amber: float = _from(0.5, "Different word pairs, amber: share of those of the first updates")
+    variety_red: float = _from(0.25, "Different word pairs, red: the same")
+    length: float = _from(2.0, "Length, amber: times as long or as short as at first")
+    cut_off: float = _from(0.5, "Cut off, red: share of completions that do not end by themselves")
+    repeated: float = _from(0.25, "Repetition, red: share of the word pairs of a completion")
+    strange_amber: float = _from(3.0, "Perplexity under the reference, amber: times that of the first updates")
+    strange_red: float = _from(30.0, "Perplexity under the reference, red: the same")
+    misread: float = _from(0.25, "Reward model misread, red: standard deviations of its scores")
+    clip_amber: float = _from(0.3, "Clipped, amber: share of the tokens")
+    clip_red: float = _from(0.5, "Clipped, red: the same")
+    ratio: float = _from(100.0, "Largest probability ratio, red")
+    gradient: float = _from(100.0, "Gradient, amber: times its median")
 
-    settled: int = 20
-    kl_amber: float = 0.6
-    kl_red: float = 1.0
-    kl_negative: float = 0.05
-    entropy_amber: float = 0.5
-    entropy_red: float = 0.1
-    spread_amber: float = 0.25
-    spread_red: float = 0.05
-    variety_amber: float = 0.5
-    variety_red: float = 0.25
-    length: float = 2.0
-    cut_off: float = 0.5
-    repeated: float = 0.25
-    strange_amber: float = 3.0
-    strange_red: float = 30.0
-    misread: float = 0.25
-    clip_amber: float = 0.3
-    clip_red: float = 0.5
-    ratio: float = 100.0
-    gradient: float = 100.0
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Thresholds:
+        """The defaults with others in the place of some; numbers may come as text.
+
+        Raises:
+            InvalidConfig: with every name that there is not, and every value that is no number of at least 0.
+        """
+        names, problems, found = {one.name for one in fields(cls)}, [], {}
+        for name, value in given.items():
+            try:
+                found[name] = float(value)
+            except (TypeError, ValueError):
+                found[name] = math.nan
+            if name not in names:
+                problems.append(Problem(name[:60], f"is no threshold; there are {', '.join(sorted(names))}."))
+            elif not 0 <= found[name] < math.inf:
+                problems.append(Problem(name, f"must be a number of at least 0 (got {str(value)[:40]})."))
+        if problems:
+            raise InvalidConfig(problems)
+        return cls(**found)
 
 
 class Remedy(NamedTuple):

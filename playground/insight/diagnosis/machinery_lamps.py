@@ -186,7 +186,7 @@ def clipping(records: Records) -> Lamp:
 def value_fit(records: Records) -> Lamp:
     name, label, at = "value-fit", "The critic tells nothing", records.at
     rule = (
-        f"After {at.settled} updates the critic explains none of the variance of the returns (0 or less), while the "
+        f"After {at.settled:g} updates the critic explains none of the variance of the returns (0 or less), while the "
         "scores still vary (red: it has explained exactly nothing from the start, so it says the same of all tokens)."
     )
     config = records.config
@@ -194,7 +194,7 @@ def value_fit(records: Records) -> Lamp:
         return without(name, label, rule, "This method has no critic.")
     values = [item for item in records.values("explained_variance") if item[0] > at.settled]
     if len(values) < WINDOW:
-        return without(name, label, rule, f"It takes {WINDOW} updates after update {at.settled}.")
+        return without(name, label, rule, f"It takes {WINDOW} updates after update {at.settled:g}.")
     evidence = f"Explained variance {records.now('explained_variance'):.2f}."
     if all(abs(value) < NOTHING for _, value in records.values("explained_variance")):
         cause = "The value head is not trained: is it in the optimizer?"

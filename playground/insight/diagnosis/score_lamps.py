@@ -14,12 +14,12 @@ from playground.rewards.mixture import term_names
 def flat(records: Records) -> Lamp:
     name, label = "flat", "Nothing is learned"
     rule = (
-        f"After {records.at.settled} updates the score on the fixed prompts is not above where it began by more than "
+        f"After {records.at.settled:g} updates the score on the fixed prompts is not above where it began by more than "
         "chance (95 %)."
     )
     found, kl = records.outcome, records.now("kl_to_reference")
     if found is None or math.isnan(found.low) or records.updates < records.at.settled:
-        return without(name, label, rule, f"It takes a look at the fixed prompts after update {records.at.settled}.")
+        return without(name, label, rule, f"It takes a look at the fixed prompts after update {records.at.settled:g}.")
     evidence = f"The score changed by {found.gain:+.2f} ({found.low:+.2f} to {found.high:+.2f})."
     if found.low > 0 or found.high < 0:
         return Lamp(name, label, "quiet", rule, [], evidence)

@@ -22,6 +22,7 @@ from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private, write_atomically
 from playground.runs.folder.records import FORK, REFERENCE, SCORE_SCALE, Event, Record, Status, to_json_line
+from playground.runs.folder.requests import Request
 from playground.runs.start import launcher, queue
 from playground.runs.start.launcher import Spawn, Started
 from playground.runs.steer import changes
@@ -47,11 +48,12 @@ def fork(
     overrides: Sequence[str],
     run_id: str | None = None,
     spawn: Spawn | None = None,
+    request: Request | None = None,
 ) -> Started:
     """Make the fork and let it go on; where its device is busy it waits in the queue.
 
     Args:
-        at: one of `points`. overrides: `path=value`, as `--set` takes them.
+        at: one of `points`. overrides: `path=value`, as `--set` takes them. request: see `launcher.start`.
 
     Raises:
         RunNotResumable: there is no such checkpoint, or it is damaged, or the trainer cannot go on from one.
@@ -62,9 +64,15 @@ def fork(
     checkpoints.check_engine(config)
     folder = parent.checkpoints_path / checkpoints.name_of(at)
     _check_point(parent, at, folder)
-    run = RunDirectory.reserve(parent.path.parent, config, run_id)
+    request = request or Request()
+    requests.check(request)
+    slot = queue.slot_of(config)  # may ask a slow tool, so before the lock
+    with launcher.one_at_a_time(parent.path.parent):
+        if known := requests.find(parent.path.parent, request):
+            return Started(known, None)
+        run = RunDirectory.reserve(parent.path.parent, config, run_id)
+        requests.record(run, request, slot)
     try:
-        requests.record(run, requests.Request(), queue.slot_of(config))
         changed = {field: value for field, (_, value) in differences(config, before).items()}
         _copy_records(parent, run, at, changed)
         _copy_checkpoint(folder, run, config, changed)

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from playground.config import RunConfig, knobs, yaml_io
+from playground.config import RunConfig, knobs, methods, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotSteerable
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import leave_word, write_atomically
@@ -24,6 +24,16 @@ from playground.safety.plain_files import read_bytes
 LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
 COMMANDS = ("pause", "resume", "step")
 MAX_EDIT_BYTES = 10_000
+
+
+def live_in(config: RunConfig) -> list[str]:
+    """The live settings that mean something in a run: without a target for a fixed leash, without what its method does
+    not use."""
+    return [
+        field
+        for field in LIVE_FIELDS
+        if (field != "kl.target" or config.kl.controller == "adaptive") and not methods.unused(config.method, field)
+    ]
 
 
 class Edit(NamedTuple):

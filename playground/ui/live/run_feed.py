@@ -10,6 +10,7 @@ from typing import Any
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import before_after, meters
+from playground.insight.diagnosis.lamp import Thresholds
 from playground.rewards.mixture import term_names
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
@@ -108,9 +109,7 @@ class RunFeed:
             self.behaviours = wire_behaviours.measured(self.samples, self.config, self.current_config())
             delta["behaviours"] = self.behaviours
         if samples or (status.ended and not self._ended_seen):
-            events_now = events_in_force(self.happened)
-            self.lamps = wire_lamps.lamps(self.current_config(), self.metrics, self.samples, events_now)
-            delta["lamps"] = self.lamps
+            self.lamps = delta["lamps"] = self.lamps_at()
         if evaluations := in_force(self._tails["evaluations"].read_records(Evaluation), self._resumed):
             self.evaluations += evaluations
             delta["text"] = wire.text_perplexity(self.evaluations)
@@ -127,6 +126,11 @@ class RunFeed:
             delta["status"] = self.status
         self._ended_seen = status.ended
         return delta or None
+
+    def lamps_at(self, at: Thresholds = wire_lamps.USUAL) -> list[dict[str, Any]] | None:
+        """Is it healthy, by these thresholds?"""
+        happened = events_in_force(self.happened)
+        return wire_lamps.lamps(self.current_config(), self.metrics, self.samples, happened, at)
 
     def _outcome(self) -> str:
         batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))

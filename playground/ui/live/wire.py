@@ -97,11 +97,7 @@ def run_summary(
 
 def live_values(config: RunConfig) -> dict[str, Any]:
     """Value of each setting that can be changed now, for the panel "Change while it trains"."""
-    return {
-        field: changes.value_of(config, field)
-        for field in changes.LIVE_FIELDS
-        if (field != "kl.target" or config.kl.controller == "adaptive") and not methods.unused(config.method, field)
-    }
+    return {field: changes.value_of(config, field) for field in changes.live_in(config)}
 
 
 def event_data(event: Event) -> dict[str, Any] | None:

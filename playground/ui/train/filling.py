@@ -101,12 +101,21 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
         return found._replace(notes={**found.notes, "restored": {"refused": problems_told(error.problems)}})
     if not changes:
         return found
-    values = tuple({**before, **changes}.values())
-    notes, story, start, text = checked(chosen, found.notes, values, outputs, capped)
     restored = {"kept": bool(kept), "count": len(changes), "use": {field: before[field] for field in changes}}
+    changed = filled_with(found, changes, outputs, capped)
+    return changed._replace(notes={**changed.notes, "restored": restored})
+
+
+def filled_with(found: Filled, changes: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
+    """A filled form with other values in some of its fields; what is no field of it is left out."""
+    before = dict(zip(form.FIELDS, found.values, strict=True))
+    if found.text == gr.skip():  # there was nothing to fill it from
+        return found
+    values = tuple({**before, **{field: changes[field] for field in before if field in changes}}.values())
+    notes, story, start, text = checked(found.preset, found.notes, values, outputs, capped)
     if not isinstance(text, str):  # not valid yet
         story, text = found.story, found.text
-    return Filled(found.preset, story, list(values), {**notes, "restored": restored}, start, text)
+    return Filled(found.preset, story, list(values), notes, start, text)
 
 
 def from_text(

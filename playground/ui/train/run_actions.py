@@ -1,5 +1,5 @@
 """What the page may ask of a run: stop, pause, resume, one step, new values for live settings, to be ended by force, to
-be taken up again after it has ended.
+be taken up again after it has ended, to be forked.
 
 Each function is called by train/run_view.js through Gradio's server functions, with one argument that anybody could
 have made up: run ids go through `history.find_run`, values through the configuration's own checks. Answers are one
@@ -10,24 +10,30 @@ sentence, empty when all is well. The requests themselves are files (`runs.steer
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, in_words
 from playground.runs import history
 from playground.runs.end import processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
-from playground.runs.start import launcher
+from playground.runs.start import fork, launcher
 from playground.runs.steer import changes
 from playground.runs.steer.changes import Edit
+from playground.setup import limits
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
-from playground.ui.train import form
+from playground.ui.train import filling, form, reward_form, starting
 
 COMMANDS = {"pause": changes.request_pause, "resume": changes.request_resume, "step": changes.request_step}
 FORCE_GRACE_SECONDS = 1.0  # somebody who says "now" has waited already
+FORKABLE = ("ppo.num_updates",)
+WEIGHT = {"unit": "", "slider": (-4, 4, 0.25), "log": False, "optional": False, "whole": False, "low": "", "high": "",
+          "help": "How much this reward counts from the fork on; the score keeps its unit."}  # fmt: skip
 MAX_TEXT = 60  # of a value that is not a number, when it is told back
 
 
@@ -59,10 +65,7 @@ def functions(outputs: Path, spawn: launcher.Spawn | None = None) -> list[Callab
         try:
             taken = changes.request_edits(history.find_run(outputs, str(asked.get("run"))), edits)
         except InvalidConfig as error:
-            problems = [
-                {"field": item.field, "label": form.label_of(item.field), "message": item.message}
-                for item in error.problems
-            ]
+            problems = _told(error)
         except (PlaygroundError, OSError) as error:
             return {"error": in_words(error), "problems": [], "edits": {}}
         return {"error": "", "problems": problems, "edits": dict(taken)}
@@ -94,7 +97,78 @@ def guarded_functions(outputs: Path, access: Access, spawn: launcher.Spawn | Non
             return {"error": str(error)}
 
     steering = [function for function in functions(outputs, spawn) if function.__name__ != "resume_run"]
-    return [*access.guard_all(Action.STEER, steering), *access.guard_all(Action.RESUME, [resume_run])]
+    return [
+        *access.guard_all(Action.STEER, steering),
+        *access.guard_all(Action.RESUME, [resume_run]),
+        *access.guard_all(Action.START, [forker(outputs, access, spawn)]),
+        *access.guard_all(Action.WATCH, [fork_pointer(outputs)]),
+    ]
+
+
+def forker(
+    outputs: Path, access: Access, spawn: launcher.Spawn | None = None
+) -> Callable[[Any, Caller], dict[str, Any]]:
+    """The server function that starts a fork."""
+
+    def fork_run(asked: Any, caller: Caller) -> dict[str, Any]:
+        """Start a fork: {run, at, changes: {field: value}, request}; answers {error, problems, run}."""
+        asked = asked if isinstance(asked, Mapping) else {}
+        wanted = filling.as_dict(asked.get("changes"))
+        try:
+            run, at = history.find_run(outputs, str(asked.get("run"))), _whole(asked.get("at"))
+            offered = _forkable(run.config())
+            if not wanted.keys() <= offered.keys():
+                return {"error": f"Of a fork these can be set here: {', '.join(offered)}.", "problems": [], "run": ""}
+            overrides = [f"{field}={json.dumps(_plain(value))}" for field, value in wanted.items()]
+            _, config = fork.settings(run, at, overrides)
+            limits.require(config, access.limits, outputs)
+            minutes = limits.capped(config, access.limits).max_minutes
+            overrides += [f"max_minutes={minutes}"] if minutes != config.max_minutes else []
+            request = starting.request(asked.get("request"), config)
+            request = request._replace(visitor=str(caller.visitor), mode=access.mode)
+            with quota.admitted(request, access, caller, outputs):
+                made = fork.fork(run, at, overrides, spawn=spawn, request=request)
+        except InvalidConfig as error:
+            return {"error": "", "problems": _told(error), "run": ""}
+        except (PlaygroundError, OSError) as error:
+            return {"error": in_words(error), "problems": [], "run": ""}
+        return {"error": "", "problems": [], "run": made.run.id}
+
+    return fork_run
+
+
+def fork_pointer(outputs: Path) -> Callable[[Any], dict[str, Any]]:
+    """The server function that says where a run can be forked, and what can then be set."""
+
+    def fork_points(run_id: Any) -> dict[str, Any]:
+        """Each update after which there is a checkpoint, with the settings in force there: [{update, values}]; and the
+        words and sliders of those settings."""
+        try:
+            run = history.find_run(outputs, str(run_id))
+            config, events = run.config(), run.all_events()
+            points = [
+                {"update": update, "values": _forkable(changes.edited(config, changes.replay(events, update).applied))}
+                for update in fork.points(run)
+            ]
+        except (PlaygroundError, OSError) as error:
+            return {"error": in_words(error), "points": [], "knobs": []}
+        weights = zip(range(len(config.rewards)), reward_form.term_labels(config.rewards).values(), strict=True)
+        told = [
+            {"field": f"rewards.{number}.weight", **WEIGHT, "label": f"Weight of {name}"} for number, name in weights
+        ]
+        also = [{"field": field, **form.knob_data(field)} for field in FORKABLE]
+        return {"error": "", "points": points, "knobs": [*knobs(), *also, *told]}
+
+    return fork_points
+
+
+def _forkable(config: RunConfig) -> dict[str, Any]:
+    """What the page lets a fork set: the live settings, how long it goes on, the weights of its rewards."""
+    return {
+        **{field: changes.value_of(config, field) for field in changes.live_in(config)},
+        **{field: changes.value_of(config, field) for field in FORKABLE},
+        **{f"rewards.{number}.weight": spec.weight for number, spec in enumerate(config.rewards)},
+    }
 
 
 def resumer(outputs: Path, spawn: launcher.Spawn | None = None) -> Callable[[Any], dict[str, Any]]:
@@ -138,6 +212,16 @@ def _answer(act: Callable[[], object]) -> dict[str, Any]:
     except (PlaygroundError, OSError) as error:
         return {"error": in_words(error)}
     return {"error": ""}
+
+
+def _told(error: InvalidConfig) -> list[dict[str, str]]:
+    return [
+        {"field": item.field, "label": form.label_of(item.field), "message": item.message} for item in error.problems
+    ]
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else -1
 
 
 def _plain(value: Any) -> Any:

@@ -251,7 +251,7 @@ export class Chart {
 
   /** Small flags on the axis: [{update, kind, message}]. */
   showFlags(events, xOf) {
-    if (!this.spec.large || !this.view) return;
+    if (!this.view) return;
     this.flags.replaceChildren(...this.placed(events, xOf).map(({ at, update, kind, message }) =>
       standing(at, "span", { class: `flag ${kind}`, title: `update ${update}: ${message || kind}` })));
   }

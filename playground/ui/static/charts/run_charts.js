@@ -15,6 +15,7 @@ import { effect } from "../core/signals.js";
 import { hasEnded, live, numUpdates } from "../core/store.js";
 
 const FLAGGED = new Set(["checkpoint", "warning", "paused", "resumed"]);
+const MOST_LAMPS = 5; // updates marked for each that is lit
 const TABLE_ROWS = 200;
 
 const frame = () => new Promise(requestAnimationFrame);
@@ -168,6 +169,7 @@ export class Charts {
     if (live.runId) this.csv.href = url(runPath(live.runId, "metrics.csv"));
     if (!this.table.hidden) this.fillTable();
     this.setHover(this.hover);
+    void live.lamps; // their marks are placed below
     requestAnimationFrame(() => this.placeFlags());
   }
 
@@ -192,8 +194,11 @@ export class Charts {
     const updates = live.metrics.update;
     const values = live.metrics[X_MODES[this.mode].column] ?? [];
     const xOf = (update) => (this.mode === "update" ? update : values[nearest(updates, update)] ?? 0);
+    const lit = (live.lamps ?? []).filter(({ state }) => state === "red" || state === "amber");
     for (const chart of charts) {
-      chart.showFlags(events, xOf);
+      const lamps = lit.filter(({ series }) => series === chart.spec.column).flatMap(({ updates, state, label }) =>
+        updates.slice(-MOST_LAMPS).map((update) => ({ update, kind: `lamp ${state}`, message: label })));
+      chart.showFlags(chart.spec.large ? [...events, ...lamps] : lamps, xOf);
       chart.showMarks(this.marks, xOf);
     }
     const score = this.charts.find((chart) => chart.spec.key === "score");

@@ -164,7 +164,8 @@ export function mount(element, props, { trigger, server }) {
         : null,
       run.place ? action("Take out", "out", (event) =>
         act(event.currentTarget, "Take out", "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
-      action("Use settings", "settings", () => useSettings(run.id), "", "Puts them into the form of the Train page"),
+      action("Use settings", "settings", () => useSettings({ run: run.id }), "",
+        "Puts them into the form of the Train page"),
       action("Rename", "name", () => nameIt(run)),
       download("YAML", "yaml", "Settings, for the command python -m playground train", run),
       download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
@@ -212,9 +213,9 @@ export function mount(element, props, { trigger, server }) {
     setText(hint, count === 0 ? "tick two to six runs" : count === 1 ? "tick one more" : "");
   }
 
-  /** The form of the Train page with the settings of a run. */
-  function useSettings(run) {
-    fillForm({ run });
+  /** The form of the Train page with the settings of a run, or of a preset; `changes` are other values by field. */
+  function useSettings(wanted) {
+    fillForm(wanted);
     go({ page: "train" });
     document.body.classList.add("drawer-open");
   }

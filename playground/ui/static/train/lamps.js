@@ -1,10 +1,14 @@
 // Is the run healthy? A line that is always there, and below it each lamp that is lit: its rule, what was seen, the
-// likely cause, and what to try, with a button where a run that trains can take it at once.
+// likely cause, and what to try, with a button for each way in which it can be tried: at once in a run that trains, in
+// a fork from before it went wrong, or in the form as a run of its own.
 
+import { rights } from "../core/access.js";
 import { answerOf, buttonOf, el, helpOf, runTitle, setHidden, setText, setWords, showParts,
   signOf } from "../core/dom.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
+import { askFork, canFork } from "../inside/fork.js";
+import { Thresholds } from "../inside/thresholds.js";
 
 const GLOSS = "A lamp for each thing that can go wrong, read from what the run has written down. It lights on a trend, "
   + "three of five updates, never on a single one. Red needs you; amber is worth a look.";
@@ -19,7 +23,9 @@ export class Lamps {
     this.note = el("p", { class: "lamps-note", role: "status", "aria-live": "polite" });
     this.lit = el("ul", { class: "lamps-list" });
     this.rest = el("ul", { class: "lamps-list" });
-    this.others = el("details", { class: "lamps-others" }, el("summary", {}, "All that is watched"), this.rest);
+    this.thresholds = new Thresholds(() => this.refresh());
+    this.others = el("details", { class: "lamps-others" }, el("summary", {}, "All that is watched"), this.rest,
+      this.thresholds.root);
     this.root = el("section", { class: "lamps", hidden: true, "aria-labelledby": "lamps-title" },
       el("div", { class: "chart-bar" }, el("h2", { id: "lamps-title" }, "Is it healthy?"), helpOf("a lamp", GLOSS),
         this.summary), this.note, this.lit, this.others);
@@ -28,12 +34,13 @@ export class Lamps {
     effect(() => {
       if (runId !== live.runId) setWords(this.note, "");
       runId = live.runId;
+      this.thresholds.follow(live);
       this.refresh();
     });
   }
 
   refresh() {
-    const { lamps } = live;
+    const lamps = this.thresholds.lamps ?? live.lamps;
     setHidden(this.root, !lamps, runTitle());
     if (!lamps) return;
     const of = (state) => lamps.filter((lamp) => lamp.state === state);
@@ -59,12 +66,20 @@ export class Lamps {
     return Boolean(this.root.querySelector(`[data-lamp="${name}"][open]`));
   }
 
-  remedy({ words, live: changes }) {
-    const takes = changes && live.run?.can_steer && live.status && !live.status.ended
-      && Object.keys(changes).every((field) => field in live.settings);
+  remedy({ words, changes, live: atOnce, form, fork }) {
     const text = `${words[0].toUpperCase()}${words.slice(1)}`;
-    return el("div", { class: "remedy" }, takes
-      ? buttonOf("quiet-button", { onclick: () => this.apply(changes, text) }, `${text} now`) : text);
+    const takes = atOnce && rights.value.steer && live.run?.can_steer && live.status && !live.status.ended
+      && Object.keys(changes).every((field) => field in live.settings);
+    const from = live.run?.recorded ? { preset: live.run.preset } : { run: live.runId };
+    const buttons = [
+      takes ? way("now", "Change it now", () => this.apply(changes, text)) : null,
+      fork !== null && canFork() ? way("fork", "Try it in a fork\u2026", () => askFork(fork, changes)) : null,
+      form && rights.value.form && (from.run || from.preset) ? way("form", "Put it in the form", () => {
+        document.dispatchEvent(new CustomEvent("playground-use-settings", { detail: { ...from, changes } }));
+        document.getElementById("start")?.focus();
+        setWords(this.note, `${text}: in the form now, with the settings of this run. Start it when you like.`);
+      }) : null];
+    return el("div", { class: "remedy" }, el("span", {}, text), buttons);
   }
 
   async apply(changes, words) {
@@ -72,6 +87,10 @@ export class Lamps {
     const done = `${words}: asked for, from the next update on.`;
     setWords(this.note, answer.error || answer.problems?.[0]?.message || done);
   }
+}
+
+function way(kind, words, onclick) {
+  return buttonOf("quiet-button", { onclick, "data-way": kind }, words);
 }
 
 function part(name, value) {

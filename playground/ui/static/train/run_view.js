@@ -10,6 +10,7 @@ import { Claims, Meters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
 import { StatusPanel } from "./status.js";
+import { ForkPanel } from "../inside/fork.js";
 import { alike, effect } from "../core/signals.js";
 import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
 
@@ -25,6 +26,7 @@ export function mount(element, props, { trigger, watch, server }) {
   new Meters(root);
   new LiveSettings(root, props.knobs, (run, changes) => server.change_settings({ run, changes }));
   new Lamps(root, (run, changes) => server.change_settings({ run, changes }));
+  new ForkPanel(root, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
   new Claims(root);
   new Charts(root);
   new Changed(root);

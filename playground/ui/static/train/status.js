@@ -247,7 +247,7 @@ export class StatusPanel {
 
   /** Its settings go into the form; runs/history.js, which has the way to the server, does it. */
   reuse() {
-    document.dispatchEvent(new CustomEvent("playground-use-settings", { detail: live.runId }));
+    document.dispatchEvent(new CustomEvent("playground-use-settings", { detail: { run: live.runId } }));
     document.getElementById("start")?.focus();
   }
 

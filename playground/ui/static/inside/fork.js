@@ -1,0 +1,143 @@
+// "Go on from a checkpoint": a new run that begins with the state that this one had after an update, with other
+// settings from there on. A lamp's remedy opens it with its own update and settings filled in.
+
+import { rights } from "../core/access.js";
+import { answerOf, buttonOf, el, runTitle, setHidden, setWords } from "../core/dom.js";
+import { refreshHome } from "../core/home.js";
+import { knobControl } from "../core/knob.js";
+import { openRun } from "../core/nav.js";
+import { effect } from "../core/signals.js";
+import { live } from "../core/store.js";
+
+const UPDATES = "ppo.num_updates";
+const ASKED = "playground-fork";
+
+/** Whether the run in view has a checkpoint to go on from, and one may start runs here. */
+export function canFork() {
+  return Boolean(rights.value.start && live.run?.can_steer && live.events.some(({ kind }) => kind === "checkpoint"));
+}
+
+/** Open the panel with an update (or the newest checkpoint before it) and settings filled in. */
+export function askFork(update, changes) {
+  document.dispatchEvent(new CustomEvent(ASKED, { detail: { update, changes } }));
+}
+
+export class ForkPanel {
+  /** `points(run)` answers {error, points, knobs}; `start({run, at, changes, request})` {error, problems, run}. */
+  constructor(element, points, start) {
+    this.points = points;
+    this.start = start;
+    this.drafts = {}; // settings that are to differ, by field
+    this.found = null; // where it can part, and the words of what can be set
+    this.controls = [];
+    this.loading = null;
+    this.request = null; // the name of this start: sent again, it starts once
+    this.sending = false;
+    this.where = el("select", { "aria-label": "After update", onchange: () => this.show() });
+    this.grid = el("div", { class: "live-grid" });
+    this.note = el("p", { class: "live-note", role: "status", "aria-live": "polite" });
+    this.button = buttonOf("button strong", { onclick: () => this.send() }, "Start the fork");
+    this.body = el("div", {},
+      el("p", { class: "muted" }, "A fork is a run of its own. It begins with the weights and the optimizer that this "
+        + "run had then, and with nothing changed it repeats it to the last bit; so whatever comes out otherwise is "
+        + "due to what you change here."),
+      el("p", { class: "fork-where" }, el("label", {}, "After update ", this.where)), this.grid,
+      el("p", { class: "fork-start" }, this.button), this.note);
+    this.details = el("details", { ontoggle: () => this.details.open && this.load() },
+      el("summary", {}, "Go on from a checkpoint with other settings (fork)"), this.body);
+    this.root = el("section", { class: "fork", hidden: true, "aria-label": "Fork" }, this.details);
+    element.append(this.root);
+    document.addEventListener(ASKED, (event) => this.offer(/** @type {CustomEvent} */ (event).detail));
+    let runId;
+    effect(() => {
+      if (runId !== live.runId) this.forget();
+      runId = live.runId;
+      setHidden(this.root, !canFork(), runTitle());
+    });
+  }
+
+  forget() {
+    this.drafts = {};
+    this.found = null;
+    this.loading = null;
+    this.details.open = false;
+    setWords(this.note, "");
+  }
+
+  async offer({ update, changes }) {
+    this.details.open = true;
+    await this.load();
+    if (!this.found) return;
+    this.drafts = { ...changes };
+    const before = this.found.points.filter((point) => point.update <= update);
+    this.where.value = String((before.at(-1) ?? this.found.points[0]).update);
+    this.show();
+    this.root.scrollIntoView({ block: "nearest" });
+    this.where.focus();
+  }
+
+  /** Where it can part is asked anew each time it is opened: a run that trains writes more checkpoints. */
+  load() {
+    this.loading ??= this.ask().finally(() => { this.loading = null; });
+    return this.loading;
+  }
+
+  async ask() {
+    const runId = live.runId;
+    const answer = await answerOf(() => this.points(runId), ".");
+    if (runId !== live.runId) return;
+    const problem = answer.error || (answer.points.length ? "" : "There is no whole checkpoint here to go on from.");
+    setWords(this.note, problem);
+    this.body.classList.toggle("empty", Boolean(problem));
+    if (problem) return;
+    const chosen = this.where.value;
+    const again = Boolean(this.found);
+    this.found = answer;
+    this.where.replaceChildren(...answer.points.map(({ update }) => el("option", { value: String(update) }, update)));
+    const known = again && answer.points.some(({ update }) => String(update) === chosen);
+    this.where.value = known ? chosen : String(answer.points.at(-1).update);
+    if (!again) this.build();
+    this.show();
+  }
+
+  build() {
+    const { points: [{ values }], knobs } = this.found;
+    this.controls = knobs.filter(({ field }) => field in values).map((knob) => ({ name: knob.field,
+      ...knobControl(knob, `fork-${knob.field.replaceAll(".", "-")}`, { markWord: "there",
+        onEdit: (value) => {
+          this.drafts[knob.field] = value;
+          this.show();
+        } }) }));
+    this.grid.replaceChildren(...this.controls.map(({ root }) => el("div", { class: "live-field" }, root)));
+  }
+
+  show() {
+    const { values, update } = this.found.points.find((point) => String(point.update) === this.where.value);
+    if (values[UPDATES] <= update) this.drafts[UPDATES] ??= 2 * update; // else there would be nothing left to do
+    for (const { name, setMark, show } of this.controls) {
+      if (this.drafts[name] === values[name]) delete this.drafts[name];
+      setMark(values[name]);
+      show(this.drafts[name] ?? values[name]);
+    }
+  }
+
+  async send() {
+    if (this.sending || !this.found) return;
+    this.sending = true;
+    this.request ??= [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(16)).join("-");
+    const run = live.runId;
+    setWords(this.note, "Starting it\u2026");
+    const answer = await answerOf(() => this.start({ run, at: Number(this.where.value), changes: this.drafts,
+      request: this.request }), "; press again: it starts once.");
+    this.sending = false;
+    if (answer.error || answer.problems?.length) {
+      const problems = (answer.problems ?? []).map(({ label, message }) => `${label}: ${message}`);
+      setWords(this.note, answer.error || problems.join(" "));
+      return;
+    }
+    this.request = null;
+    setWords(this.note, "");
+    if (run === live.runId) openRun(answer.run);
+    refreshHome();
+  }
+}

@@ -29,6 +29,7 @@ from playground.ui.train import (
     edits,
     filling,
     form,
+    frontier_part,
     needs_part,
     outcome_part,
     prompts_part,
@@ -65,6 +66,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         asking = [
             *run_actions.guarded_functions(outputs, access, standby.worker_for),
             *access.guard_all(Action.SAVE, outcome_part.functions(outputs, saver)),
+            *access.guard_all(Action.ASK, frontier_part.functions(outputs, service)),
         ]
         with gr.Column(elem_id="view", min_width=320):
             tryout = tryout_part.panel(outputs, access)

@@ -3,6 +3,7 @@
 import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
+import { Frontier } from "../inside/frontier.js";
 import { onHome, refreshHome, watchEnd } from "../core/home.js";
 import { Lamps } from "./lamps.js";
 import { LiveSettings } from "./live_settings.js";
@@ -27,6 +28,7 @@ export function mount(element, props, { trigger, watch, server }) {
   new Lamps(root, (run, changes) => server.change_settings({ run, changes }));
   new Claims(root);
   new Charts(root);
+  new Frontier(root, (run) => server.draw_frontier({ run }));
   new Changed(root);
   new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 

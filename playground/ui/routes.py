@@ -204,8 +204,12 @@ class Views:
         """Score against KL: the looks so far, and what drawn texts show to be possible."""
         run_id = request.path_params["run_id"]
         channel, recorded = await self.hub.channel(run_id), run_id in self.hub.recorded
-        found = await channel.read(lambda feed: (feed.run, feed.config, list(feed.samples), list(feed.metrics)))
-        return _json(await self._read(lambda: wire.encode(wire_frontier.frontier(*found, recorded=recorded))))
+
+        def read(feed: RunFeed) -> dict[str, Any]:
+            found = feed.samples, feed.metrics, feed.happened
+            return wire_frontier.frontier(feed.run, feed.config, *found, recorded=recorded)
+
+        return _json(wire.encode(await channel.read(read)))
 
     async def export(self, request: Request) -> Response:
         """A run written down for use elsewhere: `yaml` for our own command, `trl` as a script for TRL."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
+from playground.insight import roads
 from playground.insight.before_after import t95
 from playground.insight.frontier import reweighting
 from playground.insight.frontier.reweighting import Point
 from playground.rewards.best_answers import expected_best, kl_bound
-from playground.runs.folder.records import Sample
+from playground.runs.folder.records import BEST_OF, Event, Sample
 from playground.runs.frontier_samples import FrontierSamples
 
 LEAST_EFFECTIVE = 30.0  # samples behind a point of the frontier; with fewer it is drawn grey and nothing is read off it
@@ -55,8 +56,9 @@ class Possible(NamedTuple):
     prompts: int
 
 
-def looks(samples: Sequence[Sample]) -> list[Look]:
-    """The looks of a run in their order; of several attempts at an update the last one counts."""
+def looks(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Look]:
+    """The looks of a run in their order; of several attempts at an update the last one counts. Of the best of n, what
+    the best of fewer would be."""
     latest = {(item.update, item.prompt_id, item.seed): item for item in samples}
     scores: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     drift: dict[int, list[float]] = defaultdict(list)
@@ -70,6 +72,10 @@ def looks(samples: Sequence[Sample]) -> list[Look]:
         several = len(means) > 1
         half = t95(len(means)) * float(means.std(ddof=1)) / math.sqrt(len(means)) if several else None
         found.append(Look(update, fmean(drift[update]), float(means.mean()), half))
+    events = list(events)
+    if found and any(event.kind == BEST_OF for event in events):
+        last, start = found[-1].update, found[0].score
+        return [Look(last, one.kl, start + one.gain, one.half) for one in roads.way(samples, events)] or found
     return found
 
 
@@ -117,8 +123,8 @@ def sentence(path: Sequence[Look], found: Possible | None) -> str:
         return f"{told}. {beaten}".strip()
     if gained >= room:
         return f"{told}, all that these samples show to be possible at that distance ({best:.2f}). {beaten}".strip()
-    share = max(0.0, gained / room)
-    return f"{told}; these samples show {best:.2f} to be possible there, so it has {100 * share:.0f} % of the gain. {beaten}"
+    share = f"{100 * max(0.0, gained / room):.0f} %"
+    return f"{told}; these samples show {best:.2f} to be possible there, so it has {share} of the gain. {beaten}"
 
 
 def _best_of_words(end: Look, found: Possible) -> str:
@@ -128,8 +134,8 @@ def _best_of_words(end: Look, found: Possible) -> str:
         return f"The best of {last.n} answers of the reference scores {last.score:.2f}, at {_nats(last.kl)} or less."
     if better.n == 1:
         return "A single answer of the reference scores as much."
-    nearer = "" if better.kl >= end.kl else ", nearer to the reference"
-    return f"The best of {better.n} answers of the reference scores {better.score:.2f}, at {_nats(better.kl)} or less{nearer}."
+    told = f"The best of {better.n} answers of the reference scores {better.score:.2f}, at {_nats(better.kl)} or less"
+    return f"{told}, nearer to it." if better.kl < end.kl else f"{told}."
 
 
 def _nats(kl: float) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 from playground.config import RunConfig, methods
 from playground.insight.frontier import against_kl
-from playground.insight.frontier.against_kl import Possible
+from playground.insight.frontier.against_kl import Look, Possible
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Sample, UpdateMetrics
+from playground.runs.folder.records import Event, Sample, UpdateMetrics
 from playground.ui.live.figures import rounded
 
 RECORDED = (
@@ -27,6 +27,7 @@ def frontier(
     config: RunConfig,
     samples: Sequence[Sample],
     metrics: Sequence[UpdateMetrics],
+    events: Sequence[Event],
     *,
     recorded: bool = False,
 ) -> dict[str, Any]:
@@ -35,25 +36,26 @@ def frontier(
     Args:
         recorded: nothing can be drawn for it.
     """
-    path = against_kl.looks(samples)
-    beta = leash(config, metrics)
+    path, beta = against_kl.looks(samples, events), leash(config, metrics)
     found = possible_of(run, beta)
     missing = ""
     if found is None:
         missing = RECORDED if recorded else "" if run.latest_checkpoint() else NO_WEIGHTS
     return {
+        **lines(path, found),
         "unit": config.score_unit,
-        "every": config.evaluation.every,
-        "looks": columns(
-            ("update", "kl", "score", "low", "high"),
-            [(at, kl, score, score - (half or 0.0), score + (half or 0.0)) for at, kl, score, half in path],
-        ),
         "beta": rounded(beta),
-        "possible": None if found is None else told(found),
         "sentence": against_kl.sentence(path, found),
         "missing": missing,
         "can_draw": not missing and found is None,
     }
+
+
+def lines(path: Sequence[Look], found: Possible | None) -> dict[str, Any]:
+    """What the chart draws of one run."""
+    rows = [(at, kl, score, score - (half or 0.0), score + (half or 0.0)) for at, kl, score, half in path]
+    looks = columns(("update", "kl", "score", "low", "high"), rows)
+    return {"looks": looks, "possible": None if found is None else told(found)}
 
 
 def told(found: Possible) -> dict[str, Any]:

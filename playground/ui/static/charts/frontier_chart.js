@@ -6,7 +6,7 @@ import { niceStep } from "./arithmetic.js";
 import { bokeh } from "./bokeh.js";
 import { LinesChart } from "./lines_chart.js";
 import { COLOURS, DASHES, LETTERS } from "./specs.js";
-import { cssValue } from "../core/dom.js";
+import { buttonOf, cssValue, setAttribute } from "../core/dom.js";
 import { number } from "../core/format.js";
 
 const ROOM = 1.12; // beyond the farthest look
@@ -24,6 +24,22 @@ export const SPEC = {
     + "that climbs steeply buys much score with little drift.",
   lines: (data, scale) => linesOf(data.runs, scale), words: () => [], total: ([first]) => first,
 };
+
+/** A switch between nats and their square roots: {button, rooted, place}. `changed` hears of it. */
+export function scaleButton(changed) {
+  const scale = {
+    rooted: false,
+    place: (kl) => (scale.rooted ? Math.sqrt(kl) : kl),
+    button: buttonOf("quiet-button", { "aria-pressed": "false",
+      title: "Square roots of the KL along the foot: near the reference the best score grows with them",
+      onclick: () => {
+        scale.rooted = !scale.rooted;
+        setAttribute(scale.button, "aria-pressed", String(scale.rooted));
+        changed();
+      } }, "\u221a scale"),
+  };
+  return scale;
+}
 
 /** The farthest KL that is drawn. */
 export function farthest(runs) {

@@ -2,7 +2,7 @@
 // possible. They are drawn when somebody asks for it, for they take the model's time.
 
 import { bokehReady } from "../charts/bokeh.js";
-import { farthest, FrontierChart, SPEC } from "../charts/frontier_chart.js";
+import { farthest, FrontierChart, scaleButton, SPEC } from "../charts/frontier_chart.js";
 import { numbers } from "../charts/small_plots.js";
 import { answerOf, buttonOf, el, getJson, helpOf, runPath, runTitle, setAttribute, setHidden, setText,
   setWords } from "../core/dom.js";
@@ -29,7 +29,6 @@ export class Frontier {
     this.data = null;
     this.asked = "";
     this.drawing = "";
-    this.rooted = false;
     this.range = { start: 0, end: 1 };
     this.build();
     element.append(this.section);
@@ -43,9 +42,10 @@ export class Frontier {
   }
 
   build() {
-    this.scale = buttonOf("quiet-button", { "aria-pressed": "false",
-      title: "Square roots of the KL along the foot: near the reference, score grows with them",
-      onclick: () => this.setScale(!this.rooted) }, "\u221a scale");
+    this.scale = scaleButton(() => {
+      this.chart?.forget();
+      this.paint();
+    });
     this.told = el("p", { class: "frontier-told", role: "status", "aria-live": "polite" });
     this.waiting = el("p", { class: "frontier-waiting muted" });
     this.undrawn = el("p", { class: "undrawn-note", role: "status" });
@@ -56,7 +56,7 @@ export class Frontier {
     this.table = el("div", { class: "frontier-table" });
     this.section = el("section", { class: "changed frontier", hidden: true, "aria-labelledby": "frontier-title" },
       el("div", { class: "chart-bar" }, el("h2", { id: "frontier-title" }, "Score against KL"),
-        helpOf("score against KL", GLOSS), el("span", { class: "grow" }), this.scale),
+        helpOf("score against KL", GLOSS), el("span", { class: "grow" }), this.scale.button),
       this.told, this.undrawn, this.plot, this.asking, this.table);
   }
 
@@ -97,7 +97,7 @@ export class Frontier {
     const last = Math.max(0, ...live.updates);
     const { looks } = this.data;
     const count = looks.update.filter((update) => update <= last).length;
-    return { ...this.data, root: this.rooted,
+    return { ...this.data, root: this.scale.rooted,
       looks: Object.fromEntries(Object.entries(looks).map(([name, values]) => [name, values.slice(0, count)])) };
   }
 
@@ -128,16 +128,8 @@ export class Frontier {
     const drawn = run && run.looks.kl.length > 1;
     this.chart.card.hidden = !drawn;
     if (!drawn) return;
-    const end = farthest([run]);
-    this.range.end = this.rooted ? Math.sqrt(end) : end;
-    this.chart.follow({ run, runs: [run] }, this.rooted ? "root" : "kl", 0);
-  }
-
-  setScale(rooted) {
-    this.rooted = rooted;
-    setAttribute(this.scale, "aria-pressed", String(rooted));
-    this.chart?.forget();
-    this.paint();
+    this.range.end = this.scale.place(farthest([run]));
+    this.chart.follow({ run, runs: [run] }, run.root ? "root" : "kl", 0);
   }
 
   async measure() {

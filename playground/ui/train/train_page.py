@@ -59,7 +59,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
             with gr.Column(elem_id="start-bar"):
                 needs = needs_part.panel()
                 notes = components.widget(
-                    "train/notes", filling.notes_on(catalog.DEFAULT_PRESET, first, first, []), elem_id="notes"
+                    "train/notes", filling.notes_on(catalog.DEFAULT_PRESET, first, first, [], outputs), elem_id="notes"
                 )
                 start = gr.Button(starting.START, variant="primary", elem_id="start")
         saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
@@ -195,11 +195,11 @@ def started(
             run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
     except (PlaygroundError, OSError) as error:
         problem = Problem("", in_words(error))
-        notes = filling.notes_on(chosen, config, uploads.public(base, outputs), [problem])
+        notes = filling.notes_on(chosen, config, uploads.public(base, outputs), [problem], outputs)
         return _view(None), notes, starting.button_with_problems(1)
     return (
         _view(run.id),
-        filling.notes_on(chosen, config, uploads.public(base, outputs), []),
+        filling.notes_on(chosen, config, uploads.public(base, outputs), [], outputs),
         starting.button(config, outputs),
     )
 

@@ -74,7 +74,7 @@ function possibleLines({ start, optimum, trusted, best_of: bestOf }, end, line) 
   const sure = Math.min(trusted, inSight);
   const from = (values, first, last) => values.slice(first, last);
   const found = [
-    line("best possible", [0, ...from(optimum.kl, 0, sure)], [start, ...from(optimum.score, 0, sure)], OPTIMUM),
+    line("possible", [0, ...from(optimum.kl, 0, sure)], [start, ...from(optimum.score, 0, sure)], OPTIMUM),
     line("best of n", bestOf.kl, bestOf.score, { ...BEST_OF, path: true }),
   ];
   const rest = [Math.max(sure - 1, 0), inSight];
@@ -88,7 +88,7 @@ function tangent({ looks, beta }, end, line) {
   const [kl, score] = [looks.kl.at(-1), looks.score.at(-1)];
   const [from, to] = [0.5 * kl, Math.min(1.5 * kl, end)];
   const at = Array.from({ length: TANGENT_STEPS + 1 }, (_, step) => from + (step / TANGENT_STEPS) * (to - from));
-  return line("slope of the leash", at, at.map((x) => score + beta * (x - kl)), { ...TANGENT, told: number(beta) });
+  return line("slope of leash", at, at.map((x) => score + beta * (x - kl)), { ...TANGENT, told: number(beta) });
 }
 
 export class FrontierChart extends LinesChart {

@@ -10,16 +10,17 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from playground.config import RunConfig, methods
 from playground.insight import roads
 from playground.insight.before_after import t95
 from playground.insight.frontier import reweighting
 from playground.insight.frontier.reweighting import Point
 from playground.rewards.best_answers import expected_best, kl_bound
-from playground.runs.folder.records import BEST_OF, Event, Sample
+from playground.runs.folder.records import BEST_OF, Event, Sample, UpdateMetrics
 from playground.runs.frontier_samples import FrontierSamples
 
 LEAST_EFFECTIVE = 30.0  # samples behind a point of the frontier; with fewer it is drawn grey and nothing is read off it
@@ -79,6 +80,13 @@ def looks(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Look]
     return found
 
 
+def leash(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> float | None:
+    """The beta that a run ended with; None without a leash."""
+    if methods.unused(config.method, "kl.coef"):
+        return None
+    return (metrics[-1].kl_coef if metrics else config.kl.coef) or None
+
+
 def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
     """What the texts that were drawn for a run show; `beta` is one more point of the optimum, the run's own."""
     scores = np.array(drawn.scores)
@@ -98,6 +106,15 @@ def trusted(optimum: Sequence[Point]) -> list[Point]:
     """The points behind which enough samples count, from the tightest leash up to the first that lacks them."""
     known = [point.effective >= LEAST_EFFECTIVE for point in optimum]
     return list(optimum[: known.index(False)] if False in known else optimum)
+
+
+def as_data(path: Sequence[Look], found: Possible | None) -> dict[str, Any]:
+    """All of it as plain data."""
+    told = None
+    if found is not None:
+        lines = {name: [one._asdict() for one in getattr(found, name)] for name in ("best_of", "optimum")}
+        told = {**found._asdict(), **lines, "trusted": len(trusted(found.optimum))}
+    return {"looks": [look._asdict() for look in path], "possible": told, "sentence": sentence(path, found)}
 
 
 def best_at(optimum: Sequence[Point], kl: float) -> float | None:

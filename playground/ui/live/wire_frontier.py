@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from playground.config import RunConfig, methods
+from playground.config import RunConfig
 from playground.insight.frontier import against_kl
 from playground.insight.frontier.against_kl import Look, Possible
 from playground.runs import frontier_samples
@@ -36,7 +36,7 @@ def frontier(
     Args:
         recorded: nothing can be drawn for it.
     """
-    path, beta = against_kl.looks(samples, events), leash(config, metrics)
+    path, beta = against_kl.looks(samples, events), against_kl.leash(config, metrics)
     found = possible_of(run, beta)
     missing = ""
     if found is None:
@@ -73,13 +73,6 @@ def told(found: Possible) -> dict[str, Any]:
 def columns(names: Sequence[str], rows: Sequence[Sequence[float]]) -> dict[str, list[Any]]:
     """Rows as columns by name."""
     return {name: [rounded(row[place]) for row in rows] for place, name in enumerate(names)}
-
-
-def leash(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> float | None:
-    """The beta that a run ended with; None without a leash."""
-    if methods.unused(config.method, "kl.coef"):
-        return None
-    return (metrics[-1].kl_coef if metrics else config.kl.coef) or None
 
 
 def possible_of(run: RunDirectory, beta: float | None) -> Possible | None:

@@ -2,7 +2,8 @@
 // possible. They are drawn when somebody asks for it, for they take the model's time.
 
 import { bokehReady } from "../charts/bokeh.js";
-import { farthest, FrontierChart, scaleButton, SPEC } from "../charts/frontier_chart.js";
+import { FrontierChart, scaleButton, SPEC } from "../charts/frontier_chart.js";
+import { farthest } from "../charts/frontier_lines.js";
 import { numbers } from "../charts/small_plots.js";
 import { answerOf, buttonOf, el, getJson, helpOf, runPath, runTitle, setAttribute, setHidden, setText,
   setWords } from "../core/dom.js";
@@ -54,7 +55,7 @@ export class Frontier {
     this.button = buttonOf("button", { onclick: () => this.measure() }, "Measure it");
     this.asking = el("div", { class: "frontier-offer" }, this.offer, this.button);
     this.table = el("div", { class: "frontier-table" });
-    this.section = el("section", { class: "changed frontier", hidden: true, "aria-labelledby": "frontier-title" },
+    this.section = el("section", { class: "frontier", hidden: true, "aria-labelledby": "frontier-title" },
       el("div", { class: "chart-bar" }, el("h2", { id: "frontier-title" }, "Score against KL"),
         helpOf("score against KL", GLOSS), el("span", { class: "grow" }), this.scale.button),
       this.told, this.undrawn, this.plot, this.asking, this.table);

@@ -1,7 +1,8 @@
 // Beside the curves of overlaid runs: what each had gained at each distance from the reference, how they compare where
 // all of them have been, and what they cost. Different methods, or the same with other settings.
 
-import { farthest, FrontierChart, scaleButton, SPEC } from "../charts/frontier_chart.js";
+import { FrontierChart, scaleButton, SPEC } from "../charts/frontier_chart.js";
+import { farthest } from "../charts/frontier_lines.js";
 import { LETTERS } from "../charts/specs.js";
 import { el, headOf, setWords, showParts } from "../core/dom.js";
 import { duration, gainOf, number, rounded, signed } from "../core/format.js";

@@ -117,10 +117,10 @@ def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
 def show(
     run_dir: RunArgument,
     outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
     frontier: Annotated[
         bool, typer.Option("--frontier", help="Draw texts first, to say what was possible at its KL; they are kept.")
     ] = False,
-    json: Json = False,
 ) -> None:
     """Show one run: state, settings, last numbers, warnings, before and after."""
     run = find_run(run_dir, outputs)

@@ -532,7 +532,7 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(heads).to_contain_text(["Prompt", "Kinder reviews (the other)", "Kinder reviews", "Score", "KL", "Tokens"])
     expect(page.locator("table.compare tbody tr")).to_have_count(20)
     expect(page.locator("#compare .summary")).to_contain_text(" | ")
-    page.get_by_label("Against").select_option("")
+    page.get_by_label("Against", exact=True).select_option("")
     expect(heads.nth(1)).to_have_text("Before")
     assert "with=" not in page.url
     go(page, "runs", overlay=["left", "right"])

@@ -30,14 +30,13 @@ from numpy.typing import NDArray  # noqa: E402
 
 from bench import results, results_page  # noqa: E402
 from playground.config import SamplingConfig  # noqa: E402
-from playground.ppo.logprobs import token_log_probs  # noqa: E402
+from playground.insight.frontier.reweighting import Optimum, best_score, reweighted  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.training.data.prompts import Prompt  # noqa: E402
 from playground.training.data.random_streams import derived_seed  # noqa: E402
 from playground.training.loop import evaluation  # noqa: E402
-from playground.training.loop.passes import micro_batches, put  # noqa: E402
-from playground.training.loop.sampling import Episodes  # noqa: E402
+from playground.training.loop.passes import whole_log_probs  # noqa: E402
 from playground.training.loop.scoring import Scorer  # noqa: E402
 from playground.training.models import loading  # noqa: E402
 from playground.training.models.language_model import LanguageModel, Tokens  # noqa: E402
@@ -49,54 +48,6 @@ PROMPTS, EACH = 60, 100  # completions of each prompt from the reference and fro
 BETAS = tuple(0.25 * 2 ** (step / 8) for step in range(-6, 25))  # 0.15 to 2 sd of score per nat
 EPISODES_AT_ONCE, SCORED_AT_ONCE = 800, 100
 RESAMPLES = 400
-
-
-class Optimum(NamedTuple):
-    """What one beta's optimum would do, estimated, for each of P prompts; arrays [P].
-
-    Attributes:
-        score: E[score], in sd. kl: to the reference, nats. log_partition: log Z; the objective is beta times it.
-        effective: samples, 1 / sum w^2 of the normalised weights.
-    """
-
-    score: Array
-    kl: Array
-    log_partition: Array
-    effective: Array
-
-
-def reweighted(log_probs: Array, scores: Array, beta: float) -> Optimum:
-    """The optimum pi* for `beta`, by importance sampling from an even mixture of K policies.
-
-    w = pi_ref(y) exp(score(y) / beta) / (1/K sum_k pi_k(y)), normalised within each prompt; Z is the mean of w before
-    that. E[log Z] is below log Z by Jensen's inequality, so what is found is, if anything, less than the best.
-
-    Args:
-        log_probs: [K, P, S] of S completions of each prompt under each policy, the reference first. As many of the S
-            were drawn from one policy as from any other, and none from anywhere else.
-        scores: [P, S].
-    """
-    mixture = np.logaddexp.reduce(log_probs, axis=0) - math.log(len(log_probs))
-    log_weights = log_probs[0] + scores / beta - mixture
-    log_partition = np.logaddexp.reduce(log_weights, axis=1) - math.log(scores.shape[1])
-    weights = np.exp(log_weights - log_partition[:, None]) / scores.shape[1]
-    score = (weights * scores).sum(1)
-    return Optimum(score, score / beta - log_partition, log_partition, 1 / (weights**2).sum(1))
-
-
-def best_score(optima: Sequence[Optimum], kl: float, prompts: Any = slice(None)) -> float:
-    """The highest score that a policy at `kl` nats can have, between the two nearest points of the frontier.
-
-    Args:
-        optima: for several betas. prompts: which of them count, and how often.
-
-    Raises:
-        ValueError: if no two points lie around that KL.
-    """
-    points = sorted((float(item.kl[prompts].mean()), float(item.score[prompts].mean())) for item in optima)
-    if not points[0][0] <= kl <= points[-1][0]:
-        raise ValueError(f"a KL of {kl:.2f} is beside the frontier, {points[0][0]:.2f} to {points[-1][0]:.2f} nats")
-    return float(np.interp(kl, *zip(*points, strict=True)))
 
 
 def share(optima: Sequence[Optimum], score: Array, kl: Array) -> tuple[float, float]:
@@ -151,27 +102,13 @@ def draw(
             ended[part, k] = episodes.ended.numpy().reshape(-1, each)
             kl[k, part] = np.array(found).reshape(-1, each)
             for other, judge in enumerate(models):
-                log_probs[other, part, k] = of_completions(judge, episodes, sampling.temperature).reshape(-1, each)
+                log_probs[other, part, k] = whole_log_probs(
+                    judge, episodes, sampling.temperature, SCORED_AT_ONCE
+                ).reshape(-1, each)
         print(f"drew from {k + 1} of {len(models)} policies", file=sys.stderr, flush=True)
     return Drawn(
         texts.reshape(-1).tolist(), ended.reshape(-1).tolist(), log_probs.reshape(len(models), len(prompts), -1), kl
     )
-
-
-@torch.no_grad()
-def of_completions(model: LanguageModel, episodes: Episodes, temperature: float) -> Array:
-    """Log-probs of whole completions [B], at the sampling temperature: the sum over their tokens, end-of-text included.
-
-    A completion cut at the limit has no such token: cut where it is, it is a completion of its own.
-    """
-    packed, whole = episodes.packed(), torch.zeros_like(episodes.log_probs)
-    everything = torch.arange(len(episodes))
-    for rows in micro_batches(everything, packed.totals, SCORED_AT_ONCE, model.call_overhead_tokens):
-        ids, predicts = packed.rows(rows)
-        mask = episodes.mask[rows]
-        logits = model.logits(model.hidden(ids)[predicts])
-        put(whole, rows, mask, token_log_probs(logits, episodes.completion_ids[rows][mask], temperature))
-    return whole.double().sum(1).numpy()
 
 
 # -- runs -------------------------------------------------------------------------------------------------------------

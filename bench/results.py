@@ -32,13 +32,13 @@ from playground.config.behaviour_settings import READY  # noqa: E402
 from playground.pocket import judges, prompt_sets  # noqa: E402
 from playground.pocket.wording import distinct_n  # noqa: E402
 from playground.rewards import behaviours  # noqa: E402
+from playground.rewards.best_answers import kl_bound  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog, expected  # noqa: E402
 from playground.training.data.prompts import Prompt  # noqa: E402
 from playground.training.data.prompts import read as read_prompts  # noqa: E402
 from playground.training.data.random_streams import derived_seed  # noqa: E402
 from playground.training.loop import evaluation  # noqa: E402
-from playground.training.loop.best_answers import kl_bound  # noqa: E402
 from playground.training.loop.scoring import Scorer  # noqa: E402
 from playground.training.models import loading  # noqa: E402
 from playground.training.rewards import learned_rewards  # noqa: E402

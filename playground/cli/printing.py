@@ -174,6 +174,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
                 "expected": report.verdicts,
                 "terms": terms.term_rows(samples),
                 "judges": terms.verdicts(config, samples),
+                "frontier": terms.score_against_kl(run, report),
                 "lamps": [lamp.as_data() for lamp in diagnose(Records(config, metrics, samples, report.events))],
                 "knee": report.knee._asdict(),
                 "compute": _compute(report.ledger),
@@ -207,6 +208,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
         add_row(table, "warning", warning)
     console().print(table)
     _print_sentence(report)
+    if words := terms.score_against_kl(run, report)["sentence"]:
+        console().print(words, markup=False, highlight=False)
     terms.print_counts(report)
     terms.print_change(config, samples)
     _print_gains(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Annotated
 
@@ -14,8 +15,9 @@ from playground.config import yaml_io
 from playground.errors import InvalidConfig
 from playground.insight.diagnosis import diagnose as lamps_of
 from playground.insight.diagnosis.lamp import Lamp, Records, Thresholds
-from playground.runs import history
+from playground.runs import frontier_samples, history
 from playground.runs.end import processes
+from playground.runs.model_service import ModelService
 from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher
 from playground.runs.steer import changes
@@ -112,10 +114,21 @@ def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     printing.print_runs(history.list_runs(outputs), outputs, as_json=json)
 
 
-def show(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
+def show(
+    run_dir: RunArgument,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
+    frontier: Annotated[
+        bool, typer.Option("--frontier", help="Draw texts first, to say what was possible at its KL; they are kept.")
+    ] = False,
+) -> None:
     """Show one run: state, settings, last numbers, warnings, before and after."""
     run = find_run(run_dir, outputs)
     Reconciler(run.path.parent).end_the_dead()
+    if frontier:
+        with contextlib.closing(ModelService(run.path.parent)) as service:
+            for found in frontier_samples.draw(run, service):
+                printing.complain(f"{found['phase']}: {found['done']} of {found['of']}")
     printing.print_run(run, as_json=json)
 
 

@@ -1,4 +1,5 @@
-"""Behaviours, rewards and judges in the terminal: what a run has changed in each, and texts scored term by term.
+"""Behaviours, rewards and judges in the terminal: what a run has changed in each, texts scored term by term, and the
+score against the KL that it cost.
 
 Decides nothing; `printing` and the command `score` call it.
 """
@@ -14,7 +15,10 @@ from playground.cli.terminal import add_row, console, number, plain
 from playground.config import RunConfig
 from playground.exports.report import COUNTS, Report
 from playground.insight import before_after, judging
+from playground.insight.frontier import against_kl
 from playground.rewards.mixture import term_names
+from playground.runs import frontier_samples
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 
 ROLES = {"scores": "trained on", "judges": "only watches"}
@@ -84,3 +88,10 @@ def _table(*headings: str, figures_from: int) -> Table:
     for column in table.columns[figures_from:]:
         column.justify = "right"
     return table
+
+
+def score_against_kl(run: RunDirectory, report: Report) -> dict[str, Any]:
+    """The looks of a run, and what texts that were drawn for it show to be possible."""
+    drawn, beta = frontier_samples.read(run), against_kl.leash(report.config, report.metrics)
+    found = against_kl.possible(drawn, beta) if drawn else None
+    return against_kl.as_data(against_kl.looks(report.samples, report.events), found)

@@ -36,7 +36,7 @@ from playground.runs.start import launcher, queue
 from playground.setup import catalog, checks, telling
 from playground.ui import own_files
 from playground.ui.door.access import Access, Action, Role
-from playground.ui.live import machine, overlay, standing, wire, wire_compare, wire_lamps
+from playground.ui.live import machine, overlay, standing, wire, wire_compare, wire_frontier, wire_lamps
 from playground.ui.live.feed import Hub
 from playground.ui.live.run_feed import RunFeed
 from playground.ui.rewards import reward_data
@@ -73,6 +73,7 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/live/{run_id}/lamps", views.lamps, Action.WATCH),
         ("/live/{run_id}/metrics.csv", views.metrics_csv, Action.EXPORT),
         ("/live/{run_id}/samples.csv", views.samples_csv, Action.EXPORT),
+        ("/live/{run_id}/frontier", views.frontier, Action.WATCH),
         ("/live/{run_id}/outcome", views.outcome, Action.WATCH),
         ("/live/{run_id}/log", views.log, Action.LOG),
         ("/live/{run_id}/resume", views.resume_offer, Action.WATCH),
@@ -210,6 +211,17 @@ class Views:
             return wire.encode({**outcome_part.outcome(Report.of(run)), "weights": weights})
 
         return _json(await self._read(read))
+
+    async def frontier(self, request: Request) -> Response:
+        """Score against KL: the looks so far, and what drawn texts show to be possible."""
+        run_id = request.path_params["run_id"]
+        channel, recorded = await self.hub.channel(run_id), run_id in self.hub.recorded
+
+        def read(feed: RunFeed) -> dict[str, Any]:
+            found = feed.samples, feed.metrics, feed.happened
+            return wire_frontier.frontier(feed.run, feed.config, *found, recorded=recorded)
+
+        return _json(wire.encode(await channel.read(read)))
 
     async def export(self, request: Request) -> Response:
         """A run written down for use elsewhere: `yaml` for our own command, `trl` as a script for TRL."""

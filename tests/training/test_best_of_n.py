@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from playground.config import PromptsConfig
+from playground.rewards.best_answers import best_rows, expected_best, expected_curve, kl_bound
 from playground.training.loop import evaluation
-from playground.training.loop.best_answers import best_rows, expected_best, expected_curve, kl_bound
 from playground.training.loop.best_of_n import BestOfN
 from playground.training.loop.scoring import Scorer
 from playground.training.service import questions

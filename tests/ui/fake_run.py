@@ -13,8 +13,9 @@ import math
 import os
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from playground.config import RunConfig
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
@@ -203,6 +204,16 @@ def write_ended(outputs: Path, run_id: str, reason: str, state: State = "failed"
     run = write_run(outputs, run_id, config, fail_at=at + 1)
     write_status(run, run.status().model_copy(update={"state": state, "reason": reason, "message": message}))
     return run
+
+
+def frontier_samples(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the model service draws for a run's frontier, made up: the policy scores more, and is a little likelier to
+    write what scores much."""
+    yield {"phase": "loading the models", "done": 0, "of": 0}
+    rng, each = random.Random(1), 16
+    scores = [[rng.gauss(0, 1) for _ in range(each)] + [rng.gauss(1, 1) for _ in range(each)] for _ in range(64)]
+    ratios = [[score - 0.5 for score in row] for row in scores]
+    yield {"measured": {"updates": [0, 40], "each": each, "scores": scores, "log_ratios": [ratios]}}
 
 
 def write_status(run: RunDirectory, status: Status) -> None:

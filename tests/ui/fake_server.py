@@ -66,6 +66,7 @@ class FakeService:
         """The questions `prompts` and `rewards-score`."""
         known = {
             "prompts": self.prompts, "rewards-score": self.rewards_score, "reference-samples": self.reference_samples,
+            "frontier-samples": fake_run.frontier_samples,
         }  # fmt: skip
         if kind not in known:
             raise ServiceUnavailable(f"The fake service does not know the question {kind}.")

@@ -509,8 +509,8 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     kind = page.locator('[data-chart="overlay-share-positive"] .stage')
     expect(kind).to_have_attribute("aria-label", re.compile(r"^Is kind. A, .*: [\d.]+ at the start, now [\d.]+ %; B, "))
     expect(kind.locator(".run-end")).to_have_text(["A", "B"])
-    expect(page.locator('[data-chart="overlay-road"] .stage')).to_have_attribute(
-        "aria-label", re.compile("Gain at a distance. A, Kinder reviews: 0 at the start, now .* sd; B, Kinder reviews")
+    expect(page.locator('[data-chart="overlay-frontier"] .stage')).to_have_attribute(
+        "aria-label", re.compile(r"Score on the fixed prompts, in sd: A \+[\d.]+, B \+[\d.]+$")
     )
     expect(page.locator(".overlay-roads tbody tr", has_text="Method")).to_have_text(re.compile("PPO.*PPO"))
     for chart in ("score", "kl", "penalised"):
@@ -532,7 +532,7 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(heads).to_contain_text(["Prompt", "Kinder reviews (the other)", "Kinder reviews", "Score", "KL", "Tokens"])
     expect(page.locator("table.compare tbody tr")).to_have_count(20)
     expect(page.locator("#compare .summary")).to_contain_text(" | ")
-    page.get_by_label("Against").select_option("")
+    page.get_by_label("Against", exact=True).select_option("")
     expect(heads.nth(1)).to_have_text("Before")
     assert "with=" not in page.url
     go(page, "runs", overlay=["left", "right"])

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import torch
 
+from playground.rewards.best_answers import best_rows, kl_bound
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import catalog
 from playground.training.data.prompts import Prompt
-from playground.training.loop.best_answers import best_rows, kl_bound
 from playground.training.loop.sampling import Episodes
 from playground.training.loop.scoring import Scores
 from playground.training.loop.trainer import PPOTrainer, Rollout

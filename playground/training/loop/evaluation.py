@@ -14,10 +14,10 @@ import torch
 
 from playground.config import RunConfig, SamplingConfig
 from playground.ppo.kl import full_kl
+from playground.rewards.best_answers import best_rows, kl_bound
 from playground.runs.folder.records import Sample, Stage
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import TokenNoise, derived_seed, uniforms
-from playground.training.loop.best_answers import best_rows, kl_bound
 from playground.training.loop.passes import compared, put
 from playground.training.loop.sampling import Episodes, drawn_from, sample
 from playground.training.loop.scoring import Scorer

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from playground.ppo.logprobs import log_softmax_at
+from playground.ppo.logprobs import log_softmax_at, token_log_probs
 from playground.training.loop.sampling import Episodes, Packed, among
 from playground.training.models.language_model import LanguageModel
 
@@ -60,6 +61,25 @@ def compared(
         allowed = None if episodes.allowed is None else episodes.allowed[rows][mask]
         own = log_softmax_at(among(policy.logits(hidden), allowed), temperature)
         yield Compared(rows, mask, ids, predicts, hidden, own, theirs)
+
+
+@torch.no_grad()
+def whole_log_probs(
+    model: LanguageModel, episodes: Episodes, temperature: float, micro_batch_size: int
+) -> NDArray[np.float64]:
+    """Log-probs of whole completions [B], at the sampling temperature: the sum over their tokens, end-of-text included.
+
+    A completion cut at the limit has no such token: cut where it is, it is a completion of its own.
+    """
+    packed, whole = episodes.packed(), torch.zeros_like(episodes.log_probs)
+    everything = torch.arange(len(episodes))
+    for rows in micro_batches(everything, packed.totals, micro_batch_size, model.call_overhead_tokens):
+        ids, predicts = packed.rows(rows)
+        mask = episodes.mask[rows]
+        logits = model.logits(model.hidden(ids, predicts)[predicts])
+        put(whole, rows, mask, token_log_probs(logits, episodes.completion_ids[rows][mask], temperature))
+    found: NDArray[np.float64] = whole.double().sum(1).cpu().numpy()
+    return found
 
 
 def put(whole: Tensor, rows: Tensor, mask: Tensor, values: Tensor) -> None:

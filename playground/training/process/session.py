@@ -18,6 +18,7 @@ from playground.config import RewardConfig, RunConfig
 from playground.errors import ModelNotFound, RewardFailed
 from playground.rewards import behaviours, rules
 from playground.rewards.behaviours import Behaviours, Marks
+from playground.rewards.best_answers import expected_curve
 from playground.rewards.mixture import Mixture, mean_known
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder import requests
@@ -41,7 +42,6 @@ from playground.setup.estimates.memory import SCALE_SAMPLES, SMALL_MODEL
 from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation, held_out_text
-from playground.training.loop.best_answers import expected_curve
 from playground.training.loop.best_of_n import BestOfN
 from playground.training.loop.faulty_trainer import FaultyTrainer
 from playground.training.loop.scoring import Scorer

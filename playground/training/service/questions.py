@@ -20,17 +20,17 @@ from typing import IO, Any
 
 from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, in_words
+from playground.rewards.best_answers import best_rows, kl_bound
 from playground.runs.folder.evidence import DISK_WORDS
 from playground.safety.redaction import redact
 from playground.training.data.preview import preview
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation
-from playground.training.loop.best_answers import best_rows, kl_bound
 from playground.training.models import export_weights, time_limit
 from playground.training.models.chat import PromptForm
 from playground.training.rewards import format_check
-from playground.training.service import reward_bench
+from playground.training.service import frontier_drawing, reward_bench
 from playground.training.service.subjects import Subject, Subjects
 
 MAX_SAMPLES = 32
@@ -105,6 +105,7 @@ QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]
     "reward-check": _check_rewards,
     "save": _save,
     "reference-samples": lambda service, question: reward_bench.reference_samples(service.bench, question),
+    "frontier-samples": lambda service, question: frontier_drawing.frontier_samples(service.bench.subjects, question),
     "rewards-score": lambda service, question: reward_bench.rewards_score(service.bench, question),
 }
 

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig, engines, methods
 from playground.insight import before_after, compute, meters, roads
+from playground.insight.frontier import against_kl
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.steer import changes
 from playground.setup import telling
-from playground.ui.live import wire
+from playground.ui.live import wire, wire_frontier
 from playground.ui.train import form
 
 COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
@@ -36,26 +37,40 @@ class Overlaid(NamedTuple):
 
 
 class Road(NamedTuple):
-    """How a run went, what it has come to, what it cost, and what was counted; see `insight.roads` and `meters`."""
+    """How a run went, what it has come to, what it cost, and what was counted; see `insight.roads` and `meters`.
+    `against_kl` is what the chart of score against KL draws of it."""
 
     way: list[roads.Look]
     end: before_after.Headline | None
     bill: roads.Bill | None
     counted: list[meters.Meter]
+    against_kl: dict[str, Any]
 
     @classmethod
     def of(cls, run: RunDirectory) -> Road:
         """Of a run as it is on disk now; read once for as long as nothing is added. Raises: InvalidConfig."""
         files = (run.config_path, run.metrics_path, run.samples_path, run.events_path)
-        way, bill, counted = _road(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
-        return cls(way, before_after.headline_of(run), bill, counted)
+        found = _road(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
+        lines = wire_frontier.lines(found.looks, wire_frontier.possible_of(run, None))
+        return cls(found.way, before_after.headline_of(run), found.bill, found.counted, lines)
+
+
+class _Read(NamedTuple):
+    """What the files of a run say of its road."""
+
+    way: list[roads.Look]
+    bill: roads.Bill | None
+    counted: list[meters.Meter]
+    looks: list[against_kl.Look]
 
 
 @functools.lru_cache(maxsize=32)
-def _road(path: Path, sizes: tuple[int, ...]) -> tuple[list[roads.Look], roads.Bill | None, list[meters.Meter]]:
+def _road(path: Path, sizes: tuple[int, ...]) -> _Read:
     run = RunDirectory(path)
     config, samples, events = run.config(), run.samples(), run.events()
-    return roads.way(samples, events), roads.bill(config, run.metrics(), events), meters.meters(config, samples)
+    bill = roads.bill(config, run.metrics(), events)
+    looks = against_kl.looks(samples, events)
+    return _Read(roads.way(samples, events), bill, meters.meters(config, samples), looks)
 
 
 def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
@@ -71,7 +86,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
                 "model": telling.in_words("model.source", run.config.model.source),
                 "engine": run.config.engine,
                 "method": methods.METHODS[run.config.method].label,
-                "looks": {"kl": [look.kl for look in run.road.way], "gain": [look.gain for look in run.road.way]},
+                **run.road.against_kl,
                 "behaviours": shares(run.road.counted),
                 "end": run.road.end._asdict() if run.road.end else None,
                 "there": _look(None if reached is None else roads.at(run.road.way, reached)),

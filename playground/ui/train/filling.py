@@ -25,7 +25,7 @@ from playground.setup import catalog, checks, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.door import uploads
 from playground.ui.door.access import Action, Caller, Role
-from playground.ui.train import controls, edits, form, starting
+from playground.ui.train import controls, edits, form, frontier_part, starting
 
 SOURCE = "prompts.source"
 
@@ -73,7 +73,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
         chosen,
         controls.story_of(base, run.title(base) if run else ""),
         [values[field] for field in form.FIELDS],
-        notes_on(chosen, base, base, problems),
+        notes_on(chosen, base, base, problems, outputs),
         label,
         base.to_yaml(),
     )
@@ -144,7 +144,7 @@ def from_text(
         gr.skip(),
         controls.story_of(config),
         [new_values[field] for field in form.FIELDS],
-        notes_on(chosen, config, base, []),
+        notes_on(chosen, config, base, [], outputs),
         start,
         config.to_yaml(),
     ).flat()
@@ -167,7 +167,7 @@ def checked(
         return notes, gr.skip(), starting.button_with_problems(1), gr.skip()
     start = starting.button(config, outputs)
     config, base = uploads.public(config, outputs), uploads.public(base, outputs)
-    return notes_on(chosen, config, base, []), controls.story_of(config), start, config.to_yaml()
+    return notes_on(chosen, config, base, [], outputs), controls.story_of(config), start, config.to_yaml()
 
 
 def named_run(chosen: Any, outputs: Path) -> RunDirectory | None:
@@ -243,7 +243,9 @@ def _meant(data: Any, outputs: Path) -> Any:
     return {**data, "prompts": {**prompts, "source": uploads.meant(prompts["source"], outputs)}}
 
 
-def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[str, Any]:
+def notes_on(
+    chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem], outputs: Path | None = None
+) -> dict[str, Any]:
     link, no_link = "", ""
     try:
         link = edits.link(config, base)
@@ -257,6 +259,7 @@ def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Pro
         "problems": problems_told(problems),
         "differences": [item._asdict() for item in form.differences_in_words(config, base)],
         "marks": {field: value for field, value in form.values_of(base).items() if field not in form.LISTS},
+        "regimes": frontier_part.regimes_of(config, str(chosen or ""), outputs),
         "suiting": [one.name for one in counted.of_config(config.model_copy(update={form.BEHAVIOURS: None}))],
         "about": config.about.model_dump(),
         "unused": {

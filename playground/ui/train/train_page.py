@@ -29,6 +29,7 @@ from playground.ui.train import (
     edits,
     filling,
     form,
+    frontier_part,
     needs_part,
     outcome_part,
     prompts_part,
@@ -58,13 +59,14 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
             with gr.Column(elem_id="start-bar"):
                 needs = needs_part.panel()
                 notes = components.widget(
-                    "train/notes", filling.notes_on(catalog.DEFAULT_PRESET, first, first, []), elem_id="notes"
+                    "train/notes", filling.notes_on(catalog.DEFAULT_PRESET, first, first, [], outputs), elem_id="notes"
                 )
                 start = gr.Button(starting.START, variant="primary", elem_id="start")
         saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
         asking = [
             *run_actions.guarded_functions(outputs, access, standby.worker_for),
             *access.guard_all(Action.SAVE, outcome_part.functions(outputs, saver)),
+            *access.guard_all(Action.ASK, frontier_part.functions(outputs, service)),
         ]
         with gr.Column(elem_id="view", min_width=320):
             tryout = tryout_part.panel(outputs, access)
@@ -193,11 +195,11 @@ def started(
             run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
     except (PlaygroundError, OSError) as error:
         problem = Problem("", in_words(error))
-        notes = filling.notes_on(chosen, config, uploads.public(base, outputs), [problem])
+        notes = filling.notes_on(chosen, config, uploads.public(base, outputs), [problem], outputs)
         return _view(None), notes, starting.button_with_problems(1)
     return (
         _view(run.id),
-        filling.notes_on(chosen, config, uploads.public(base, outputs), []),
+        filling.notes_on(chosen, config, uploads.public(base, outputs), [], outputs),
         starting.button(config, outputs),
     )
 

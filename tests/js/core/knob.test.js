@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { makeScale, read, unitBeside, write } from "../../../playground/ui/static/core/knob.js";
+import { makeScale, read, unitBeside, write, zoneOf, ZONES } from "../../../playground/ui/static/core/knob.js";
 
 test("a logarithmic knob reaches exactly zero and its ends", () => {
   const scale = makeScale({ slider: [0, 5, 0], log: true });
@@ -22,4 +22,12 @@ test("what is typed is read as number, nothing or text", () => {
 test("a name that holds its unit is not followed by it", () => {
   assert.deepEqual([["Number of pairs", "pairs"], ["Updates", "updates"], ["Batch", "episodes"], ["Seed", ""]]
     .map(([label, unit]) => unitBeside({ label, unit })), ["", "", "episodes", ""]);
+});
+
+test("a beta runs away, is useful or barely moves, and where nothing runs away it is useful down to 0", () => {
+  const told = (value, regimes) => ZONES[zoneOf(value, regimes)];
+  const both = { loose: 0.15, tight: 4 };
+  assert.deepEqual([0, 0.1, 0.15, 1, 4, 5].map((value) => told(value, both)),
+    ["runs away", "runs away", "useful", "useful", "useful", "barely moves"]);
+  assert.equal(told(0, { loose: null, tight: 4 }), "useful");
 });

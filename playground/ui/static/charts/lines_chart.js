@@ -91,8 +91,8 @@ export class LinesChart extends Chart {
     }).filter(({ last }) => last >= 0);
     const tops = spreadLabels(ends.map(({ top }) => top), LABEL_HEIGHT, box.top, box.top + box.height);
     this.names.replaceChildren(...ends.map(({ index, left }, place) => {
-      const { label, colour } = this.series[index];
-      const value = signed(values[index]);
+      const { label, colour, told } = this.series[index];
+      const value = told ?? signed(values[index]);
       const node = el("span", { class: "line-name", title: `${label}: ${value} ${this.spec.unit(this.run)}` },
         el("strong", {}, value), ` ${label}`);
       const start = Math.min(left, right) + 6;

@@ -4,7 +4,7 @@
 import { el } from "./dom.js";
 import { signal } from "./signals.js";
 
-export const form = signal({ marks: {}, problems: [], suiting: [] });
+export const form = signal({ marks: {}, problems: [], suiting: [], regimes: null });
 
 /** Counts how often the check before a start was asked for: a button asks, another part of the page opens it. */
 export const checkAsked = signal(0);

@@ -1,13 +1,16 @@
 // One number of the form: name and unit, a field, a slider (linear, or in powers of ten with 0 at its left end), a mark
 // at the preset's value, one sentence on what it does and one at each end on too low and too high.
 
-import { buttonOf, el, setText, withCode } from "./dom.js";
+import { buttonOf, el, helpOf, setText, withCode } from "./dom.js";
 import { form } from "./form.js";
 import { effect } from "./signals.js";
 
 const LOG_STEPS = 200;
 const ZERO_STEPS = 10; // width of the "0" stop at the left end of a slider in powers of ten
 const LOG_DECADES_FROM_ZERO = 3;
+const BETA = "kl.coef"; // the one that has regimes, computed from the reward's own scale
+
+export const ZONES = ["runs away", "useful", "barely moves"];
 
 export function mount(element, props, { trigger, watch }) {
   const { knob } = props;
@@ -25,6 +28,7 @@ export function mount(element, props, { trigger, watch }) {
   watch("value", () => control.show(props.value));
   effect(() => {
     control.setMark(form.value.marks[knob.field]);
+    if (knob.field === BETA) control.setRegimes(form.value.regimes);
     control.show(props.value);
   });
 }
@@ -56,6 +60,9 @@ export function knobControl(knob, id, { markWord, onEdit }) {
     title: `Click to go back to this value (${markWord})`, onclick: () => onEdit(markValue) });
   const back = buttonOf("back", { hidden: true, onclick: () => onEdit(markValue) });
   const unit = unitBeside(knob);
+  const zones = el("div", { class: "zones", "aria-hidden": "true", hidden: true });
+  const names = el("div", { class: "zone-names", hidden: true });
+  let regimes = null;
   let markValue;
   let shown = "";
   let sliding = false;
@@ -64,7 +71,7 @@ export function knobControl(knob, id, { markWord, onEdit }) {
     el("div", { class: "knob-head" },
       el("label", { for: id }, knob.label, unit ? el("span", { class: "unit" }, ` ${unit}`) : null), field),
     el("p", { class: "help", id: `${id}-help` }, withCode(knob.help), back),
-    slider ? el("div", { class: "track" }, slider, mark) : null,
+    slider ? el("div", { class: "track" }, slider, mark, zones) : null, names,
     knob.low || knob.high ? el("div", { class: "ends" }, el("span", {}, knob.low), el("span", {}, knob.high)) : null);
 
   function show(value) {
@@ -73,7 +80,9 @@ export function knobControl(knob, id, { markWord, onEdit }) {
     if (slider) {
       if (!sliding) slider.value = scale.toStep(typeof shown === "number" ? shown : scale.low);
       slider.classList.toggle("unset", typeof shown !== "number");
-      slider.setAttribute("aria-valuetext", shown === "" ? knob.none ?? "off" : write(shown));
+      const told = shown === "" ? knob.none ?? "off" : write(shown);
+      const zone = regimes && typeof shown === "number" ? `, ${ZONES[zoneOf(shown, regimes)]}` : "";
+      slider.setAttribute("aria-valuetext", told + zone);
     }
     paint();
   }
@@ -87,7 +96,28 @@ export function knobControl(knob, id, { markWord, onEdit }) {
     paint();
   }
 
+  /** Where the leash is too loose to hold and too tight to see anything: {tight, loose, how}, or null. */
+  function setRegimes(found) {
+    if (JSON.stringify(found) === JSON.stringify(regimes)) return;
+    regimes = found;
+    zones.hidden = names.hidden = !regimes;
+    if (!regimes) return;
+    const at = (value) => Math.min(Math.max(scale.toStep(value) / scale.steps, 0), 1);
+    zones.style.setProperty("--loose", regimes.loose === null ? 0 : at(regimes.loose));
+    zones.style.setProperty("--tight", at(regimes.tight));
+    names.replaceChildren(
+      el("span", { "data-zone": "0" }, regimes.loose === null ? "" : `${ZONES[0]} < ${write(regimes.loose)}`),
+      el("span", { "data-zone": "1" }, ZONES[1]),
+      el("span", { "data-zone": "2" }, `${ZONES[2]} > ${write(regimes.tight)} `, helpOf("these marks", regimes.how)));
+    show(shown);
+  }
+
   function paint() {
+    if (regimes) {
+      const value = sliding ? scale.toValue(Number(slider.value)) : shown;
+      const zone = typeof value === "number" ? zoneOf(value, regimes) : -1;
+      for (const name of names.children) name.classList.toggle("here", Number(name.dataset.zone) === zone);
+    }
     if (slider) slider.style.setProperty("--share", Number(slider.value) / scale.steps);
     const differs = markValue !== undefined && JSON.stringify(markValue) !== JSON.stringify(shown);
     root.classList.toggle("differs", differs);
@@ -95,7 +125,12 @@ export function knobControl(knob, id, { markWord, onEdit }) {
     if (differs) setText(back, `${markWord} ${markValue === "" ? knob.none ?? "off" : write(markValue)}`);
   }
 
-  return { root, field, show, setMark };
+  return { root, field, show, setMark, setRegimes };
+}
+
+/** Which of the ZONES a beta lies in. */
+export function zoneOf(value, { tight, loose }) {
+  return value > tight ? 2 : loose !== null && value < loose ? 0 : 1;
 }
 
 /** The unit that stands beside a name, unless the name has said it: "Number of pairs" is not followed by "pairs". */

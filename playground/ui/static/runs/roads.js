@@ -1,59 +1,39 @@
 // Beside the curves of overlaid runs: what each had gained at each distance from the reference, how they compare where
 // all of them have been, and what they cost. Different methods, or the same with other settings.
 
-import { OverlayChart } from "../charts/overlay_chart.js";
+import { FrontierChart, scaleButton, SPEC } from "../charts/frontier_chart.js";
+import { farthest } from "../charts/frontier_lines.js";
 import { LETTERS } from "../charts/specs.js";
 import { el, headOf, setWords, showParts } from "../core/dom.js";
 import { duration, gainOf, number, rounded, signed } from "../core/format.js";
 
-const SPEC = {
-  key: "overlay-road", span: 1, large: true, title: "Gain at a distance", column: "gain", colour: "--pg-score",
-  unit: (run) => (run?.unit === "points" ? "points" : "sd"),
-  note: () => "fixed prompts, by KL in nats", zero: true,
-  gloss: "How much the fixed prompts had gained when the run was so many nats from the reference. Higher is a "
-    + "better buy.",
-};
-
 export class Roads {
   constructor() {
     this.range = { start: 0, end: 1 };
-    this.hover = null;
     this.chart = null;
+    this.scale = scaleButton(() => {
+      this.chart?.forget();
+      this.draw();
+    });
     this.sentence = el("p", { class: "muted" });
     this.plot = el("div", { class: "road-plot" });
     this.table = el("div", { class: "numbers", tabindex: "0", role: "region",
       "aria-label": "Gain and cost of each run" });
     this.root = el("div", { class: "overlay-roads", hidden: true },
-      el("h3", {}, "What each run got for its drift, and what it cost"), this.sentence,
+      el("div", { class: "chart-bar" }, el("h3", {}, "What each run got for its drift, and what it cost"),
+        el("span", { class: "grow" }), this.scale.button), this.sentence,
       el("div", { class: "road-parts" }, this.plot, this.table));
   }
 
   /** Make the chart, once Bokeh is there. */
   prepare() {
     if (this.chart) return;
-    const zoom = (from, to) => {
-      this.zoomed = [from, to];
-      this.draw();
-    };
-    this.chart = new OverlayChart(SPEC, {
-      range: this.range,
-      onHover: (x) => {
-        this.hover = x;
-        this.chart.readOut(x);
-      },
-      onZoom: zoom,
-      onReset: () => {
-        this.zoomed = null;
-        this.chart.forget();
-        this.draw();
-      },
-      onSight: (chart) => {
-        chart.readOut(this.hover);
-        chart.placeEnds();
-      },
+    this.chart = new FrontierChart({ ...SPEC, key: "overlay-frontier" }, {
+      range: this.range, onHover: (x) => this.chart.readOut(x), onZoom: () => {}, onReset: () => {},
+      onSight: (chart) => chart.readOut(null),
     });
     this.plot.append(this.chart.card);
-    new ResizeObserver(() => this.chart.placeEnds()).observe(this.plot);
+    new ResizeObserver(() => this.chart.readOut(null)).observe(this.plot);
     this.draw();
   }
 
@@ -70,12 +50,11 @@ export class Roads {
 
   draw() {
     if (!this.chart || this.root.hidden) return;
-    const ways = this.data.runs.map((run) => ({ ...run, metrics: run.looks }));
-    const farthest = Math.max(...ways.flatMap((run) => run.looks.kl), 0.1);
-    [this.range.start, this.range.end] = this.zoomed ?? [0, farthest * 1.05];
-    this.chart.update(ways, "kl", 0);
-    this.chart.readOut(this.hover);
-    requestAnimationFrame(() => this.chart.placeEnds());
+    const { runs, scores_differ: differ } = this.data;
+    const { rooted } = this.scale;
+    const shown = differ ? runs.map((run) => ({ ...run, possible: null })) : runs;
+    this.range.end = this.scale.place(farthest(shown));
+    this.chart.follow({ run: { ...runs[0], root: rooted }, runs: shown }, rooted ? "root" : "kl", 0);
   }
 }
 

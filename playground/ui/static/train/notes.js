@@ -64,7 +64,7 @@ export function mount(element, props, { trigger, watch }) {
     showBegan(props.value ?? {});
     if (props.value?.edits) showLink(props.value);
     list.replaceChildren(...(problems.length ? problemList(problems) : differenceList(differences)));
-    form.value = { marks, problems, suiting };
+    form.value = { marks, problems, suiting, regimes: props.value?.regimes ?? null };
     placeBesideFields();
     markUnused(props.value?.unused);
     if (asked && asked !== shownAt) {

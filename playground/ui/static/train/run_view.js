@@ -3,6 +3,7 @@
 import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
+import { Frontier } from "../inside/frontier.js";
 import { onHome, refreshHome, watchEnd } from "../core/home.js";
 import { Lamps } from "./lamps.js";
 import { LiveSettings } from "./live_settings.js";
@@ -29,6 +30,7 @@ export function mount(element, props, { trigger, watch, server }) {
   new ForkPanel(root, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
   new Claims(root);
   new Charts(root);
+  new Frontier(root, (run) => server.draw_frontier({ run }));
   new Changed(root);
   new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 

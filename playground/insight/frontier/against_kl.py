@@ -1,0 +1,163 @@
+"""A run's score on its fixed prompts against its KL, look by look; beside it the best of n of the reference and the
+best policies, both from texts that were drawn for it. And in a sentence how far the run is from what these show. Pure.
+
+The page (`ui/live/wire_frontier`), `show` and the overlay of several runs call it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from playground.config import RunConfig, methods
+from playground.insight import roads
+from playground.insight.before_after import t95
+from playground.insight.frontier import reweighting
+from playground.insight.frontier.reweighting import Point
+from playground.rewards.best_answers import expected_best, kl_bound
+from playground.runs.folder.records import BEST_OF, Event, Sample, UpdateMetrics
+from playground.runs.frontier_samples import FrontierSamples
+
+LEAST_EFFECTIVE = 30.0  # samples behind a point of the frontier; with fewer it is drawn grey and nothing is read off it
+BETAS = tuple(2.0 ** (step / 4) for step in range(-20, 17))  # in sd of the reference's scores: 0.03 to 16
+
+
+class Look(NamedTuple):
+    """The fixed prompts at one moment: mean score and half its 95 % interval over prompts (None with one prompt), and
+    the KL to the reference in nats per completion."""
+
+    update: int
+    kl: float
+    score: float
+    half: float | None
+
+
+class BestOf(NamedTuple):
+    """The best of n answers of the reference: what it scores on average, and at most how far it is."""
+
+    n: int
+    kl: float
+    score: float
+
+
+class Possible(NamedTuple):
+    """What drawn texts show to be possible. `updates`: whose texts, by when they were saved; `texts` of the reference
+    on so many `prompts`; `start` is what they score on average."""
+
+    start: float
+    best_of: list[BestOf]
+    optimum: list[Point]
+    updates: list[int]
+    texts: int
+    prompts: int
+
+
+def looks(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Look]:
+    """The looks of a run in their order; of several attempts at an update the last one counts. Of the best of n, what
+    the best of fewer would be."""
+    latest = {(item.update, item.prompt_id, item.seed): item for item in samples}
+    scores: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    drift: dict[int, list[float]] = defaultdict(list)
+    for item in latest.values():
+        if item.score is not None and item.kl is not None:
+            scores[item.update][item.prompt_id].append(item.score)
+            drift[item.update].append(item.kl)
+    found = []
+    for update, by_prompt in sorted(scores.items()):
+        means = np.array([fmean(values) for values in by_prompt.values()])
+        several = len(means) > 1
+        half = t95(len(means)) * float(means.std(ddof=1)) / math.sqrt(len(means)) if several else None
+        found.append(Look(update, fmean(drift[update]), float(means.mean()), half))
+    events = list(events)
+    if found and any(event.kind == BEST_OF for event in events):
+        last, start = found[-1].update, found[0].score
+        return [Look(last, one.kl, start + one.gain, one.half) for one in roads.way(samples, events)] or found
+    return found
+
+
+def leash(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> float | None:
+    """The beta that a run ended with; None without a leash."""
+    if methods.unused(config.method, "kl.coef"):
+        return None
+    return (metrics[-1].kl_coef if metrics else config.kl.coef) or None
+
+
+def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
+    """What the texts that were drawn for a run show; `beta` is one more point of the optimum, the run's own."""
+    scores = np.array(drawn.scores)
+    reference = scores[:, : drawn.each]
+    sizes = sorted({*(2**power for power in range(drawn.each.bit_length()) if 2**power <= drawn.each), drawn.each})
+    best_of = [BestOf(n, kl_bound(n), fmean(expected_best(row, n) for row in reference.tolist())) for n in sizes]
+    ratios = np.zeros((len(drawn.updates), *scores.shape))  # of each policy to the reference, which is all that counts
+    if drawn.log_ratios:
+        ratios[1:] = drawn.log_ratios
+    spread = math.sqrt(float(reference.var(axis=1, ddof=1).mean())) if drawn.each > 1 else 0.0
+    betas = [*([beta] if beta else []), *(spread * step for step in BETAS)]
+    optimum = reweighting.curve(ratios, scores, betas) if spread > 0 else []
+    return Possible(float(reference.mean()), best_of, optimum, drawn.updates, reference.size, len(reference))
+
+
+def trusted(optimum: Sequence[Point]) -> list[Point]:
+    """The points behind which enough samples count, from the tightest leash up to the first that lacks them."""
+    known = [point.effective >= LEAST_EFFECTIVE for point in optimum]
+    return list(optimum[: known.index(False)] if False in known else optimum)
+
+
+def as_data(path: Sequence[Look], found: Possible | None) -> dict[str, Any]:
+    """All of it as plain data."""
+    told = None
+    if found is not None:
+        lines = {name: [one._asdict() for one in getattr(found, name)] for name in ("best_of", "optimum")}
+        told = {**found._asdict(), **lines, "trusted": len(trusted(found.optimum))}
+    return {"looks": [look._asdict() for look in path], "possible": told, "sentence": sentence(path, found)}
+
+
+def best_at(optimum: Sequence[Point], kl: float) -> float | None:
+    """The highest score at a KL that these samples show; None beyond the points that can be trusted."""
+    points = trusted(optimum)
+    if not points or kl > points[-1].kl:
+        return None
+    return float(np.interp(kl, [point.kl for point in points], [point.score for point in points]))
+
+
+def sentence(path: Sequence[Look], found: Possible | None) -> str:
+    """How far the run is from what its samples show to be possible at its KL; empty where that cannot be said yet."""
+    if len(path) < 2 or found is None:
+        return ""
+    end = path[-1]
+    told = f"At {_nats(end.kl)} the run scores {_score(end.score, end.half)}"
+    best, beaten = best_at(found.optimum, end.kl), _best_of_words(end, found)
+    if best is None:
+        why = f"fewer than {LEAST_EFFECTIVE:.0f} of the drawn texts count there"
+        return f"{told}. What is possible at that distance is not known: {why}. {beaten}".strip()
+    room, gained = best - found.start, end.score - found.start
+    if room <= 0:
+        return f"{told}. {beaten}".strip()
+    if gained >= room:
+        return f"{told}, all that these samples show to be possible at that distance ({best:.2f}). {beaten}".strip()
+    share = f"{100 * max(0.0, gained / room):.0f} %"
+    return f"{told}; these samples show {best:.2f} to be possible there, so it has {share} of the gain. {beaten}"
+
+
+def _best_of_words(end: Look, found: Possible) -> str:
+    better = next((one for one in found.best_of if one.score >= end.score), None)
+    if better is None:
+        last = found.best_of[-1]
+        return f"The best of {last.n} answers of the reference scores {last.score:.2f}, at {_nats(last.kl)} or less."
+    if better.n == 1:
+        return "A single answer of the reference scores as much."
+    told = f"The best of {better.n} answers of the reference scores {better.score:.2f}, at {_nats(better.kl)} or less"
+    return f"{told}, nearer to it." if better.kl < end.kl else f"{told}."
+
+
+def _nats(kl: float) -> str:
+    return f"{kl:.3g} nats"
+
+
+def _score(score: float, half: float | None) -> str:
+    return f"{score:.2f}" if half is None else f"{score:.2f} \u00b1 {half:.2f}"

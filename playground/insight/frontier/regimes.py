@@ -1,0 +1,105 @@
+"""Where on the scale of beta a leash is too tight to see anything and where it is too loose to hold. Pure.
+
+Beta is in units of score per nat, so no number of it means anything without the scale of the score. Two betas do:
+
+- Above `tight`, the best policy (the reference reweighted by e^(score / beta)) gains less than the fixed prompts can
+  tell from luck, two standard errors of their mean. For small gains that is Var(score) / gain.
+- Below `loose`, it would go farther from the reference than a whole text of it is wide: its entropy, which is what it
+  costs to write one text always. For scores that are spread like a bell that KL is Var(score) / (2 beta^2).
+
+Both come from scores of the reference's own texts, where a run with these rewards has written some. The slider of beta
+(`ui/train/frontier_part`) shows them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from playground.insight.frontier.reweighting import reweighted
+from playground.runs.folder.records import Sample, UpdateMetrics
+
+FEWEST = 16  # scores of the reference; with fewer the rule of thumb of a bell is as good
+LEAST_EFFECTIVE = 5.0  # samples, as rewards/optimum.py asks for: a mark on a slider need not be exact
+SEARCHED = (1e-3, 1e4)  # betas, in sd of the scores
+
+
+class Measured(NamedTuple):
+    """What a run knows of its reference: scores of its texts, their spread, and how many nats a text of it holds (None
+    where that is not recorded)."""
+
+    scores: list[float]
+    sd: float
+    nats: float | None
+
+
+class Regimes(NamedTuple):
+    """`tight`, `loose`: see above; None where there is no such beta, or it cannot be known. `gain` is the least that
+    the fixed prompts can tell from luck, in units of the score; `nats` what a text of the reference holds."""
+
+    tight: float | None
+    loose: float | None
+    gain: float
+    nats: float | None
+
+
+def measured(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Measured | None:
+    """From the look before training and the first update, whose texts the start model wrote; None without scores."""
+    scores = [item.score for item in samples if item.stage == "before" and item.score is not None]
+    if len(scores) < FEWEST:
+        return None
+    first = next(iter(metrics), None)
+    per_token = None if first is None else first.surprisal if first.surprisal is not None else first.entropy
+    nats = None if first is None or per_token is None else per_token * first.completion_length
+    return Measured(scores, float(np.std(scores)), nats if nats and nats > 0 else None)
+
+
+def regimes(known: Measured | None, answers: int) -> Regimes | None:
+    """Of a run whose score at a look is a mean over `answers`; None where all texts score alike.
+
+    Args:
+        known: None where nothing is: then the score has sd 1, by its definition, and is taken to be a bell.
+    """
+    sd = known.sd if known else 1.0
+    if sd <= 0:
+        return None
+    gain = 2 * sd / math.sqrt(answers)
+    nats = known.nats if known else None
+    if known is None:
+        return Regimes(sd**2 / gain, None, gain, None)
+    return Regimes(_tight(known, gain), None if nats is None else _loose(known, nats), gain, nats)
+
+
+def _tight(known: Measured, gain: float) -> float | None:
+    """The beta at which the best policy gains so much; None where it never does."""
+    return _where(known, lambda beta: _best(known, beta)[0] >= gain)
+
+
+def _loose(known: Measured, nats: float) -> float | None:
+    """The beta at which it is so far away; None where it never is, since many texts have the highest score. Where so
+    few scores cannot show that distance, they are taken to be a bell."""
+    found = _where(known, lambda beta: _best(known, beta)[1] >= nats)
+    if found is not None or _best(known, SEARCHED[0] * known.sd)[2] >= LEAST_EFFECTIVE:
+        return found
+    return known.sd / math.sqrt(2 * nats)
+
+
+def _best(known: Measured, beta: float) -> tuple[float, float, float]:
+    """Gain, KL and effective samples of the best policy, all prompts taken as one."""
+    scores = np.array([known.scores])
+    found = reweighted(np.zeros((1, *scores.shape)), scores, beta)
+    return float(found.score[0]) - float(scores.mean()), float(found.kl[0]), float(found.effective[0])
+
+
+def _where(known: Measured, holds: Callable[[float], bool]) -> float | None:
+    """The largest beta at which something holds that holds at every smaller one; None if it does nowhere."""
+    low, high = (known.sd * end for end in SEARCHED)
+    if not holds(low):
+        return None
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

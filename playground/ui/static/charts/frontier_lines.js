@@ -1,0 +1,62 @@
+// Score against KL as lines: the looks of one or several runs as paths, the best of n of the reference, the best
+// policies, and the slope of the leash at a run's end; from what the server tells (ui/live/wire_frontier.py). Pure.
+
+import { COLOURS, DASHES, LETTERS } from "./specs.js";
+import { number } from "../core/format.js";
+
+const ROOM = 1.12; // beyond the farthest look
+const TANGENT_STEPS = 24;
+const OPTIMUM = { colour: "--pg-score", dash: [], width: 2.5 };
+const GREY = { colour: "--pg-reference", dash: [2, 4], width: 2 };
+const BEST_OF = { colour: "--pg-reference", dash: [7, 3], width: 2.25 };
+const TANGENT = { colour: "--pg-kl", dash: [2, 3], width: 1.75 };
+
+/** The farthest KL that is drawn. */
+export function farthest(runs) {
+  const looks = runs.flatMap(({ looks: { kl } }) => kl);
+  const bestOf = runs.flatMap(({ possible }) => possible?.best_of.kl ?? []);
+  return ROOM * Math.max(...looks, ...bestOf, 0.5);
+}
+
+/** The lines of some runs, the path of the first one first. `scale` is "root" for square roots of the KL. */
+export function linesOf(runs, scale) {
+  const end = farthest(runs);
+  const place = (kl) => (scale === "root" ? Math.sqrt(Math.max(kl, 0)) : kl);
+  const line = (label, kl, score, look) => {
+    const x = Float64Array.from(kl, place);
+    const values = Float64Array.from(score, (value) => value ?? NaN);
+    return { label, x, raw: values, line: values, ...look };
+  };
+  const several = runs.length > 1;
+  const paths = runs.map(({ looks }, index) => ({
+    ...line(several ? LETTERS[index] : "this run", looks.kl, looks.score, several
+      ? { colour: COLOURS[index], dash: DASHES[index] } : { colour: "--pg-policy", dash: [], width: 2.75 }),
+    low: Float64Array.from(looks.low), high: Float64Array.from(looks.high), path: true,
+  }));
+  const told = runs.find(({ possible }) => possible);
+  if (told) paths.push(...possibleLines(told.possible, end, line));
+  if (!several && runs[0].beta && runs[0].looks.kl.length > 1) paths.push(tangent(runs[0], end, line));
+  return paths.filter(({ raw }) => raw.length);
+}
+
+function possibleLines({ start, optimum, trusted, best_of: bestOf }, end, line) {
+  const inSight = optimum.kl.filter((kl) => kl <= end).length;
+  const sure = Math.min(trusted, inSight);
+  const from = (values, first, last) => values.slice(first, last);
+  const found = [
+    line("possible", [0, ...from(optimum.kl, 0, sure)], [start, ...from(optimum.score, 0, sure)], OPTIMUM),
+    line("best of n", bestOf.kl, bestOf.score, { ...BEST_OF, path: true }),
+  ];
+  const rest = [Math.max(sure - 1, 0), inSight];
+  if (rest[1] - rest[0] > 1)
+    found.push(line("too few texts", from(optimum.kl, ...rest), from(optimum.score, ...rest), GREY));
+  return found;
+}
+
+/** Through the newest look, with the slope that the leash asks for: what a nat must earn. */
+function tangent({ looks, beta }, end, line) {
+  const [kl, score] = [looks.kl.at(-1), looks.score.at(-1)];
+  const [from, to] = [0.5 * kl, Math.min(1.5 * kl, end)];
+  const at = Array.from({ length: TANGENT_STEPS + 1 }, (_, step) => from + (step / TANGENT_STEPS) * (to - from));
+  return line("slope of leash", at, at.map((x) => score + beta * (x - kl)), { ...TANGENT, told: number(beta) });
+}

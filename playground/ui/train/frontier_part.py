@@ -1,0 +1,115 @@
+"""Score against KL on the Train page: having the texts drawn that a run's frontier is estimated from, and what the
+slider of beta says of too much and too little. inside/frontier.js and core/knob.js draw.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import heapq
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from playground.config import RUN_ID, RunConfig, methods
+from playground.errors import PlaygroundError, in_words
+from playground.insight.frontier import regimes
+from playground.runs import frontier_samples, history
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.model_service import ModelService
+from playground.setup import catalog
+
+BETA = "kl.coef"
+RECORDED = Path(__file__).parents[1] / "recorded"
+MOST_LOOKED_AT = 20  # runs, for one that knows the reference's scores
+
+
+def functions(outputs: Path, service: ModelService) -> list[Callable[[Any], dict[str, str]]]:
+    """The server function that draws; it answers when all is drawn and kept."""
+
+    def draw_frontier(asked: Any) -> dict[str, str]:
+        """Draw for {run}: texts of its reference and its newest policy. Gives back an error, or an empty one."""
+        asked = asked if isinstance(asked, Mapping) else {}
+        try:
+            run = history.find_run(outputs, str(asked.get("run")))
+            for _ in frontier_samples.draw(run, service):
+                pass
+        except (PlaygroundError, OSError) as error:
+            return {"error": in_words(error)}
+        return {"error": ""}
+
+    return [draw_frontier]
+
+
+def regimes_of(config: RunConfig, chosen: str = "", outputs: Path | None = None) -> dict[str, Any] | None:
+    """Where the leash is too tight to see anything and where it is too loose to hold, for core/knob.js to mark on the
+    slider of beta: {tight, loose, how}. None where beta is not read, or nothing can be said.
+
+    Args:
+        chosen: the preset in the form, whose recording knows its reference too.
+    """
+    if methods.unused(config.method, BETA):
+        return None
+    run = _alike(config, chosen, outputs) if config.reference.source == catalog.START else None
+    known = _measured(run.path, _size(run)) if run else None
+    if known is None and config.score.normalise != "reference":
+        return None
+    found = regimes.regimes(known, config.evaluation.num_prompts * config.evaluation.samples_per_prompt)
+    if found is None or found.tight is None:
+        return None
+    return {"tight": _digits(found.tight), "loose": _digits(found.loose), "how": _how(found, config.score_unit)}
+
+
+def _how(found: regimes.Regimes, unit: str) -> str:
+    """How the marks come about, in words."""
+    least = f"{found.gain:.2g} {unit}"
+    tight = (
+        f"From {found.tight:.2g} on the best policy gains less than {least}, which the fixed prompts cannot tell from "
+    )
+    tight += "luck."
+    if found.nats is None:
+        return f"{tight} Where it runs away is known once a run with this reward has begun."
+    if found.loose is None:
+        return f"{tight} With this reward no beta lets it run away: many texts of the reference have the highest score."
+    return (
+        f"{tight} Below {found.loose:.2g} it would go farther than {found.nats:.2g} nats, which is all that a text of "
+        "the reference holds: the same text for everyone. Computed from scores of the reference's texts."
+    )
+
+
+def _alike(config: RunConfig, chosen: str, outputs: Path | None) -> RunDirectory | None:
+    """A run whose reference has the same scores: the newest of this folder, else the recording of the preset."""
+    there = [path for path in (outputs or RECORDED / "-").glob("*/samples.jsonl") if RUN_ID.fullmatch(path.parent.name)]
+    newest = heapq.nlargest(MOST_LOOKED_AT, there, key=lambda path: path.stat().st_mtime_ns)
+    recorded = [RECORDED / chosen / "samples.jsonl.gz"] if chosen in catalog.preset_names() else []
+    for path in [*newest, *recorded]:
+        with contextlib.suppress(PlaygroundError, OSError):
+            if _objective(path.parent, (path.parent / "config.yaml").stat().st_mtime_ns) == _of(config):
+                return RunDirectory(path.parent)
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def _objective(folder: Path, changed: int) -> tuple[Any, ...]:
+    return _of(RunDirectory(folder).config())
+
+
+def _of(config: RunConfig) -> tuple[Any, ...]:
+    """What the reference writes to the prompts, and what that scores."""
+    limited = config.prompts, config.evaluation.num_prompts, config.evaluation.samples_per_prompt
+    return config.model.source, config.reference, config.rewards, config.score, config.sampling, *limited
+
+
+def _size(run: RunDirectory) -> bool:
+    """Whether it has been through its first update; until then less is known of it."""
+    return run.metrics_path.with_name("metrics.jsonl.gz").exists() or run.metrics_path.stat().st_size > 0
+
+
+@functools.lru_cache(maxsize=32)
+def _measured(folder: Path, begun: bool) -> regimes.Measured | None:
+    run = RunDirectory(folder)
+    return regimes.measured(run.samples(), run.metrics())
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.2g}")

@@ -1,0 +1,125 @@
+"""Score against KL on the server's side of the page: its route, the drawing, and the marks on the slider of beta."""
+
+import shutil
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from playground.errors import ServiceUnavailable
+from playground.runs import frontier_samples
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
+from playground.ui.live.feed import Hub
+from playground.ui.routes import routes
+from playground.ui.train import filling, frontier_part
+from tests.ui import fake_run
+
+PRESET = catalog.preset("kinder-reviews")
+
+
+class Service:
+    """The model service, made up; `problem` is what it says instead."""
+
+    problem = ""
+
+    def ask(self, kind, question, timeout_seconds):
+        if self.problem:
+            raise ServiceUnavailable(self.problem)
+        yield from fake_run.frontier_samples(question)
+
+
+@pytest.fixture
+def outputs(tmp_path):
+    folder = tmp_path / "outputs"
+    fake_run.write_run(folder, "one", PRESET)
+    fake_run.write_run(folder, "two", PRESET.model_copy(update={"seed": 5}))
+    return folder
+
+
+@pytest.fixture
+def ask(outputs, tmp_path):
+    fake_run.write_run(tmp_path / "recorded", "kinder-reviews", PRESET)
+    with TestClient(Starlette(routes=routes(Hub(outputs, tmp_path / "recorded")))) as client:
+        yield lambda run: client.get(f"/live/{run}/frontier").json()
+
+
+def draw(outputs, run, service=None):
+    (function,) = frontier_part.functions(outputs, service or Service())
+    return function({"run": run})
+
+
+def test_a_run_has_its_path_and_says_why_nothing_is_known_of_what_was_possible(ask, outputs):
+    assert (ask("one")["missing"], ask("one")["can_draw"]) == ("", True)
+    shutil.rmtree(RunDirectory(outputs / "one").checkpoints_path)
+    found = ask("one")
+    samples = RunDirectory(outputs / "one").samples()
+    assert found["looks"]["update"] == sorted({item.update for item in samples})
+    last = [item.score for item in samples if item.update == 40]
+    assert found["looks"]["score"][-1] == pytest.approx(sum(last) / len(last), rel=1e-3)
+    low, score, high = (found["looks"][name][-1] for name in ("low", "score", "high"))
+    assert low < score < high
+    assert (found["possible"], found["sentence"], found["can_draw"]) == (None, "", False)
+    assert "once the run has saved its weights" in found["missing"]
+    assert "recording ships without its weights" in ask("_recorded")["missing"] and not ask("_recorded")["can_draw"]
+    assert (found["beta"], found["unit"]) == (PRESET.kl.coef, "sd")
+
+
+def test_what_was_drawn_shows_at_once_and_in_the_overlay(ask, outputs):
+    assert draw(outputs, "one") == {"error": ""}
+    found = ask("one")
+    assert found["sentence"].startswith("At ") and not found["can_draw"] and not found["missing"]
+    possible = found["possible"]
+    assert (possible["texts"], possible["prompts"], possible["updates"]) == (64 * 16, 64, [0, 40])
+    assert possible["best_of"]["n"] == [1, 2, 4, 8, 16]
+    assert possible["best_of"]["score"] == sorted(possible["best_of"]["score"])
+    assert 0 < possible["trusted"] <= len(possible["optimum"]["beta"])
+    assert PRESET.kl.coef in possible["optimum"]["beta"]
+
+
+def test_an_overlay_has_the_paths_and_what_was_drawn_for_any_of_them(outputs, tmp_path):
+    draw(outputs, "two")
+    with TestClient(Starlette(routes=routes(Hub(outputs, tmp_path)))) as client:
+        one, two = client.get("/live/_overlay?runs=one,two").json()["runs"]
+    assert one["looks"]["kl"][0] == 0 < one["looks"]["kl"][-1] and one["possible"] is None
+    assert two["possible"]["texts"] == 1024
+
+
+def test_who_asks_in_vain_gets_a_sentence(outputs):
+    service = Service()
+    service.problem = "The run has not saved any weights yet."
+    assert draw(outputs, "one", service) == {"error": service.problem}
+    assert draw(outputs, "../one")["error"] == "`../one` is not a run id."
+    assert not (outputs / "one" / frontier_samples.NAME).exists()
+
+
+def told(config, outputs, chosen="kinder-reviews"):
+    return filling.notes_on(chosen, config, config, [], outputs)["regimes"]
+
+
+def test_the_marks_come_from_a_run_with_the_same_reward_whatever_its_beta(outputs, tmp_path):
+    found = told(PRESET.model_copy(update={"kl": PRESET.kl.model_copy(update={"coef": 3.0})}), outputs)
+    first = RunDirectory(outputs / "one")
+    scores = [item.score for item in first.samples() if item.stage == "before"]
+    mean = sum(scores) / len(scores)
+    sd = (sum((score - mean) ** 2 for score in scores) / len(scores)) ** 0.5
+    assert found["tight"] == pytest.approx(sd * 64**0.5 / 2, rel=0.2)  # Var / (2 sd / sqrt(64)), about: no exact bell
+    one = first.metrics()[0]
+    assert found["loose"] == pytest.approx(sd / (2 * one.entropy * one.completion_length) ** 0.5, rel=0.05)
+    assert "farther than" in found["how"] and "cannot tell from luck" in found["how"]
+
+
+def test_without_such_a_run_the_recording_of_the_preset_knows(tmp_path):
+    found = told(PRESET, tmp_path)
+    assert found["loose"] < PRESET.kl.coef < found["tight"], "the preset is where a leash is useful"
+    shorter = told(catalog.preset("short-leash"), tmp_path, "short-leash")
+    assert shorter["tight"] < catalog.preset("short-leash").kl.coef
+
+
+def test_another_reward_has_only_the_mark_that_its_scale_gives(tmp_path):
+    other = PRESET.model_copy(update={"rewards": catalog.preset("chatterbox").rewards})
+    found = told(other, tmp_path)
+    assert (found["tight"], found["loose"]) == (4.0, None) and "once a run with this reward" in found["how"]
+    raw = other.model_copy(update={"score": other.score.model_copy(update={"normalise": "none"})})
+    assert told(raw, tmp_path) is None, "its scale is not known"
+    assert told(catalog.preset("best-of-n"), tmp_path, "best-of-n") is None, "it does not read beta"

@@ -9,7 +9,9 @@ page read them.
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
 
 from playground.config import RunConfig, methods
 from playground.runs.folder.directory import RunDirectory
@@ -18,6 +20,7 @@ from playground.runs.folder.records import TRACE, Count, Figure, Maybe, Record, 
 from playground.safety.plain_files import read_bytes
 
 MAX_TRACE_BYTES = 8_000_000
+ASIDE = ("prompt_pieces", "passes")  # lists of an episode that are not of its tokens
 Row = list[Figure]
 
 
@@ -134,8 +137,32 @@ class Trace(Record):
     update: Count
     settings: TracedSettings
     batch: TracedBatch
-    steps: list[TracedStep]
-    episodes: list[TracedEpisode]
+    steps: Annotated[list[TracedStep], Field(min_length=1)]
+    episodes: Annotated[list[TracedEpisode], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Trace:
+        """Who reads it need not ask whether a list is as long as the tokens are many."""
+        lengths, batch = self.batch.lengths, self.batch
+        fits = len(lengths) % max(self.settings.samples_per_prompt, 1) == 0 and len(batch.scores) == len(lengths)
+        fits &= all(len(flat) == sum(lengths) for flat in (batch.token_kl, batch.values, batch.whitened))
+        rows = {row for step in self.steps for row in step.rows} | {item.row for item in self.episodes}
+        fits &= all(row < len(lengths) for row in rows) and self.settings.samples_per_prompt > 0
+        if not fits or not all(len(s.log_ratios) == sum(lengths[row] for row in s.rows) for s in self.steps):
+            raise ValueError("the lists of the batch do not fit together")
+        for item in self.episodes:
+            _check_lengths(item, lengths[item.row], len(self.steps), has_critic=self.settings.baseline == "value")
+        return self
+
+
+def _check_lengths(episode: TracedEpisode, length: int, num_steps: int, *, has_critic: bool) -> None:
+    """Raises: ValueError."""
+    maybe = ("values", "deltas")
+    rows = [value for name, value in episode if isinstance(value, list) and name not in (*ASIDE, *maybe)]
+    rows += [value for item in episode.passes for _, value in item if isinstance(value, list)]
+    right = all(len(row) == length for row in rows) and all(item.step < num_steps for item in episode.passes)
+    if not right or any(len(getattr(episode, name)) != (length if has_critic else 0) for name in maybe):
+        raise ValueError("the lists of an episode do not fit its tokens")
 
 
 def why_none(config: RunConfig) -> str:

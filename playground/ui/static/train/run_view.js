@@ -9,6 +9,7 @@ import { LiveSettings } from "./live_settings.js";
 import { Claims, Meters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
+import { SlowMotion } from "../inside/slow_motion.js";
 import { StatusPanel } from "./status.js";
 import { alike, effect } from "../core/signals.js";
 import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
@@ -27,6 +28,7 @@ export function mount(element, props, { trigger, watch, server }) {
   new Lamps(root, (run, changes) => server.change_settings({ run, changes }));
   new Claims(root);
   new Charts(root);
+  new SlowMotion(root);
   new Changed(root);
   new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 

@@ -84,7 +84,7 @@ export class SlowMotion {
     this.place.value = { episode: 0, token: 0, step: 0, epoch: 1 };
     recording.value = null;
     this.whatIf.forget();
-    setText(this.problem, "");
+    setWords(this.problem, "");
   }
 
   refreshHead() {
@@ -117,14 +117,14 @@ export class SlowMotion {
       const path = runPath(live.runId, `trace/${update}${this.whatIf.query()}`);
       const found = await getJson(path, this.asking.signal);
       if (this.asked !== wanted) return;
-      setText(this.problem, "");
+      setWords(this.problem, "");
       const other = this.trace.value?.update !== update;
       if (other) this.place.value = { ...this.place.value, ...startOf(found) };
       this.trace.value = found;
     } catch (error) {
       if (this.asked !== wanted) return;
       this.asked = "";
-      setText(this.problem, error.message);
+      setWords(this.problem, error.message);
     }
   }
 

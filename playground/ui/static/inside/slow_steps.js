@@ -118,7 +118,7 @@ function others({ settings }, episode) {
   const { group } = episode;
   const all = settings.baseline === "group";
   return {
-    key: "value", title: "Value", unit: "no critic", figures: null,
+    key: "value", title: "Value", unit: "token reward, sd", figures: episode.rewards,
     words: `There is no critic in this run. Instead of a value, the ${group.earned.length} completions of the same `
       + `prompt are the measure: they earned ${group.earned.map(number).join(", ")}; this one, number `
       + `${group.place + 1}, ${number(group.earned[group.place])}.`,

@@ -1,4 +1,4 @@
-"""The commands on runs that are there: stop, set, pause, step, runs, show, diagnose. `playground.cli` has them."""
+"""The commands on runs that are there: stop, set, pause, step, trace, runs, show, diagnose. The package has them."""
 
 from __future__ import annotations
 
@@ -93,6 +93,13 @@ def step(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
     run = find_run(run_dir, outputs)
     changes.request_step(run)
     print(f"{run.id} does one more update and pauses again.")
+
+
+def trace(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
+    """Record the next update of a run in slow motion, token by token; a paused run makes one for it."""
+    run = find_run(run_dir, outputs)
+    changes.request_trace(run)
+    print(f"{run.id} records its next update, in {run.traces_path}.")
 
 
 def rename(

@@ -206,6 +206,23 @@ class EvaluationConfig(Part):
         low="Too low: the perplexity depends on which documents they are (but they stay the same during a run).",
         high="Too high: each look takes longer.",
     )
+    traces: int = knob(
+        3,
+        label="Updates in slow motion",
+        unit="updates",
+        slider=(0, 20, 1),
+        ge=0,
+        le=50,
+        help="How many updates are recorded token by token, to be read in slow motion: spread evenly over the run, the "
+        "first and the last among them. Another one can be asked for while a run trains.",
+        low="0: none, unless you ask for one.",
+        high="Too high: a hundred kilobytes for each, and nobody reads them all.",
+    )
+
+    def is_traced(self, update: int, num_updates: int) -> bool:
+        """Whether an update, counted from 1, is one of those that are recorded in slow motion by themselves."""
+        gaps = max(self.traces - 1, 1)
+        return update in {1 + round(place * (num_updates - 1) / gaps) for place in range(self.traces)}
 
     def samples(self, num_updates: int) -> int:
         """How many completions of the fixed prompts a run of that many updates writes at most: at each look a sample

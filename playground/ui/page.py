@@ -19,8 +19,8 @@ from playground.ui.train import train_page
 
 TITLE = "RLHF Playground"
 SHEETS = (
-    "page", "controls", "run", "meters", "tables", "tryout", "workbench", "reward_check", "reward_training", "access",
-    "presentation",
+    "page", "controls", "run", "meters", "tables", "tryout", "workbench", "reward_check", "reward_training",
+    "slow_motion", "access", "presentation",
 )  # fmt: skip
 
 

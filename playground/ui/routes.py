@@ -36,7 +36,7 @@ from playground.runs.start import launcher, queue
 from playground.setup import catalog, checks, telling
 from playground.ui import own_files
 from playground.ui.door.access import Access, Action, Role
-from playground.ui.live import machine, overlay, standing, wire, wire_compare, wire_frontier, wire_lamps
+from playground.ui.live import machine, overlay, standing, wire, wire_compare, wire_frontier, wire_lamps, wire_trace
 from playground.ui.live.feed import Hub
 from playground.ui.live.run_feed import RunFeed
 from playground.ui.rewards import reward_data
@@ -71,6 +71,7 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/live/{run_id}/moment/{update:int}", views.moment, Action.WATCH),
         ("/live/{run_id}/compare", views.compare, Action.WATCH),
         ("/live/{run_id}/lamps", views.lamps, Action.WATCH),
+        ("/live/{run_id}/trace/{update:int}", views.trace, Action.WATCH),
         ("/live/{run_id}/metrics.csv", views.metrics_csv, Action.EXPORT),
         ("/live/{run_id}/samples.csv", views.samples_csv, Action.EXPORT),
         ("/live/{run_id}/frontier", views.frontier, Action.WATCH),
@@ -187,6 +188,11 @@ class Views:
         wanted = query.get("update", "")
         update = int(wanted) if wanted.isdecimal() and len(wanted) < 9 else None
         return _json(await self._read(self._compare_data, run_id, update, query.get("with") or None))
+
+    async def trace(self, request: Request) -> Response:
+        """One update in slow motion; with `?gamma=` and the like as it would read under these settings."""
+        run, update = self.hub.find(request.path_params["run_id"]), request.path_params["update"]
+        return _json(await self._read(lambda: wire.encode(wire_trace.told(run, update, dict(request.query_params)))))
 
     async def metrics_csv(self, request: Request) -> Response:
         """All metrics as a table for a spreadsheet, at full length and precision."""

@@ -393,6 +393,9 @@ def test_steering_commands_drop_their_requests(run: Run, outputs: Path) -> None:
         result = run(command, started.path)
         assert result.code == 0 and word in result.out
         assert [path.name for path in started.control_path.iterdir()] == [command]
+    result = run("trace", started.path)
+    assert result.code == 0 and "records its next update" in result.out
+    assert (started.control_path / "trace").is_file()
     result = run("set", "one", "kl.coef=0.2", "ppo.clip_range=3e-1", "--outputs", outputs)
     assert result.code == 0
     assert result.out == (
@@ -409,7 +412,7 @@ def test_steering_commands_drop_their_requests(run: Run, outputs: Path) -> None:
     assert result.code == 2 and "has already ended" in result.err
 
 
-@pytest.mark.parametrize("command", ["stop", "show", "pause", "step", "resume"])
+@pytest.mark.parametrize("command", ["stop", "show", "pause", "step", "trace", "resume"])
 @pytest.mark.parametrize("name", ["nothing/here", "nothing", "Not An Id", "../x"])
 def test_a_folder_that_is_no_run_exits_2(run: Run, outputs: Path, command: str, name: str) -> None:
     result = run(command, name, "--outputs", outputs)
@@ -763,6 +766,7 @@ def test_help_names_every_command(run: Run) -> None:
         "set",
         "pause",
         "step",
+        "trace",
         "resume",
         "stop",
         "runs",

@@ -102,6 +102,7 @@ def test_what_a_checkpoint_needs_by_hand():
     assert disk.checkpoint_bytes(config, policy) == 12 * policy.parameters + 1_000_000
     # two looks of one reward and three behaviours, three updates
     records = 2 * 64 * (500 + 5 * config.sampling.max_new_tokens + 40 * 4) + 3 * (1_500 + 80)
+    records += 3 * 60 * config.ppo.batch_size * config.sampling.max_new_tokens  # each of them in slow motion
     assert disk.needed_bytes(config, policy) == int(
         1.1 * (4 * disk.checkpoint_bytes(config, policy) + 20_000_000 + records)
     )
@@ -119,11 +120,15 @@ def test_what_a_run_writes_down_is_counted_and_not_too_small():
         evaluation={"every": 10, "num_prompts": 30, "samples_per_prompt": 2},
     )  # fmt: skip
     # 12 looks of 60 answers, 500 bytes each, 5 for each token, 40 for each score and behaviour; 100 lines of metrics
-    assert disk.records_bytes(config) == 12 * 60 * (500 + 5 * 20 + 40 * (4 + 3)) + 100 * (1_500 + 2 * 40 * 3)
+    # and 3 updates in slow motion, 60 bytes for each token of the batch
+    traces = 3 * config.ppo.batch_size * 20 * 60
+    assert disk.records_bytes(config) == 12 * 60 * (500 + 5 * 20 + 40 * (4 + 3)) + 100 * (1_500 + 2 * 40 * 3) + traces
     shipped = PROJECT / "playground" / "ui" / "recorded" / "kinder-reviews"
     packed = [(shipped / f"{name}.jsonl.gz").read_bytes() for name in ("metrics", "samples")]
     written = sum(len(gzip.decompress(lines)) for lines in packed)
-    assert written < disk.records_bytes(RunDirectory(shipped).config()) < 3 * written
+    known = RunDirectory(shipped).config()  # without traces
+    plain = known.model_copy(update={"evaluation": known.evaluation.model_copy(update={"traces": 0})})
+    assert written < disk.records_bytes(plain) < 3 * written
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from playground.runs.start.launcher import take_lock
 from playground.runs.steer import changes
 from playground.runs.steer.changes import Edit
 from playground.runs.steer.steering import Steering
-from tests.support import small_config, wait_until
+from tests.support import config_with, small_config, wait_until
 
 
 class Living:
@@ -121,6 +121,34 @@ def test_pause_step_and_resume(living):
     assert living.run.status().state == "running"
 
 
+def test_a_trace_is_asked_for_until_there_is_one_and_a_paused_run_makes_one_update_for_it(living):
+    changes.request_trace(living.run)
+    living.steering.before_update()
+    assert living.steering.trace_asked and list(living.run.control_path.iterdir()) == []
+    assert living.run.status().state == "running"
+    living.steering.before_update()
+    assert living.steering.trace_asked  # nobody has said that it is there
+    living.steering.trace_asked = False
+    changes.request_pause(living.run)
+    changes.request_trace(living.run)
+    done = living.updates_in_background(2)
+    wait_until(lambda: done == [1] and living.run.status().state == "paused")
+    assert living.steering.trace_asked
+    changes.request_trace(living.run)
+    wait_until(lambda: done == [1, 2])
+
+
+@pytest.mark.parametrize(("changed", "words"), [
+    ({"engine": "trl"}, "TRL's trainers do not show"),
+    ({"method": "steer", "ppo__samples_per_prompt": 2}, "Steering makes no update of PPO's kind"),
+])  # fmt: skip
+def test_a_run_whose_updates_cannot_be_recorded_says_why(living, changed, words):
+    living.run.publish(config_with(small_config().model_dump(), changed))
+    with pytest.raises(RunNotSteerable, match=words):
+        changes.request_trace(living.run)
+    assert list(living.run.control_path.iterdir()) == []
+
+
 def test_a_paused_run_can_be_stopped(living):
     changes.request_pause(living.run)
     done = living.updates_in_background(2)
@@ -138,7 +166,7 @@ def test_the_last_command_counts(living):
 
 def test_a_run_that_has_ended_cannot_be_steered(living):
     living.writer.finish("finished")
-    for ask in (changes.request_pause, changes.request_resume, changes.request_step):
+    for ask in (changes.request_pause, changes.request_resume, changes.request_step, changes.request_trace):
         with pytest.raises(RunNotSteerable, match="has already ended"):
             ask(living.run)
     with pytest.raises(RunNotSteerable):

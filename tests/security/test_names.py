@@ -48,7 +48,7 @@ NAMES = [
     "one,two", "config.yaml", "one/config.yaml", "one/worker.log", "linked", "linked/config.yaml", "0", "None", "null",
 ]  # fmt: skip
 ROUTES = [
-    "/live/{}", "/live/{}/poll", "/live/{}/moment/0", "/live/{}/compare", "/live/{}/metrics.csv",
+    "/live/{}", "/live/{}/poll", "/live/{}/moment/0", "/live/{}/trace/1", "/live/{}/compare", "/live/{}/metrics.csv",
     "/live/{}/samples.csv", "/live/{}/outcome", "/live/{}/log", "/live/{}/export/yaml", "/live/{}/export/trl",
     "/live/one/export/{}",
     "/live/_rewards/{}", "/live/_overlay?runs={}", "/live/one/compare?update={}", "/playground/bokeh/1/{}",

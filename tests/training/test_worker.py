@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from playground.config.yaml_io import from_dict
 from playground.errors import ServiceUnavailable
+from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
@@ -222,6 +223,38 @@ def test_the_service_says_what_is_wrong_and_stays_usable(finished, service, sour
     with pytest.raises(ServiceUnavailable, match=words):
         list(service.compare(finished.path if source == "run" else source, prompt, num_samples=1))
     assert list(service.compare(finished.path, "Story: Ben lost his red ball.", num_samples=1))
+
+
+def test_first_middle_and_last_update_are_there_in_slow_motion_and_fit_the_metrics(finished):
+    assert traces.updates(finished) == [1, 2, 3]
+    for metrics in finished.metrics():
+        trace = traces.read(finished, metrics.update)
+        assert (trace.update, trace.settings.kl_coef) == (metrics.update, metrics.kl_coef)
+        assert sum(step.clip_fraction for step in trace.steps) / len(trace.steps) == pytest.approx(
+            metrics.clip_fraction
+        )
+        assert (trace.batch.tokens, trace.batch.episodes) == (
+            metrics.completion_length * trace.batch.episodes, finished.config().ppo.batch_size
+        )  # fmt: skip
+        for episode in trace.episodes:
+            assert "".join(episode.pieces).removesuffix("<eos>") and len(episode.pieces) == len(episode.log_probs)
+            assert "".join(episode.prompt_pieces).endswith(episode.prompt)
+    assert traces.read(finished, 4) is None
+
+
+def test_a_paused_run_records_one_update_when_it_is_asked(outputs, forker):
+    endless = quick(ppo__num_updates=10_000, evaluation__every=10_000, evaluation__traces=0)
+    run, process = launcher.start(endless, outputs, "slow", forker.spawn)
+    wait_for(lambda: run.status().update >= 1, "the first update")
+    changes.request_pause(run)
+    wait_for(lambda: run.status().state == "paused", "the pause")
+    paused_at = run.status().update
+    assert traces.updates(run) == []
+    changes.request_trace(run)
+    wait_for(lambda: run.status().update == paused_at + 1 and run.status().state == "paused", "one more update")
+    assert traces.updates(run) == [paused_at + 1] and traces.read(run, paused_at + 1)
+    run.request_stop()
+    assert process.wait(DEADLINE_SECONDS) == 3
 
 
 @pytest.mark.parametrize("engine", cases(["playground", "trl"], always=["playground"]))

@@ -21,15 +21,16 @@ from playground.config import RunConfig
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
 from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
-from playground.runs.folder import checkpoints, vitals
+from playground.runs.folder import checkpoints, traces, vitals
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.runs.folder.records import RESUMED, Sample, State, Status, UpdateMetrics
+from playground.runs.folder.records import RESUMED, TRACE, Sample, State, Status, UpdateMetrics
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
 from playground.runs.steer.steering import Steering
 from playground.safety.process_identity import boot_id
 from playground.setup import catalog
+from tests.ui import fake_trace
 
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"
 FAIL_VARIABLE = "PLAYGROUND_TEST_FAIL_AT_UPDATE"
@@ -153,6 +154,9 @@ def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.
         seconds = time.monotonic() - began if seconds_per_update else 2.0 + 1.2 * update
         writer.metrics(metrics(update, config, seconds).model_copy(update={"attempt": writer.status.attempt}))
         writer.set_status(update=update)
+        if steering.trace_asked:
+            writer.event(TRACE, file=traces.write(writer.run, fake_trace.trace(update)))
+            steering.trace_asked = False
         if update % config.evaluation.every == 0 or update == updates:
             writer.set_status(phase="answering the fixed prompts")
             writer.samples([item.model_copy(update={"attempt": writer.status.attempt})

@@ -62,6 +62,7 @@ class RunDirectory:
         self.reserve_path = self.path / ".reserve"  # disk space that a worker keeps for its last words
         self.control_path = self.path / "control"
         self.checkpoints_path = self.path / "checkpoints"
+        self.traces_path = self.path / "traces"
         self.request_path = self.path / "request.json"
         self.label_path = self.path / "label.json"
 

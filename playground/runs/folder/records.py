@@ -275,6 +275,7 @@ REWARD_MODELS = "reward_models"  # kind of the event that says whether reward mo
 BEST_OF = "best_of"  # kind of the event that holds what the best of n answers scores: lists {n, score, kl}
 STEERING_VECTOR = "steering_vector"  # kind of the event that tells of the vector of `method: steer`
 RESUMED = "resumed"  # kind of the event with which a later attempt goes on
+TRACE = "trace"  # kind of the event that says an update was recorded in slow motion: see `runs.folder.traces`
 EDIT = "edit"  # kind of the event that records an applied change of a live setting
 
 
@@ -308,8 +309,8 @@ def in_force(records: Iterable[M], resumed: Sequence[Resumption] = ()) -> list[M
 
 
 def events_in_force(events: Iterable[Event]) -> list[Event]:
-    """The events without those that a later attempt makes again: warnings and checkpoints of updates that are repeated,
-    and changes of settings that it applies again (and records then) at the update at which they were made."""
+    """The events without those that a later attempt makes again: warnings, checkpoints and traces of updates that are
+    repeated, and changes of settings that it applies again (and records then) at the update at which they were made."""
     events = list(events)
     resumed = resumptions(events)
 
@@ -317,7 +318,7 @@ def events_in_force(events: Iterable[Event]) -> list[Event]:
         later = [again.update for again in resumed if again.attempt > event.attempt]
         if event.kind == EDIT:  # after update n is before update n + 1, which is repeated
             return any(event.update >= update for update in later)
-        return event.kind in ("warning", "checkpoint") and any(event.update > update for update in later)
+        return event.kind in ("warning", "checkpoint", TRACE) and any(event.update > update for update in later)
 
     return [event for event in events if not superseded(event)]
 

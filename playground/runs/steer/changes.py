@@ -1,7 +1,8 @@
-"""Steering a living run through its control folder: pause, resume, step, and new values for live settings.
+"""Steering a living run through its control folder: pause, resume, step, a trace, and new values for live settings.
 
-The page and the command line drop files (`pause`, `resume`, `step`, `set-*.json`); the worker takes them between two
-updates. Nobody waits for anybody. Stopping is `RunDirectory.request_stop`, because it is looked at more often.
+The page and the command line drop files (`pause`, `resume`, `step`, `trace`, `set-*.json`); the worker takes them
+between two updates. Nobody waits for anybody. Stopping is `RunDirectory.request_stop`, because it is looked at more
+often.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig, knobs, methods, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotSteerable
+from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import leave_word, write_atomically
 from playground.runs.folder.records import EDIT as EDIT
@@ -23,6 +25,7 @@ from playground.safety.plain_files import read_bytes
 
 LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
 COMMANDS = ("pause", "resume", "step")
+TRACE = "trace"
 MAX_EDIT_BYTES = 10_000
 
 
@@ -56,6 +59,14 @@ def request_resume(run: RunDirectory) -> None:
 def request_step(run: RunDirectory) -> None:
     """Ask for one more update, and a pause after it. Raises: RunNotSteerable."""
     _command(run, "step")
+
+
+def request_trace(run: RunDirectory) -> None:
+    """Ask for the next update in slow motion; a paused run makes one for it. Raises: RunNotSteerable."""
+    _check_steerable(run)
+    if reason := traces.why_none(run.config()):
+        raise RunNotSteerable(reason)
+    leave_word(run.control_path / TRACE)
 
 
 def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
@@ -157,6 +168,7 @@ class Taken(NamedTuple):
     commands: list[str]
     edits: list[Edit]
     refused: list[str]
+    trace: bool = False
 
 
 def take(run: RunDirectory) -> Taken:
@@ -176,6 +188,9 @@ def take(run: RunDirectory) -> Taken:
             waiting.append((path.stat().st_mtime_ns, name))
             path.unlink(missing_ok=True)
     found.commands.extend(name for _, name in sorted(waiting))
+    with contextlib.suppress(OSError):
+        (run.control_path / TRACE).unlink()
+        found = found._replace(trace=True)
     return found
 
 

@@ -36,6 +36,7 @@ class Steering:
         ahead: Iterable[tuple[int, changes.Edit]] = (),
     ) -> None:
         self.config = config
+        self.trace_asked = False  # until who writes traces has made one
         self._ahead = list(ahead)
         self._writer, self._change, self._between = writer, change, between
         self._paused = False
@@ -62,6 +63,9 @@ class Steering:
         for command in found.commands:
             self._paused = command != "resume"
             self._steps = self._steps + 1 if command == "step" else 0
+        if found.trace:
+            self.trace_asked = True
+            self._steps += self._paused
         if found.edits:
             self._apply(found.edits)
 

@@ -23,6 +23,7 @@ METRICS_BYTES = 1_500  # a line of metrics.jsonl without its rewards
 SAMPLE_BYTES = 500  # a line of samples.jsonl: names, numbers and a prompt of a few sentences
 TOKEN_BYTES = 5  # of a completion
 SCORE_BYTES = 40  # of one reward or judge: its name and a number
+TRACE_BYTES = 60  # of a token of the batch, in an update that is recorded in slow motion
 MARGIN = 1.1
 MB = 1e6
 
@@ -39,12 +40,15 @@ def checkpoint_bytes(config: RunConfig, policy: Architecture) -> int:
 
 
 def records_bytes(config: RunConfig) -> int:
-    """What a run writes down: a line of metrics for each update, a line for each answer to a fixed prompt."""
+    """What a run writes down: a line of metrics for each update, a line for each answer to a fixed prompt, and the
+    tokens of the updates that are recorded in slow motion."""
     rewards = len(config.rewards)
     scores = rewards + len(config.judges) + len(behaviours.of_config(config))
     line = SAMPLE_BYTES + TOKEN_BYTES * config.sampling.max_new_tokens + SCORE_BYTES * scores
     metrics = config.ppo.num_updates * (METRICS_BYTES + 2 * SCORE_BYTES * rewards)
-    return metrics + config.evaluation.samples(config.ppo.num_updates) * line
+    tokens = config.ppo.batch_size * config.sampling.max_new_tokens
+    traces = min(config.evaluation.traces, config.ppo.num_updates) * tokens * TRACE_BYTES
+    return metrics + traces + config.evaluation.samples(config.ppo.num_updates) * line
 
 
 def needed_bytes(config: RunConfig, policy: Architecture) -> int:

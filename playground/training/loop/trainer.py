@@ -70,6 +70,23 @@ class Rollout:
         return torch.where(self.episodes.mask, SAMPLED_ESTIMATORS[estimator](self.log_ratio), 0.0)
 
 
+class Onlooker:
+    """Is shown what an update computes, and changes nothing of it. This one looks away; slow_motion.py has one that
+    writes it down."""
+
+    def credit(
+        self, rollout: Rollout, scores: Scores, kl_coef: float, rewards: Tensor, advantages: Tensor, whitened: Tensor,
+        returns: Tensor,
+    ) -> None:  # fmt: skip
+        """What each token is paid, and what comes of it; tensors are [B, C]."""
+
+    def micro_batch(self, rows: Tensor, log_ratio: Tensor, values: Tensor) -> None:
+        """A pass over the N tokens of some episodes: log pi - log pi_old [N] and values [N]."""
+
+    def step(self, rows: Tensor, figures: Mapping[str, float], *, after: bool = False) -> None:
+        """The micro-batches so far were one step on these episodes; or, `after` it, a look back at some of them."""
+
+
 class PPOTrainer:
     """Policy, value head, reference and optimizer of one run.
 
@@ -106,6 +123,7 @@ class PPOTrainer:
             if config.kl.controller == "adaptive"
             else FixedKL(config.kl.coef)
         )
+        self.onlooker = Onlooker()  # somebody who wants to see the next update puts another one here
         self.updates_done = 0
         self.tokens_done = 0
         self.warnings: list[str] = []  # of the latest update, for the worker to record
@@ -301,7 +319,9 @@ class PPOTrainer:
         else:
             better = group_advantages(rewards.sum(1), ppo.samples_per_prompt, standardise=ppo.baseline == "group")
             advantages, returns = better.unsqueeze(1).expand_as(rewards), torch.zeros_like(rewards)
-        return whiten(advantages, episodes.mask), returns
+        whitened = whiten(advantages, episodes.mask)
+        self.onlooker.credit(rollout, scores, kl_coef, rewards, advantages, whitened, returns)
+        return whitened, returns
 
     def token_rewards(self, token_kl: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
         """What each token is paid, [B, C]."""
@@ -387,9 +407,11 @@ class PPOTrainer:
                 sums["ratio_mean"] += log_ratio.exp().sum()
                 sums["update_kl"] += k3(-log_ratio).sum()
                 sums["ratio_max"] = torch.maximum(sums["ratio_max"], log_ratio.exp().max())
+                self.onlooker.micro_batch(micro, log_ratio, values)
         norms = self.apply_gradient(sums["policy_loss"] + sums["value_loss"])
         means = {name: float(value if name == "ratio_max" else value / num_tokens) for name, value in sums.items()}
-        return {**means, **norms}
+        self.onlooker.step(rows, means | norms)
+        return means | norms
 
     @torch.no_grad()
     def look_back(self, rollout: Rollout, rows: Tensor, advantages: Tensor) -> dict[str, float]:
@@ -404,16 +426,19 @@ class PPOTrainer:
         episodes, few = rollout.episodes, rows[: min(self.config.ppo.micro_batch_size, MOST_LOOKED_BACK)]
         mask = episodes.mask[few]
         allowed = None if episodes.allowed is None else episodes.allowed[few][mask]
-        log_probs, _, _ = self.forward(rollout.packed, few, episodes.completion_ids[few][mask], allowed)
+        log_probs, values, _ = self.forward(rollout.packed, few, episodes.completion_ids[few][mask], allowed)
         log_ratio = log_probs - episodes.log_probs[few][mask]
         clipped = clipped_tokens(log_ratio, advantages[few][mask], self.config.ppo.clip_range)
         ratios = log_ratio.exp()
-        return {
+        figures = {
             "clip_fraction": float(clipped.float().mean()),
             "ratio_mean": float(ratios.mean()),
             "ratio_max": float(ratios.max()),
             "update_kl": float(k3(-log_ratio).mean()),
         }
+        self.onlooker.micro_batch(few, log_ratio, values)
+        self.onlooker.step(few, figures, after=True)
+        return figures
 
     def forward(
         self, packed: Packed, rows: Tensor, tokens: Tensor, allowed: Tensor | None

@@ -21,7 +21,7 @@ from playground.rewards.behaviours import Behaviours, Marks
 from playground.rewards.best_answers import expected_curve
 from playground.rewards.mixture import Mixture, mean_known
 from playground.runs.folder import checkpoints as run_checkpoints
-from playground.runs.folder import requests
+from playground.runs.folder import requests, traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import (
     BEST_OF,
@@ -29,6 +29,7 @@ from playground.runs.folder.records import (
     REWARD_MODELS,
     SCORE_SCALE,
     STEERING_VECTOR,
+    TRACE,
     Evaluation,
     Stage,
     UpdateMetrics,
@@ -41,7 +42,7 @@ from playground.setup.devices import available_cores
 from playground.setup.estimates.memory import SCALE_SAMPLES, SMALL_MODEL
 from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed
-from playground.training.loop import evaluation, held_out_text
+from playground.training.loop import evaluation, held_out_text, slow_motion
 from playground.training.loop.best_of_n import BestOfN
 from playground.training.loop.faulty_trainer import FaultyTrainer
 from playground.training.loop.scoring import Scorer
@@ -241,6 +242,8 @@ class Session:
 
         def after_update(metrics: UpdateMetrics) -> None:
             self.record(metrics)
+            if self.write_trace():
+                steering.trace_asked = False
             last = metrics.update == config.ppo.num_updates
             if last or metrics.update % config.evaluation.every == 0:
                 self.look("after" if last else "during")
@@ -255,6 +258,7 @@ class Session:
                 steering.before_update()
             finally:  # also where the run is stopped in a pause: its last checkpoint holds the seconds too
                 self.trainer.rested(time.perf_counter() - clock)
+            slow_motion.look_on(self.trainer, asked=steering.trace_asked)
 
         self.trainer.train(after_update, before_update)
 
@@ -269,6 +273,14 @@ class Session:
         if isinstance(self.trainer, Steered) and self.trainer.found:
             self.writer.event(STEERING_VECTOR, **self.trainer.found)
             self.trainer.found = {}
+
+    def write_trace(self) -> bool:
+        """The update behind us in slow motion, if it was recorded. Returns whether it was."""
+        trace = slow_motion.seen_by(self.trainer)
+        if trace:
+            name = traces.write(self.run, trace.model_copy(update={"attempt": self.writer.status.attempt}))
+            self.writer.event(TRACE, file=name)
+        return trace is not None
 
     def save(self) -> None:
         """Write the state of training as it is now, if all of it is finite; keep the newest few and the best.

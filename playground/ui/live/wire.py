@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig, methods
 from playground.insight.pace import seconds_left
-from playground.runs.folder import end_reasons
+from playground.runs.folder import end_reasons, traces
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
 from playground.runs.steer import changes
 from playground.setup import telling
@@ -69,6 +69,7 @@ def run_summary(
         "unit": config.score_unit,
         "engine": config.engine,
         "can_steer": not recorded,
+        "no_traces": traces.why_none(config),
         "adaptive": config.kl.controller == "adaptive",
         "target": config.kl.target,
         "beta": config.kl.coef,

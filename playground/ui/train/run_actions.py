@@ -1,5 +1,5 @@
-"""What the page may ask of a run: stop, pause, resume, one step, new values for live settings, to be ended by force, to
-be taken up again after it has ended, to be forked.
+"""What the page may ask of a run: stop, pause, resume, one step, one recorded, new values for live settings, to be
+ended by force, to be taken up again after it has ended, to be forked.
 
 Each function is called by train/run_view.js through Gradio's server functions, with one argument that anybody could
 have made up: run ids go through `history.find_run`, values through the configuration's own checks. Answers are one
@@ -29,7 +29,10 @@ from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
 from playground.ui.train import filling, form, reward_form, starting
 
-COMMANDS = {"pause": changes.request_pause, "resume": changes.request_resume, "step": changes.request_step}
+COMMANDS = {
+    "pause": changes.request_pause, "resume": changes.request_resume, "step": changes.request_step,
+    "trace": changes.request_trace,
+}  # fmt: skip
 FORCE_GRACE_SECONDS = 1.0  # somebody who says "now" has waited already
 FORKABLE = ("ppo.num_updates",)
 WEIGHT = {"unit": "", "slider": (-4, 4, 0.25), "log": False, "optional": False, "whole": False, "low": "", "high": "",
@@ -46,11 +49,11 @@ def functions(outputs: Path, spawn: launcher.Spawn | None = None) -> list[Callab
         return _answer(lambda: launcher.stop(history.find_run(outputs, str(run_id))))
 
     def steer_run(asked: Any) -> dict[str, Any]:
-        """Pause, resume or step a run: {run, command}."""
+        """Pause, resume or step a run, or have its next update recorded: {run, command}."""
         asked = asked if isinstance(asked, Mapping) else {}
         command = COMMANDS.get(str(asked.get("command")))
         if command is None:
-            return {"error": "A run can be paused, resumed, or told to make one step."}
+            return {"error": "A run can be paused, resumed, told to make one step, or to record one."}
         return _answer(lambda: command(history.find_run(outputs, str(asked.get("run")))))
 
     def change_settings(asked: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import { LiveSettings } from "./live_settings.js";
 import { Claims, Meters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
+import { SlowMotion } from "../inside/slow_motion.js";
 import { StatusPanel } from "./status.js";
 import { ForkPanel } from "../inside/fork.js";
 import { alike, effect } from "../core/signals.js";
@@ -30,8 +31,9 @@ export function mount(element, props, { trigger, watch, server }) {
   new ForkPanel(root, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
   new Claims(root);
   new Charts(root);
-  new Frontier(root, (run) => server.draw_frontier({ run }));
   new Changed(root);
+  new Frontier(root, (run) => server.draw_frontier({ run }));
+  new SlowMotion(root);
   new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 
   drawer(root);

@@ -5,6 +5,7 @@
 
 import { answerOf, el, runTitle, setAttribute, setHidden, setText } from "../core/dom.js";
 import { place } from "../core/nav.js";
+import { recording } from "../inside/slow_motion.js";
 import { live } from "../core/store.js";
 
 const FACES = {
@@ -15,6 +16,10 @@ const FACES = {
   resuming: { icon: "\u25B6", word: "Resuming\u2026", title: "It goes on in a moment" },
 };
 
+const RECORD = { icon: "\u25c9", word: "Record",
+  title: "Record: the next update in slow motion, token by token (below the charts)" };
+const RECORDING = { icon: "\u25c9", word: "Recording\u2026", title: "The next update is recorded" };
+
 export class Steer {
   /** `ask(run, command)` asks the server; `complain(sentence)` shows what went wrong, or nothing. */
   constructor(ask, complain) {
@@ -23,8 +28,10 @@ export class Steer {
     this.asked = null;
     this.main = this.button("steer-main", () => this.request(this.paused ? "resume" : "pause"));
     this.step = this.button("steer-step", () => this.request("step"));
-    this.root = el("div", { class: "buttons steer", role: "group", "aria-label": "Pause and step", hidden: true },
-      this.step.node, this.main.node);
+    this.record = this.button("steer-record", () => this.requestTrace());
+    this.root = el("div", { class: "buttons steer", role: "group", hidden: true, "aria-label": "Pause, step, record" },
+      this.record.node, this.step.node, this.main.node);
+    this.face(this.record, RECORD);
     this.face(this.step, { icon: "\u25B8|", word: "One step", title: "One step: make one update, then pause again" });
     document.addEventListener("keydown", (event) => {
       const elsewhere = /** @type {Element} */ (event.target)
@@ -62,6 +69,9 @@ export class Steer {
     this.disable(this.main, early || Boolean(command) || pausing);
     this.disable(this.step, early || Boolean(command));
     setHidden(this.step.node, !this.paused, this.main.node);
+    setHidden(this.record.node, Boolean(run.no_traces), this.main.node);
+    this.face(this.record, recording.value === null ? RECORD : RECORDING);
+    this.disable(this.record, recording.value !== null);
   }
 
   /** Whether the run has done what it was asked, or something else has happened since. */
@@ -80,6 +90,18 @@ export class Steer {
     const answer = await answerOf(() => this.ask(run, command), "; the run goes on as it was.");
     if (answer.error) {
       this.asked = null;
+      this.complain(answer.error);
+    }
+  }
+
+  /** A paused run makes one update for it. */
+  async requestTrace() {
+    const run = live.runId;
+    recording.value = live.status.update;
+    this.complain("");
+    const answer = await answerOf(() => this.ask(run, "trace"), "; nothing is recorded.");
+    if (answer.error) {
+      recording.value = null;
       this.complain(answer.error);
     }
   }

@@ -1,0 +1,201 @@
+"""One update in slow motion, as a file of a run: `traces/update-000012.json`, a few episodes with every figure on the
+way from their tokens to the loss, and what is needed of the rest of the batch to compute them again.
+
+Lists of figures have one entry for each completion token of an episode, or of episodes one behind the other. Knows the
+other records and files; nothing of how the figures come about. The worker writes traces, `insight.slow_motion` and the
+page read them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from playground.config import RunConfig, methods
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
+from playground.runs.folder.records import TRACE, Count, Figure, Maybe, Record, events_in_force, finite_or_null, parsed
+from playground.safety.plain_files import read_bytes
+
+MAX_TRACE_BYTES = 8_000_000
+ASIDE = ("prompt_pieces", "passes")  # lists of an episode that are not of its tokens
+Row = list[Figure]
+
+
+class TracedSettings(Record):
+    """What held in this update."""
+
+    baseline: Literal["value", "leave_one_out", "group"]
+    samples_per_prompt: Count
+    gamma: Figure
+    gae_lambda: Figure
+    kl_coef: Figure
+    estimator: str
+    clip_range: Figure
+    value_clip_range: Maybe
+    value_coef: Figure
+    entropy_coef: Figure
+    max_grad_norm: Figure
+    learning_rate: Figure
+    num_epochs: Count
+    batch_size: Count
+    minibatch_size: Count
+
+
+class TracedBatch(Record):
+    """All `episodes` of the update, with `tokens` completion tokens; the lists hold the first `len(lengths)` of them.
+
+    `mean` and `sd` are those of the advantages of all tokens, by which they were whitened.
+    """
+
+    episodes: Count
+    tokens: Count
+    mean: Figure
+    sd: Figure
+    lengths: list[Count]
+    scores: Row
+    token_kl: Row
+    values: Row
+    whitened: Row
+
+    @property
+    def complete(self) -> bool:
+        """Whether no episode had to be left out."""
+        return len(self.lengths) == self.episodes
+
+
+class TracedPass(Record):
+    """One episode in one optimizer step, `steps[step]`; before the step moved the policy."""
+
+    step: Count
+    ratios: Row
+    clipped: list[bool]
+    policy_losses: Row
+    values: Row
+    value_losses: Row
+
+
+class TracedStep(Record):
+    """One optimizer step: `tokens` of its minibatch, so many of them `clipped`; means over them, as in the metrics.
+
+    `rows` and `log_ratios` (log pi - log pi_old) are there for the last minibatch of each epoch, of episodes that the
+    batch's lists hold. `after`: clip fraction, ratios and these were measured after the step, on a few episodes.
+    """
+
+    epoch: Count
+    minibatch: Count
+    tokens: Count
+    clipped: Count
+    clip_fraction: Figure
+    ratio_mean: Figure
+    ratio_max: Figure
+    update_kl: Figure
+    policy_loss: Figure
+    value_loss: Figure
+    grad_norm: Figure
+    value_grad_norm: Maybe
+    after: bool
+    rows: list[Count]
+    log_ratios: Row
+
+
+class TracedEpisode(Record):
+    """One episode: `row` of the batch. Without a critic `deltas` and `values` are empty, and `returns` what the whole
+    episode was paid.
+
+    `rewards` are the tokens' own, score and leash together; `leash` is the part of it that the KL costs.
+    """
+
+    row: Count
+    why: str
+    prompt: str
+    prompt_pieces: list[str]
+    pieces: list[str]
+    ended: bool
+    score: Figure
+    raw_score: Maybe
+    log_probs: Row
+    reference_log_probs: Row
+    entropies: Row
+    token_kl: Row
+    leash: Row
+    rewards: Row
+    values: Row
+    deltas: Row
+    advantages: Row
+    whitened: Row
+    returns: Row
+    passes: list[TracedPass]
+
+
+class Trace(Record):
+    """One update."""
+
+    attempt: Count = 1
+    update: Count
+    settings: TracedSettings
+    batch: TracedBatch
+    steps: Annotated[list[TracedStep], Field(min_length=1)]
+    episodes: Annotated[list[TracedEpisode], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Trace:
+        """Who reads it need not ask whether a list is as long as the tokens are many."""
+        lengths, batch = self.batch.lengths, self.batch
+        fits = len(lengths) % max(self.settings.samples_per_prompt, 1) == 0 and len(batch.scores) == len(lengths)
+        fits &= all(len(flat) == sum(lengths) for flat in (batch.token_kl, batch.values, batch.whitened))
+        rows = {row for step in self.steps for row in step.rows} | {item.row for item in self.episodes}
+        fits &= all(row < len(lengths) for row in rows) and self.settings.samples_per_prompt > 0
+        if not fits or not all(len(s.log_ratios) == sum(lengths[row] for row in s.rows) for s in self.steps):
+            raise ValueError("the lists of the batch do not fit together")
+        for item in self.episodes:
+            _check_lengths(item, lengths[item.row], len(self.steps), has_critic=self.settings.baseline == "value")
+        return self
+
+
+def _check_lengths(episode: TracedEpisode, length: int, num_steps: int, *, has_critic: bool) -> None:
+    """Raises: ValueError."""
+    maybe = ("values", "deltas")
+    rows = [value for name, value in episode if isinstance(value, list) and name not in (*ASIDE, *maybe)]
+    rows += [value for item in episode.passes for _, value in item if isinstance(value, list)]
+    right = all(len(row) == length for row in rows) and all(item.step < num_steps for item in episode.passes)
+    if not right or any(len(getattr(episode, name)) != (length if has_critic else 0) for name in maybe):
+        raise ValueError("the lists of an episode do not fit its tokens")
+
+
+def why_none(config: RunConfig) -> str:
+    """Why an update of such a run cannot be recorded, as a sentence; "" where it can."""
+    if config.engine == "trl" and config.method in ("ppo", "rloo", "grpo"):
+        return "TRL's trainers do not show what they compute for a token, so no update of this run can be recorded."
+    if config.method not in ("ppo", "rloo", "grpo"):
+        label = methods.METHODS[config.method].label
+        return f"{label} makes no update of PPO's kind: there are no advantages and no ratios to look at."
+    return ""
+
+
+def write(run: RunDirectory, trace: Trace) -> str:
+    """Put a trace into the run's folder, in place of an earlier attempt's; returns the file's name. Raises: OSError."""
+    run.traces_path.mkdir(mode=0o700, exist_ok=True)
+    path = run.traces_path / name_of(trace.update)
+    write_atomically(path, json.dumps(finite_or_null(trace.model_dump()), allow_nan=False, separators=(",", ":")))
+    return path.name
+
+
+def read(run: RunDirectory, update: int) -> Trace | None:
+    """The trace of an update; None where there is none that can be read."""
+    try:
+        return parsed(json.loads(read_bytes(run.traces_path / name_of(update), MAX_TRACE_BYTES)), Trace)
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def updates(run: RunDirectory) -> list[int]:
+    """Which updates were recorded, of those that still count."""
+    return sorted({event.update for event in events_in_force(run.all_events()) if event.kind == TRACE})
+
+
+def name_of(update: int) -> str:
+    """The file of an update's trace."""
+    return f"update-{update:06d}.json"

@@ -1,0 +1,127 @@
+"""An update in slow motion as the page gets it: what was recorded, and what it would be under other settings."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from playground.runs.folder import traces
+from playground.setup import catalog
+from playground.ui import routes
+from playground.ui.live import feed
+from tests.support import config_with
+from tests.ui import fake_run
+from tests.ui.fake_trace import CLIPPED, PIECES, write_trace
+
+
+@pytest.fixture
+def client(tmp_path):
+    hub = feed.Hub(tmp_path)
+    with TestClient(Starlette(routes=routes.routes(hub))) as made:
+        yield made
+        made.portal.call(hub.close)
+
+
+@pytest.fixture
+def run(tmp_path):
+    return fake_run.write_run(tmp_path, "one")
+
+
+def test_the_page_gets_what_was_recorded_and_every_number_of_its_formulas(client, run):
+    write_trace(run, 12)
+    found = client.get("/live/one/trace/12").json()
+    assert (found["update"], found["changed"], found["no_what_if"]) == (12, False, "")
+    assert [episode["pieces"] for episode in found["episodes"]] == PIECES
+    assert found["clip_fraction"] == pytest.approx(sum(step["clip_fraction"] for step in found["steps"]) / 2)
+    for episode in found["episodes"]:
+        assert episode["score_paid"] == pytest.approx([0] * (len(episode["pieces"]) - 1) + [episode["score"]], abs=1e-5)
+        for t, log_prob in enumerate(episode["log_probs"]):
+            assert episode["probabilities"][t] == pytest.approx(math.exp(log_prob), rel=1e-5)
+            assert episode["log_ratios"][t] == pytest.approx(log_prob - episode["reference_log_probs"][t], abs=1e-5)
+        for item in episode["passes"]:
+            for t, advantage in enumerate(episode["whitened"]):
+                free, held = item["ratios"][t] * advantage, min(max(item["ratios"][t], 0.8), 1.2) * advantage
+                assert item["free"][t] == pytest.approx(free, abs=1e-5)
+                assert item["held"][t] == pytest.approx(held, abs=1e-5)
+                assert item["policy_losses"][t] == pytest.approx(-min(free, held), abs=1e-5)
+    first, second = found["pictures"]
+    assert (first["num_clipped"], second["num_clipped"], second["drawn"], second["tokens"]) == (0, CLIPPED, 10, 10)
+    assert second["share"] == found["steps"][1]["clip_fraction"] == CLIPPED / 10
+    assert second["starts"] == {"0": 0, "1": len(PIECES[0])}
+    assert second["edges"] == pytest.approx([math.log(0.8), math.log(1.2)], abs=1e-5)
+
+
+def test_other_settings_are_computed_and_told_apart_from_what_was_recorded(client, run):
+    write_trace(run, 12)
+    before = client.get("/live/one/trace/12").json()
+    found = client.get("/live/one/trace/12?kl_coef=2&clip_range=0.6").json()
+    assert found["changed"] and found["recorded"] == before["recorded"]
+    assert (found["settings"]["kl_coef"], found["recorded"]["kl_coef"]) == (2, 0.25)
+    for mine, theirs in zip(found["episodes"], before["episodes"], strict=True):
+        assert mine["leash"] == pytest.approx([8 * cost for cost in theirs["leash"]], abs=1e-5)
+        assert mine["log_probs"] == theirs["log_probs"] and mine["score_paid"] == theirs["score_paid"]
+    assert [picture["num_clipped"] for picture in found["pictures"]] == [0, 0]
+    assert client.get("/live/one/trace/12?kl_coef=0.25").json() == before
+
+
+@pytest.mark.parametrize("asked", ["gamma=2", "gamma=nan", "gae_lambda=-1", "kl_coef=x", "kl_coef=inf", "clip_range=0"])
+def test_settings_that_make_no_sense_are_one_sentence(client, run, asked):
+    write_trace(run, 12)
+    answer = client.get(f"/live/one/trace/12?{asked}")
+    assert answer.status_code == 409 and "must be a number from" in answer.json()["error"]
+
+
+def test_without_a_critic_the_others_of_the_prompt_are_told(client, run):
+    write_trace(run, 12, baseline="leave_one_out", samples_per_prompt=2)
+    first = client.get("/live/one/trace/12").json()["episodes"][0]
+    assert first["values"] == first["deltas"] == []
+    earned = [2.0 - 0.25 * sum(0.1 * t - 0.1 for t in range(6)), -1.0 - 0.25 * sum(0.1 * t - 0.1 for t in range(4))]
+    assert first["group"]["earned"] == pytest.approx(earned, abs=1e-5)
+    assert (first["group"]["place"], first["group"]["others_mean"]) == (0, pytest.approx(earned[1], abs=1e-5))
+    assert first["advantages"] == pytest.approx([earned[0] - earned[1]] * 6, abs=1e-5)
+
+
+def test_a_run_with_a_planted_fault_is_shown_as_it_was_and_no_other_way(client, tmp_path):
+    base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
+    config = config_with(base, {"faults": ["reward-sign"], "experiments": True})
+    write_trace(fake_run.write_run(tmp_path, "faulty", config), 12)
+    found = client.get("/live/faulty/trace/12?kl_coef=2").json()
+    assert "planted mistake" in found["no_what_if"] and not found["changed"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense", "half", "misfit", "nan"])
+def test_a_damaged_trace_is_one_sentence(client, run, text):
+    write_trace(run, 12)
+    path = run.traces_path / "update-000012.json"
+    whole = path.read_text()
+    data = json.loads(whole)
+    data["batch"]["lengths"][0] += 1
+    damaged = {"half": whole[: len(whole) // 2], "misfit": json.dumps(data), "nan": whole.replace("-2.1", "NaN")}
+    path.write_text(damaged.get(text, text))
+    answer = client.get("/live/one/trace/12")
+    assert answer.status_code == 404 and "was not recorded" in answer.json()["error"]
+
+
+def test_older_runs_and_updates_that_were_not_recorded_have_none(client, run, tmp_path):
+    assert traces.updates(run) == [] and client.get("/live/one/trace/1").status_code == 404
+    assert client.get("/live/one/poll").json()["snapshot"]["run"]["no_traces"] == ""
+    traced = fake_run.write_run(tmp_path, "traced")
+    write_trace(traced, 3)
+    assert traces.updates(traced) == [3]
+    told = client.get("/live/traced/poll").json()["snapshot"]["events"]
+    assert [event["update"] for event in told if event["kind"] == "trace"] == [3]
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"engine": "trl"}, "TRL's trainers do not show"),
+    ({"method": "dpo", "ppo__samples_per_prompt": 2}, "DPO makes no update of PPO's kind"),
+    ({"method": "best_of_n", "ppo__samples_per_prompt": 4}, "Best of n makes no update of PPO's kind"),
+])  # fmt: skip
+def test_the_page_is_told_why_a_run_has_none(client, tmp_path, changes, words):
+    base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
+    fake_run.write_run(tmp_path, "other", config_with(base, changes))
+    assert client.get("/live/other/poll").json()["snapshot"]["run"]["no_traces"].startswith(words)

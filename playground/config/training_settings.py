@@ -205,6 +205,18 @@ class EvaluationConfig(Part):
         low="Too low: the perplexity depends on which documents they are (but they stay the same during a run).",
         high="Too high: each look takes longer.",
     )
+    token_samples: int = knob(
+        8,
+        label="Answers under the microscope",
+        unit="prompts",
+        slider=(0, 32, 4),
+        ge=0,
+        le=64,
+        help="Of how many fixed prompts the answer of each look is kept token by token: KL, entropy, value, reward, "
+        "advantage, and the likeliest tokens of policy and reference. 0 keeps none.",
+        low="0: of this run, no answer on the way can be opened as tokens.",
+        high="Too high: the run's folder grows, by about 8 kB for each answer of 30 tokens.",
+    )
 
     def samples(self, num_updates: int) -> int:
         """How many completions of the fixed prompts a run of that many updates writes at most: at each look a sample

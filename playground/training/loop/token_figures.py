@@ -41,7 +41,9 @@ class Pays(NamedTuple):
     gae_lambda: float
 
     @classmethod
-    def of(cls, config: RunConfig, kl_coef: float, critic: Critic, payment: Payment = token_rewards) -> Pays | None:
+    def of(
+        cls, config: RunConfig, kl_coef: float, critic: Critic | None, payment: Payment = token_rewards
+    ) -> Pays | None:
         """As a configuration has it; None where no token is paid. `critic` is left out where nothing trains it."""
         if not config.pays_tokens:
             return None

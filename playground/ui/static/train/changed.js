@@ -129,9 +129,8 @@ export class Changed {
 
 function pairRow(prompt, before, now, update) {
   const [left, right] = textPair(before?.text ?? "", now.text);
-  const { runId: run } = live;
   const tokens = (of) => tokensButton(of ? `after update ${of}` : "before training", prompt,
-    () => ({ run, promptId: now.id, update: of }));
+    () => ({ run: live.runId, promptId: now.id, update: of }));
   const gain = update > 0 && Number.isFinite(before?.score) && Number.isFinite(now.score) ? now.score - before.score
     : null;
   return el("tr", {},

@@ -157,11 +157,14 @@ class Microscope {
   }
 
   fillSums(look) {
-    const score = look.rewards ? sum(look.rewards) - sum(look.leash) : null;
-    const parts = [`${look.pieces.length} tokens add up to a KL of ${rounded(sum(look.kl))} nats`,
-      look.rewards ? `and are paid ${signed(sum(look.rewards))}: score ${signed(score)}, leash `
-        + `${signed(sum(look.leash))} at beta ${number(look.kl_coef)}` : ""];
-    setText(this.sums, `${parts.filter(Boolean).join(", ")}.`);
+    const count = look.pieces.length;
+    const exact = `${count} tokens add up to a KL of ${rounded(sum(look.kl))} nats, exact at each position.`;
+    const leash = sum(look.leash);
+    const by = look.kl_coef ? `, beta ${number(look.kl_coef)} times ${rounded(-leash / look.kl_coef)} nats by the `
+      + "estimate of the tokens that were drawn" : "";
+    const paid = look.rewards ? ` They are paid ${signed(sum(look.rewards))} ${this.unit}: score `
+      + `${signed(sum(look.rewards) - leash)}, leash ${signed(leash)}${by}.` : "";
+    setText(this.sums, exact + paid);
   }
 
   /** The chosen token: its figures, and what else could have stood there. */

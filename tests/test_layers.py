@@ -23,7 +23,7 @@ INNER_ORDER = {
     "runs": ("folder", "end", "steer", "start", ""),  # "" stands for the modules of the package itself
     "training": ("models", "data", "loop", "rewards", "process", "service"),
     "setup": ("", "estimates"),
-    "ui": ("door", "train", "live", "runs", "rewards"),
+    "ui": ("door", "train", "live", "inside", "runs", "rewards"),
 }
 NOT_EVEN_SO = {  # of what the order would allow
     "ppo": set(ORDER),

@@ -193,9 +193,19 @@ class RunConfig(Part):
         return self.ppo.num_updates * self.ppo.batch_size
 
     @property
+    def pays_tokens(self) -> bool:
+        """True where each token of a text is paid: the leash for its drift, the score on the last one."""
+        return self.method == "ppo" or (self.method in ("rloo", "grpo") and not self.by_trl)
+
+    @property
+    def has_critic(self) -> bool:
+        """True where a critic is the baseline and foresees what each token will still earn."""
+        return self.method == "ppo" and self.ppo.baseline == "value"
+
+    @property
     def separate_critic(self) -> bool:
-        """True for a critic with a trunk of its own, which is none where other samples are the baseline."""
-        return self.model.critic == "separate" and self.ppo.baseline == "value" and self.method == "ppo"
+        """True for a critic with a trunk of its own."""
+        return self.model.critic == "separate" and self.has_critic
 
     def to_yaml(self) -> str:
         """The whole configuration as YAML; `config.yaml_io.load` reads it back to an equal value."""

@@ -218,6 +218,18 @@ class EvaluationConfig(Part):
         low="0: none, unless you ask for one.",
         high="Too high: a hundred kilobytes for each, and nobody reads them all.",
     )
+    token_samples: int = knob(
+        8,
+        label="Answers under the microscope",
+        unit="prompts",
+        slider=(0, 32, 4),
+        ge=0,
+        le=64,
+        help="Of how many fixed prompts the answer of each look is kept token by token: KL, entropy, value, reward, "
+        "advantage, and the likeliest tokens of policy and reference. 0 keeps none.",
+        low="0: of this run, no answer on the way can be opened as tokens.",
+        high="Too high: the run's folder grows, by about 8 kB for each answer of 30 tokens.",
+    )
 
     def is_traced(self, update: int, num_updates: int) -> bool:
         """Whether an update, counted from 1, is one of those that are recorded in slow motion by themselves."""

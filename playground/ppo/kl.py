@@ -36,6 +36,16 @@ def full_kl(log_probs: Tensor, reference_log_probs: Tensor) -> Tensor:
 
 SAMPLED_ESTIMATORS: dict[str, Callable[[Tensor], Tensor]] = {"k1": k1, "k2": k2, "k3": k3, "abs": torch.abs}
 
+
+def token_kl(estimator: str, log_ratio: Tensor, exact: Tensor) -> Tensor:
+    """The KL of each token by one of the estimators, of the same shape as what it comes from.
+
+    Args:
+        estimator: a name in `SAMPLED_ESTIMATORS`, or `full` for the exact KL of the position.
+    """
+    return exact if estimator == "full" else SAMPLED_ESTIMATORS[estimator](log_ratio)
+
+
 LOWEST, HIGHEST = 1e-4, 1e3  # of an adaptive beta
 
 

@@ -174,6 +174,12 @@ class ValueModel(nn.Module):
         self.trunk = copy.deepcopy(policy.trunk)
         self.score = ValueHead(policy.hidden_size).linear.to(policy.device)
 
+    @torch.no_grad()
+    def forward(self, ids: Tensor, predicts: Tensor, policy_hidden: Tensor) -> Tensor:
+        """For a look at the fixed prompts, see `Critic`; TRL calls trunk and score by themselves."""
+        hidden = self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
+        return self.score(hidden[predicts].float()).squeeze(-1)
+
 
 class TRLTrainer:
     """TRL's PPO for one run. Same arguments as our `PPOTrainer`; TRL's loop is one call, so `train` is too.

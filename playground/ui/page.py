@@ -12,7 +12,8 @@ import gradio as gr
 from playground.runs.model_service import ModelService
 from playground.runs.start.standby import StandbyWorker
 from playground.ui import components, own_files, routes
-from playground.ui.door.access import Access
+from playground.ui.door.access import Access, Action
+from playground.ui.inside import token_part
 from playground.ui.rewards import rewards_page
 from playground.ui.runs import compare_page, runs_page
 from playground.ui.train import train_page
@@ -20,7 +21,7 @@ from playground.ui.train import train_page
 TITLE = "RLHF Playground"
 SHEETS = (
     "page", "controls", "run", "meters", "tables", "tryout", "workbench", "reward_check", "reward_training",
-    "slow_motion", "access", "presentation",
+    "slow_motion", "inside", "access", "presentation",
 )  # fmt: skip
 
 
@@ -34,6 +35,8 @@ def build(
     access, service, standby = access or Access(), service or ModelService(), standby or StandbyWorker()
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
         components.widget("core/header", None, elem_id="header")
+        asking = access.guard_all(Action.ASK, token_part.functions(Path(outputs), service, access.limits))
+        components.widget("inside/asking", None, elem_id="asking", server_functions=asking)
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
             train = train_page.build(demo, Path(outputs), standby, service, access)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):

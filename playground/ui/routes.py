@@ -36,6 +36,7 @@ from playground.runs.start import launcher, queue
 from playground.setup import catalog, checks, telling
 from playground.ui import own_files
 from playground.ui.door.access import Access, Action, Role
+from playground.ui.inside import token_part
 from playground.ui.live import machine, overlay, standing, wire, wire_compare, wire_frontier, wire_lamps, wire_trace
 from playground.ui.live.feed import Hub
 from playground.ui.live.run_feed import RunFeed
@@ -72,6 +73,7 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/live/{run_id}/compare", views.compare, Action.WATCH),
         ("/live/{run_id}/lamps", views.lamps, Action.WATCH),
         ("/live/{run_id}/trace/{update:int}", views.trace, Action.WATCH),
+        ("/live/{run_id}/tokens/{prompt_id:int}", views.tokens, Action.WATCH),
         ("/live/{run_id}/metrics.csv", views.metrics_csv, Action.EXPORT),
         ("/live/{run_id}/samples.csv", views.samples_csv, Action.EXPORT),
         ("/live/{run_id}/frontier", views.frontier, Action.WATCH),
@@ -193,6 +195,14 @@ class Views:
         """One update in slow motion; with `?gamma=` and the like as it would read under these settings."""
         run, update = self.hub.find(request.path_params["run_id"]), request.path_params["update"]
         return _json(await self._read(lambda: wire.encode(wire_trace.told(run, update, dict(request.query_params)))))
+
+    async def tokens(self, request: Request) -> Response:
+        """One fixed prompt's answer (of `?seed=`, or the first) at each look, token by token."""
+        run_id, seed = request.path_params["run_id"], request.query_params.get("seed", "")
+        run, recorded = self.hub.find(run_id), run_id in self.hub.recorded
+        chosen = int(seed) if seed.isdecimal() and len(seed) < 12 else None
+        read = functools.partial(token_part.looks, run, request.path_params["prompt_id"], chosen, recorded=recorded)
+        return _json(await self._read(lambda: wire.encode(read())))
 
     async def metrics_csv(self, request: Request) -> Response:
         """All metrics as a table for a spreadsheet, at full length and precision."""

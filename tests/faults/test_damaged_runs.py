@@ -145,7 +145,8 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "config: bytes": _file("config.yaml", b"\xff\xfe\x00"),
     **{f"pipe: {name}": _file(name, None) for name in (
         "config.yaml", "status.json", "metrics.jsonl", "samples.jsonl", "events.jsonl", "evaluations.jsonl",
-        "worker.log", "request.json", "vitals.json", "control/killed", "worker.lock", "control/set-1.json")},
+        "tokens.jsonl", "worker.log", "request.json", "vitals.json", "control/killed", "worker.lock",
+        "control/set-1.json")},
     **{f"{name}: {word}": _file(name, content)
        for name in ("request.json", "vitals.json", "control/killed", "status.json")
        for word, content in {"deep": DEEP.encode(), "NaN": b'{"attempt": NaN, "slot": 1, "visitor": 3}', "empty": b"",

@@ -215,8 +215,8 @@ def test_no_name_leads_out_or_fails(place: Place, figure: Figure) -> None:
     figure("hostile names in everything else that takes one", tried, tried - len(bad))
 
 
-LINKS = ["worker.log", "metrics.jsonl", "samples.jsonl", "events.jsonl", "evaluations.jsonl", "status.json",
-         "config.yaml", "worker.lock", "checkpoints", "control"]  # fmt: skip
+LINKS = ["worker.log", "metrics.jsonl", "samples.jsonl", "events.jsonl", "evaluations.jsonl", "tokens.jsonl",
+         "status.json", "config.yaml", "worker.lock", "checkpoints", "control"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LINKS)

@@ -37,6 +37,9 @@ class StubTokenizer:
     def decode(self, ids: list[int], **options: bool) -> str:
         return "".join(chr(ord("a") + i - 3) for i in ids if i > 2)
 
+    def convert_ids_to_tokens(self, token: int) -> str:
+        return f"<{token}>"
+
     def save_pretrained(self, folder: object) -> None:
         """Nothing to save."""
 

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import random
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +25,8 @@ from playground.rewards.rules import words
 from playground.runs.folder import checkpoints, traces, vitals
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.runs.folder.records import RESUMED, TRACE, Sample, State, Status, UpdateMetrics
+from playground.runs.folder.records import RESUMED, TRACE, Sample, State, Status, UpdateMetrics, to_json_line
+from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
 from playground.runs.steer.steering import Steering
@@ -87,6 +89,30 @@ def samples(update: int, num_updates: int, num_prompts: int, beta: float, judges
                    tokens=len(text.split()) + 4, ended=True)
         )  # fmt: skip
     return found
+
+
+def token_figures(sample: Sample, beta: float) -> TokenFigures:
+    """Made-up figures of the words of a sample, which add up to its KL and to what it is paid."""
+    pieces = [*re.findall(r"\s*\S+", sample.completion), "<eos>"]
+    count, kl = len(pieces), sample.kl or 0.0
+    drift = [(-0.5 if place == 1 else 1.5 if place == 2 else 1.0) * kl / count for place in range(count)]
+    leash = [-beta * one for one in drift]
+    return TokenFigures(
+        update=sample.update, stage=sample.stage, prompt_id=sample.prompt_id, seed=sample.seed, pieces=pieces,
+        log_probs=[-1.0 + one for one in drift], reference_log_probs=[-1.0] * count, kl=[kl / count] * count,
+        entropies=[2.0] * count, values=[0.3] * count, leash=leash, rewards=[*leash[:-1], leash[-1] + sample.score],
+        advantages=[0.1 * place for place in range(count)], kl_coef=beta,
+        choices=[[(piece, 0.37, min(1.0, 0.37 + one / 10)), (" <i>rare</i>", 0.2, 0.05), (" likely", 0.1, 0.3)]
+                 for piece, one in zip(pieces, drift, strict=True)],
+    )  # fmt: skip
+
+
+def write_tokens(run: RunDirectory) -> None:
+    """What a run would have kept of its first fixed prompts token by token."""
+    config = run.config()
+    kept = [sample for sample in run.samples() if sample.prompt_id < config.evaluation.token_samples]
+    lines = "".join(to_json_line(token_figures(sample, config.kl.coef)) for sample in kept)
+    run.tokens_path.write_text(lines, encoding="utf-8")
 
 
 def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:

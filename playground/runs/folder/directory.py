@@ -18,6 +18,7 @@ from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
 from playground.runs.folder import evidence
 from playground.runs.folder.files import (
+    JsonlTail,
     is_locked,
     leave_word,
     make_outputs,
@@ -39,8 +40,10 @@ from playground.runs.folder.records import (
     UpdateMetrics,
     events_in_force,
     in_force,
+    parsed,
     resumptions,
 )
+from playground.runs.folder.token_records import TokenFigures
 from playground.setup import telling
 
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
@@ -56,6 +59,7 @@ class RunDirectory:
         self.metrics_path = self.path / "metrics.jsonl"
         self.samples_path = self.path / "samples.jsonl"
         self.evaluations_path = self.path / "evaluations.jsonl"
+        self.tokens_path = self.path / "tokens.jsonl"
         self.events_path = self.path / "events.jsonl"
         self.log_path = self.path / "worker.log"
         self.lock_path = self.path / "worker.lock"
@@ -211,6 +215,13 @@ class RunDirectory:
     def evaluations(self) -> list[Evaluation]:
         """What each look at the fixed prompts measured beside them; none in runs that measured nothing."""
         return in_force(read_records(self.evaluations_path, Evaluation), self.resumptions())
+
+    def token_figures(self, prompt_id: int | None = None) -> list[TokenFigures]:
+        """Completions token by token, of one prompt or of all that were kept so; none in runs from before that."""
+        lines = JsonlTail(self.tokens_path).read_new()
+        mine = [line for line in lines if prompt_id is None or line.get("prompt_id") == prompt_id]
+        found = filter(None, (parsed(line, TokenFigures) for line in mine))
+        return in_force(found, self.resumptions())
 
     def events(self) -> list[Event]:
         """All events so far, without those of superseded updates."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -267,7 +267,21 @@ class ScoreScale(Record):
         return next(filter(None, found), None)
 
 
-M = TypeVar("M", UpdateMetrics, Sample, Evaluation)
+class OfAnUpdate(Protocol):
+    """A line that an attempt wrote of an update."""
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt."""
+        ...
+
+    @property
+    def update(self) -> int:
+        """Which update."""
+        ...
+
+
+M = TypeVar("M", bound=OfAnUpdate)
 SCORE_SCALE = "score_scale"  # kind of the event that holds how scores are normalised
 FORK = "fork"  # kind of the event with which a run begins that goes on from another one's checkpoint
 REFERENCE = "reference"  # kind of the event that holds a fingerprint of the reference's weights

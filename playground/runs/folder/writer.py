@@ -18,6 +18,7 @@ from typing import Any
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import cut_torn_line, write_atomically
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
+from playground.runs.folder.token_records import TokenFigures
 from playground.safety.process_identity import identity
 from playground.safety.redaction import redact
 
@@ -35,7 +36,9 @@ class RunWriter:
 
     def __init__(self, run: RunDirectory, num_updates: int, attempt: int = 1) -> None:
         self.run = run
-        self._files = (run.metrics_path, run.samples_path, run.evaluations_path, run.events_path)
+        self._files = (
+            run.metrics_path, run.samples_path, run.evaluations_path, run.tokens_path, run.events_path
+        )  # fmt: skip
         if attempt > 1:
             for path in self._files:
                 cut_torn_line(path)
@@ -99,6 +102,11 @@ class RunWriter:
     def samples(self, samples: list[Sample]) -> None:
         """Append evaluation samples, all in one write."""
         _append(self.run.samples_path, *map(self._of_this_attempt, samples))
+
+    def tokens(self, figures: list[TokenFigures]) -> None:
+        """Append completions token by token, all in one write."""
+        if figures:
+            _append(self.run.tokens_path, *map(self._of_this_attempt, figures))
 
     def evaluation(self, evaluation: Evaluation) -> None:
         """Append what was measured at one look."""

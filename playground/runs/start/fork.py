@@ -137,6 +137,7 @@ def _copy_records(parent: RunDirectory, run: RunDirectory, at: int, changed: dic
         (parent.metrics(), run.metrics_path),
         (parent.samples(), run.samples_path),
         (parent.evaluations(), run.evaluations_path),
+        (parent.token_figures(), run.tokens_path),
     ):
         kept = [_kept(item) for item in theirs if item.update <= at]
         _write(mine, kept)

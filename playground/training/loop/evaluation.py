@@ -16,21 +16,26 @@ from playground.config import RunConfig, SamplingConfig
 from playground.ppo.kl import full_kl
 from playground.rewards.best_answers import best_rows, kl_bound
 from playground.runs.folder.records import Sample, Stage
+from playground.runs.folder.token_records import TokenFigures
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import TokenNoise, derived_seed, uniforms
-from playground.training.loop.passes import compared, put
+from playground.training.loop.passes import alone, compared, put
 from playground.training.loop.sampling import Episodes, drawn_from, sample
 from playground.training.loop.scoring import Scorer
+from playground.training.loop.token_figures import CloseLook, Pays, figures_of
 from playground.training.models.language_model import LanguageModel, Tokens
+from playground.training.models.token_pieces import Pieces
 
 MOST_NOISE = 8192  # tokens of a vocabulary that each get a random number; the shipped models have 1,280
 
 
 class Looked(NamedTuple):
-    """A look at the fixed prompts: the samples, and the score of every answer that was written for them."""
+    """A look at the fixed prompts: the samples, the score of every answer that was written for them, and the first of
+    the samples token by token."""
 
     samples: list[Sample]
     scores: list[float]
+    figures: list[TokenFigures]
 
 
 Judge = Callable[[Sequence[str], Sequence[str]], Mapping[str, Sequence[float | None]]]
@@ -46,10 +51,12 @@ def answer(
     sampling: SamplingConfig,
     micro_batch_size: int,
     between: Callable[[], None] = lambda: None,
+    close: CloseLook | None = None,
 ) -> tuple[Episodes, list[float]]:
     """One completion for each prompt and seed, and its KL to the reference.
 
     Args:
+        close: sees each token of some of them.
         seeds: as many as prompts; the completion of a prompt depends on its own seed only.
         reference: None when the policy is the reference; then the KL is 0.
 
@@ -62,9 +69,13 @@ def answer(
     draws = TokenNoise(seeds, longest) if policy.vocabulary <= MOST_NOISE else uniforms(seeds, longest)
     episodes = sample(
         policy, None, tokens, [prompt.ids for prompt in prompts], draws, sampling.temperature, between,
-        top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=reference is not None,
+        top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=reference is not None or close is not None,
     )  # fmt: skip
     if reference is None:
+        if close is not None:
+            part = alone(policy, episodes, sorted(close.rows), sampling.temperature)
+            own, _ = drawn_from(part.own, sampling.top_k, sampling.top_p)
+            close.take(episodes, part._replace(own=own, theirs=own))
         return episodes, [0.0] * len(episodes)
     kl = torch.zeros_like(episodes.log_probs)
     for part in compared(
@@ -72,6 +83,8 @@ def answer(
     ):  # fmt: skip
         own, _ = drawn_from(part.own, sampling.top_k, sampling.top_p)
         put(kl, part.rows, part.mask, full_kl(own, part.theirs))
+        if close is not None:
+            close.take(episodes, part._replace(own=own))
     return episodes, kl.sum(1).tolist()
 
 
@@ -101,10 +114,12 @@ def evaluate(
     judge: Judge = lambda prompts, completions: {},
     watch: Watch = lambda prompts, completions, ended: {},
     tries: int = 1,
+    pays: Pays | None = None,
 ) -> Looked:
     """Answer all fixed prompts and score the answers.
 
     Args:
+        pays: how training pays the tokens of a text, where it does.
         judge: texts -> values by judge, for what only watches. watch: texts, and whether they ended by themselves ->
             yes or no by behaviour. tries: how many answers are written for each that is
             given, which is the one with the best score; the first of them is the one that would be given without.
@@ -113,10 +128,13 @@ def evaluate(
     each = config.evaluation.samples_per_prompt
     asked = [(number, prompt) for number, prompt in enumerate(prompts) for _ in range(each)]
     written: list[tuple[str, bool, int, float]] = []  # completion, ended, tokens, KL; all first answers, all second
+    watched_rows = range(0, len(asked), each)[: config.evaluation.token_samples]
+    looks: list[CloseLook] = []
     for number in range(tries):
+        looks.append(CloseLook(watched_rows, pays.critic if pays else None))
         episodes, kls = answer(
             policy, reference, tokens, [prompt for _, prompt in asked], [answered(seed, number) for seed in seeds],
-            config.sampling, config.ppo.micro_batch_size, between,
+            config.sampling, config.ppo.micro_batch_size, between, looks[-1] if watched_rows else None,
         )  # fmt: skip
         written += zip(episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist(), kls, strict=True)
     texts = [prompt.text for _, prompt in asked]
@@ -144,7 +162,15 @@ def evaluate(
         )
         for place, (row, seed, (number, prompt)) in enumerate(zip(rows, seeds, asked, strict=True))
     ]
-    return Looked(samples, scores.scores)
+    pieces = Pieces(tokens)
+    figures = [
+        TokenFigures(
+            update=update, stage=stage, prompt_id=samples[place].prompt_id, seed=samples[place].seed,
+            **figures_of(looks[rows[place] % tries].seen[place], scores.scores[rows[place]], pays, pieces),
+        )
+        for place in watched_rows
+    ]  # fmt: skip
+    return Looked(samples, scores.scores, figures)
 
 
 def answered(seed: int, number: int) -> int:

@@ -17,8 +17,7 @@ from playground.ppo.kl import AdaptiveKL
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.training.data.prompts import Prompt
 from playground.training.loop.sampling import Episodes, Packed
-from playground.training.loop.scoring import Scores
-from playground.training.loop.trainer import PPOTrainer, Rollout
+from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel
 
 SAMPLED_AT = 0.7
@@ -96,14 +95,10 @@ class FaultyTrainer(PPOTrainer):
             changes.append((own - theirs).sum())
         return torch.stack(changes)
 
-    def advantages(self, rollout: Rollout, scores: Scores, kl_coef: float) -> tuple[Tensor, Tensor]:
-        """Reward sign: what is bad is learned from as if it were good."""
-        if self.has("reward-sign"):
-            scores = scores._replace(scores=[-score for score in scores.scores])
-        return super().advantages(rollout, scores, kl_coef)
-
     def token_rewards(self, token_kl: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
-        """Score on every token."""
+        """Reward sign: what is bad is learned from as if it were good. Score on every token."""
+        if self.has("reward-sign"):
+            scores = -scores
         rewards = super().token_rewards(token_kl, scores, mask, kl_coef)
         if self.has("score-on-every-token"):
             rewards = torch.where(mask, scores.unsqueeze(1).to(rewards.dtype) - kl_coef * token_kl, 0.0)

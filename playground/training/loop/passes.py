@@ -82,6 +82,18 @@ def whole_log_probs(
     return found
 
 
+@torch.no_grad()
+def alone(policy: LanguageModel, episodes: Episodes, rows: list[int], temperature: float) -> Compared:
+    """The same of some episodes where the policy is the reference: beside itself, from the features that were kept."""
+    assert episodes.hidden is not None, "the sampler keeps them for this"
+    chosen = torch.tensor(rows)
+    ids, predicts = episodes.packed().rows(chosen)
+    mask = episodes.mask[chosen]
+    hidden = episodes.hidden[chosen][mask]
+    own = log_softmax_at(policy.logits(hidden), temperature)
+    return Compared(chosen, mask, ids, predicts, hidden, own, own)
+
+
 def put(whole: Tensor, rows: Tensor, mask: Tensor, values: Tensor) -> None:
     """Write the N values of some episodes' real tokens into their places of a [B, C] tensor."""
     part = torch.zeros_like(whole[rows])

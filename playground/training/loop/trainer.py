@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from playground.config import RunConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
 from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
-from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, full_kl, k3
+from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, full_kl, k3, token_kl
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, whiten
@@ -65,9 +65,7 @@ class Rollout:
 
     def token_kl(self, estimator: str) -> Tensor:
         """The KL of each token by one of the estimators, [B, C]; 0 where masked."""
-        if estimator == "full":
-            return self.full_kl
-        return torch.where(self.episodes.mask, SAMPLED_ESTIMATORS[estimator](self.log_ratio), 0.0)
+        return torch.where(self.episodes.mask, token_kl(estimator, self.log_ratio, self.full_kl), 0.0)
 
 
 class Onlooker:

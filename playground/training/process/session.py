@@ -16,6 +16,7 @@ import torch
 
 from playground.config import RewardConfig, RunConfig
 from playground.errors import ModelNotFound, RewardFailed
+from playground.ppo.advantages import token_rewards
 from playground.rewards import behaviours, rules
 from playground.rewards.behaviours import Behaviours, Marks
 from playground.rewards.best_answers import expected_curve
@@ -47,6 +48,7 @@ from playground.training.loop.best_of_n import BestOfN
 from playground.training.loop.faulty_trainer import FaultyTrainer
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.steered import Steered
+from playground.training.loop.token_figures import Pays
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models import checkpoint_files, language_model, loading
 from playground.training.process import resuming
@@ -178,12 +180,17 @@ class Session:
         same = stage == "before" and self.config.reference.source == catalog.START
         reference = None if same else self.reference
         tries = 1 if stage == "before" else self.config.answers_each
-        samples, scores = evaluation.evaluate(
+        trainer = self.trainer
+        pays = Pays.of(
+            self.config, trainer.kl_controller.coef, trainer.critic, getattr(trainer, "token_rewards", token_rewards)
+        )
+        samples, scores, figures = evaluation.evaluate(
             self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
-            self.trainer.updates_done, self.between, self.judge, self.watch, tries,
+            trainer.updates_done, self.between, self.judge, self.watch, tries, pays,
         )  # fmt: skip
         if tries > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, tries)._asdict())
+        self.writer.tokens(figures)  # before the samples: a look without them is made again
         self.writer.samples(samples)
         if self.texts:
             self.writer.evaluation(self._read_texts(stage))

@@ -26,7 +26,8 @@ class Subject(NamedTuple):
     """What can be asked: the model before training, and the policy of a run with its scorer (None for a plain model).
 
     `anchor` is what the KL is measured from: the same as `reference`, unless the run named another one. `prompts` says
-    in which form a prompt is put, `tries` how many answers the policy writes for the one that it gives (best of n).
+    in which form a prompt is put, `tries` how many answers the policy writes for the one that it gives (best of n);
+    `config` and `checkpoint` are of the run.
     """
 
     tokens: Tokens
@@ -37,6 +38,8 @@ class Subject(NamedTuple):
     sampling: SamplingConfig
     prompts: PromptsConfig
     tries: int = 1
+    config: RunConfig | None = None
+    checkpoint: Path | None = None
 
 
 class Subjects:
@@ -89,7 +92,8 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         claims.know(config.prompts)
     facts = read_json(checkpoint / "trainer.json")
     scorer = Scorer(config, build=learned_rewards.builder(device, run.path.parent)).restore(facts)
-    return Subject(tokens, reference, anchor, policy, scorer, config.sampling, config.prompts, config.answers_each)
+    sampling, tries = config.sampling, config.answers_each
+    return Subject(tokens, reference, anchor, policy, scorer, sampling, config.prompts, tries, config, checkpoint)
 
 
 def _load_model(source: str, config: ModelConfig = loading.AS_IT_IS) -> Subject:

@@ -95,6 +95,7 @@ def _notice(pairs: Sequence[before_after.Pair], asked: int, other: Other) -> str
 def _side(item: Sample, config: RunConfig) -> dict[str, Any]:
     return {
         "text": item.completion,
+        "at": {"promptId": item.prompt_id, "seed": item.seed, "update": item.update},
         "score": rounded(item.score),
         "kl": rounded(item.kl),
         "tokens": item.tokens,

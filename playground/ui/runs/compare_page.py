@@ -105,7 +105,8 @@ def answered(
     except PlaygroundError as error:
         yield {"state": "error", "message": str(error), "prompt": prompt, "samples": samples}
         return
-    yield {"state": "done", "prompt": prompt, "samples": samples, "count": int(num_samples)}
+    asked = {"run": run.id, "seed": int(seed)}  # with which each of them can be asked about again
+    yield {"state": "done", "prompt": prompt, "samples": samples, "count": int(num_samples), **asked}
 
 
 def _problem(run_id: Any, text: str, seed: float) -> str:

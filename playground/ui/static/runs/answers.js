@@ -4,6 +4,7 @@
 import { el, headOf, setWords } from "../core/dom.js";
 import { directionOf, rounded, signed } from "../core/format.js";
 import { KL_GLOSS, textPair } from "../core/texts.js";
+import { tokensButton } from "../inside/microscope.js";
 
 export function mount(element, props, { watch }) {
   const line = el("p", { class: "muted answers-line", role: "status" });
@@ -14,7 +15,7 @@ export function mount(element, props, { watch }) {
   element.append(line, table);
 
   function show() {
-    const { state, message, samples = [], count } = props.value ?? {};
+    const { state, message, samples = [], count, prompt, run, seed } = props.value ?? {};
     line.classList.toggle("problem", state === "error");
     setWords(line, state === "error" ? message
       : state === "asking" ? (samples.length ? `Writing: ${samples.length} of ${2 * count} texts`
@@ -22,14 +23,18 @@ export function mount(element, props, { watch }) {
       : state === "done" ? `Row by row the same random numbers on both sides.` : "");
     const indices = [...new Set(samples.map((sample) => sample.index))].sort((a, b) => a - b);
     table.hidden = !indices.length;
-    body.replaceChildren(...indices.map((index) => row(samples.filter((sample) => sample.index === index))));
+    body.replaceChildren(...indices.map((index) => row(samples.filter((sample) => sample.index === index),
+      state === "done" ? { run, prompt, seed, index } : null)));
   }
 
   watch("value", show);
   show();
 }
 
-function row(samples) {
+/** @param {any} question what the answers of this row were asked with, once all have come */
+function row(samples, question) {
+  const tokens = (side) => (question ? tokensButton(side === "policy" ? "the policy" : "before training",
+    question.prompt, () => ({ ...question, side })) : null);
   const reference = samples.find((sample) => sample.side === "reference");
   const policy = samples.find((sample) => sample.side === "policy");
   const both = reference && policy;
@@ -37,8 +42,8 @@ function row(samples) {
     : [reference, policy].map((sample) => (sample ? textPair(null, sample.completion)[1]
       : el("p", { class: "output nothing" }, "\u2026")));
   return el("tr", {},
-    el("td", { class: "before", "data-label": "Before" }, left),
-    el("td", { class: "now", "data-label": "Policy" }, right),
+    el("td", { class: "before", "data-label": "Before" }, left, reference ? tokens("reference") : null),
+    el("td", { class: "now", "data-label": "Policy" }, right, policy ? tokens("policy") : null),
     el("td", { class: "figure score nowrap", "data-label": "Score" }, reference ? signed(reference.score) : "",
       both ? " \u2192 " : "",
       el("strong", { class: directionOf(reference?.score, policy?.score) }, policy ? signed(policy.score) : "")),

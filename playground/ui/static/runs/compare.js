@@ -11,6 +11,7 @@ import { go, onPlace } from "../core/nav.js";
 import { effect, signal, whenNew } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { facts, KL_GLOSS, textPair } from "../core/texts.js";
+import { tokensButton } from "../inside/microscope.js";
 
 const FIRST_ROWS = 20;
 const ENDED = ["finished", "stopped", "failed", "interrupted"];
@@ -316,8 +317,10 @@ class Compare {
     const [left, right] = other ? [other.title, this.data.run.title] : ["Before", "After"];
     const about = { meters: this.data.behaviours?.meters ?? [], other };
     return el("tr", {}, prompt,
-      el("td", { class: "before", "data-label": left }, before, showsLine(row, "before", about)),
-      el("td", { class: "now", "data-label": right }, after, showsLine(row, "after", about)),
+      el("td", { class: "before", "data-label": left }, before, showsLine(row, "before", about),
+        this.tokens(row, row.before, other ? other.title : "before training", other ? other.id : this.run)),
+      el("td", { class: "now", "data-label": right }, after, showsLine(row, "after", about),
+        this.tokens(row, row.after, other ? this.data.run.title : `after update ${this.data.update}`, this.run)),
       el("td", { class: "figure score", "data-label": "Score" },
         el("div", { class: "nowrap" }, this.both(signed(row.before.score), ""),
           el("strong", { class: measured ? directionOf(row.before.score, row.after.score) : null },
@@ -327,6 +330,11 @@ class Compare {
         other ? this.both(rounded(row.before.kl), rounded(row.after.kl)) : rounded(row.after.kl)),
       el("td", { class: "figure nowrap", "data-label": "Tokens" },
         this.both(row.before.tokens ?? "\u2013", row.after.tokens ?? "\u2013")));
+  }
+
+  /** What opens one of the answers of a run token by token. */
+  tokens({ prompt }, answer, whose, run) {
+    return tokensButton(whose, prompt, () => ({ run, ...answer.at }));
   }
 
   direction(gain) {

@@ -6,6 +6,7 @@ import { directionOf, number, percent, rounded, signed } from "../core/format.js
 import { effect, whenNew } from "../core/signals.js";
 import { hasEnded, live, moment } from "../core/store.js";
 import { facts, KL_GLOSS, textPair } from "../core/texts.js";
+import { tokensButton } from "../inside/microscope.js";
 
 const FIRST_ROWS = 6;
 
@@ -128,13 +129,15 @@ export class Changed {
 
 function pairRow(prompt, before, now, update) {
   const [left, right] = textPair(before?.text ?? "", now.text);
+  const tokens = (of) => tokensButton(of ? `after update ${of}` : "before training", prompt,
+    () => ({ run: live.runId, promptId: now.id, update: of }));
   const gain = update > 0 && Number.isFinite(before?.score) && Number.isFinite(now.score) ? now.score - before.score
     : null;
   return el("tr", {},
     el("td", { class: "prompt", "data-label": "Prompt" }, el("p", { class: "output" }, prompt)),
-    el("td", { class: "before", "data-label": "Before" }, left),
+    el("td", { class: "before", "data-label": "Before" }, left, tokens(0)),
     el("td", { class: "now", "data-label": "Now" },
-      update === 0 ? el("p", { class: "output nothing" }, "\u2026") : right),
+      update === 0 ? el("p", { class: "output nothing" }, "\u2026") : [right, tokens(update)]),
     el("td", { class: "figure score", "data-label": "Score" },
       el("span", { class: "nowrap" }, signed(before?.score), gain === null ? null : " \u2192 "),
       gain === null ? null : el("strong", { class: directionOf(before.score, now.score) }, signed(now.score))),

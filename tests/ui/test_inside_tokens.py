@@ -1,0 +1,172 @@
+"""What the page is told of an answer token by token: what was kept, or in a sentence why there is nothing."""
+
+import gzip
+import shutil
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from playground.config.yaml_io import from_dict
+from playground.errors import ServiceUnavailable
+from playground.runs.folder.records import to_json_line
+from playground.setup import catalog
+from playground.setup.limits import LIMITS
+from playground.ui import routes
+from playground.ui.inside import token_part
+from playground.ui.live import feed
+from tests.ui import fake_run
+
+LOOKS = (0, 5, 10, 15, 20, 25, 30, 35, 40)
+
+
+@pytest.fixture
+def run(tmp_path):
+    made = fake_run.write_run(tmp_path, "mine")
+    fake_run.write_tokens(made)
+    return made
+
+
+@pytest.fixture
+def client(run):
+    hub = feed.Hub(run.path.parent)
+    with TestClient(Starlette(routes=routes.routes(hub))) as made:
+        yield made
+        made.portal.call(hub.close)
+
+
+def test_one_answer_at_every_look_comes_on_demand(client, run):
+    seed = run.samples()[0].seed
+    told = client.get(f"/live/mine/tokens/1?seed={seed}").json()
+    assert [look["update"] for look in told["looks"]] == list(LOOKS)
+    assert told["why"] == "" and told["absent"] == {} and told["unit"] == "sd"
+    samples = {sample.update: sample for sample in run.samples() if sample.prompt_id == 1}
+    for look in told["looks"]:
+        assert "".join(look["pieces"]) == samples[look["update"]].completion + "<eos>"
+    assert client.get("/live/mine/tokens/1?seed=77").json()["looks"] == []
+    assert client.get("/live/mine/tokens/1?seed=-1").json() == told, "no number: the first answer"
+    assert client.get("/live/none/tokens/1").status_code == client.get("/live/mine/tokens/x").status_code == 404
+
+
+def test_where_nothing_was_kept_it_says_why(client, run):
+    def why(prompt_id=0):
+        found = client.get(f"/live/mine/tokens/{prompt_id}").json()
+        assert found["looks"] == []
+        return found["why"]
+
+    assert why(9) == "Of each look, the first answers to the first 8 fixed prompts are kept token by token."
+    run.tokens_path.unlink()
+    assert why() == "This run was made before answers were kept token by token."
+    text = run.config_path.read_text()
+    run.config_path.write_text(text.replace("token_samples: 8", "token_samples: 0"))
+    assert why() == "This run keeps no answers token by token (evaluation.token_samples is 0)."
+
+
+def test_a_recording_says_so_and_a_packed_one_is_read(run):
+    kept = token_part.looks(run, 0, None, recorded=True)
+    run.tokens_path.with_name("tokens.jsonl.gz").write_bytes(gzip.compress(run.tokens_path.read_bytes()))
+    run.tokens_path.unlink()
+    assert token_part.looks(run, 0, None, recorded=True) == kept and len(kept["looks"]) == len(LOOKS)
+    run.tokens_path.with_name("tokens.jsonl.gz").unlink()
+    assert "Train a run of your own" in token_part.looks(run, 0, None, recorded=True)["why"]
+
+
+def test_shipped_recordings_are_fine_without(tmp_path):
+    hub = feed.Hub(tmp_path)
+    for run_id in hub.recorded:
+        assert token_part.looks(hub.find(run_id), 0, None, recorded=True)["why"]
+
+
+@pytest.mark.parametrize(
+    ("data", "reward", "value"),
+    [
+        ({}, "", ""),
+        ({"engine": "trl"}, "", ""),
+        ({"method": "rloo"}, "", "measured against other answers"),
+        ({"method": "rloo", "engine": "trl"}, "TRL's trainer of this method pays no single tokens", "no critic"),
+        ({"method": "dpo"}, "DPO pays no single tokens", "no critic"),
+        ({"method": "sft"}, "SFT pays no single tokens", "no critic"),
+        ({"method": "best_of_n"}, "Best of n pays no single tokens", "no critic"),
+        ({"method": "steer"}, "Steering pays no single tokens", "no critic"),
+    ],
+)
+def test_what_a_method_has_not_is_said_in_a_sentence(data, reward, value):
+    told = token_part.absent(from_dict({"rewards": [{"kind": "sentiment"}], **data}))
+    assert reward in told.get("reward", "") and bool(told.get("reward")) == bool(reward)
+    assert value in told.get("value", "") and bool(told.get("value")) == bool(value)
+
+
+class Service:
+    """Answers with a text, and remembers the question."""
+
+    def __init__(self, completion="", fails=False):
+        self.completion, self.fails, self.asked = completion, fails, []
+
+    def ask(self, kind, question):
+        self.asked.append((kind, question))
+        if self.fails:
+            raise ServiceUnavailable("The model did not answer in time. Try again with fewer samples.")
+        yield {"completion": self.completion, "pieces": ["a"], "values": None}
+
+
+def asking(run, service):
+    (function,) = token_part.functions(run.path.parent, service, LIMITS["local"])
+    return function
+
+
+def test_an_answer_that_was_not_kept_is_written_again(run):
+    samples = {(sample.update, sample.prompt_id): sample for sample in run.samples()}
+    for update, side in ((0, "reference"), (40, "policy")):
+        sample = samples[update, 20]
+        service = Service(sample.completion)
+        told = asking(run, service)({"run": "mine", "prompt_id": 20, "update": update, "seed": sample.seed})
+        assert told["error"] == "" and told["look"]["pieces"] == ["a"] and "critic" in told["absent"]["value"]
+        expected = {"source": str(run.path), "prompt": sample.prompt, "seed": sample.seed, "side": side, "index": None}
+        assert service.asked == [("tokens", expected)]
+
+
+def test_figures_of_another_text_than_the_one_shown_are_not_shown(run):
+    told = asking(run, Service("another text"))({"run": "mine", "prompt_id": 20, "update": 40})
+    assert told["error"] == token_part.OTHER_TEXT and "look" not in told
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ({"run": "_recorded-x", "prompt_id": 0, "update": 0}, "ships without its weights"),
+        ({"run": "../mine", "prompt_id": 0, "update": 0}, "not a run id"),
+        ({"run": "mine", "prompt_id": 0, "update": 15}, "The weights of update 15 are not kept"),
+        ({"run": "mine", "prompt_id": 0, "update": 16}, "no such answer"),
+        ({"run": "mine", "prompt_id": -1, "update": 0}, "no such answer"),
+        ({"run": "mine", "prompt_id": "0", "update": True}, "no such answer"),
+        ({"run": "mine", "prompt": "x", "side": "both", "seed": 0, "index": 0}, "no such answer"),
+        ({"run": "mine", "prompt": "x", "side": "policy", "seed": None, "index": 0}, "no such answer"),
+        (None, "not a run id"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence_and_asks_nobody(run, question, says):
+    service = Service()
+    told = asking(run, service)(question)
+    assert says in told["error"] and service.asked == []
+
+
+def test_a_run_without_weights_and_a_service_that_fails_are_told_too(run):
+    fixed = {"run": "mine", "prompt_id": 0, "update": 0}
+    assert "did not answer in time" in asking(run, Service(fails=True))(fixed)["error"]
+    shutil.rmtree(run.checkpoints_path)
+    assert "has not saved any weights yet" in asking(run, Service())(fixed)["error"]
+
+
+def test_a_prompt_that_is_too_long_for_a_public_page_is_refused(run):
+    (function,) = token_part.functions(run.path.parent, Service(), LIMITS["space"])
+    long = "x" * (LIMITS["space"].prompt_characters + 1)
+    told = function({"run": "mine", "prompt": long, "side": "policy", "seed": 0, "index": 0})
+    assert "The prompt has" in told["error"]
+
+
+def test_lines_of_no_use_are_nobody_s_answer(run):
+    one = run.token_figures(0)[0]
+    with open(run.tokens_path, "a", encoding="utf-8") as file:
+        file.write(to_json_line(one).replace('"pieces": [', '"pieces": ["<b>one too many</b>", ') + '{"update": 1}\n{')
+    assert len(token_part.looks(run, 0, None, recorded=False)["looks"]) == len(LOOKS)
+    assert catalog.preset(catalog.DEFAULT_PRESET).evaluation.token_samples == 8

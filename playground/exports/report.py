@@ -150,6 +150,10 @@ class Report:
 
     def curves(self) -> bytes:
         """Score, KL and, where there are any, behaviours and perplexities, as a PNG."""
+        return pictures.png(self.panels())
+
+    def panels(self) -> list[Panel]:
+        """The same, not drawn yet."""
         metrics = frames.metrics(self.metrics).set_index("update")
         fixed = knee.curve_of(self.samples).mean(axis=1)
         drift = frames.samples(self.samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
@@ -191,4 +195,4 @@ class Report:
         lines = [Line(strange, SLATE, "its texts, to the reference"), Line(text, INDIGO, "held-out text, to it")]
         if known := [line for line in lines if len(line.values)]:
             panels.append(Panel("Perplexity", "by update", known))
-        return pictures.png(panels)
+        return panels

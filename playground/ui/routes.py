@@ -8,6 +8,7 @@ path. Knows Starlette and `feed`; nothing of gradio's components. `server` calls
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import importlib.metadata
 import importlib.util
@@ -25,7 +26,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from playground import exports
 from playground.config import methods
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
-from playground.exports import csv_tables
+from playground.exports import csv_tables, html_report
 from playground.exports.report import Report
 from playground.insight import before_after, meters
 from playground.runs import history
@@ -44,7 +45,7 @@ from playground.ui.train import outcome_part
 BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
 HOME_SECONDS = 0.5
 READERS = 2  # threads
-EXPORTS = {"yaml": "yaml", "trl": "py"}  # kind -> file ending
+EXPORTS = {"html": "html", "yaml": "yaml", "trl": "py"}  # kind -> file ending
 Handler = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")
 
@@ -200,10 +201,11 @@ class Views:
         return _json(await self._read(read))
 
     async def export(self, request: Request) -> Response:
-        """A run written down for use elsewhere: `yaml` for our own command, `trl` as a script for TRL."""
+        """A run written down for use elsewhere: `html` as a report to read, `yaml` for our own command, `trl` as a
+        script for TRL."""
         run, kind = self.hub.find(request.path_params["run_id"]), request.path_params["kind"]
         if kind not in EXPORTS:
-            raise RunNotFound(f"A run can be exported as {' or '.join(EXPORTS)}, not as `{kind[:20]}`.")
+            raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
         name = f"{run.id.strip('_')}.{EXPORTS[kind]}"
         text = await self._read(_export, run, kind, name, self.access.caller(request).role is Role.HOST)
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
@@ -311,6 +313,8 @@ def _overlaid(run_id: str, road: overlay.Road, feed: RunFeed) -> overlay.Overlai
 def _export(run: RunDirectory, kind: str, name: str, whole: bool) -> str:
     """`whole`: with paths of this machine, for who may know them."""
     config = run.config() if whole else checks.without_folders(run.config())
+    if kind == "html":
+        return html_report.page(dataclasses.replace(Report.of(run), config=config))
     if kind == "yaml":
         return exports.yaml_text(config, name)
     return exports.trl_script(config, ScoreScale.of(run.events()))

@@ -143,9 +143,9 @@ def _text(run: RunDirectory, kind: str, output: Path | None) -> tuple[str, str]:
     if kind == "csv":
         return csv_tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations()), ""
     if kind == "samples":
-        return csv_tables.samples_csv(run.samples()), ""
+        return csv_tables.samples_csv(run.samples(), config), ""
     if kind == "behaviours":
-        return csv_tables.behaviours_csv(meters.meters(config, run.samples())), ""
+        return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config), ""
     scale = ScoreScale.of(run.events())
     return exports.trl_script(config, scale), f"python {shlex.quote(str(output))}"
 

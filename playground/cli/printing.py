@@ -95,6 +95,8 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
     if status.state in ("failed", "interrupted"):
         complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}")
     report = Report.of(run)
+    if report.wrong_on_purpose:
+        complain(report.wrong_on_purpose)
     _print_sentence(report)
     _print_gains(report)
     print(run.path)
@@ -136,7 +138,14 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
     for run, headline in zip(runs, headlines, strict=True):
         add_row(
             table,
-            "\n".join([run.id, " ".join(run.title.split()), *_changed(RunDirectory(outputs / run.id))]),
+            "\n".join(
+                [
+                    run.id,
+                    " ".join(run.title.split()),
+                    *filter(None, [run.wrong_on_purpose]),
+                    *_changed(RunDirectory(outputs / run.id)),
+                ]
+            ),
             _state(run.status, _place(run, outputs)),
             f"{run.status.update} of {run.status.num_updates}",
             _gain(headline, run.unit),
@@ -169,6 +178,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
                 "outcome": _outcome(samples),
                 "headline": _headline(run),
                 "told": telling.told(config).what,
+                "wrong_on_purpose": report.wrong_on_purpose,
                 "sentence": report.sentence,
                 "behaviours": report.counts(),
                 "expected": report.verdicts,
@@ -190,6 +200,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
         add_row(table, "note", note)
     if what and what != report.title:
         add_row(table, "experiment", what)
+    if report.wrong_on_purpose:
+        add_row(table, "careful", report.wrong_on_purpose)
     state = _state(status, queue.position(run))
     add_row(table, "state", f"{state}, update {status.update} of {status.num_updates}")
     if status.message:

@@ -77,7 +77,7 @@ def _head(report: Report) -> Html:
         "TRL\u2019s trainer" if config.by_trl else None,
         f"seed {config.seed}",
     )
-    wrong = telling.wrong_on_purpose(config)
+    wrong = report.wrong_on_purpose
     line = telling.told(config).line(report.title)
     return tag(
         "header",
@@ -158,7 +158,7 @@ def _curves(report: Report) -> Html:
         Panel(title, f"{note}, by update", [Line(table[name], colour)]) for name, title, note, colour in SMALL
         if table[name].notna().any()
     ]  # fmt: skip
-    wrong = telling.wrong_on_purpose(report.config)
+    wrong = report.wrong_on_purpose
     names = [name for name in FIGURES if table[name].notna().any()]
     chosen = table.iloc[_spread(len(table), MOST_ROWS)]
     rows = [(str(update), *(_figure(row[name]) for name in names)) for update, row in chosen.iterrows()]

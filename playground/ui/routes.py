@@ -187,7 +187,7 @@ class Views:
     async def samples_csv(self, request: Request) -> Response:
         """All completions of the fixed prompts as a table."""
         run = self.hub.find(request.path_params["run_id"])
-        text = await self._read(lambda: csv_tables.samples_csv(run.samples()))
+        text = await self._read(lambda: csv_tables.samples_csv(run.samples(), run.config()))
         return _table(text, f"{run.id.strip('_')}-samples.csv")
 
     async def outcome(self, request: Request) -> Response:
@@ -255,6 +255,7 @@ class Views:
                 "title": run.title,
                 "told": run.told,
                 "note": run.note,
+                "wrong_on_purpose": run.wrong_on_purpose,
                 "model": telling.in_words("model.source", run.model),
                 "reward": run.reward,
                 "beta": run.beta,
@@ -292,7 +293,11 @@ class Views:
         if with_id:
             beside = self.hub.find(with_id)
             theirs = beside.config()
-            names = {"id": with_id, **wire.names(theirs, beside.label())}
+            names = {
+                "id": with_id,
+                "wrong_on_purpose": telling.wrong_on_purpose(theirs),
+                **wire.names(theirs, beside.label()),
+            }
             other = wire_compare.Other(names, beside.samples(), telling.scores_differ([config, theirs]))
         return wire.encode(
             {

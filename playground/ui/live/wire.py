@@ -63,6 +63,7 @@ def run_summary(
     return {
         "id": run_id,
         **names(config, label),
+        "wrong_on_purpose": telling.wrong_on_purpose(config),
         "preset": telling.told(config).preset,
         "recorded": recorded,
         "can_ask": can_ask,

@@ -9,7 +9,7 @@ import { CHARTS, X_MODES } from "./specs.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./png.js";
-import { buttonOf, el, runPath, setHidden, setText, signOf, url } from "../core/dom.js";
+import { buttonOf, el, runPath, setHidden, setText, showWrong, signOf, url } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live, numUpdates } from "../core/store.js";
@@ -35,7 +35,8 @@ export class Charts {
     this.changes = el("div", { class: "edits", hidden: true });
     this.warnings = el("div", { class: "edits", hidden: true });
     this.note = el("p", { class: "undrawn-note", role: "status" });
-    this.root = el("div", { class: "charts" }, this.bar, this.note, this.body, this.table, this.changes,
+    this.wrong = el("p", { class: "wrong-note", hidden: true });
+    this.root = el("div", { class: "charts" }, this.bar, this.wrong, this.note, this.body, this.table, this.changes,
       this.warnings);
     element.append(this.root);
     this.begin();
@@ -161,6 +162,7 @@ export class Charts {
     const column = X_MODES[this.mode].column;
     [this.range.start, this.range.end] = this.zoom
       ?? fullRange(live.metrics[column] ?? [], this.mode, numUpdates.value);
+    showWrong(this.wrong, live.run);
     this.addText();
     for (const chart of this.charts) chart.update(live.metrics, column, this.weight, live.run);
     for (const chart of this.lines) chart.follow(live, column, this.weight);

@@ -2,7 +2,8 @@
 // sort, filter, blind reading. The prompt of one's own stands between what came of it and the table, whose place is
 // runs/compare_rows.js.
 
-import { buttonOf, el, getJson, headOf, runPath, setText, setWords, showParts } from "../core/dom.js";
+import { buttonOf, el, getJson, headOf, runPath, setText, setWords, showParts,
+  showWrong } from "../core/dom.js";
 import { stepOf } from "../core/experiments.js";
 import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { Behaviours, hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.js";
@@ -67,6 +68,7 @@ class Compare {
     this.at = el("output", { class: "at" });
     this.outcome = el("p", { class: "outcome" });
     this.notice = el("p", { class: "compare-notice", role: "status" });
+    this.wrong = el("p", { class: "wrong-note", role: "note", hidden: true });
     this.facts = el("p", { class: "summary" });
     this.terms = el("div", { class: "numbers term-table", hidden: true });
     this.sort = el("select", { "aria-label": "Sort", onchange: () => this.fill() },
@@ -97,7 +99,7 @@ class Compare {
         el("label", { class: "inline" }, "against", this.others)),
       this.notice);
     this.behaviours = new Behaviours(this.top);
-    this.top.append(this.outcome, this.facts, this.terms);
+    this.top.append(this.wrong, this.outcome, this.facts, this.terms);
     this.rows = el("section", { class: "panel" },
       el("div", { class: "bar" }, el("h2", {}, "Prompt by prompt"), this.count, el("span", { class: "grow" }),
         this.filter,
@@ -184,6 +186,7 @@ class Compare {
     setText(this.outcome, data.outcome || (data.other?.notice ? "The two runs have no score in common."
       : "These rewards have no opinion on the fixed prompts, so there is no score to compare."));
     setText(this.notice, data.other?.notice ?? "");
+    showWrong(this.wrong, data.run.wrong_on_purpose ? data.run : data.other);
     this.fillFacts();
     this.behaviours.show(data);
     this.fillOnly([...CHOICES, ...turnChoices(data.behaviours)], this.only.value);
@@ -195,6 +198,7 @@ class Compare {
     this.data = shown.value = null;
     setText(this.outcome, "");
     setText(this.notice, "");
+    showWrong(this.wrong, null);
     this.facts.replaceChildren();
     this.behaviours.show(null);
     this.terms.hidden = true;

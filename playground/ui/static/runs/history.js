@@ -177,6 +177,7 @@ export function mount(element, props, { trigger, server }) {
         { class: "run-name", title: run.id, "data-key": `open ${run.id}` }),
         run.note ? el("div", { class: "run-note" }, run.note) : null,
         run.told && run.told !== run.title ? el("div", { class: "muted small" }, run.told) : null,
+        run.wrong_on_purpose ? el("div", { class: "wrong-note" }, signOf("! "), run.wrong_on_purpose) : null,
         changedIn(run, behaviours).map((one) => el("div", { class: "small" }, `${one.words}: ${countOf(one)}`)),
         el("div", { class: "muted small" },
           `${run.method}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`)),

@@ -166,6 +166,7 @@ export function mount(element, props, { trigger, server }) {
         act(event.currentTarget, "Take out", "Taking it out\u2026", () => server.stop_run(run.id), refresh)) : null,
       action("Use settings", "settings", () => useSettings(run.id), "", "Puts them into the form of the Train page"),
       action("Rename", "name", () => nameIt(run)),
+      download("Report", "html", "The run as one page for any browser, with charts and texts", run),
       download("YAML", "yaml", "Settings, for the command python -m playground train", run),
       download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
       ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null,

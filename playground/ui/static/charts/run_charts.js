@@ -5,7 +5,8 @@ import { bokehReady } from "./bokeh.js";
 import { Chart } from "./chart.js";
 import { changesBefore, fullRange, marksOf, nearest, whenChanged } from "./arithmetic.js";
 import { curveControls } from "./toolbar.js";
-import { CHARTS, X_MODES } from "./specs.js";
+import { CHARTS, MORE_CHARTS, X_MODES } from "./specs.js";
+import { KlStrip } from "../inside/kl_strip.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./png.js";
@@ -30,8 +31,12 @@ export class Charts {
     this.large = el("div", { class: "charts-large" });
     this.more = el("div", { class: "charts-more" });
     this.small = el("div", { class: "charts-small" });
+    this.extra = el("div", { class: "charts-small" });
+    this.strip = new KlStrip();
+    this.folded = el("details", { class: "charts-folded" }, el("summary", {}, "More curves"), this.extra,
+      this.strip.root);
     this.table = el("div", { class: "numbers", hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
-    this.body = el("div", { class: "charts-body" }, this.large, this.more, this.small);
+    this.body = el("div", { class: "charts-body" }, this.large, this.more, this.small, this.folded);
     this.changes = el("div", { class: "edits", hidden: true });
     this.warnings = el("div", { class: "edits", hidden: true });
     this.note = el("p", { class: "undrawn-note", role: "status" });
@@ -84,8 +89,9 @@ export class Charts {
         this.placeFlags([chart]);
       },
     };
-    this.charts = CHARTS.map((spec) => new Chart(spec, shared));
-    for (const chart of this.charts) (chart.spec.large ? this.large : this.small).append(chart.card);
+    this.charts = [...CHARTS, ...MORE_CHARTS].map((spec) => new Chart(spec, shared));
+    for (const { spec, card } of this.charts)
+      (MORE_CHARTS.includes(spec) ? this.extra : spec.large ? this.large : this.small).append(card);
     this.lines = LINE_CHARTS.map((spec) => new LinesChart(spec, shared));
     this.more.append(...this.lines.map((chart) => chart.card));
     effect(() => this.listChanges());
@@ -118,7 +124,7 @@ export class Charts {
   /** The charts that are shown as one picture, also those that nobody has looked at yet. */
   async savePicture() {
     if (!this.table.hidden) this.toggleTable();
-    const shown = this.all().filter((chart) => !chart.card.hidden);
+    const shown = this.all().filter(({ card }) => !card.hidden && (this.folded.open || !this.folded.contains(card)));
     for (const chart of shown) {
       const { inSight } = chart;
       await chart.sighted(true);
@@ -184,7 +190,7 @@ export class Charts {
       const values = live.metrics[spec.column] ?? [];
       card.hidden = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
     }
-    for (const room of [this.large, this.small]) {
+    for (const room of [this.large, this.small, this.extra]) {
       room.dataset.count = String([...room.children].filter((child) => !child.hidden).length);
     }
   }
@@ -209,6 +215,7 @@ export class Charts {
     setText(this.where, index < 0 ? "" : x === null ? `at update ${updates[index]}`
       : `reading update ${updates[index]}`);
     for (const chart of this.all()) chart.readOut(x);
+    this.strip.show(live.metrics, index);
   }
 
   setZoom(range) {
@@ -229,8 +236,9 @@ export class Charts {
 
   fillTable() {
     const parts = (live.run?.terms ?? []).filter(({ name }) => live.metrics[PARTS + name]);
-    const names = ["update", ...CHARTS.map((spec) => spec.column), ...parts.map(({ name }) => PARTS + name)];
-    const titles = ["Update", ...CHARTS.map((spec) => spec.title), ...parts.map(({ label }) => `From ${label}`)];
+    const specs = this.charts.map(({ spec }) => spec);
+    const names = ["update", ...specs.map((spec) => spec.column), ...parts.map(({ name }) => PARTS + name)];
+    const titles = ["Update", ...specs.map((spec) => spec.title), ...parts.map(({ label }) => `From ${label}`)];
     const rows = live.metrics.update.map((_, index) => index).slice(-TABLE_ROWS).reverse();
     const changes = this.marks.length ? changesBefore(live.metrics.update, this.marks) : null;
     if (changes) titles.splice(1, 0, "Changed before it");

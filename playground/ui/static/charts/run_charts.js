@@ -7,6 +7,7 @@ import { changesBefore, fullRange, marksOf, nearest, whenChanged } from "./arith
 import { curveControls } from "./toolbar.js";
 import { CHARTS, MORE_CHARTS, X_MODES } from "./specs.js";
 import { KlStrip } from "../inside/kl_strip.js";
+import { LeashPicture } from "../inside/leash_picture.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./png.js";
@@ -33,6 +34,7 @@ export class Charts {
     this.small = el("div", { class: "charts-small" });
     this.extra = el("div", { class: "charts-small" });
     this.strip = new KlStrip();
+    this.leash = new LeashPicture();
     this.folded = el("details", { class: "charts-folded" }, el("summary", {}, "More curves"), this.extra,
       this.strip.root);
     this.table = el("div", { class: "numbers", hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
@@ -93,7 +95,7 @@ export class Charts {
     for (const { spec, card } of this.charts)
       (MORE_CHARTS.includes(spec) ? this.extra : spec.large ? this.large : this.small).append(card);
     this.lines = LINE_CHARTS.map((spec) => new LinesChart(spec, shared));
-    this.more.append(...this.lines.map((chart) => chart.card));
+    this.more.append(...this.lines.map((chart) => chart.card), this.leash.root);
     effect(() => this.listChanges());
     let snapshot;
     effect(() => {
@@ -216,6 +218,8 @@ export class Charts {
       : `reading update ${updates[index]}`);
     for (const chart of this.all()) chart.readOut(x);
     this.strip.show(live.metrics, index);
+    const asked = live.events.findLast(({ kind, field }) => kind === "edit" && field === "kl.target");
+    this.leash.show(live.metrics, live.run?.adaptive ? asked?.value ?? live.run.target : null, index);
   }
 
   setZoom(range) {

@@ -13,6 +13,8 @@ import { effect, signal, whenNew } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { facts, KL_GLOSS, textPair } from "../core/texts.js";
 
+const VARIETY_GLOSS = "How many of the answers to this prompt are different texts, and the share of different word "
+  + "pairs in them. Where both fall, the model says the same whatever the dice say.";
 const FIRST_ROWS = 20;
 const ENDED = ["finished", "stopped", "failed", "interrupted"];
 const SORTS = {
@@ -245,9 +247,18 @@ class Compare {
       ...raw.map((name) => [`${name}, raw`, this.both(rounded(before.terms[name]), rounded(after.terms[name]))]),
       this.data.other ? ["KL", `${this.both(rounded(before.kl), rounded(after.kl))} nats`] : null,
       ["length", `${this.both(rounded(before.length), rounded(after.length))} tokens`],
+      this.varietyOf("different answers to a prompt", "different"),
+      this.varietyOf("distinct-2 within a prompt", "distinct_2"),
       ["different texts", `${this.both(before.unique, after.unique)} of ${after.count}`],
     ];
     this.facts.replaceChildren(...facts(pairs));
+  }
+
+  /** A fact about the answers to the same prompt, where there are several of them. */
+  varietyOf(name, what) {
+    const { diversity } = this.data;
+    const of = what === "different" ? ` of ${rounded(diversity?.after.of)}` : "";
+    return diversity && [name, `${this.both(rounded(diversity.before[what]), rounded(diversity.after[what]))}${of}`];
   }
 
   /** A figure of each side: from before to after, or of the other run and of this one. */
@@ -300,6 +311,7 @@ class Compare {
       : ["Before", `After update ${update}`];
     return [headOf("Prompt", "prompt"), headOf(sides[0], "before"), headOf(sides[1], "now"),
       headOf(`Score, ${run.unit}`, "figure"), headOf("KL", "figure", KL_GLOSS),
+      ...(this.data.diversity ? [headOf("Different", "figure variety", VARIETY_GLOSS)] : []),
       headOf("Tokens", "figure")];
   }
 
@@ -329,8 +341,17 @@ class Compare {
         ...(measured ? [this.direction(row.gain), ...terms, ...judges] : [])),
       el("td", { class: "figure nowrap", "data-label": "KL, nats" },
         other ? this.both(rounded(row.before.kl), rounded(row.after.kl)) : rounded(row.after.kl)),
+      ...(row.diversity ? [this.variety(row.diversity)] : this.data.diversity ? [el("td", {})] : []),
       el("td", { class: "figure nowrap", "data-label": "Tokens" },
         this.both(row.before.tokens ?? "\u2013", row.after.tokens ?? "\u2013")));
+  }
+
+  /** How many different answers this prompt got; it stands in each of its rows. */
+  variety({ before, after }) {
+    return el("td", { class: "figure variety", "data-label": "Different answers" },
+      el("div", { class: "nowrap" }, `${this.both(before.different, after.different)} of ${after.of}`),
+      el("div", { class: "term" }, "distinct-2 ",
+        el("span", { class: "nowrap" }, this.both(rounded(before.distinct_2), rounded(after.distinct_2)))));
   }
 
   direction(gain) {

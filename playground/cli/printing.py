@@ -283,15 +283,19 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
         print_json(found.to_json())
         return
     kinds = list(dict.fromkeys(kind for role in found.rows for kind in role.kinds))
-    table = Table("Role", *kinds, "GB", box=None, pad_edge=False)
+    larger = {role.role: role.total for role in found.larger.rows}
+    table = Table("Role", *kinds, "GB", "if 7B", box=None, pad_edge=False)
     for role in found.rows:
         sizes = [f"{role.kinds[kind] / 1e9:.2f}" if kind in role.kinds else "" for kind in kinds]
-        add_row(table, role.role, *sizes, f"{role.total / 1e9:.2f}")
-    add_row(table, "libraries", *[""] * len(kinds), f"{found.libraries / 1e9:.2f}")
+        add_row(table, role.role, *sizes, f"{role.total / 1e9:.2f}", f"{larger.get(role.role, 0) / 1e9:.1f}")
+    libraries = f"{found.libraries / 1e9:.2f}"
+    add_row(table, "libraries", *[""] * len(kinds), libraries, f"{found.libraries / 1e9:.1f}")
     console().print(table)
     device = found.device
     print(f"{found.total / 1e9:.1f} GB at the fullest moment ({found.moment}); {device.label} ({device.name}) has "
           f"{device.free_bytes / 1e9:.1f} of {device.total_bytes / 1e9:.1f} GB free.")  # fmt: skip
+    print(f"With a model of 7 billion weights the same settings would need {found.larger.total / 1e9:.0f} GB "
+          f"({found.larger.moment}).")  # fmt: skip
     print(f"Time: {time_range(found.pace.update_low, found.pace.update_high)} an update, "
           f"{time_range(found.pace.run_low, found.pace.run_high)} in all"
           f"{', as your last runs of this model took' if found.pace.as_last_runs else ''}.")  # fmt: skip

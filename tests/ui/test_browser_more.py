@@ -58,3 +58,12 @@ def test_more_curves_unfold_and_tell_the_losses_and_each_estimate_of_the_kl(site
     told = rows.first.locator(".told").inner_text()
     expect(rows.first.locator("svg")).to_have_attribute("aria-label", f"k1: {told}")
     expect(rows.last).to_contain_text("exact")
+
+
+def test_beside_the_memory_by_role_stands_what_seven_billion_weights_would_need(site, make_page):
+    page = make_page()
+    page.goto(site.url)
+    page.locator("details.needs summary").click(timeout=WAIT_MS)
+    sizes = page.locator("details.needs .needs-size.larger")
+    expect(sizes.first).to_have_text(re.compile(r"^\d{2,3} GB$"))  # all weights are trained, in fp32
+    expect(page.locator("details.needs")).to_contain_text("with a model of 6.74 billion weights")

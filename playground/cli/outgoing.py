@@ -17,7 +17,7 @@ import typer
 from playground import exports
 from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, Json, Outputs, RunArgument, find_run
-from playground.exports import csv_tables, saving, trackers
+from playground.exports import csv_tables, html_report, saving, trackers
 from playground.exports import push as hub
 from playground.exports.report import Report
 from playground.insight import meters
@@ -41,12 +41,12 @@ Precision = Annotated[
 def export(
     run_dir: RunArgument,
     as_: Annotated[
-        Literal["trl", "yaml", "csv", "samples", "behaviours", "tensorboard", "trackio", "wandb"],
+        Literal["html", "trl", "yaml", "csv", "samples", "behaviours", "tensorboard", "trackio", "wandb"],
         typer.Option(
             "--as",
-            help="trl: a Python script for TRL 1.12. yaml: a file for `train`. csv: a row for each update. samples: a "
-            "row for each completion of a fixed prompt. behaviours: a row for each count. tensorboard, trackio, wandb: "
-            "the history for that tool.",
+            help="html: a report in one file, with charts and texts, for any browser. trl: a Python script for TRL "
+            "1.12. yaml: a file for `train`. csv: a row for each update. samples: a row for each completion of a fixed "
+            "prompt. behaviours: a row for each count. tensorboard, trackio, wandb: the history for that tool.",
         ),
     ],
     output: Annotated[
@@ -57,7 +57,8 @@ def export(
     ] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
 ) -> None:
-    """Write a run down for use elsewhere: a script for TRL, settings for `train`, tables, or a tracker's history."""
+    """Write a run down for use elsewhere: a report, a script for TRL, settings for `train`, tables, or a tracker's
+    history."""
     run = find_run(run_dir, outputs)
     if as_ in trackers.TRACKERS:
         folder = output or trackers.default_folder(run.path.parent, run.id, as_)
@@ -134,15 +135,17 @@ def push(
 
 def _text(run: RunDirectory, kind: str, output: Path | None) -> tuple[str, str]:
     """A text export, and the command that starts it (empty for tables)."""
+    if kind == "html":
+        return html_report.page(Report.of(run)), ""
     config = run.config()
     if kind == "yaml":
         return exports.yaml_text(config, str(output or "run.yaml")), exports.command(config, str(output))
     if kind == "csv":
         return csv_tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations()), ""
     if kind == "samples":
-        return csv_tables.samples_csv(run.samples()), ""
+        return csv_tables.samples_csv(run.samples(), config), ""
     if kind == "behaviours":
-        return csv_tables.behaviours_csv(meters.meters(config, run.samples())), ""
+        return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config), ""
     scale = ScoreScale.of(run.events())
     return exports.trl_script(config, scale), f"python {shlex.quote(str(output))}"
 

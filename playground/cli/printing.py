@@ -95,6 +95,8 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
     if status.state in ("failed", "interrupted"):
         complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}")
     report = Report.of(run)
+    if report.wrong_on_purpose:
+        complain(report.wrong_on_purpose)
     _print_sentence(report)
     _print_gains(report)
     print(run.path)
@@ -136,7 +138,14 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
     for run, headline in zip(runs, headlines, strict=True):
         add_row(
             table,
-            "\n".join([run.id, " ".join(run.title.split()), *_changed(RunDirectory(outputs / run.id))]),
+            "\n".join(
+                [
+                    run.id,
+                    " ".join(run.title.split()),
+                    *filter(None, [run.wrong_on_purpose]),
+                    *_changed(RunDirectory(outputs / run.id)),
+                ]
+            ),
             _state(run.status, _place(run, outputs)),
             f"{run.status.update} of {run.status.num_updates}",
             _gain(headline, run.unit),
@@ -169,6 +178,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
                 "outcome": _outcome(samples),
                 "headline": _headline(run),
                 "told": telling.told(config).what,
+                "wrong_on_purpose": report.wrong_on_purpose,
                 "sentence": report.sentence,
                 "behaviours": report.counts(),
                 "expected": report.verdicts,
@@ -191,6 +201,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
         add_row(table, "note", note)
     if what and what != report.title:
         add_row(table, "experiment", what)
+    if report.wrong_on_purpose:
+        add_row(table, "careful", report.wrong_on_purpose)
     state = _state(status, queue.position(run))
     add_row(table, "state", f"{state}, update {status.update} of {status.num_updates}")
     if status.message:
@@ -274,15 +286,19 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
         print_json(found.to_json())
         return
     kinds = list(dict.fromkeys(kind for role in found.rows for kind in role.kinds))
-    table = Table("Role", *kinds, "GB", box=None, pad_edge=False)
+    larger = {role.role: role.total for role in found.larger.rows}
+    table = Table("Role", *kinds, "GB", "if 7B", box=None, pad_edge=False)
     for role in found.rows:
         sizes = [f"{role.kinds[kind] / 1e9:.2f}" if kind in role.kinds else "" for kind in kinds]
-        add_row(table, role.role, *sizes, f"{role.total / 1e9:.2f}")
-    add_row(table, "libraries", *[""] * len(kinds), f"{found.libraries / 1e9:.2f}")
+        add_row(table, role.role, *sizes, f"{role.total / 1e9:.2f}", f"{larger.get(role.role, 0) / 1e9:.1f}")
+    libraries = f"{found.libraries / 1e9:.2f}"
+    add_row(table, "libraries", *[""] * len(kinds), libraries, f"{found.libraries / 1e9:.1f}")
     console().print(table)
     device = found.device
     print(f"{found.total / 1e9:.1f} GB at the fullest moment ({found.moment}); {device.label} ({device.name}) has "
           f"{device.free_bytes / 1e9:.1f} of {device.total_bytes / 1e9:.1f} GB free.")  # fmt: skip
+    print(f"With a model of 7 billion weights the same settings would need {found.larger.total / 1e9:.0f} GB "
+          f"({found.larger.moment}).")  # fmt: skip
     print(f"Time: {time_range(found.pace.update_low, found.pace.update_high)} an update, "
           f"{time_range(found.pace.run_low, found.pace.run_high)} in all"
           f"{', as your last runs of this model took' if found.pace.as_last_runs else ''}.")  # fmt: skip

@@ -50,6 +50,11 @@ def text(report: Report, written: Written) -> str:
     parts = [
         front_matter(config, written),
         f"# {_plain(report.title)}, {'LoRA adapter' if written.kind == 'adapter' else 'full model'}",
+        *(
+            [f"> **{report.wrong_on_purpose}** It is there to be studied, not to be used."]
+            if report.wrong_on_purpose
+            else []
+        ),
         _what(report, written),
         "## How it was made",
         _how(report),
@@ -77,7 +82,11 @@ def front_matter(config: RunConfig, written: Written) -> str:
     if licence:
         facts["license"] = licence
     facts["pipeline_tag"] = "text-generation"
-    facts["tags"] = [*TAGS, *(["lora"] if written.kind == "adapter" else [])]
+    facts["tags"] = [
+        *TAGS,
+        *(["lora"] if written.kind == "adapter" else []),
+        *(["wrong-on-purpose"] if config.experiments else []),
+    ]
     if "/" in config.prompts.source and catalog.is_hub_id(config.prompts.source) and not _is_local_set(config):
         facts["datasets"] = [config.prompts.source]
     return f"---\n{yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)}---"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 from unicodedata import category
 
 from playground.config import RunConfig
@@ -14,6 +15,10 @@ from playground.insight import frames
 from playground.insight.meters import Meter
 from playground.runs.folder.records import Evaluation, Event, Sample, UpdateMetrics
 from playground.runs.steer import changes
+from playground.setup import telling
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"  # what a spreadsheet takes for the start of one
 UNSEEN = ("C", "Z")  # first letters of the Unicode categories of what it may pass over: controls, marks, spaces
@@ -68,22 +73,22 @@ def metrics_csv(
         plain("; ".join(event.message for event in edits if previous <= event.update < update))
         for previous, update in zip(before, table["update"], strict=False)
     ]
-    return str(table.to_csv(index=False, lineterminator="\r\n"))
+    return _written(table, config)
 
 
-def samples_csv(samples: Sequence[Sample]) -> str:
+def samples_csv(samples: Sequence[Sample], config: RunConfig) -> str:
     """One row for each completion of a fixed prompt, in the order they were written."""
     table = frames.samples(samples).rename(columns=_head)
     for name in ("prompt", "completion"):
         table[name] = table[name].map(_cell)
-    return str(table.to_csv(index=False, lineterminator="\r\n"))
+    return _written(table, config)
 
 
-def behaviours_csv(found: Sequence[Meter]) -> str:
+def behaviours_csv(found: Sequence[Meter], config: RunConfig) -> str:
     """One row for each behaviour at each look at the fixed prompts; `low` and `high` bound the share, at 95 %."""
     table = frames.shares(found)
     table["words"] = table["words"].map(_cell)
-    return str(table.to_csv(lineterminator="\r\n"))
+    return _written(table.reset_index(), config)
 
 
 def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> dict[int, dict[str, float]]:
@@ -96,6 +101,13 @@ def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> dict[int, di
             name: float(value) for name, value in figures.items() if value is not None and not math.isnan(value)
         }
     return found
+
+
+def _written(table: pd.DataFrame, config: RunConfig) -> str:
+    """As CSV. A run that is wrong on purpose says so in every row: a row may be all that is copied."""
+    if wrong := telling.wrong_on_purpose(config):
+        table["wrong_on_purpose"] = wrong
+    return str(table.to_csv(index=False, lineterminator="\r\n"))
 
 
 def plain(text: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TEAL, AMBER, SLATE, INDIGO = "#0d8078", "#b45f06", "#64748b", "#4f46e5"
 MANY = ("#1d6fd1", "#c2267a", "#5d7a12", "#7a4a2a", "#6d4ac2", "#0e7f8c")  # of lines of one kind, as of overlaid runs
-INK, MUTED, GRID = "#1e293b", "#64748b", "#e2e8f0"
+INK, MUTED, GRID, DANGER = "#1e293b", "#64748b", "#e2e8f0", "#b91c1c"
 PANEL_INCHES, DOTS_PER_INCH = (4.2, 3.0), 200
 FONTS: dict[Any, Any] = {
     "font.size": 8,
@@ -44,14 +44,16 @@ class Panel(NamedTuple):
     mark: tuple[float, str] | None = None
 
 
-def png(panels: Sequence[Panel]) -> bytes:
-    """The panels side by side on white."""
+def png(panels: Sequence[Panel], warning: str = "") -> bytes:
+    """The panels side by side on white, below a line of warning, if there is one."""
     import matplotlib
     from matplotlib.figure import Figure
 
     width, height = PANEL_INCHES
     with matplotlib.rc_context(FONTS):
         figure = Figure((width * len(panels), height), DOTS_PER_INCH, layout="constrained")
+        if warning:
+            figure.suptitle(warning, color=DANGER, fontsize=9, fontweight="bold", wrap=True)
         for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
             axes.set_title(panel.title, loc="left", pad=18)
             axes.annotate(panel.note, (0, 1), (0, 6), "axes fraction", "offset points", color=MUTED)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
 from playground.exports import card
-from playground.setup import catalog
+from playground.setup import catalog, telling
 
 T = TypeVar("T")
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
@@ -107,7 +107,9 @@ def in_words(planned: Plan, config: RunConfig) -> list[str]:
     seen = "private: you and those you let in" if planned.private else "public: everybody"
     there = "exists already; files of the same name are replaced" if planned.exists else "is made anew"
     licence = planned.licence or "unknown, check that you may share it"
+    wrong = telling.wrong_on_purpose(config)
     return [
+        *([f"Careful     {wrong} The card says so too."] if wrong else []),
         f"Repository  {planned.repository} ({there}), as user {planned.user}",
         f"Seen by     {seen}",
         f"Size        {planned.bytes / 1e6:,.1f} MB from {planned.folder}",

@@ -18,6 +18,7 @@ from playground.insight import before_after, compute, frames, knee, meters
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.runs.steer import changes
+from playground.setup import telling
 
 COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")
 
@@ -71,6 +72,11 @@ class Report:
         """What it has come to, in a sentence; empty where there is nothing to tell."""
         batches = before_after.headline([], self.metrics)
         return meters.outcome_words(self.config, self.samples, batches, edited=self.edited)
+
+    @property
+    def wrong_on_purpose(self) -> str:
+        """Why it is not to be believed, where mistakes are allowed; else empty."""
+        return telling.wrong_on_purpose(self.config)
 
     @property
     def edited(self) -> bool:
@@ -129,6 +135,8 @@ class Report:
     def summary(self) -> dict[str, float | int | str | None]:
         """The last figures by name, flat, for trackers."""
         found: dict[str, float | int | str | None] = {"state": self.status.state, "updates": self.status.update}
+        if self.wrong_on_purpose:
+            found["wrong_on_purpose"] = self.wrong_on_purpose
         if self.outcome:
             found |= {f"outcome/{name}": value for name, value in self.outcome._asdict().items()}
         for meter in self.behaviours:
@@ -150,6 +158,10 @@ class Report:
 
     def curves(self) -> bytes:
         """Score, KL and, where there are any, behaviours and perplexities, as a PNG."""
+        return pictures.png(self.panels(), self.wrong_on_purpose)
+
+    def panels(self) -> list[Panel]:
+        """The same, not drawn yet."""
         metrics = frames.metrics(self.metrics).set_index("update")
         fixed = knee.curve_of(self.samples).mean(axis=1)
         drift = frames.samples(self.samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
@@ -191,4 +203,4 @@ class Report:
         lines = [Line(strange, SLATE, "its texts, to the reference"), Line(text, INDIGO, "held-out text, to it")]
         if known := [line for line in lines if len(line.values)]:
             panels.append(Panel("Perplexity", "by update", known))
-        return pictures.png(panels)
+        return panels

@@ -11,6 +11,7 @@ from typing import Any
 
 from playground.config import RunConfig, engines, methods
 from playground.runs.folder.records import ScoreScale
+from playground.setup import telling
 
 WIDTH = 110
 OWN_REWARDS = {
@@ -26,7 +27,9 @@ def command(config: RunConfig, path: str) -> str:
 
 def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
     """The configuration as YAML for our own `train`, with the command on top."""
-    return f"# Run it in the playground's folder:  {command(config, path)}\n{config.to_yaml()}"
+    wrong = telling.wrong_on_purpose(config)
+    marked = f"# {wrong}\n" if wrong else ""
+    return f"# Run it in the playground's folder:  {command(config, path)}\n{marked}{config.to_yaml()}"
 
 
 def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
@@ -39,6 +42,8 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
         scale: as the run recorded it; without one the script measures it at its start.
     """
     differences = [str(problem) for problem in engines.unsupported(config)] + engines.notes(config)
+    if wrong := telling.wrong_on_purpose(config):
+        differences.insert(0, f"{wrong} That is of the run: TRL has its own trainer, which makes no such mistake.")
     if config.method != "ppo":
         label = methods.METHODS[config.method].label
         differences.insert(0, f"The run took another road (method {config.method}, {label}); this script does PPO.")

@@ -21,6 +21,11 @@ def masked_variance(values: Tensor, mask: Tensor) -> Tensor:
     return masked_mean((values - masked_mean(values, mask)) ** 2, mask)
 
 
+def spread_of_sums(values: Tensor, mask: Tensor) -> Tensor:
+    """Population standard deviation, over the rows [B], of each row's sum of `values` [B, C] where `mask` is True."""
+    return torch.where(mask, values, torch.zeros_like(values)).sum(-1).std(correction=0)
+
+
 def whiten(values: Tensor, mask: Tensor, *, shift_mean: bool = True, epsilon: float = 1e-8) -> Tensor:
     """Scale the masked values to variance 1 and, unless `shift_mean` is False, shift them to mean 0.
 

@@ -37,6 +37,7 @@ class RunSummary(NamedTuple):
     id: str
     title: str
     note: str
+    wrong_on_purpose: str
     told: str
     name: str
     model: str
@@ -224,6 +225,7 @@ def _summary(run: RunDirectory) -> RunSummary:
         id=run.id,
         title=label.name or telling.title_of(config),
         note=label.note,
+        wrong_on_purpose=telling.wrong_on_purpose(config),
         told=telling.told(config).what,
         name=config.name,
         model=config.model.source,

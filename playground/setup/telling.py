@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, get_args
 
 from playground.config import REWARD_CLASSES, RunConfig, differences, knobs, methods
+from playground.config.training_settings import FAULTS
 from playground.setup import catalog
 
 DIGEST_CHARACTERS = 12  # of an uploaded file, at the beginning of the name under which it is kept
@@ -80,6 +81,15 @@ def told(config: RunConfig) -> Told:
     return Told(f"{about.title}, but {listed(changed)}", "", "", "")
 
 
+def wrong_on_purpose(config: RunConfig) -> str:
+    """What to know before one believes a run with `experiments: true`, in a sentence; empty for any other."""
+    if not config.experiments:
+        return ""
+    if not config.faults:
+        return "An experiment: what is knowingly wrong is allowed here, though no mistake is planted."
+    return f"Wrong on purpose: {' '.join(FAULTS[fault] for fault in config.faults)}"
+
+
 def differences_told(config: RunConfig, preset: RunConfig) -> list[str]:
     """What differs and has an effect, each in a few words, what matters most first."""
     found = {field: pair for field, pair in differences(config, preset).items() if _has_effect(field, config, preset)}
@@ -133,6 +143,8 @@ def in_words(field: str, value: Any) -> str:
         return f"{value:.3g}"
     if field == "prompts.typed":
         return f"{len(value)} prompts"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
     known = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
     shown = source_label(str(value)) if field in SOURCES else str(value)
     return known.get(str(value), shown)

@@ -6,7 +6,7 @@ Knows names and numbers; no torch, and no transformers, whose configurations wou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from playground.errors import ModelNotFound
@@ -98,6 +98,17 @@ def architecture(config: Mapping[str, Any], parameters: int, where: str = "confi
     )
 
 
+def _seven_billion() -> Architecture:
+    """Seven billion weights in the shape of Llama 2: its measures are published, the weights are counted from them."""
+    config = {
+        "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "intermediate_size": 11008, "vocab_size": 32000, "max_position_embeddings": 4096,
+    }  # fmt: skip
+    shape = architecture(config, 0)
+    norms = (2 * shape.layers + 1) * shape.hidden_size
+    return replace(shape, parameters=shape.linear_parameters + 2 * shape.embedding_parameters + norms)
+
+
 def _number(config: Mapping[str, Any], names: tuple[str, ...], where: str, default: int | None = None) -> int:
     for name in names:
         value = config.get(name)
@@ -109,3 +120,6 @@ def _number(config: Mapping[str, Any], names: tuple[str, ...], where: str, defau
     if default is None:
         raise ModelNotFound(f"{where} does not say {names[0]}: get the file again.")
     return default
+
+
+SEVEN_BILLION = _seven_billion()

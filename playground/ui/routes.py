@@ -8,6 +8,7 @@ path. Knows Starlette and `feed`; nothing of gradio's components. `server` calls
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import importlib.metadata
 import importlib.util
@@ -25,7 +26,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from playground import exports
 from playground.config import methods
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
-from playground.exports import csv_tables
+from playground.exports import csv_tables, html_report
 from playground.exports.report import Report
 from playground.insight import before_after, meters
 from playground.insight.diagnosis.lamp import Thresholds
@@ -46,7 +47,7 @@ from playground.ui.train import outcome_part
 BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
 HOME_SECONDS = 0.5
 READERS = 2  # threads
-EXPORTS = {"yaml": "yaml", "trl": "py"}  # kind -> file ending
+EXPORTS = {"html": "html", "yaml": "yaml", "trl": "py"}  # kind -> file ending
 Handler = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")
 
@@ -215,7 +216,7 @@ class Views:
     async def samples_csv(self, request: Request) -> Response:
         """All completions of the fixed prompts as a table."""
         run = self.hub.find(request.path_params["run_id"])
-        text = await self._read(lambda: csv_tables.samples_csv(run.samples()))
+        text = await self._read(lambda: csv_tables.samples_csv(run.samples(), run.config()))
         return _table(text, f"{run.id.strip('_')}-samples.csv")
 
     async def outcome(self, request: Request) -> Response:
@@ -240,10 +241,11 @@ class Views:
         return _json(wire.encode(await channel.read(read)))
 
     async def export(self, request: Request) -> Response:
-        """A run written down for use elsewhere: `yaml` for our own command, `trl` as a script for TRL."""
+        """A run written down for use elsewhere: `html` as a report to read, `yaml` for our own command, `trl` as a
+        script for TRL."""
         run, kind = self.hub.find(request.path_params["run_id"]), request.path_params["kind"]
         if kind not in EXPORTS:
-            raise RunNotFound(f"A run can be exported as {' or '.join(EXPORTS)}, not as `{kind[:20]}`.")
+            raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
         name = f"{run.id.strip('_')}.{EXPORTS[kind]}"
         text = await self._read(_export, run, kind, name, self.access.caller(request).role is Role.HOST)
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
@@ -293,6 +295,7 @@ class Views:
                 "title": run.title,
                 "told": run.told,
                 "note": run.note,
+                "wrong_on_purpose": run.wrong_on_purpose,
                 "model": telling.in_words("model.source", run.model),
                 "reward": run.reward,
                 "beta": run.beta,
@@ -330,7 +333,11 @@ class Views:
         if with_id:
             beside = self.hub.find(with_id)
             theirs = beside.config()
-            names = {"id": with_id, **wire.names(theirs, beside.label())}
+            names = {
+                "id": with_id,
+                "wrong_on_purpose": telling.wrong_on_purpose(theirs),
+                **wire.names(theirs, beside.label()),
+            }
             other = wire_compare.Other(names, beside.samples(), telling.scores_differ([config, theirs]))
         return wire.encode(
             {
@@ -351,6 +358,8 @@ def _overlaid(run_id: str, road: overlay.Road, feed: RunFeed) -> overlay.Overlai
 def _export(run: RunDirectory, kind: str, name: str, whole: bool) -> str:
     """`whole`: with paths of this machine, for who may know them."""
     config = run.config() if whole else checks.without_folders(run.config())
+    if kind == "html":
+        return html_report.page(dataclasses.replace(Report.of(run), config=config))
     if kind == "yaml":
         return exports.yaml_text(config, name)
     return exports.trl_script(config, ScoreScale.of(run.events()))

@@ -58,7 +58,8 @@ def test_the_table_of_updates_has_every_field_terms_estimates_and_the_text_s_per
     found = rows(
         csv_tables.metrics_csv(small_config(), metrics, [], [Evaluation(update=2, stage="after", perplexity_text=9)])
     )
-    fields = {name for name in UpdateMetrics.model_fields if name not in ("terms", "contributions", "kl_estimates")}
+    by_name = ("terms", "contributions", "kl_estimates", "kl_spreads")
+    fields = {name for name in UpdateMetrics.model_fields if name not in by_name}
     assert fields | TRL_NAMES | {"terms.length", "kl_estimates.k3", "perplexity_text", "changed_before"} == set(
         found[0]
     )
@@ -69,14 +70,17 @@ def test_the_table_of_updates_has_every_field_terms_estimates_and_the_text_s_per
 
 def test_the_table_of_samples_has_every_field_and_runs_no_formula():
     found = rows(
-        csv_tables.samples_csv([sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0})])
+        csv_tables.samples_csv(
+            [sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0})], small_config()
+        )
     )
     by_name = ("scores", "judges", "behaviours")
     assert {name for name in Sample.model_fields if name not in by_name} | {"scores.length"} == set(found[0])
     assert (
         found[0]["completion"] == '\'=cmd|"x"' and found[0]["prompt"] == "a\nb" and found[0]["scores.length"] == "3.0"
     )
-    assert rows(csv_tables.samples_csv([sample(0, "before", None, completion=" @SUM(1)", kl=-2.0)]))[0]["kl"] == "-2.0"
+    negative = [sample(0, "before", None, completion=" @SUM(1)", kl=-2.0)]
+    assert rows(csv_tables.samples_csv(negative, small_config()))[0]["kl"] == "-2.0"
 
 
 def test_the_table_of_behaviours_has_a_row_for_each_count_and_runs_no_formula():
@@ -84,7 +88,7 @@ def test_the_table_of_behaviours_has_a_row_for_each_count_and_runs_no_formula():
     config = small_config(behaviours=["ends", own])
     samples = [sample(number, stage, 0.0, behaviours={"ends": True, "own": number == 0})
                for stage in ("before", "after") for number in range(2)]  # fmt: skip
-    found = rows(csv_tables.behaviours_csv(meters.meters(config, samples)))
+    found = rows(csv_tables.behaviours_csv(meters.meters(config, samples), config))
     assert [(row["update"], row["behaviour"], row["count"], row["of"], row["share"]) for row in found] == [
         ("0", "ends", "2", "2", "1.0"), ("3", "ends", "2", "2", "1.0"),
         ("0", "own", "1", "2", "0.5"), ("3", "own", "1", "2", "0.5"),

@@ -48,7 +48,7 @@ def everybody_reads(run: RunDirectory) -> None:
     report = Report.of(run)
     report.summary()
     csv_tables.metrics_csv(report.config, report.metrics, report.events, report.evaluations)
-    csv_tables.samples_csv(report.samples)
+    csv_tables.samples_csv(report.samples, report.config)
 
 
 def repaired(run: RunDirectory) -> bool:

@@ -29,9 +29,9 @@ def run(outputs):
 
 def test_a_run_is_a_row_for_each_record_by_its_folder_or_its_path(run):
     metrics = frames.metrics(run)
-    assert set(metrics) == UpdateMetrics.model_fields.keys() - {"terms", "contributions", "kl_estimates"} | {
-        "terms.length"
-    }
+    assert set(metrics) == (
+        UpdateMetrics.model_fields.keys() - {"terms", "contributions", "kl_estimates", "kl_spreads"} | {"terms.length"}
+    )
     assert metrics["update"].tolist() == [1, 2] and metrics["score_mean"].tolist() == [0.5, 1.0]
     assert math.isnan(metrics["terms.length"][0]) and metrics["terms.length"][1] == 4.0
     assert metrics["entropy"].dtype == float  # also where it is nowhere known

@@ -319,7 +319,16 @@ def test_where_an_uploaded_file_lies_is_told_to_nobody(space, tmp_path):
         found = RunDirectory(space.outputs / run)
         assert found.config().prompts.source == str((space.outputs / source).resolve())  # the worker has its place
         told += [taken["text"], checked["text"], pages.call(other, space.index_of("choose"), [f"run:{run}"])["text"]]
-        for kind in ("poll", "compare", "outcome", "export/yaml", "export/trl", "metrics.csv", "samples.csv"):
+        for kind in (
+            "poll",
+            "compare",
+            "outcome",
+            "export/yaml",
+            "export/trl",
+            "export/html",
+            "metrics.csv",
+            "samples.csv",
+        ):
             told.append(other.get(f"live/{run}/{kind}").text)
         told += [other.get(f"live/{address}").text for address in ("_runs", "_home", f"_overlay?runs={run},done")]
         assert f"source: {source}" in told[6] and stop(space, visitor, run) == ""
@@ -331,10 +340,11 @@ def test_where_the_host_s_models_lie_is_told_to_no_watcher(classroom):
     run = fake_run.write_run(classroom.outputs, "own-model", small_config(model={"source": folder}))
     with classroom.client() as watcher, classroom.host() as host:
         exports = [client.get(f"live/{run.id}/export/yaml").text for client in (watcher, host)]
+        report = watcher.get(f"live/{run.id}/export/html").text
         told = [
             watcher.get(f"live/{address}").text
             for address in (f"{run.id}/poll", "_runs", f"_overlay?runs={run.id},done")
         ]
     told.append(repr(filling.filled_from(f"run:{run.id}", classroom.outputs, whole=False)))
-    assert "source: mine" in exports[0] and f"source: {folder}" in exports[1]
-    assert not [text for text in (exports[0], *told) if "/home/teacher" in text]
+    assert "source: mine" in exports[0] and f"source: {folder}" in exports[1] and "source: mine" in report
+    assert not [text for text in (exports[0], report, *told) if "/home/teacher" in text]

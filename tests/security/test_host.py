@@ -244,6 +244,7 @@ def _everywhere(host, run, outputs: Path, log: Path, server: int) -> dict[str, b
     for path in ("", "config", "gradio_api/info", "live/_access", "live/_home", "live/_runs", "theme.css",
                  f"live/{run}/poll", f"live/{run}/compare", f"live/{run}/log", f"live/{run}/metrics.csv",
                  f"live/{run}/samples.csv", f"live/{run}/export/yaml", f"live/{run}/export/trl",
+                 f"live/{run}/export/html",
                  f"live/{run}/outcome"):  # fmt: skip
         found[f"answer /{path}"] = host.get(path).content
     for path in outputs.rglob("*"):

@@ -50,6 +50,7 @@ NAMES = [
 ROUTES = [
     "/live/{}", "/live/{}/poll", "/live/{}/moment/0", "/live/{}/trace/1", "/live/{}/compare", "/live/{}/metrics.csv",
     "/live/{}/samples.csv", "/live/{}/outcome", "/live/{}/log", "/live/{}/export/yaml", "/live/{}/export/trl",
+    "/live/{}/export/html",
     "/live/one/export/{}",
     "/live/_rewards/{}", "/live/_overlay?runs={}", "/live/one/compare?update={}", "/playground/bokeh/1/{}",
     "/playground/static/{}", "/live/one/{}", "/live/one/moment/{}",

@@ -233,6 +233,7 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
                 "log",
                 "export/yaml",
                 "export/trl",
+                "export/html",
             ):
                 places[f"page {run.id} {kind}"] = client.get(f"/live/{run.id}/{kind}").content
         for kind in ("_home", "_runs", "_rewards", "_rewards/judge"):

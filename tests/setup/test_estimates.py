@@ -14,7 +14,7 @@ from playground.setup import catalog, estimates
 from playground.setup.devices import Device
 from playground.setup.estimates import memory, remedies, timing, trl_moments
 from playground.setup.estimates.memory import Form, Lengths, Moment, Part
-from playground.sources.architectures import Architecture
+from playground.sources.architectures import SEVEN_BILLION, Architecture
 from tests.model_folders import model_folder
 
 SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)
@@ -161,6 +161,31 @@ def test_it_can_be_told_to_a_program() -> None:
     assert told["verdict"] == "fits" and told["download"] is None and told["advice"] == ""
     parts = sum(row["total_gb"] for row in told["roles"]) + told["libraries_gb"]
     assert told["total_gb"] == pytest.approx(parts, abs=0.002)
+
+
+def test_seven_billion_weights_are_counted_from_the_published_shape() -> None:
+    assert SEVEN_BILLION.parameters == 6_738_415_616, "Llama 2 7B"
+
+
+@pytest.mark.parametrize(
+    ("model", "weights"),
+    [({"precision": "fp32"}, 4), ({"precision": "bf16", "adapter": {"kind": "lora"}}, 2)],
+)
+def test_what_if_7b_reckons_the_present_settings_with_a_larger_model(model, weights) -> None:
+    told = estimates.estimate(config_with(model=model), device=cpu(8)).to_json()["larger"]
+    least = weights * SEVEN_BILLION.parameters / 1e9
+    lora = "adapter" in model
+    assert told["roles_gb"]["policy"] > (1 if lora else 4) * least, "weights; learning all of them also three copies"
+    assert told["roles_gb"]["reference"] == pytest.approx(0 if lora else least, rel=0.01)
+    assert told["total_gb"] > sum(told["roles_gb"].values())
+
+
+def test_what_if_7b_is_the_estimate_itself_for_a_model_of_that_shape(monkeypatch) -> None:
+    config = config_with(model={"source": "pocket-1m"})
+    own = estimates.measures(config).policy
+    monkeypatch.setattr(estimates, "SEVEN_BILLION", own)
+    found = estimates.estimate(config, device=cpu(8))
+    assert found.larger == estimates.Larger(found.rows, found.moment, found.total)
 
 
 def test_after_running_out_of_memory_there_is_always_something_to_do() -> None:

@@ -44,6 +44,8 @@ CAPS = [
     ("judges.0.source", {"judges": []}, {"judges": [{"kind": "model", "source": "owner/judge"}]}),
     ("prompts.typed", {"prompts": {"typed": ["a" * 2000, "b"]}}, {"prompts": {"typed": ["a" * 2001, "b"]}}),
     ("prompts.typed", {"prompts": {"typed": ["a" * 2000] * 50}}, {"prompts": {"typed": ["a" * 2000] * 50 + ["b"]}}),
+    ("experiments", {"experiments": False}, {"experiments": True}),
+    ("experiments", {}, {"experiments": True, "faults": ["no-clip"]}),
     ("prompts.system", {"prompts": {"system": "a" * 2000}}, {"prompts": {"system": "a" * 2001}}),
 ]  # fmt: skip
 

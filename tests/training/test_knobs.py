@@ -2,6 +2,7 @@
 
 import functools
 import math
+import statistics
 
 import pytest
 import torch
@@ -191,6 +192,22 @@ def test_kl_estimates_are_what_their_formulas_say():
     exact = (own.exp() * (own - other)).sum(-1)
     assert exact.max() > 1e-3
     assert torch.allclose(rollout.token_kl("full")[mask], exact, atol=1e-5)
+
+
+def test_each_kl_estimate_comes_with_how_far_completions_lie_from_its_mean(monkeypatch):
+    trainer = tiny.trainer(ppo__learning_rate=3e-3)
+    for _ in range(3):
+        trainer.update()
+    collected = []
+    collect = trainer.collect
+    monkeypatch.setattr(trainer, "collect", lambda: collected.append(collect()) or collected[-1])
+    found = trainer.update()
+    for name, mean in found.kl_estimates.items():
+        sums = [sum(row[real].tolist()) for row, real in zip(
+            collected[0].token_kl(name), collected[0].episodes.mask, strict=True)]  # fmt: skip
+        assert mean == pytest.approx(statistics.fmean(sums), abs=1e-5)
+        assert found.kl_spreads[name] == pytest.approx(statistics.pstdev(sums), rel=1e-4)
+    assert found.kl_spreads["k1"] > 2 * found.kl_spreads["full"] > 0
 
 
 def test_mse_is_the_name_that_trl_gives_to_k2():

@@ -131,7 +131,9 @@ def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
         score_p90=score + 1.2 * spread, raw_score_mean=score * RAW_SD - 0.5, terms={"sentiment": score * RAW_SD - 0.5},
         contributions={name: score * (0.8 if place == 0 else 0.2 / max(1, len(names) - 1))
                        for place, name in enumerate(names)},
-        kl_to_reference=kl, kl_per_token=kl / 20, penalised_reward=score - beta * kl, kl_coef=beta,
+        kl_to_reference=kl, kl_per_token=kl / 20, kl_estimates={"k1": kl, "k2": 1.3 * kl, "k3": 1.1 * kl, "full": kl},
+        kl_spreads={"k1": 2.0, "k2": 2.5, "k3": 1.5, "full": 0.5},
+        penalised_reward=score - beta * kl, kl_coef=beta,
         entropy=2.1 - 0.7 * share * pull + rng.gauss(0, 0.03), update_kl=0.01 + 0.005 * rng.random(),
         clip_fraction=0.08 + 0.05 * rng.random(), ratio_mean=1.0, ratio_max=2.4, policy_loss=-0.02, value_loss=0.4,
         explained_variance=0.7 * (1 - math.exp(-5 * share)) + rng.gauss(0, 0.04), grad_norm=0.8,

@@ -174,7 +174,7 @@ def test_an_overlay_of_both_engines_says_how_they_differ(client, tmp_path):
     assert [item["title"] for item in data["differences"]] == [item.title for item in engines.DIFFERENCES]
 
 
-def test_a_run_is_handed_out_as_yaml_and_as_a_script_for_trl(client):
+def test_a_run_is_handed_out_as_yaml_as_a_script_for_trl_and_as_a_report(client):
     answer = client.get("/live/two/export/yaml")
     assert answer.headers["content-disposition"] == 'attachment; filename="two.yaml"'
     assert yaml_io.from_dict(yaml_io.parse_yaml(answer.text)).seed == 7
@@ -182,6 +182,9 @@ def test_a_run_is_handed_out_as_yaml_and_as_a_script_for_trl(client):
     assert answer.headers["content-disposition"] == 'attachment; filename="two.py"'
     compile(answer.text, "two.py", "exec")
     assert "PPOTrainer" in answer.text and "Scale(mean=-0.5, sd=1.9" in answer.text
+    answer = client.get("/live/two/export/html")
+    assert answer.headers["content-disposition"] == 'attachment; filename="two.html"'
+    assert answer.text.startswith("<!doctype html>") and "RLHF Playground, report of a run" in answer.text
     assert client.get("/live/two/export/pickle").status_code == 404
     assert client.get("/live/nobody/export/yaml").status_code == 404
 

@@ -133,7 +133,7 @@ def test_contributions_have_columns_only_where_there_are_several_rewards():
     assert columns["contributions.sentiment"][-1] == pytest.approx(0.8 * score, rel=1e-4)
     told = "In the newest training batches 80 % of the gain comes from Sentiment, 20 % from Length."
     assert wire_rewards.farmed(columns, config) == told
-    assert list(wire.new_columns(["sentiment"])) == list(wire.COLUMNS)
+    assert list(wire.new_columns(["sentiment"])) == [*wire.COLUMNS, *wire.ESTIMATES]
     old = fake_run.metrics(8, config, 1.0).model_copy(update={"contributions": {}})
     wire.append(columns, old)
     assert columns["contributions.length"][-1] is None  # a run from before there were any

@@ -154,6 +154,9 @@ class UpdateMetrics(Record):
     kl_to_reference: Annotated[Maybe, About("nats per completion", "log-ratio of policy to reference", live=True)]
     kl_per_token: Annotated[Maybe, About("nats per token", "the same, as a mean over tokens", live=True)]
     kl_estimates: Annotated[Figures, About("nats per completion", "the same KL by other estimators, by name")] = {}
+    kl_spreads: Annotated[
+        Figures, About("nats per completion", "standard deviation of each of these between the completions")
+    ] = {}
     penalised_reward: Annotated[Maybe, About("sd", "`score_mean - kl_coef * kl_to_reference`", live=True)]
     reward_paid: Annotated[
         Maybe, About("sd", "what a completion's tokens were paid, summed: the same, if the books balance")
@@ -173,10 +176,12 @@ class UpdateMetrics(Record):
     ]
     ratio_mean: Annotated[Maybe, About("", "probability ratio, new to old; of a single step, after it", steps="mean")]
     ratio_max: Annotated[Maybe, About("", "the largest of these ratios", steps="max")]
-    policy_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", steps="mean")]
-    value_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", steps="mean")]
+    policy_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", live=True, steps="mean")]
+    value_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", live=True, steps="mean")]
     explained_variance: Annotated[Maybe, About("at most 1", "of the returns by the value head", live=True)]
-    grad_norm: Annotated[Maybe, About("", "of the policy, before clipping, mean over optimizer steps", steps="mean")]
+    grad_norm: Annotated[
+        Maybe, About("", "of the policy, before clipping, mean over optimizer steps", live=True, steps="mean")
+    ]
     value_grad_norm: Annotated[Maybe, About("", "the same of the critic alone", steps="mean")] = None
     pairs_ordered: Annotated[Maybe, About("0 to 1", "DPO: share of pairs whose better text it prefers")] = None
     steering_strength: Annotated[Maybe, About("", "steer: of the vector, as used in this update", live=True)] = None

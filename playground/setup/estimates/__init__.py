@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from playground.setup.estimates.memory import Form, Lengths, Scorer
 from playground.setup.estimates.remedies import GB, UNSURE, mildest
 from playground.setup.estimates.timing import Finished, Pace, pace
 from playground.sources import curated, hub
-from playground.sources.architectures import Architecture
+from playground.sources.architectures import SEVEN_BILLION, Architecture
 from playground.texts import claim_files
 from playground.texts.row_files import TableUnusable
 
@@ -65,6 +65,7 @@ class Estimate:
     pace: Pace
     lengths: Lengths
     download: Download | None
+    larger: Larger
     measured: bool = False  # the total is what a trial of the same settings held
 
     def to_json(self) -> dict[str, Any]:
@@ -76,6 +77,9 @@ class Estimate:
                        "kinds_gb": {kind: size / GB for kind, size in row.kinds.items()}} for row in self.rows],
             "libraries_gb": self.libraries / GB,
             "total_gb": self.total / GB,
+            "larger": {"parameters": SEVEN_BILLION.parameters, "total_gb": self.larger.total / GB,
+                       "fullest_moment": self.larger.moment,
+                       "roles_gb": {row.role: row.total / GB for row in self.larger.rows}},
             "measured": self.measured,
             "fullest_moment": self.moment,
             "verdict": self.verdict,
@@ -87,6 +91,15 @@ class Estimate:
             "completion_tokens": self.lengths.completion,
             "download": None if self.download is None else self.download.to_json(),
         }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Larger:
+    """What the same settings would need with a model of seven billion weights; the total has the libraries in it."""
+
+    rows: tuple[Row, ...]
+    moment: str
+    total: float
 
 
 @dataclass(frozen=True)
@@ -146,6 +159,7 @@ def estimate(
     reckoned = peak.size + libraries
     measured = next((run.memory for run in finished if run.memory and _holds_the_same(run.config, config)), None)
     total = measured or reckoned
+    peak_of_larger = _peak(config, replace(found, policy=SEVEN_BILLION), longest, place)
 
     def needs(changed: RunConfig) -> float:
         return _needed(changed, found, longest, place) * total / reckoned
@@ -162,6 +176,7 @@ def estimate(
         pace=pace(config, form, found.policy, longest, place, _like(config, finished, found, longest, place)),
         lengths=longest,
         download=found.download,
+        larger=Larger(_rows(peak_of_larger), peak_of_larger.moment, peak_of_larger.size + libraries),
         measured=measured is not None,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -45,9 +46,10 @@ class BestOfN(PPOTrainer):
         nothing = torch.zeros_like(kept.episodes.values)
         metrics = self.measure(kept, of_scores(scores, rows), nothing, defaultdict(list), 0.0, 0.0, seconds_score, 0.0)
         kl = kl_bound(each)
-        far = {"kl_to_reference": kl, "kl_per_token": kl / metrics.completion_length, "kl_estimates": {}}
+        far = {"kl_to_reference": kl, "kl_per_token": kl / metrics.completion_length}
+        none: dict[str, Any] = {"kl_estimates": {}, "kl_spreads": {}}  # a bound is no estimate
         no = {"penalised_reward": None, "explained_variance": None, "tokens_trained": 0}
-        return metrics.model_copy(update={**far, **no})
+        return metrics.model_copy(update={**far, **none, **no})
 
 
 def of_rollout(rollout: Rollout, rows: list[int]) -> Rollout:

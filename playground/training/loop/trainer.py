@@ -25,7 +25,7 @@ from playground.ppo.advantages import generalised_advantages, group_advantages, 
 from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, full_kl, k3, token_kl
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
-from playground.ppo.masked import explained_variance, masked_mean, masked_sum, whiten
+from playground.ppo.masked import explained_variance, masked_mean, masked_sum, spread_of_sums, whiten
 from playground.runs.folder.checkpoints import BEST_BY
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.data.prompts import Prompt, prompt_batch
@@ -499,6 +499,7 @@ class PPOTrainer:
         mask = episodes.mask
         log_ratio = rollout.log_ratio
         kl = float(masked_sum(log_ratio, mask)) / len(episodes)
+        estimates = {name: rollout.token_kl(name) for name in (*SAMPLED_ESTIMATORS, "full")}
         spread = of_completions(rollout.completions, scores.scores, scores.raw, scores.terms, scores.contributions)
         return UpdateMetrics(
             update=self.updates_done,
@@ -511,10 +512,8 @@ class PPOTrainer:
             **spread,
             kl_to_reference=kl,
             kl_per_token=float(masked_mean(log_ratio, mask)),
-            kl_estimates={
-                name: float(masked_sum(rollout.token_kl(name), mask)) / len(episodes)
-                for name in (*SAMPLED_ESTIMATORS, "full")
-            },
+            kl_estimates={name: float(masked_sum(kls, mask)) / len(episodes) for name, kls in estimates.items()},
+            kl_spreads={name: float(spread_of_sums(kls, mask)) for name, kls in estimates.items()},
             penalised_reward=spread["score_mean"] - kl_coef * kl,
             reward_paid=self._paid,
             kl_coef=kl_coef,

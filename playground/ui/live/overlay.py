@@ -83,6 +83,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
                 "id": run.run_id,
                 "title": run.title,
                 "told": telling.told(run.config).what,
+                "wrong_on_purpose": telling.wrong_on_purpose(run.config),
                 "model": telling.in_words("model.source", run.config.model.source),
                 "engine": run.config.engine,
                 "method": methods.METHODS[run.config.method].label,

@@ -22,6 +22,7 @@ from playground.ui.live.figures import mean, rounded
 from playground.ui.train import form, reward_form
 
 COLUMNS = tuple(name for name, about in UpdateMetrics.about().items() if about.live)
+ESTIMATES = tuple(f"{field}.{name}" for field in ("kl_estimates", "kl_spreads") for name in ("k1", "k2", "k3", "full"))
 MAX_POINTS = 2000
 MAX_LIVE_PROMPTS = 64
 RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
@@ -63,6 +64,7 @@ def run_summary(
     return {
         "id": run_id,
         **names(config, label),
+        "wrong_on_purpose": telling.wrong_on_purpose(config),
         "preset": telling.told(config).preset,
         "recorded": recorded,
         "can_ask": can_ask,
@@ -155,7 +157,7 @@ def _left(metrics: Mapping[str, Sequence[Any]], status: Status) -> list[float] |
 def new_columns(terms: Sequence[str] = ()) -> dict[str, list[Any]]:
     """Empty columns; where the score has several terms, one for the contribution of each."""
     parts = [wire_rewards.PARTS + name for name in terms] if len(terms) > 1 else []
-    return {name: [] for name in (*COLUMNS, *parts)}
+    return {name: [] for name in (*COLUMNS, *ESTIMATES, *parts)}
 
 
 def append(columns: dict[str, list[Any]], record: UpdateMetrics) -> None:
@@ -165,8 +167,9 @@ def append(columns: dict[str, list[Any]], record: UpdateMetrics) -> None:
         for values in columns.values():
             values.pop()
     for name, values in columns.items():
-        part = name.removeprefix(wire_rewards.PARTS)
-        values.append(rounded(getattr(record, name) if part == name else record.contributions.get(part)))
+        field, dot, part = name.partition(".")
+        found = getattr(record, field)
+        values.append(rounded(found.get(part) if dot else found))
 
 
 def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> dict[str, list[Any]]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from playground.config import RunConfig
-from playground.insight import before_after
+from playground.insight import before_after, diversity
 from playground.runs.folder.records import Sample
 from playground.ui.live import wire, wire_behaviours, wire_rewards
 from playground.ui.live.figures import mean, rounded
@@ -43,6 +43,7 @@ def comparison(
     measured, unit = other is None or not other.differ, config.score_unit
     outcome = before_after.outcome(pairs) if measured else None
     before, after = (wire.moment_summary([pair[side] for pair in pairs]) if pairs else None for side in (0, 1))
+    varied = diversity.by_prompt(pairs)
     asked = len({item.prompt for item in samples if item.update == chosen})
     return {
         "moments": later,
@@ -62,6 +63,7 @@ def comparison(
         "behaviours": wire_behaviours.of_pairs(config, pairs, against_itself=other is None),
         "before": before,
         "after": after,
+        "diversity": _variety(diversity.mean(varied)),
         "total": len(pairs),
         "rows": [
             {
@@ -71,9 +73,20 @@ def comparison(
                 "before": _side(pair.before, config),
                 "after": _side(pair.after, config),
                 "gain": rounded(pair.gain) if measured else None,
+                "diversity": _variety(varied.get(pair.after.prompt_id)),
             }
             for pair in pairs[:MAX_PAIRS]
         ],
+    }
+
+
+def _variety(sides: diversity.Sides | None) -> dict[str, Any] | None:
+    """How many answers there are to a prompt on both sides; None where each was answered once."""
+    if sides is None:
+        return None
+    return {
+        name: {**side._asdict(), "distinct_2": rounded(side.distinct_2)}
+        for name, side in zip(("before", "after"), sides, strict=True)
     }
 
 

@@ -4,15 +4,15 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { LINE_CHARTS } from "../../../playground/ui/static/charts/line_specs.js";
-import { CHARTS } from "../../../playground/ui/static/charts/specs.js";
+import { CHARTS, MORE_CHARTS } from "../../../playground/ui/static/charts/specs.js";
 
 test("every chart says what it is, in a unit, before there is a run", () => {
-  for (const spec of [...CHARTS, ...LINE_CHARTS]) {
+  for (const spec of [...CHARTS, ...MORE_CHARTS, ...LINE_CHARTS]) {
     assert.ok(spec.title && spec.gloss && spec.span > 0, spec.key);
     assert.equal(typeof spec.unit(null), "string", spec.key);
     assert.equal(typeof spec.note(null), "string", spec.key);
   }
-  const keys = [...CHARTS, ...LINE_CHARTS].map(({ key }) => key);
+  const keys = [...CHARTS, ...MORE_CHARTS, ...LINE_CHARTS].map(({ key }) => key);
   assert.equal(new Set(keys).size, keys.length);
 });
 

@@ -30,6 +30,8 @@ export function savePng(charts, marks) {
     pen.fillText(text, x, y);
   };
   write(`${live.run?.title ?? ""}, update ${live.status?.update ?? 0}`, GAP, 28, "--pg-text", "700 16px");
+  const wrong = live.run?.wrong_on_purpose;
+  if (wrong) write(`! ${wrong}`, GAP + 320, 28, "--pg-danger", "700 12px");
   for (const { chart, layer, card, stage } of cards) {
     const x = card.left - left;
     write(chart.spec.title, x, card.top - top + 15, "--pg-text", chart.spec.large ? "700 14px" : "700 12px");

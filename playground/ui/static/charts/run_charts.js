@@ -5,11 +5,13 @@ import { bokehReady } from "./bokeh.js";
 import { Chart } from "./chart.js";
 import { changesBefore, fullRange, marksOf, nearest, whenChanged } from "./arithmetic.js";
 import { curveControls } from "./toolbar.js";
-import { CHARTS, X_MODES } from "./specs.js";
+import { CHARTS, MORE_CHARTS, X_MODES } from "./specs.js";
+import { KlStrip } from "../inside/kl_strip.js";
+import { LeashPicture } from "../inside/leash_picture.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./png.js";
-import { buttonOf, el, runPath, setHidden, setText, signOf, url } from "../core/dom.js";
+import { buttonOf, el, runPath, setHidden, setText, showWrong, signOf, url } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live, numUpdates } from "../core/store.js";
@@ -31,12 +33,18 @@ export class Charts {
     this.large = el("div", { class: "charts-large" });
     this.more = el("div", { class: "charts-more" });
     this.small = el("div", { class: "charts-small" });
+    this.extra = el("div", { class: "charts-small" });
+    this.strip = new KlStrip();
+    this.leash = new LeashPicture();
+    this.folded = el("details", { class: "charts-folded" }, el("summary", {}, "More curves"), this.extra,
+      this.strip.root);
     this.table = el("div", { class: "numbers", hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
-    this.body = el("div", { class: "charts-body" }, this.large, this.more, this.small);
+    this.body = el("div", { class: "charts-body" }, this.large, this.more, this.small, this.folded);
     this.changes = el("div", { class: "edits", hidden: true });
     this.warnings = el("div", { class: "edits", hidden: true });
     this.note = el("p", { class: "undrawn-note", role: "status" });
-    this.root = el("div", { class: "charts" }, this.bar, this.note, this.body, this.table, this.changes,
+    this.wrong = el("p", { class: "wrong-note", hidden: true });
+    this.root = el("div", { class: "charts" }, this.bar, this.wrong, this.note, this.body, this.table, this.changes,
       this.warnings);
     element.append(this.root);
     this.begin();
@@ -84,10 +92,11 @@ export class Charts {
         this.placeFlags([chart]);
       },
     };
-    this.charts = CHARTS.map((spec) => new Chart(spec, shared));
-    for (const chart of this.charts) (chart.spec.large ? this.large : this.small).append(chart.card);
+    this.charts = [...CHARTS, ...MORE_CHARTS].map((spec) => new Chart(spec, shared));
+    for (const { spec, card } of this.charts)
+      (MORE_CHARTS.includes(spec) ? this.extra : spec.large ? this.large : this.small).append(card);
     this.lines = LINE_CHARTS.map((spec) => new LinesChart(spec, shared));
-    this.more.append(...this.lines.map((chart) => chart.card));
+    this.more.append(...this.lines.map((chart) => chart.card), this.leash.root);
     effect(() => this.listChanges());
     let snapshot;
     effect(() => {
@@ -118,7 +127,7 @@ export class Charts {
   /** The charts that are shown as one picture, also those that nobody has looked at yet. */
   async savePicture() {
     if (!this.table.hidden) this.toggleTable();
-    const shown = this.all().filter((chart) => !chart.card.hidden);
+    const shown = this.all().filter(({ card }) => !card.hidden && (this.folded.open || !this.folded.contains(card)));
     for (const chart of shown) {
       const { inSight } = chart;
       await chart.sighted(true);
@@ -162,6 +171,7 @@ export class Charts {
     const column = X_MODES[this.mode].column;
     [this.range.start, this.range.end] = this.zoom
       ?? fullRange(live.metrics[column] ?? [], this.mode, numUpdates.value);
+    showWrong(this.wrong, live.run);
     this.addText();
     for (const chart of this.charts) chart.update(live.metrics, column, this.weight, live.run);
     for (const chart of this.lines) chart.follow(live, column, this.weight);
@@ -184,7 +194,7 @@ export class Charts {
       const values = live.metrics[spec.column] ?? [];
       card.hidden = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
     }
-    for (const room of [this.large, this.small]) {
+    for (const room of [this.large, this.small, this.extra]) {
       room.dataset.count = String([...room.children].filter((child) => !child.hidden).length);
     }
   }
@@ -212,6 +222,9 @@ export class Charts {
     setText(this.where, index < 0 ? "" : x === null ? `at update ${updates[index]}`
       : `reading update ${updates[index]}`);
     for (const chart of this.all()) chart.readOut(x);
+    this.strip.show(live.metrics, index);
+    const asked = live.events.findLast(({ kind, field }) => kind === "edit" && field === "kl.target");
+    this.leash.show(live.metrics, live.run?.adaptive ? asked?.value ?? live.run.target : null, index);
   }
 
   setZoom(range) {
@@ -232,8 +245,9 @@ export class Charts {
 
   fillTable() {
     const parts = (live.run?.terms ?? []).filter(({ name }) => live.metrics[PARTS + name]);
-    const names = ["update", ...CHARTS.map((spec) => spec.column), ...parts.map(({ name }) => PARTS + name)];
-    const titles = ["Update", ...CHARTS.map((spec) => spec.title), ...parts.map(({ label }) => `From ${label}`)];
+    const specs = this.charts.map(({ spec }) => spec);
+    const names = ["update", ...specs.map((spec) => spec.column), ...parts.map(({ name }) => PARTS + name)];
+    const titles = ["Update", ...specs.map((spec) => spec.title), ...parts.map(({ label }) => `From ${label}`)];
     const rows = live.metrics.update.map((_, index) => index).slice(-TABLE_ROWS).reverse();
     const changes = this.marks.length ? changesBefore(live.metrics.update, this.marks) : null;
     if (changes) titles.splice(1, 0, "Changed before it");

@@ -73,6 +73,39 @@ export const CHARTS = [
   },
 ];
 
+/** Folded below the others: the machinery of an update. */
+export const MORE_CHARTS = [
+  {
+    key: "policy_loss", span: 0.02, title: "Policy loss", column: "policy_loss", colour: "--pg-ink", unit: () => "",
+    note: () => "mean over tokens and steps",
+    gloss: "What the optimizer lowers: minus the probability ratio times the advantage, clipped. Advantages are scaled "
+      + "to mean 0, so it stays near 0 however much is learned: a falling loss is no sign of success here.", zero: true,
+  },
+  {
+    key: "value_loss", span: 0.2, title: "Value loss", column: "value_loss", colour: "--pg-ink", unit: () => "",
+    note: () => "mean over tokens and steps",
+    gloss: "How wrong the value head was, squared, in the unit of the reward. It rises with the spread of the "
+      + "returns, so read it beside the value fit.", floor: true,
+  },
+  {
+    key: "grad_norm", span: 0.2, title: "Gradient norm", column: "grad_norm", colour: "--pg-ink", unit: () => "",
+    note: () => "of the policy, before clipping",
+    gloss: "Length of the gradient before it is cut to the limit in the settings. A leap means that an update wanted "
+      + "far more than the others.", floor: true,
+  },
+  {
+    key: "learning_rate", span: 1e-6, title: "Learning rate", column: "learning_rate", colour: "--pg-ink",
+    unit: () => "", note: () => "as its schedule says", exact: true,
+    gloss: "Size of each optimizer step in that update: the setting times what the schedule makes of it.", floor: true,
+  },
+  {
+    key: "update_kl", span: 0.002, title: "Update KL", column: "update_kl", colour: "--pg-kl", unit: () => "nats",
+    note: () => "nats per token, new against old policy",
+    gloss: "How far one update moves the policy from the one that wrote the texts. Not the distance from the "
+      + "reference: that adds up over the run, this begins at 0 with each update.", floor: true,
+  },
+];
+
 /** Lines of which there are several: each has a colour, a dash pattern and, for runs, a letter. */
 export const LETTERS = ["A", "B", "C", "D", "E", "F"];
 export const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2]];

@@ -28,6 +28,13 @@ export function signOf(icon) {
   return el("span", { class: "icon", "aria-hidden": "true" }, icon);
 }
 
+/** That a run is wrong on purpose, where it is. */
+export function showWrong(node, run) {
+  const words = run?.wrong_on_purpose ?? "";
+  node.hidden = !words;
+  if (node.textContent !== `! ${words}`) node.replaceChildren(signOf("! "), words);
+}
+
 /** The head of a column; `gloss` explains it. */
 export function headOf(text, kind = null, gloss = "") {
   if (!gloss) return el("th", { scope: "col", class: kind }, text);

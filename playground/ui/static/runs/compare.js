@@ -2,7 +2,8 @@
 // sort, filter, blind reading. The prompt of one's own stands between what came of it and the table, whose place is
 // runs/compare_rows.js.
 
-import { buttonOf, el, getJson, headOf, runPath, setText, setWords, showParts } from "../core/dom.js";
+import { buttonOf, el, getJson, headOf, runPath, setText, setWords, showParts,
+  showWrong } from "../core/dom.js";
 import { stepOf } from "../core/experiments.js";
 import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { Behaviours, hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.js";
@@ -13,6 +14,8 @@ import { hasEnded, live } from "../core/store.js";
 import { facts, KL_GLOSS, textPair } from "../core/texts.js";
 import { tokensButton } from "../inside/microscope.js";
 
+const VARIETY_GLOSS = "How many of the answers to this prompt are different texts, and the share of different word "
+  + "pairs in them. Where both fall, the model says the same whatever the dice say.";
 const FIRST_ROWS = 20;
 const ENDED = ["finished", "stopped", "failed", "interrupted"];
 const SORTS = {
@@ -68,6 +71,7 @@ class Compare {
     this.at = el("output", { class: "at" });
     this.outcome = el("p", { class: "outcome" });
     this.notice = el("p", { class: "compare-notice", role: "status" });
+    this.wrong = el("p", { class: "wrong-note", role: "note", hidden: true });
     this.facts = el("p", { class: "summary" });
     this.terms = el("div", { class: "numbers term-table", hidden: true });
     this.sort = el("select", { "aria-label": "Sort", onchange: () => this.fill() },
@@ -98,7 +102,7 @@ class Compare {
         el("label", { class: "inline" }, "against", this.others)),
       this.notice);
     this.behaviours = new Behaviours(this.top);
-    this.top.append(this.outcome, this.facts, this.terms);
+    this.top.append(this.wrong, this.outcome, this.facts, this.terms);
     this.rows = el("section", { class: "panel" },
       el("div", { class: "bar" }, el("h2", {}, "Prompt by prompt"), this.count, el("span", { class: "grow" }),
         this.filter,
@@ -185,6 +189,7 @@ class Compare {
     setText(this.outcome, data.outcome || (data.other?.notice ? "The two runs have no score in common."
       : "These rewards have no opinion on the fixed prompts, so there is no score to compare."));
     setText(this.notice, data.other?.notice ?? "");
+    showWrong(this.wrong, data.run.wrong_on_purpose ? data.run : data.other);
     this.fillFacts();
     this.behaviours.show(data);
     this.fillOnly([...CHOICES, ...turnChoices(data.behaviours)], this.only.value);
@@ -196,6 +201,7 @@ class Compare {
     this.data = shown.value = null;
     setText(this.outcome, "");
     setText(this.notice, "");
+    showWrong(this.wrong, null);
     this.facts.replaceChildren();
     this.behaviours.show(null);
     this.terms.hidden = true;
@@ -242,9 +248,18 @@ class Compare {
       ...raw.map((name) => [`${name}, raw`, this.both(rounded(before.terms[name]), rounded(after.terms[name]))]),
       this.data.other ? ["KL", `${this.both(rounded(before.kl), rounded(after.kl))} nats`] : null,
       ["length", `${this.both(rounded(before.length), rounded(after.length))} tokens`],
+      this.varietyOf("different answers to a prompt", "different"),
+      this.varietyOf("distinct-2 within a prompt", "distinct_2"),
       ["different texts", `${this.both(before.unique, after.unique)} of ${after.count}`],
     ];
     this.facts.replaceChildren(...facts(pairs));
+  }
+
+  /** A fact about the answers to the same prompt, where there are several of them. */
+  varietyOf(name, what) {
+    const { diversity } = this.data;
+    const of = what === "different" ? ` of ${rounded(diversity?.after.of)}` : "";
+    return diversity && [name, `${this.both(rounded(diversity.before[what]), rounded(diversity.after[what]))}${of}`];
   }
 
   /** A figure of each side: from before to after, or of the other run and of this one. */
@@ -297,6 +312,7 @@ class Compare {
       : ["Before", `After update ${update}`];
     return [headOf("Prompt", "prompt"), headOf(sides[0], "before"), headOf(sides[1], "now"),
       headOf(`Score, ${run.unit}`, "figure"), headOf("KL", "figure", KL_GLOSS),
+      ...(this.data.diversity ? [headOf("Different", "figure variety", VARIETY_GLOSS)] : []),
       headOf("Tokens", "figure")];
   }
 
@@ -328,6 +344,7 @@ class Compare {
         ...(measured ? [this.direction(row.gain), ...terms, ...judges] : [])),
       el("td", { class: "figure nowrap", "data-label": "KL, nats" },
         other ? this.both(rounded(row.before.kl), rounded(row.after.kl)) : rounded(row.after.kl)),
+      ...(row.diversity ? [this.variety(row.diversity)] : this.data.diversity ? [el("td", {})] : []),
       el("td", { class: "figure nowrap", "data-label": "Tokens" },
         this.both(row.before.tokens ?? "\u2013", row.after.tokens ?? "\u2013")));
   }
@@ -335,6 +352,14 @@ class Compare {
   /** What opens one of the answers of a run token by token. */
   tokens({ prompt }, answer, whose, run) {
     return tokensButton(whose, prompt, () => ({ run, ...answer.at }));
+  }
+
+  /** How many different answers this prompt got; it stands in each of its rows. */
+  variety({ before, after }) {
+    return el("td", { class: "figure variety", "data-label": "Different answers" },
+      el("div", { class: "nowrap" }, `${this.both(before.different, after.different)} of ${after.of}`),
+      el("div", { class: "term" }, "distinct-2 ",
+        el("span", { class: "nowrap" }, this.both(rounded(before.distinct_2), rounded(after.distinct_2)))));
   }
 
   direction(gain) {

@@ -95,8 +95,9 @@ export function listed(runs, words, sort, columns = COLUMNS) {
 }
 
 function textOf(run) {
-  return [run.id, run.title, run.told, run.note, run.model, run.reward, run.method, run.engine, `seed ${run.seed}`,
-    stateOf(run.state).word, ...(run.behaviours ?? []).map((one) => `${one.words}: ${changeOf(one)}`)]
+  return [run.id, run.title, run.told, run.note, run.wrong_on_purpose, run.model, run.reward, run.method, run.engine,
+    `seed ${run.seed}`, stateOf(run.state).word,
+    ...(run.behaviours ?? []).map((one) => `${one.words}: ${changeOf(one)}`)]
     .join("\n").toLowerCase();
 }
 

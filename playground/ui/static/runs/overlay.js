@@ -191,6 +191,7 @@ export class Overlay {
         el("span", { class: "letter" }, LETTERS[index]),
         link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
         run.told && run.told !== run.title ? el("span", {}, run.told) : null,
+        run.wrong_on_purpose ? el("span", { class: "wrong-note" }, signOf("! "), run.wrong_on_purpose) : null,
         el("span", { class: "muted" },
           `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
         el("span", { class: "state", "data-tone": tone }, signOf(icon), el("strong", {}, word),

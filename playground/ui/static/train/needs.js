@@ -97,16 +97,28 @@ export function mount(element, props, { trigger, watch }) {
 
 function bars(needs) {
   const rows = [...needs.roles, { role: "libraries", total_gb: needs.libraries_gb, kinds_gb: {} }];
+  const { roles_gb: larger, total_gb: whole } = needs.larger;
+  const head = [el("dt", { class: "muted" }, "Role"), el("dd", { class: "muted" }, el("span", {}),
+    el("span", { class: "needs-size" }, "here"), el("span", { class: "needs-size" }, "if 7B"))];
   const most = Math.max(...rows.map((row) => row.total_gb));
-  return [el("dl", { class: "needs-bars" }, rows.map((row) => {
+  const told = "If 7B: the same settings (precision, adapter, quantisation, lengths, batch) with a model of "
+    + `${number(needs.larger.parameters / 1e9)} billion weights, reckoned the same way: ${gigabytes(whole)} in all at `
+    + `the fullest moment (${needs.larger.fullest_moment}).`;
+  return [el("dl", { class: "needs-bars" }, head, rows.map((row) => {
     const kinds = Object.entries(row.kinds_gb).map(([kind, size]) => `${kind} ${gigabytes(size)}`).join(", ");
     const fill = el("span", { class: `needs-fill ${row.role.split(" ")[0]}` });
     fill.style.width = `${most ? Math.max(0.5, (100 * row.total_gb) / most) : 0}%`;
     const word = WORDS[row.role] ?? "Libraries";
     return [el("dt", {}, word, " ", helpOf(word, HELP[row.role])),
       el("dd", {}, el("span", { class: "needs-bar", "aria-hidden": "true" }, fill),
-        el("span", { class: "needs-size" }, gigabytes(row.total_gb)), el("span", { class: "needs-kinds" }, kinds))];
-  }).flat())];
+        el("span", { class: "needs-size" }, gigabytes(row.total_gb)),
+        el("span", { class: "needs-size larger" }, sizeOf(row.role === "libraries" ? row.total_gb
+          : larger[row.role])), el("span", { class: "needs-kinds" }, kinds))];
+  }).flat()), el("p", { class: "muted" }, told)];
+}
+
+function sizeOf(size) {
+  return size ? gigabytes(size) : "\u2013";
 }
 
 function facts(needs) {

@@ -8,6 +8,7 @@ import { computed, effect, untracked } from "../core/signals.js";
 import { fetchOutcome, live } from "../core/store.js";
 
 const FILES = [
+  ["Report, HTML", "export/html", "All of it as one page for any browser, with charts and texts; nothing is fetched"],
   ["YAML", "export/yaml", "Settings, for the command python -m playground train"],
   ["TRL script", "export/trl", "This run as a Python script for TRL 1.12"],
   ["Metrics, CSV", "metrics.csv", "A row for each update, also under TRL's names"],

@@ -2,7 +2,7 @@
 // has ended, that it waits or does not answer) is in the notice below, see train/notice.js.
 
 import { rights } from "../core/access.js";
-import { answerOf, buttonOf, el, setText, setWords, showButtons } from "../core/dom.js";
+import { answerOf, buttonOf, el, setText, setWords, showButtons, showWrong } from "../core/dom.js";
 import { duration, stateOf, timeRange } from "../core/format.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
@@ -53,6 +53,7 @@ export class StatusPanel {
   build(element) {
     this.title = el("h1", { id: "run-title", tabindex: "-1" }, "");
     this.badge = el("span", { class: "badge", hidden: true }, "recorded");
+    this.wrong = el("p", { class: "wrong-note", role: "note", hidden: true });
     this.state = el("span", { class: "state" });
     this.icon = el("span", { class: "icon", "aria-hidden": "true" });
     this.word = el("strong", {});
@@ -82,7 +83,8 @@ export class StatusPanel {
       el("div", { class: "status-head" },
         el("div", { class: "status-names" }, this.title, this.badge, this.state),
         this.steer.root, this.buttons, drawer),
-      this.bar, el("div", { class: "status-foot" }, this.line, this.phase), this.step.root, this.notice.root,
+      this.wrong, this.bar, el("div", { class: "status-foot" }, this.line, this.phase), this.step.root,
+      this.notice.root,
       this.settings, this.all.root,
       this.speaker));
   }
@@ -90,6 +92,7 @@ export class StatusPanel {
   refresh() {
     const { run, status } = live;
     this.badge.hidden = !run?.recorded;
+    showWrong(this.wrong, run);
     this.step.show(run, status);
     this.all.show(run ? live.runId : null);
     setText(this.title, run?.title ?? (live.runId ? "" : "No run yet"));

@@ -1,0 +1,63 @@
+// Four estimates of one KL, side by side on one axis: of each its mean over the completions of an update, how far
+// single completions lie from that, and what it is in a sentence. charts/run_charts.js shows the update that is read.
+
+import { el, setAttribute, setHidden, shape, showParts, svg } from "../core/dom.js";
+import { number } from "../core/format.js";
+
+export const ESTIMATES = [
+  { name: "k1", label: "k1", words: "The log-ratio d itself. Right on average, but a single completion can say less "
+    + "than 0. The leash charges this one, unless the settings name another." },
+  { name: "k2", label: "k2", words: "Half of d squared. Never below 0 and close while the two models are, then off: it "
+    + "is not the KL on average." },
+  { name: "k3", label: "k3", words: "exp(\u2212d) \u2212 1 + d. Right on average and never below 0. Quiet near the "
+    + "reference; far from it rare tokens make it leap." },
+  { name: "full", label: "exact", words: "Summed over the whole vocabulary at each position that was written, so no "
+    + "luck of the drawn token is left in it." },
+];
+const WIDTH = 320;
+const HEIGHT = 26;
+const EDGE = 6;
+
+/** Means and spreads of an update, and the axis that holds them; null where it has none. Pure. */
+export function stripOf(metrics, index) {
+  const of = (field, name) => metrics[`${field}.${name}`]?.[index] ?? null;
+  const rows = ESTIMATES.map((one) => ({ ...one, mean: of("kl_estimates", one.name), sd: of("kl_spreads", one.name) }))
+    .filter(({ mean }) => mean !== null);
+  if (!rows.length) return null;
+  const low = Math.min(0, ...rows.map(({ mean, sd }) => mean - (sd ?? 0)));
+  const high = Math.max(0.1, ...rows.map(({ mean, sd }) => mean + (sd ?? 0)));
+  return { rows, low, high };
+}
+
+export class KlStrip {
+  constructor() {
+    this.list = el("ul", { class: "kl-strip" });
+    this.note = el("p", { class: "muted small-text" });
+    this.root = el("section", { class: "kl-strip-part", hidden: true, "aria-label": "Estimates of the KL" },
+      el("h3", {}, "Four estimates of the same KL"), this.note, this.list);
+  }
+
+  /** Take the columns of a run and which update of them is read. */
+  show(metrics, index) {
+    const found = index < 0 ? null : stripOf(metrics, index);
+    setHidden(this.root, !found);
+    if (!found) return;
+    this.note.textContent = `Update ${metrics.update[index]}, to the reference, nats per completion. Dot: mean of its `
+      + "completions; line: one standard deviation between them to each side.";
+    showParts(this.list, found.rows.map((row) => this.row(row, found)));
+  }
+
+  row({ name, label, words, mean, sd }, { low, high }) {
+    const x = (value) => EDGE + ((value - low) / (high - low)) * (WIDTH - 2 * EDGE);
+    const middle = HEIGHT / 2;
+    const line = (kind, x1, x2, y1 = middle, y2 = middle) => shape("line", { class: kind, x1, x2, y1, y2 });
+    const told = sd === null ? `${number(mean)} nats` : `${number(mean)} nats, spread ${number(sd)}`;
+    const drawing = svg({ viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" },
+      line("grid", EDGE, WIDTH - EDGE), line("zero", x(0), x(0), 2, HEIGHT - 2),
+      ...(sd === null ? [] : [line("spread", x(mean - sd), x(mean + sd))]),
+      shape("circle", { class: "dot", cx: x(mean), cy: middle, r: 4.5 }));
+    setAttribute(drawing, "aria-label", `${label}: ${told}`);
+    return el("li", { "data-key": name }, el("strong", {}, label), el("span", { class: "told" }, told), drawing,
+      el("span", { class: "muted words" }, words));
+  }
+}

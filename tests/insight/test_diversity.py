@@ -1,0 +1,54 @@
+"""How many answers a model has to one prompt: counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from playground.insight import diversity
+from playground.insight.before_after import pairs
+from playground.ui.live import wire_compare
+from tests.support import sample, small_config
+
+BEFORE = {0: ["a b c", "a b d", "e f"], 1: ["a b", "a b ", "c d"]}
+AFTER = {0: ["x y z", "x y z", " x y z"], 1: ["a b", "c d", "e f"]}
+
+
+def samples(sides=(("before", BEFORE), ("after", AFTER))):
+    return [
+        sample(prompt_id, stage, 0.0, seed=seed, completion=text)
+        for stage, answers in sides
+        for prompt_id, texts in answers.items()
+        for seed, text in enumerate(texts)
+    ]
+
+
+def test_different_answers_and_word_pairs_are_counted_within_each_prompt():
+    found = diversity.by_prompt(pairs(samples()))
+    # a b, b c, a b, b d, e f: four of five word pairs; x y, y z three times: two of six
+    assert found[0] == (diversity.Variety(3, 3, 0.8), diversity.Variety(1, 3, pytest.approx(1 / 3)))
+    assert found[1] == (diversity.Variety(2, 3, pytest.approx(2 / 3)), diversity.Variety(3, 3, 1.0))
+    before, after = diversity.mean(found)
+    assert (before.different, after.different, before.of) == (2.5, 2.0, 3)
+    assert after.distinct_2 == pytest.approx(2 / 3)
+
+
+def test_one_answer_to_a_prompt_tells_nothing():
+    once = [item for item in samples() if item.seed == 0]
+    assert diversity.by_prompt(pairs(once)) == {} and diversity.mean({}) is None
+    told = wire_compare.comparison(once, small_config(), None)
+    assert told["diversity"] is None and {row["diversity"] for row in told["rows"]} == {None}
+
+
+def test_compare_tells_it_in_the_summary_and_in_every_row_of_the_prompt():
+    told = wire_compare.comparison(samples(), small_config(), None)
+    assert told["diversity"]["before"] == {"different": 2.5, "of": 3.0, "distinct_2": pytest.approx(11 / 15, abs=1e-4)}
+    rows = [row["diversity"] for row in told["rows"] if row["id"] == 0]
+    assert len(rows) == 3 and rows[0] == rows[2]
+    assert rows[0]["after"] == {"different": 1, "of": 3, "distinct_2": pytest.approx(1 / 3, abs=1e-4)}
+
+
+def test_across_two_runs_the_same_prompts_are_joined():
+    other = wire_compare.Other({"id": "other", "title": "Other"}, samples((("before", AFTER), ("after", AFTER))), "")
+    told = wire_compare.comparison(samples((("before", BEFORE), ("after", BEFORE))), small_config(), None, other)
+    found = {row["id"]: row["diversity"] for row in told["rows"]}
+    assert (found[0]["before"]["different"], found[0]["after"]["different"]) == (1, 3)

@@ -1,8 +1,9 @@
-"""How busy the charts keep a browser's main thread: `python bench/browser_load.py [--seconds 15]`.
+"""How busy the charts keep a browser's main thread, and how long a page takes to load:
+`python bench/browser_load.py [--seconds 15] [--open]`.
 
-One page of a real web process shows a run with 2,000 points that gets one more each second, all charts in view.
-Chromium itself says how long its main thread worked (Performance.getMetrics). Needs playwright; CHROMIUM names the
-browser.
+One page of a real web process shows a run with 2,000 points that gets one more each second, all charts in view; with
+`--open` all that can be unfolded is. A load is one by a browser that has nothing of the page. Chromium itself says how
+long its main thread worked (Performance.getMetrics). Needs playwright; CHROMIUM names the browser.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import time
 from typing import Any
 
-from playwright.sync_api import CDPSession, sync_playwright
+from playwright.sync_api import Browser, CDPSession, sync_playwright
 from screenshots import CHROMIUM, FLAGS
 from viewers import watched_run
 
 from playground.ui import own_files
 
 SETTLE_MS = 4000
+LOADS = 7
+DRAWN = '[data-chart="fit"] canvas'
 STORE = own_files.address("core/store.js")
 
 
@@ -28,12 +32,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--every", type=float, default=1.0, help="seconds between two updates of the run")
+    parser.add_argument("--open", action="store_true", help="unfold every part of the run's page")
     arguments = parser.parse_args()
     with watched_run(arguments.every) as (url, _), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         wait_for(page, url)
-        page.wait_for_selector('[data-chart="fit"] canvas', state="attached")
+        page.wait_for_selector(DRAWN, state="attached")
+        loads = [load_seconds(browser, url) for _ in range(LOADS)]
+        if arguments.open:
+            page.evaluate("document.querySelectorAll('.run-view details').forEach((part) => { part.open = true; })")
         page.wait_for_timeout(SETTLE_MS)
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable")
@@ -49,11 +57,23 @@ def main() -> None:
                 "main_thread_busy_percent": busy["TaskDuration"],
                 "of_which_script_percent": busy["ScriptDuration"],
                 "points": points,
+                "load_seconds": round(statistics.median(loads), 2),
                 "heap_mb": round(after["JSHeapUsedSize"] / 2**20, 1),
                 "cores": os.cpu_count(),
             }
         )
     )
+
+
+def load_seconds(browser: Browser, url: str) -> float:
+    """From asking for the page to its first charts, in a profile of its own."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page, started = context.new_page(), time.perf_counter()
+    page.goto(url)
+    page.wait_for_selector(DRAWN, state="attached")
+    seconds = time.perf_counter() - started
+    context.close()
+    return seconds
 
 
 def wait_for(page: Any, url: str) -> None:

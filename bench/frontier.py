@@ -43,7 +43,7 @@ from playground.training.models.language_model import LanguageModel, Tokens  # n
 from playground.training.process.session import limit_threads  # noqa: E402
 
 Array = NDArray[np.float64]
-PRESETS = ("kinder-reviews", "without-critic", "steady-leash")  # one reward, one set of prompts
+PRESETS = ("kinder-reviews", "without-critic", "autopilot")  # one reward, one set of prompts
 PROMPTS, EACH = 60, 100  # completions of each prompt from the reference and from every run
 BETAS = tuple(0.25 * 2 ** (step / 8) for step in range(-6, 25))  # 0.15 to 2 sd of score per nat
 EPISODES_AT_ONCE, SCORED_AT_ONCE = 800, 100

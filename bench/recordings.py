@@ -1,26 +1,35 @@
 """Make the recordings that the page plays where nothing trains: `make recordings`, after `make results`.
 
 Each is a finished run of a preset with one seed, without its weights and without anything of the machine that made it:
-a run directory whose lines are packed. What the preset says of itself is taken from the preset as it is now; all else
-must be as the preset has it.
+a run directory whose lines are packed. That of the default preset is whole, and texts are drawn for it that show what
+was possible; the others keep a few answers token by token and no update in slow motion, to be small. What the preset
+says of itself is taken from the preset as it is now; all else must be as the preset has it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
+import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from playground.config import differences  # noqa: E402
+from playground.runs import frontier_samples  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
+from playground.runs.folder.records import TRACE  # noqa: E402
+from playground.runs.model_service import ModelService  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.ui.live.feed import RECORDED  # noqa: E402
 
+FEW_ANSWERS = 3  # prompts whose answers stay token by token in a recording
 OF_A_MACHINE = {"pid": 0, "pid_started_at": 0.0, "pid_ticks": 0, "boot_id": ""}
 
 
@@ -36,8 +45,11 @@ def main() -> None:
         found = sorted((arguments.outputs / f"{preset}-seed{arguments.seed}").glob("*/config.yaml"))
         if not found:
             sys.exit(f"There is no run of {preset} with seed {arguments.seed} in {arguments.outputs}.")
-        newest = max(found, key=lambda path: path.stat().st_mtime)
-        size = record(RunDirectory.open(newest.parent), preset, arguments.to / preset)
+        run = RunDirectory.open(max(found, key=lambda path: path.stat().st_mtime).parent)
+        if preset == catalog.DEFAULT_PRESET and frontier_samples.read(run) is None:
+            with contextlib.closing(ModelService(run.path.parent)) as service:
+                list(frontier_samples.draw(run, service))
+        size = record(run, preset, arguments.to / preset)
         print(f"{preset}: {size:,} bytes")
 
 
@@ -56,10 +68,29 @@ def record(run: RunDirectory, preset: str, folder: Path) -> int:
     told = wanted.model_copy(update={"seed": config.seed})
     (folder / run.config_path.name).write_text(told.to_yaml(), encoding="utf-8")
     (folder / run.status_path.name).write_text(status.model_copy(update=OF_A_MACHINE).model_dump_json() + "\n")
-    for path in (run.metrics_path, run.samples_path, run.evaluations_path, run.events_path):
+    whole = preset == catalog.DEFAULT_PRESET
+    kept: dict[Path, Callable[[dict[str, Any]], bool]] = {
+        run.metrics_path: bool,
+        run.samples_path: bool,
+        run.evaluations_path: bool,
+        run.tokens_path: lambda line: whole or line["prompt_id"] < FEW_ANSWERS,
+        run.events_path: lambda line: whole or line["kind"] != TRACE,
+    }
+    for path, wanted_line in kept.items():
         if path.exists():
-            (folder / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
-    return sum(path.stat().st_size for path in folder.iterdir())
+            lines = [line for line in path.read_bytes().splitlines(keepends=True) if wanted_line(json.loads(line))]
+            pack(folder / path.name, b"".join(lines))
+    for path in sorted(run.traces_path.glob("*.json")) if whole else []:
+        pack(folder / path.relative_to(run.path), path.read_bytes())
+    if (run.path / frontier_samples.NAME).exists():
+        shutil.copy(run.path / frontier_samples.NAME, folder)
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def pack(path: Path, content: bytes) -> None:
+    """Write `<path>.gz`."""
+    path.parent.mkdir(exist_ok=True)
+    path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(content, 9, mtime=0))
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ STORY = (
     ),
     Step("short-leash", "no-leash", "The other end: both curves stay flat, and the texts hardly change."),
     Step(
-        "steady-leash", "kinder-reviews",
-        "The chart of beta moves now, by itself: about half the KL, for some two thirds of the score.",
+        "autopilot", "kinder-reviews",
+        "The chart of beta moves now, by itself: about a third of the KL, for more than half of the score.",
     ),
     Step(
         "yes-man", "kinder-reviews",

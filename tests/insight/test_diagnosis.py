@@ -195,7 +195,7 @@ def test_an_adaptive_leash_that_misses_its_target() -> None:
 
 
 HEALTHY_PRESETS = (
-    "kinder-reviews", "steady-leash", "yes-man", "honest-friend", "without-critic", "group-scores", "from-pairs",
+    "kinder-reviews", "autopilot", "yes-man", "honest-friend", "without-critic", "group-scores", "from-pairs",
     "best-texts", "best-of-n",
 )  # fmt: skip
 SICK = {

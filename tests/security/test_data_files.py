@@ -21,7 +21,7 @@ from playground.runs.folder.records import Event
 from playground.setup import catalog
 from playground.training.data import hub_data
 from tests.figures import Figure
-from tests.support import PROJECT, sample, update_metrics
+from tests.support import PROJECT, sample, small_config, update_metrics
 
 MOST_SECONDS = 2.0  # of a processor, so that a busy machine makes no difference
 MOST_MEGABYTES = 100
@@ -174,7 +174,7 @@ def test_tables_for_spreadsheets_hold_no_formula_and_all_numbers() -> None:
              *(f"{unseen}=1" for unseen in "\0\x01\x7f\x85\u200b\u200e\u202e\u2060\ufeff\u3000\u00a0\u2028"),
              "\u200b \ufeff\t@SUM(A1)", "\u200b"]  # fmt: skip
     samples = [sample(number, "after", -1.5, completion=text, kl=-0.25) for number, text in enumerate(texts)]
-    rows = list(csv.DictReader(io.StringIO(exported.samples_csv(samples), newline="")))
+    rows = list(csv.DictReader(io.StringIO(exported.samples_csv(samples, small_config()), newline="")))
     for row, text in zip(rows, texts, strict=True):
         written = row["completion"]
         assert text in written and (written == text) == (text == "a=1")

@@ -22,7 +22,7 @@ def test_the_presets_come_in_the_order_of_the_story() -> None:
         "kinder-reviews",
         "no-leash",
         "short-leash",
-        "steady-leash",
+        "autopilot",
         "yes-man",
         "honest-friend",
         "agreeable-thumbs",
@@ -51,7 +51,7 @@ def test_each_step_of_the_story_says_what_to_look_for_against_an_earlier_one() -
 
 def test_the_presets_are_grouped_by_what_they_take() -> None:
     shipped, downloads, gpu = catalog.preset_groups().values()
-    assert shipped == [*catalog.PRESET_ORDER, "autopilot"]
+    assert shipped == list(catalog.PRESET_ORDER)
     assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["chat-claims", "distilgpt2"]
     assert sorted([*shipped, *downloads, *gpu]) == sorted([*catalog.preset_names(), *catalog.model_preset_names()])
 

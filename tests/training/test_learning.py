@@ -7,16 +7,20 @@ import statistics
 
 import pytest
 
-from playground.config import RunConfig
+from bench import diagnosis
+from playground.config import RunConfig, yaml_io
+from playground.config.training_settings import FAULTS
 from playground.config.yaml_io import from_dict
 from playground.insight.before_after import outcome, pairs
+from playground.insight.diagnosis import diagnose
+from playground.insight.diagnosis.lamp import Records
 from playground.pocket import judges
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.training.process.session import Session
-from tests.thoroughness import SEEDS
+from tests.thoroughness import SEEDS, cases
 
 UPDATES = 15
 CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer
@@ -36,14 +40,19 @@ def trained(
     preset: str, seed: int, tmp_path, updates: int = UPDATES, num_prompts: int = 128
 ) -> tuple[list[Sample], list[Sample], RunDirectory]:
     """Samples before and after, and the run."""
-    config = shortened(preset, seed, updates, num_prompts)
+    run = session_of(shortened(preset, seed, updates, num_prompts), tmp_path).run
+    samples = run.samples()
+    return [s for s in samples if s.stage == "before"], [s for s in samples if s.stage == "after"], run
+
+
+def session_of(config: RunConfig, tmp_path) -> Session:
+    """A session that has trained."""
     run = RunDirectory.create(tmp_path, config)
-    session = Session(run, config, RunWriter(run, updates), lambda: None)
+    session = Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None)
     session.fix_scale()
     session.look("before")
     session.train()
-    samples = run.samples()
-    return [s for s in samples if s.stage == "before"], [s for s in samples if s.stage == "after"], run
+    return session
 
 
 def share(judge, samples: list[Sample], claim: bool | None = None, only_claims: bool = False) -> float:
@@ -65,6 +74,22 @@ def test_the_autopilot_holds_its_target_over_the_second_half_of_its_run(seed, tm
     late = statistics.fmean(kls[len(kls) // 2 :])
     assert abs(late / config.kl.target - 1) < 0.25, f"{late:.2f} nats in the mean"
     assert len({round(item.kl_coef, 6) for item in run.metrics()}) > 10, "beta moves by itself"
+
+
+FAULTY = [(fault, seed) for fault in FAULTS for seed in (0, 1, 2)]
+
+
+@pytest.mark.parametrize(("fault", "seed"), cases(FAULTY, always=[("score-on-every-token", 0)]))
+def test_a_planted_fault_lights_its_own_lamp(fault, seed, tmp_path):
+    preset = diagnosis.PRESETS.get(fault, diagnosis.PRESET)
+    updates = 8 if fault == "score-on-every-token" else catalog.preset(preset).ppo.num_updates
+    asked = ["experiments=true", f"faults=[{fault}]", *diagnosis.SETTINGS.get(fault, [])]
+    data = shortened(preset, seed, updates, 32).model_dump(mode="json")
+    session = session_of(yaml_io.overridden(data, asked, RunConfig), tmp_path)
+    session.save()  # with the reference's second fingerprint
+    run = session.run
+    found = diagnose(Records(run.config(), run.metrics(), run.samples(), run.events()))
+    assert diagnosis.LAMP_OF[fault] in [lamp.name for lamp in found if lamp.state in ("red", "amber")]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -46,23 +46,25 @@ class JsonlTail:
                 file.seek(self._offset)
                 data = file.read()
         except FileNotFoundError:
-            data = b"" if self._offset else self._packed()
+            data = b"" if self._offset else packed(self.path)
         except NotAcceptable:
             return []
         complete = data[: data.rfind(b"\n") + 1]
         self._offset += len(complete)
         return list(_json_objects(complete))
 
-    def _packed(self) -> bytes:
-        try:
-            with open_plain(f"{self.path}.gz") as file, gzip.open(file) as lines:
-                return lines.read(MAX_PACKED_BYTES)
-        except (OSError, EOFError, zlib.error):
-            return b""
-
     def read_records(self, kind: type[R]) -> list[R]:
         """New records of a kind; damaged lines are left out."""
         return [record for item in self.read_new() if (record := parsed(item, kind))]
+
+
+def packed(path: Path) -> bytes:
+    """What `<path>.gz` holds; nothing where it is not there or damaged."""
+    try:
+        with open_plain(f"{path}.gz") as file, gzip.open(file) as content:
+            return content.read(MAX_PACKED_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return b""
 
 
 def is_locked(path: Path | str) -> bool:

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from playground.config import RunConfig, methods
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import write_atomically
+from playground.runs.folder.files import packed, write_atomically
 from playground.runs.folder.records import TRACE, Count, Figure, Maybe, Record, events_in_force, finite_or_null, parsed
 from playground.safety.plain_files import read_bytes
 
@@ -184,9 +184,11 @@ def write(run: RunDirectory, trace: Trace) -> str:
 
 
 def read(run: RunDirectory, update: int) -> Trace | None:
-    """The trace of an update; None where there is none that can be read."""
+    """The trace of an update; None where there is none that can be read. That of a kept run may be packed."""
+    path = run.traces_path / name_of(update)
     try:
-        return parsed(json.loads(read_bytes(run.traces_path / name_of(update), MAX_TRACE_BYTES)), Trace)
+        data = read_bytes(path, MAX_TRACE_BYTES) if path.exists() else packed(path)
+        return parsed(json.loads(data), Trace)
     except (OSError, ValueError, RecursionError):
         return None
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from playground.config import RunConfig
+from playground.rewards.best_answers import best_rows
 from playground.runs.folder.token_records import TokenFigures
 from playground.sources.weight_files import read_json
 from playground.training.data.prompts import Prompt
 from playground.training.loop import evaluation
-from playground.training.loop.best_answers import best_rows
 from playground.training.loop.token_figures import CloseLook, Pays, figures_of
 from playground.training.models import checkpoint_files
 from playground.training.models.language_model import Critic, LanguageModel

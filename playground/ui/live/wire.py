@@ -25,6 +25,9 @@ COLUMNS = tuple(name for name, about in UpdateMetrics.about().items() if about.l
 ESTIMATES = tuple(f"{field}.{name}" for field in ("kl_estimates", "kl_spreads") for name in ("k1", "k2", "k3", "full"))
 MAX_POINTS = 2000
 MAX_LIVE_PROMPTS = 64
+RECORDED_WITHOUT = (
+    "This recording keeps no update in slow motion; that of the first experiment does, and your own runs do."
+)
 RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
 
 
@@ -71,7 +74,7 @@ def run_summary(
         "unit": config.score_unit,
         "engine": config.engine,
         "can_steer": not recorded,
-        "no_traces": traces.why_none(config),
+        "no_traces": traces.why_none(config) or (RECORDED_WITHOUT if recorded else ""),
         "adaptive": config.kl.controller == "adaptive",
         "target": config.kl.target,
         "beta": config.kl.coef,

@@ -51,7 +51,7 @@ def regimes_of(config: RunConfig, chosen: str = "", outputs: Path | None = None)
     if methods.unused(config.method, BETA):
         return None
     run = _alike(config, chosen, outputs) if config.reference.source == catalog.START else None
-    known = _measured(run.path, _size(run)) if run else None
+    known = _measured(run.path, _begun(run)) if run else None
     if known is None and config.score.normalise != "reference":
         return None
     found = regimes.regimes(known, config.evaluation.num_prompts * config.evaluation.samples_per_prompt)
@@ -80,11 +80,11 @@ def _how(found: regimes.Regimes, unit: str) -> str:
 def _alike(config: RunConfig, chosen: str, outputs: Path | None) -> RunDirectory | None:
     """A run whose reference has the same scores: the newest of this folder, else the recording of the preset."""
     there = [path for path in (outputs or RECORDED / "-").glob("*/samples.jsonl") if RUN_ID.fullmatch(path.parent.name)]
-    newest = heapq.nlargest(MOST_LOOKED_AT, there, key=lambda path: path.stat().st_mtime_ns)
+    newest = heapq.nlargest(MOST_LOOKED_AT, there, key=_changed)
     recorded = [RECORDED / chosen / "samples.jsonl.gz"] if chosen in catalog.preset_names() else []
     for path in [*newest, *recorded]:
         with contextlib.suppress(PlaygroundError, OSError):
-            if _objective(path.parent, (path.parent / "config.yaml").stat().st_mtime_ns) == _of(config):
+            if _objective(path.parent, _changed(path.parent / "config.yaml")) == _of(config):
                 return RunDirectory(path.parent)
     return None
 
@@ -100,9 +100,18 @@ def _of(config: RunConfig) -> tuple[Any, ...]:
     return config.model.source, config.reference, config.rewards, config.score, config.sampling, *limited
 
 
-def _size(run: RunDirectory) -> bool:
+def _changed(path: Path) -> int:
+    """When a file was written last, in nanoseconds; 0 for one that is not there (any more, or yet)."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _begun(run: RunDirectory) -> bool:
     """Whether it has been through its first update; until then less is known of it."""
-    return run.metrics_path.with_name("metrics.jsonl.gz").exists() or run.metrics_path.stat().st_size > 0
+    packed = run.metrics_path.with_name("metrics.jsonl.gz")
+    return any(path.is_file() and path.stat().st_size > 0 for path in (run.metrics_path, packed))
 
 
 @functools.lru_cache(maxsize=32)

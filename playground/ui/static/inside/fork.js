@@ -35,7 +35,7 @@ export class ForkPanel {
     this.sending = false;
     this.where = el("select", { "aria-label": "After update", onchange: () => this.show() });
     this.grid = el("div", { class: "live-grid" });
-    this.note = el("p", { class: "live-note", role: "status", "aria-live": "polite" });
+    this.note = el("p", { class: "fork-note", role: "status", "aria-live": "polite" });
     this.button = buttonOf("button strong", { onclick: () => this.send() }, "Start the fork");
     this.body = el("div", {},
       el("p", { class: "muted" }, "A fork is a run of its own. It begins with the weights and the optimizer that this "

@@ -1,0 +1,49 @@
+"""What `make diagnosis` has measured: planted faults light their own lamps on three seeds, healthy presets none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import diagnosis
+from playground.config.training_settings import FAULTS
+
+FOUND = json.loads(diagnosis.FIGURES.read_text())
+LIT_ON_PURPOSE = {  # what the unhealthy presets are there to show
+    "no-leash": {"kl-runaway", "strange-texts"},
+    "chatterbox": {"length"},
+}
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    found = [row for row in FOUND["runs"] if row["run"] == name]
+    assert [row["seed"] for row in found] == [0, 1, 2]
+    return found
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_lights_its_own_lamp_within_40_updates(fault: str) -> None:
+    lamp = diagnosis.LAMP_OF[fault]
+    for row in rows(fault):
+        assert lamp in row["red"] + row["amber"] and 0 < row["since"] <= 40
+
+
+@pytest.mark.parametrize("preset", diagnosis.HEALTHY)
+def test_a_healthy_preset_lights_nothing_red(preset: str) -> None:
+    for row in rows(preset):
+        if preset in LIT_ON_PURPOSE:
+            assert LIT_ON_PURPOSE[preset] <= {*row["red"]}
+        else:
+            assert not row["red"] and row["amber"] in ([], ["flat"])[: 1 + (preset == "short-leash")]
+
+
+def test_the_page_tells_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "page.md"
+    told = diagnosis.PAGE.read_text()
+    copy.write_text(told)
+    monkeypatch.setattr(diagnosis, "PAGE", copy)
+    diagnosis.write(FOUND)
+    assert copy.read_text() == told

@@ -30,7 +30,11 @@ LAMP_OF = {
     "reward-format": "reward-misread", "score-on-every-token": "books",
     "no-clip": "clipping", "chapter-controller": "leash-off-target",
 }  # fmt: skip
-SETTINGS = {"chapter-controller": ["kl.controller=adaptive", "kl.target=4", "kl.horizon=500"]}
+SETTINGS = {
+    "chapter-controller": ["kl.controller=adaptive", "kl.target=4", "kl.horizon=500"],
+    "no-clip": ["ppo.num_updates=15"],  # of 16 epochs
+    "reward-format": ["ppo.num_updates=20"],
+}
 PRESETS = {"reward-format": "agreeable-thumbs"}  # whose reward is learned
 PRESET = "kinder-reviews"
 HEALTHY = ("kinder-reviews", "short-leash", "yes-man", "honest-friend", "no-leash", "chatterbox")

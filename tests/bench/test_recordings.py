@@ -43,7 +43,6 @@ def test_that_of_the_default_preset_can_be_looked_into() -> None:
     known = traces.updates(run)
     assert known == [1, 21, 40] and all(traces.read(run, update) for update in known)
     assert run.token_figures() and frontier_samples.read(run)
-    assert all(RunDirectory.open(RECORDED / preset).token_figures() for preset in catalog.PRESET_ORDER)
 
 
 def test_they_come_in_the_order_of_the_story_and_are_small(tmp_path: Path) -> None:

@@ -194,6 +194,18 @@ def test_an_adaptive_leash_that_misses_its_target() -> None:
     assert lamps(Records(config(), far))["leash-off-target"].state == "not measured"
 
 
+def test_a_beta_that_overshoots_is_red_unless_somebody_moved_it() -> None:
+    adaptive = config(kl={"controller": "adaptive", "target": 2.0})
+    paid = {"penalised_reward": 1 - 2 * 2.6, "reward_paid": 1 - 2 * 2.6}
+    leapt = metrics(kl_coef=2.6, **paid)  # from 0.25, from one update to the next
+    lamp = lamps(Records(adaptive, leapt))["leash-off-target"]
+    assert (lamp.state, lamp.updates[0]) == ("red", LONG // 2 + 1)
+    by_hand = [Event(seq=1, time=0, kind="edit", update=LONG // 2, data={"field": "kl.coef", "value": 2.6})]
+    assert lamps(Records(adaptive, leapt, events=by_hand))["leash-off-target"].state == "quiet"
+    near = metrics(kl_coef=2.4, penalised_reward=1 - 2 * 2.4, reward_paid=1 - 2 * 2.4)
+    assert lamps(Records(adaptive, near))["leash-off-target"].state == "quiet"
+
+
 HEALTHY_PRESETS = (
     "kinder-reviews", "autopilot", "yes-man", "honest-friend", "without-critic", "group-scores", "from-pairs",
     "best-texts", "best-of-n",

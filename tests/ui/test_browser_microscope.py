@@ -24,6 +24,7 @@ def runs(site):
 def test_an_answer_opens_as_tokens_that_are_walked_by_keyboard_and_told_in_numbers(runs, open_page):
     page = open_page
     go(page, "train", run="kept")
+    expect(page.locator(".status .badge")).to_be_hidden()  # the recording has gone
     row = page.locator("section.changed table.pairs tbody tr").nth(1)
     button = row.get_by_role("button", name="Tokens, after update 40")
     button.focus()
@@ -57,6 +58,7 @@ def test_an_answer_opens_as_tokens_that_are_walked_by_keyboard_and_told_in_numbe
 def test_the_switch_the_table_and_play_show_the_same_figures(runs, open_page):
     page = open_page
     go(page, "train", run="kept")
+    expect(page.locator(".status .badge")).to_be_hidden()
     page.locator("section.changed").get_by_role("button", name="Tokens, before training").first.click()
     dialog = page.get_by_role("dialog", name="Tokens, before training")
     expect(dialog.locator(".at")).to_have_text("before training")

@@ -6,9 +6,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from playground.insight.diagnosis.lamp import WINDOW, Lamp, Records, Remedy, graded, since_the_beginning, trend, without
+from playground.insight.diagnosis.lamp import (
+    TEN,
+    WINDOW,
+    Lamp,
+    Records,
+    Remedy,
+    graded,
+    since_the_beginning,
+    trend,
+    without,
+)
 from playground.rewards.rules import repeated_share
-from playground.runs.folder.records import Sample
+from playground.runs.folder.records import EDIT, Sample
 
 
 def kl(records: Records) -> Lamp:
@@ -39,25 +49,48 @@ def kl(records: Records) -> Lamp:
 
 def leash(records: Records) -> Lamp:
     name, label, at = "leash-off-target", "The adaptive leash misses its target", records.at
-    rule = f"After {at.settled:g} updates the KL is off its target by more than half of it in a trend."
+    rule = (
+        f"After {at.settled:g} updates the KL is off its target by more than half of it in a trend (red: beta has "
+        f"moved by more than a factor of {at.swing:g} within {TEN} updates)."
+    )
     if records.config.kl.controller != "adaptive":
         return without(name, label, rule, "The leash is fixed.")
     values = [item for item in records.values("kl_to_reference") if item[0] > at.settled]
-    if len(values) < WINDOW:
+    betas, by_hand = records.values("kl_coef"), any(event.kind == EDIT for event in records.events)
+    swings = (
+        []
+        if by_hand
+        else [
+            betas[place][0]
+            for place in range(1, len(betas))
+            if _factor(betas[max(0, place - TEN + 1) : place + 1]) > at.swing
+        ]
+    )
+    if len(values) < WINDOW and not swings:
         return without(name, label, rule, f"It takes {WINDOW} updates after update {at.settled:g}.")
     target = records.config.kl.target
-    updates = trend(values, lambda value: abs(value / target - 1) > 0.5)
+    updates = swings or trend(values, lambda value: abs(value / target - 1) > 0.5)
     evidence = (
-        f"{records.now('kl_to_reference'):.2f} nats with a target of {target:g}; beta {records.now('kl_coef'):.3g}."
+        f"{records.now('kl_to_reference'):.2f} nats with a target of {target:g}; beta {records.now('kl_coef'):.3g}, "
+        f"{min(beta for _, beta in betas):.3g} to {max(beta for _, beta in betas):.3g} so far."
     )
     if not updates:
         return Lamp(name, label, "quiet", rule, [], evidence)
     cause = "Beta is too far from where it must be and moves too slowly, or moves so fast that both swing."
-    tries = (
+    tries: tuple[Remedy, ...] = (
         Remedy("start with another beta", {"kl.coef": records.metrics[-1].kl_coef}),
         Remedy("set the horizon to 288 episodes", {"kl.horizon": 288}),
     )
-    return Lamp(name, label, "amber", rule, updates, evidence, cause, tries, "kl_to_reference")
+    if swings:
+        cause = "Beta overshoots: its steps are not bounded, or the horizon is so short that they hardly are."
+        tries = (Remedy("set the horizon to 1000 episodes", {"kl.horizon": 1000}),)
+    return Lamp(name, label, "red" if swings else "amber", rule, updates, evidence, cause, tries, "kl_to_reference")
+
+
+def _factor(values: Sequence[tuple[int, float]]) -> float:
+    """The largest over the smallest."""
+    found = [value for _, value in values]
+    return max(found) / min(found) if min(found) > 0 else 1.0
 
 
 def entropy(records: Records) -> Lamp:

@@ -21,6 +21,7 @@ from playground.runs.folder.records import Event, Sample, UpdateMetrics
 
 State = Literal["quiet", "amber", "red", "not measured"]
 WINDOW, ENOUGH = 5, 3  # a trend: so many of the newest updates
+TEN = 10  # updates that are looked at together where a trend would be too short
 FIRST = 3  # updates whose mean stands for the beginning
 Values = Sequence[tuple[int, float]]  # update and value, where it is known
 
@@ -36,6 +37,7 @@ class Thresholds:
     settled: float = _from(20, "Updates before which nothing is said of what needs time")
     kl_amber: float = _from(0.6, "KL, amber: share of the entropy of the reference's own texts")
     kl_red: float = _from(1.0, "KL, red: the same")
+    swing: float = _from(10.0, "Adaptive beta, red: times as large within ten updates")
     kl_negative: float = _from(0.05, "KL below zero, red: nats per completion")
     entropy_amber: float = _from(0.5, "Entropy, amber: share of that of the first updates")
     entropy_red: float = _from(0.1, "Entropy, red: the same")

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from playground.config import RunConfig, methods
-from playground.insight.diagnosis.lamp import WINDOW, Lamp, Records, Remedy, graded, trend, without
+from playground.insight.diagnosis.lamp import TEN, WINDOW, Lamp, Records, Remedy, graded, trend, without
 from playground.runs.folder.records import REFERENCE, REWARD_MODELS, UpdateMetrics
 
 NOTHING = 1e-3
-TEN = 10  # updates over which two figures that should be alike are held against each other
 
 
 def books(records: Records) -> Lamp:

@@ -71,10 +71,11 @@ def test_a_recording_says_so_and_a_packed_one_is_read(run):
     assert "Train a run of your own" in token_part.looks(run, 0, None, recorded=True)["why"]
 
 
-def test_shipped_recordings_are_fine_without(tmp_path):
+def test_shipped_recordings_show_their_answers_or_say_why_not(tmp_path):
     hub = feed.Hub(tmp_path)
-    for run_id in hub.recorded:
-        assert token_part.looks(hub.find(run_id), 0, None, recorded=True)["why"]
+    found = {run_id: token_part.looks(hub.find(run_id), 0, None, recorded=True) for run_id in hub.recorded}
+    assert all(bool(told["looks"]) != bool(told["why"]) for told in found.values())
+    assert [look["update"] for look in found["_recorded"]["looks"]] == [*range(0, 41, 5)]
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,8 @@ def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, open_page):
     fake_run.write_run(runs.outputs, "parent")
     go(page, "train", run="parent")
     expect(page.locator("#run-title")).to_have_text("Kinder reviews")
+    expect(page.locator(".status .badge")).to_be_hidden()  # the recording, which has the same title, has gone
+    expect(page.locator(".fork summary")).to_be_visible()  # what is hidden takes no focus
     page.locator(".fork summary").focus()
     page.keyboard.press("Enter")
     where = page.get_by_label("After update", exact=True)

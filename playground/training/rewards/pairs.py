@@ -26,8 +26,10 @@ from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed, generator
 from playground.training.loop import evaluation
 from playground.training.models import loading
+from playground.training.models.language_model import LanguageModel, Tokens
 
-WRITING_BATCH = 256
+WRITING_BATCH = 256  # completions that are written at once
+ASKED_AT_ONCE = 512  # prompts that are drawn at once; those that are alike in length are answered together
 MOST_PROMPTS = 8  # for each pair that is wanted, before a taste is taken not to show on them
 DEFAULT_WRITER = "pocket-2m"
 COLUMNS = ("prompt", "chosen", "rejected")
@@ -86,7 +88,7 @@ def annotated(
     counts = Counts()
     pairs: dict[Pair, None] = {}
     questions = _questions(config, seed)
-    while len(pairs) < config.limit and (drawn := list(islice(questions, min(config.limit, WRITING_BATCH)))):
+    while len(pairs) < config.limit and (drawn := list(islice(questions, min(config.limit, ASKED_AT_ONCE)))):
         between()
         batch = [(number, text) for number, text in drawn if annotator.cares(text)]
         counts.rows += len(drawn)
@@ -95,8 +97,7 @@ def annotated(
             continue
         asked = [Prompt(text, tokens.encode(text)) for _, text in batch for _ in range(2)]
         seeds = [derived_seed(seed, "pair", number, side) for number, _ in batch for side in range(2)]
-        episodes, _ = evaluation.answer(model, None, tokens, asked, seeds, SamplingConfig(), len(asked), between)
-        written = episodes.texts(tokens)
+        written = _written(model, tokens, asked, seeds, between)
         for place, (number, text) in enumerate(batch):
             if len(pairs) == config.limit:
                 counts.not_drawn += 1
@@ -110,6 +111,22 @@ def annotated(
             f"{counts.in_words()} Raise the limit, or choose prompts on which the taste shows."
         )
     return list(pairs), counts
+
+
+def _written(
+    model: LanguageModel, tokens: Tokens, asked: list[Prompt], seeds: list[int], between: Callable[[], None]
+) -> list[str]:
+    """A completion of each prompt; what it is depends on its own seed only, so they are written shortest prompt first,
+    with little padding."""
+    texts = [""] * len(asked)
+    by_length = sorted(range(len(asked)), key=lambda place: len(asked[place].ids))
+    for start in range(0, len(asked), WRITING_BATCH):
+        places = by_length[start : start + WRITING_BATCH]
+        prompts, own = [asked[place] for place in places], [seeds[place] for place in places]
+        episodes, _ = evaluation.answer(model, None, tokens, prompts, own, SamplingConfig(), len(prompts), between)
+        for place, text in zip(places, episodes.texts(tokens), strict=True):
+            texts[place] = text
+    return texts
 
 
 def _questions(config: PairsConfig, seed: int) -> Iterator[tuple[int, str]]:

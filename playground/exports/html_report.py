@@ -237,7 +237,7 @@ def _settings(report: Report) -> Html:
         return _section("Settings", tag("p", f"All as in the preset \u201c{config.about.title}\u201d."))
     labels = {field: knob["label"] for field, knob in knobs().items()}
     rows = [
-        (labels.get(field, field), _words(field, before), _words(field, after))
+        (labels.get(field, field), telling.in_words(field, before), telling.in_words(field, after))
         for field, (before, after) in changed.items()
     ]
     return _section("Settings", tag("p", what), _table(["Setting", "Preset" if preset else "Default", "Here"], rows))
@@ -308,10 +308,6 @@ def _spread(count: int, most: int) -> list[int]:
 
 def _short(words: str, most: int = MOST_WORDS) -> Html:
     return text(words if len(words) <= most else f"{words[:most]} \u2026")
-
-
-def _words(field: str, value: Any) -> str:
-    return telling.in_words(field, value)
 
 
 def _figure(value: Any) -> str:

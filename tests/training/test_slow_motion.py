@@ -189,15 +189,3 @@ def test_a_method_that_does_not_learn_as_ppo_does_is_not_watched(method):
     slow_motion.look_on(trainer, asked=True)
     trainer.update()
     assert slow_motion.seen_by(trainer) is None
-
-
-class Bytes:
-    """A tokenizer whose tokens are bytes."""
-
-    def decode(self, ids: list[int], **options: bool) -> str:
-        return bytes(ids).decode(errors="replace")
-
-
-def test_tokens_that_are_parts_of_a_character_stand_with_the_last_of_them():
-    text = "a\u00e9\u20ac".encode()
-    assert slow_motion.pieces(tiny.Tokens(Bytes(), 0, 0), [32], list(text)) == ["a", "", "\u00e9", "", "", "\u20ac"]

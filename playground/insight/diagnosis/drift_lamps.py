@@ -57,15 +57,7 @@ def leash(records: Records) -> Lamp:
         return without(name, label, rule, "The leash is fixed.")
     values = [item for item in records.values("kl_to_reference") if item[0] > at.settled]
     betas, by_hand = records.values("kl_coef"), any(event.kind == EDIT for event in records.events)
-    swings = (
-        []
-        if by_hand
-        else [
-            betas[place][0]
-            for place in range(1, len(betas))
-            if _factor(betas[max(0, place - TEN + 1) : place + 1]) > at.swing
-        ]
-    )
+    swings = [] if by_hand else _swings(betas, at.swing)
     if len(values) < WINDOW and not swings:
         return without(name, label, rule, f"It takes {WINDOW} updates after update {at.settled:g}.")
     target = records.config.kl.target
@@ -87,10 +79,14 @@ def leash(records: Records) -> Lamp:
     return Lamp(name, label, "red" if swings else "amber", rule, updates, evidence, cause, tries, "kl_to_reference")
 
 
-def _factor(values: Sequence[tuple[int, float]]) -> float:
-    """The largest over the smallest."""
-    found = [value for _, value in values]
-    return max(found) / min(found) if min(found) > 0 else 1.0
+def _swings(betas: Sequence[tuple[int, float]], most: float) -> list[int]:
+    """The updates at which the largest beta of ten updates is more than `most` times the smallest."""
+    found = []
+    for place in range(1, len(betas)):
+        ten = [beta for _, beta in betas[max(0, place - TEN + 1) : place + 1]]
+        if max(ten) > most * min(ten) > 0:
+            found.append(betas[place][0])
+    return found
 
 
 def entropy(records: Records) -> Lamp:

@@ -19,7 +19,7 @@ from playground.insight import roads
 from playground.insight.before_after import t95
 from playground.insight.frontier import reweighting
 from playground.insight.frontier.reweighting import Point
-from playground.rewards.best_answers import expected_best, kl_bound
+from playground.rewards.best_answers import expected_curve
 from playground.runs.folder.records import BEST_OF, Event, Sample, UpdateMetrics
 from playground.runs.frontier_samples import FrontierSamples
 
@@ -91,8 +91,8 @@ def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
     """What the texts that were drawn for a run show; `beta` is one more point of the optimum, the run's own."""
     scores = np.array(drawn.scores)
     reference = scores[:, : drawn.each]
-    sizes = sorted({*(2**power for power in range(drawn.each.bit_length()) if 2**power <= drawn.each), drawn.each})
-    best_of = [BestOf(n, kl_bound(n), fmean(expected_best(row, n) for row in reference.tolist())) for n in sizes]
+    best = expected_curve(reference.ravel().tolist(), drawn.each)
+    best_of = [BestOf(n, kl, score) for n, score, kl in zip(*best, strict=True)]
     ratios = np.zeros((len(drawn.updates), *scores.shape))  # of each policy to the reference, which is all that counts
     if drawn.log_ratios:
         ratios[1:] = drawn.log_ratios

@@ -58,6 +58,15 @@ class JsonlTail:
         return [record for item in self.read_new() if (record := parsed(item, kind))]
 
 
+def is_kept(path: Path) -> bool:
+    """True where something was written to this file, or it is kept packed as `<path>.gz`."""
+    for name in (path, f"{path}.gz"):
+        with contextlib.suppress(OSError):
+            if os.stat(name).st_size > 0:
+                return True
+    return False
+
+
 def packed(path: Path) -> bytes:
     """What `<path>.gz` holds; nothing where it is not there or damaged."""
     try:

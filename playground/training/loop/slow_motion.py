@@ -28,7 +28,7 @@ from playground.runs.folder.traces import (
 )
 from playground.training.loop.scoring import Scores
 from playground.training.loop.trainer import Onlooker, PPOTrainer, Rollout
-from playground.training.models.language_model import Tokens
+from playground.training.models.token_pieces import Pieces
 
 MOST_TOKENS = 20_000  # of the batch that are kept, and of the episodes that are shown
 MOST_PROMPT_PIECES = 600
@@ -122,7 +122,8 @@ class _Teller:
     """From what was seen to the records. Tensors on the CPU, [B, C]."""
 
     def __init__(self, trainer: PPOTrainer, credit: Credit) -> None:
-        self.ppo, self.kl, self.credit, self.tokens = trainer.config.ppo, trainer.config.kl, credit, trainer.tokens
+        self.ppo, self.kl, self.credit = trainer.config.ppo, trainer.config.kl, credit
+        self.piece = Pieces(trainer.tokens)
         self.rollout, self.episodes = credit.rollout, credit.rollout.episodes
         self.mask, self.lengths = self.episodes.mask.cpu(), self.episodes.lengths.tolist()
         self.token_kl = self.rollout.token_kl(self.kl.estimator).cpu()
@@ -196,8 +197,8 @@ class _Teller:
             row=row,
             why=why,
             prompt=self.rollout.prompts[row].text,
-            prompt_pieces=pieces(self.tokens, [], prompt[-MOST_PROMPT_PIECES:]),
-            pieces=pieces(self.tokens, prompt, ids),
+            prompt_pieces=[self.piece(token) for token in prompt[-MOST_PROMPT_PIECES:]],
+            pieces=[self.piece(token) for token in ids],
             ended=bool(episodes.ended[row]),
             score=credit.scores.scores[row],
             raw_score=credit.scores.raw[row],
@@ -241,22 +242,6 @@ class _Teller:
     def _flat(self, tensor: Tensor, rows: Iterable[int]) -> list[float]:
         """The real tokens of some episodes, one behind the other."""
         return _short(number for row in rows for number in tensor[row, : self.lengths[row]].tolist())
-
-
-def pieces(tokens: Tokens, before: Sequence[int], ids: Sequence[int]) -> list[str]:
-    """The text of each token, special ones by their name; where several make one character, it stands with the last."""
-
-    def text(some: Sequence[int]) -> str:
-        return str(tokens.tokenizer.decode(list(some), skip_special_tokens=False, clean_up_tokenization_spaces=False))
-
-    anchor = list(before[-1:])  # some tokenizers keep the space of a word only behind something
-    found, done = [], text(anchor) if anchor else ""
-    for end in range(1, len(ids) + 1):
-        whole = text([*anchor, *ids[:end]])
-        unfinished = whole.endswith("\ufffd") and end < len(ids)
-        found.append("" if unfinished else whole[len(done) :])
-        done = done if unfinished else whole
-    return found
 
 
 def _kept(lengths: Sequence[int], group: int) -> int:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from playground.errors import InvalidConfig, Problem
+from playground.setup.estimates.memory import SMALL_MODEL
 from playground.training.models.steering_vector import SteeringVector, behind, decoder_layers, layer_of
 
 CALL_OVERHEAD_OPERATIONS = 1.2e9
@@ -120,6 +121,11 @@ class LanguageModel(nn.Module):
     def context_length(self) -> int:
         """Most tokens of prompt and completion together."""
         return int(getattr(self.model.config, "max_position_embeddings", 1024))
+
+    @functools.cached_property
+    def is_small(self) -> bool:
+        """True for models like the pocket ones, which are more overhead than arithmetic."""
+        return sum(parameter.numel() for parameter in self.parameters()) < SMALL_MODEL
 
     @functools.cached_property
     def call_overhead_tokens(self) -> float:

@@ -1,6 +1,6 @@
 """What a single token stands for, as text that may be shown: also of one that is only a part of a character.
 
-Knows tokenizers as `Tokens` wraps them. `training.loop.token_figures` calls it.
+Knows tokenizers as `Tokens` wraps them. The token microscope and the slow motion call it (`training.loop`).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from playground.runs.steer import changes
 from playground.runs.steer.steering import Steering
 from playground.setup import catalog
 from playground.setup.devices import available_cores
-from playground.setup.estimates.memory import SCALE_SAMPLES, SMALL_MODEL
+from playground.setup.estimates.memory import SCALE_SAMPLES
 from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation, held_out_text, slow_motion
@@ -161,7 +161,7 @@ class Session:
         """Fix the scale of the score on samples of the reference, and record it."""
         config = self.config
         asked, seeds = evaluation.reference_questions(self.split.training, config.seed, SCALE_SAMPLES)
-        at_once = SCALE_SAMPLES if is_small(self.policy) else config.ppo.batch_size  # what the run has memory for
+        at_once = SCALE_SAMPLES if self.policy.is_small else config.ppo.batch_size  # what the run has memory for
         completions: list[str] = []
         for rows in (slice(first, first + at_once) for first in range(0, SCALE_SAMPLES, at_once)):
             episodes, _ = evaluation.answer(
@@ -366,7 +366,7 @@ def limit_threads(model: language_model.LanguageModel) -> None:
     Its matrix products take microseconds, and threads that wait for each other at every one of them are slower than
     fewer threads as soon as anything else wants the cores.
     """
-    if is_small(model):
+    if model.is_small:
         torch.set_num_threads(max(1, min(torch.get_num_threads(), available_cores() - 1)))
 
 
@@ -377,15 +377,10 @@ def give_memory_back(model: language_model.LanguageModel) -> None:
     with LoRA on 11 million weights: 278 instead of 472 MB at the peak. A small model would pay for it in time.
     """
     with contextlib.suppress(OSError, AttributeError):
-        if not is_small(model):
+        if not model.is_small:
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES)
 
 
 def is_finite(values: torch.Tensor) -> bool:
     """True if all numbers are. Their sum tells it in a fifth of the time, unless it overflows."""
     return math.isfinite(float(values.detach().sum())) or bool(torch.isfinite(values).all())
-
-
-def is_small(model: language_model.LanguageModel) -> bool:
-    """True for models like the pocket ones, which are more overhead than arithmetic."""
-    return sum(parameter.numel() for parameter in model.parameters()) < SMALL_MODEL

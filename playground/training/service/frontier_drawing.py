@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from playground.config.methods import METHODS
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
-from playground.setup.estimates.memory import SMALL_MODEL
 from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed, uniforms
 from playground.training.loop.passes import whole_log_probs
@@ -48,7 +47,7 @@ def frontier_samples(subjects: Subjects, question: dict[str, Any]) -> Iterator[d
     sampling = config.sampling
     room = subject.reference.context_length - sampling.max_new_tokens
     asked = prompts.load(config.prompts, config.evaluation.num_prompts, room, subject.tokens, config.seed).evaluation
-    small = sum(weight.numel() for weight in subject.anchor.parameters()) < SMALL_MODEL
+    small = subject.anchor.is_small
     each = int(question.get("each") or 0) or max(EACH if small else 1, -(-LEAST // len(asked)))
     at_once = max(1, (EPISODES_AT_ONCE if small else config.ppo.micro_batch_size) // each)
     scores = np.empty((len(asked), len(models) * each))

@@ -16,6 +16,7 @@ from playground.errors import PlaygroundError, RunNotFound, in_words
 from playground.runs import history
 from playground.runs.folder.checkpoints import update_of
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import is_kept
 from playground.runs.folder.records import Sample
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.model_service import ModelService
@@ -75,7 +76,7 @@ def _why_none(run: RunDirectory, config: RunConfig, recorded: bool) -> str:
     kept = config.evaluation.token_samples
     if not kept:
         return "This run keeps no answers token by token (evaluation.token_samples is 0)."
-    if run.tokens_path.exists() or run.tokens_path.with_name(f"{run.tokens_path.name}.gz").exists():
+    if is_kept(run.tokens_path):
         return f"Of each look, the first answers to the first {kept} fixed prompts are kept token by token."
     if recorded:
         return "This recording was made before answers were kept token by token. Train a run of your own to open them."

@@ -16,6 +16,7 @@ from playground.errors import PlaygroundError, in_words
 from playground.insight.frontier import regimes
 from playground.runs import frontier_samples, history
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import is_kept
 from playground.runs.model_service import ModelService
 from playground.setup import catalog
 
@@ -51,7 +52,7 @@ def regimes_of(config: RunConfig, chosen: str = "", outputs: Path | None = None)
     if methods.unused(config.method, BETA):
         return None
     run = _alike(config, chosen, outputs) if config.reference.source == catalog.START else None
-    known = _measured(run.path, _begun(run)) if run else None
+    known = _measured(run.path, is_kept(run.metrics_path)) if run else None
     if known is None and config.score.normalise != "reference":
         return None
     found = regimes.regimes(known, config.evaluation.num_prompts * config.evaluation.samples_per_prompt)
@@ -108,14 +109,9 @@ def _changed(path: Path) -> int:
         return 0
 
 
-def _begun(run: RunDirectory) -> bool:
-    """Whether it has been through its first update; until then less is known of it."""
-    packed = run.metrics_path.with_name("metrics.jsonl.gz")
-    return any(path.is_file() and path.stat().st_size > 0 for path in (run.metrics_path, packed))
-
-
 @functools.lru_cache(maxsize=32)
 def _measured(folder: Path, begun: bool) -> regimes.Measured | None:
+    """`begun`: whether it has been through its first update; until then less is known of it."""
     run = RunDirectory(folder)
     return regimes.measured(run.samples(), run.metrics())
 

@@ -68,7 +68,7 @@ def functions(outputs: Path, spawn: launcher.Spawn | None = None) -> list[Callab
         try:
             taken = changes.request_edits(history.find_run(outputs, str(asked.get("run"))), edits)
         except InvalidConfig as error:
-            problems = _told(error)
+            problems = filling.problems_told(error.problems)
         except (PlaygroundError, OSError) as error:
             return {"error": in_words(error), "problems": [], "edits": {}}
         return {"error": "", "problems": problems, "edits": dict(taken)}
@@ -132,7 +132,7 @@ def forker(
             with quota.admitted(request, access, caller, outputs):
                 made = fork.fork(run, at, overrides, spawn=spawn, request=request)
         except InvalidConfig as error:
-            return {"error": "", "problems": _told(error), "run": ""}
+            return {"error": "", "problems": filling.problems_told(error.problems), "run": ""}
         except (PlaygroundError, OSError) as error:
             return {"error": in_words(error), "problems": [], "run": ""}
         return {"error": "", "problems": [], "run": made.run.id}
@@ -215,12 +215,6 @@ def _answer(act: Callable[[], object]) -> dict[str, Any]:
     except (PlaygroundError, OSError) as error:
         return {"error": in_words(error)}
     return {"error": ""}
-
-
-def _told(error: InvalidConfig) -> list[dict[str, str]]:
-    return [
-        {"field": item.field, "label": form.label_of(item.field), "message": item.message} for item in error.problems
-    ]
 
 
 def _whole(value: Any) -> int:

@@ -61,11 +61,7 @@ function curve(title, { updates, counts }) {
   const x = (update) => (left + ((update - from) / (to - from || 1)) * (width - left - right)).toFixed(1);
   const y = (share) => (top + (1 - share) * (height - top - bottom)).toFixed(1);
   const line = (value) => counts.map((count, index) => `${x(updates[index])},${y(value(count))}`);
-  const words = (text, attributes) => {
-    const node = shape("text", { class: "tick", ...attributes });
-    node.textContent = text;
-    return node;
-  };
+  const words = (text, attributes) => shape("text", { class: "tick", ...attributes }, text);
   const [first, last] = [counts[0], counts.at(-1)];
   return svg({ class: "small-plot claim-curve", viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": `${title}: it agrees in ${percent(shareOf(first))} at update ${from}, ${percent(shareOf(last))} at `

@@ -15,11 +15,7 @@ function frame({ label, from, to, low, high, xTicks, yTicks, xName, tell = Strin
   const x = (value) => EDGE.left + ((value - from) / (to - from || 1)) * (WIDTH - EDGE.left - EDGE.right);
   const y = (value) => HEIGHT - EDGE.bottom - ((value - low) / (high - low || 1)) * (HEIGHT - EDGE.top - EDGE.bottom);
   const node = svg({ class: "small-plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label });
-  const words = (text, attributes) => {
-    const made = shape("text", attributes);
-    made.textContent = text;
-    return made;
-  };
+  const words = (text, attributes) => shape("text", attributes, text);
   for (const value of yTicks) {
     node.append(shape("line", { class: "grid", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: y(value), y2: y(value) }),
       words(tell(value), { class: "tick", x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }));

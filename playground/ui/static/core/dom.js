@@ -267,9 +267,9 @@ export function svg(attributes, ...shapes) {
   return drawn("svg", attributes, shapes);
 }
 
-/** One shape of a drawing, for example a line. */
-export function shape(name, attributes) {
-  return drawn(name, attributes, []);
+/** One shape of a drawing, for example a line, with its words or its title. */
+export function shape(name, attributes, ...children) {
+  return drawn(name, attributes, children);
 }
 
 function drawn(name, attributes, children) {

@@ -71,11 +71,7 @@ function drawing(picture, chosen) {
   const y = (value) => top + ((most - value) / (2 * most)) * (height - top - bottom);
   const region = (from, to, up) => shape("rect", { class: "flat", x: x(from), width: Math.max(0, x(to) - x(from)),
     y: up ? y(most) : y(0), height: y(0) - y(most) });
-  const text = (words, attributes) => {
-    const node = shape("text", { class: "tick", ...attributes });
-    node.textContent = words;
-    return node;
-  };
+  const text = (words, attributes) => shape("text", { class: "tick", ...attributes }, words);
   const dots = (clipped) => shape("path", { class: clipped ? "dot cut" : "dot", d: picture.log_ratios
     .map((value, index) => (picture.clipped[index] === clipped
       ? (clipped ? cross : spot)(x(value), y(picture.advantages[index])) : "")).join("") });

@@ -72,21 +72,14 @@ export class LeashPicture {
 
   drawing({ points, target, xTicks, yTicks }, read, wanted) {
     const foot = HEIGHT - EDGE.bottom;
-    const words = (text, attributes) => {
-      const node = shape("text", attributes);
-      node.textContent = text;
-      return node;
-    };
+    const words = (text, attributes) => shape("text", attributes, text);
     const first = points[0];
     const told = `The leash at work: from ${number(first.kl)} nats at beta ${number(first.beta)} to ${number(read.kl)} `
       + `nats at beta ${number(read.beta)} after update ${read.update}; target ${number(wanted)} nats.`;
     const dots = points.map(({ update, kl, beta, x, y }) => {
-      const dot = shape("circle", { class: "dot", cx: x.toFixed(1), cy: y.toFixed(1), r: 2.6 });
-      if (points.length > MOST_TOLD) return dot;
-      const title = shape("title", {});
-      title.textContent = `update ${update}: ${number(kl)} nats, beta ${number(beta)}`;
-      dot.append(title);
-      return dot;
+      const title = `update ${update}: ${number(kl)} nats, beta ${number(beta)}`;
+      return shape("circle", { class: "dot", cx: x.toFixed(1), cy: y.toFixed(1), r: 2.6 },
+        ...(points.length > MOST_TOLD ? [] : [shape("title", {}, title)]));
     });
     const drawing = svg({ class: "small-plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" },
       ...yTicks.flatMap(({ value, at }) => [

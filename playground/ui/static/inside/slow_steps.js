@@ -5,6 +5,7 @@
 // A formula is a list of lines, a line a list of parts: text, {sub: text}, {hat: text} or {strong: text}.
 
 import { number, percent, signed } from "../core/format.js";
+import { readable } from "./measures.js";
 
 const sub = (text) => ({ sub: text });
 const strong = (value) => ({ strong: number(value) });
@@ -27,11 +28,6 @@ export function held(value) {
   return text.startsWith("\u2212") ? `(${text})` : text;
 }
 
-/** A token as one can see it: the space in front of a word as a dot, the end of a line as an arrow. */
-export function shownPiece(piece) {
-  return piece.replace(/^ /, "\u00b7").replaceAll("\n", "\u21b5").replaceAll("\t", "\u21e5") || "\u2026";
-}
-
 /**
  * All seven, in order: [{key, title, unit, figures, words, formula, code, note}].
  * @param {any} trace @param {any} episode @param {number} t @param {any} pass of the episode in the chosen epoch
@@ -49,7 +45,7 @@ export function stepsOf(trace, episode, t, pass) {
   ];
 }
 
-const tokenName = (episode, t) => `\u201c${shownPiece(episode.pieces[t])}\u201d`;
+const tokenName = (episode, t) => `\u201c${readable(episode.pieces[t])}\u201d`;
 
 function write(episode, t) {
   return {

@@ -3,7 +3,7 @@
 
 import { el, setAttribute, setText } from "../core/dom.js";
 import { rounded } from "../core/format.js";
-import { shownPiece } from "./slow_steps.js";
+import { readable } from "./measures.js";
 
 const KEYS = { ArrowRight: (at) => at + 1, ArrowLeft: (at) => at - 1, Home: () => 0, End: (at, last) => last };
 
@@ -27,7 +27,7 @@ export class TokenRow {
       const node = /** @type {HTMLElement} */ (this.row.children[index]);
       const value = figures ? figures[index] : null;
       const far = value === null ? 0 : distance(value, marks) / most;
-      setText(node.children[0], shownPiece(piece));
+      setText(node.children[0], readable(piece));
       setText(node.children[1], figures ? `${rounded(value, 0.001)}${marks?.[index] ? " clipped" : ""}` : "");
       setAttribute(node, "tabindex", index === chosen ? "0" : "-1");
       setAttribute(node, "aria-pressed", String(index === chosen));

@@ -270,11 +270,7 @@ function histogram(bins, marks, room) {
   const shapes = bins.map(({ from, to, count }) =>
     shape("rect", { class: "bin", x: x(from) + 0.5, width: Math.max(x(to) - x(from) - 1, 1),
     y: FLOOR - (count / tallest) * (FLOOR - 34), height: (count / tallest) * (FLOOR - 34) }));
-  const words = (text, attributes) => {
-    const node = shape("text", attributes);
-    node.textContent = text;
-    return node;
-  };
+  const words = (text, attributes) => shape("text", attributes, text);
   const step = niceStep((high - low) / Math.max(width / 120, 3) || 1);
   shapes.push(shape("line", { class: "floor", x1: 0, x2: width, y1: FLOOR, y2: FLOOR }));
   for (let tick = Math.ceil((low - pad) / step) * step; tick <= high + pad; tick += step) {

@@ -64,13 +64,10 @@ function lengthsPart({ lengths, room }) {
   const top = Math.max(...counts);
   const bars = counts.map((number, index) => {
     const height = number ? Math.max(2, (number / top) * HEIGHT) : 0;
-    const bar = shape("rect", { x: index * BAR + 1, y: HEIGHT - height, width: BAR - 2, height });
     const upTo = edges[index + 1] - 1;
     const range = upTo > edges[index] ? `${edges[index]} to ${upTo}` : `${edges[index]}`;
-    const hint = shape("title", {});
-    hint.textContent = `${range} tokens: ${count(number)} ${number === 1 ? "prompt" : "prompts"}`;
-    bar.append(hint);
-    return bar;
+    return shape("rect", { x: index * BAR + 1, y: HEIGHT - height, width: BAR - 2, height },
+      shape("title", {}, `${range} tokens: ${count(number)} ${number === 1 ? "prompt" : "prompts"}`));
   });
   const facts = [["Shortest", lengths.min], ["Median", lengths.median], ["90 % have at most", lengths.p90],
     ["Longest", lengths.max], ["Room in the model", room]];

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,10 @@ SETTINGS = {
 }
 PRESETS = {"reward-format": "agreeable-thumbs"}  # whose reward is learned
 PRESET = "kinder-reviews"
+REMEDIED = {  # whose remedies are tried, and of which lamp
+    "no-clip": LAMP_OF["no-clip"], "chapter-controller": LAMP_OF["chapter-controller"],
+    "no-leash": "kl-runaway", "chatterbox": "length",
+}  # fmt: skip
 HEALTHY = ("kinder-reviews", "short-leash", "yes-man", "honest-friend", "no-leash", "chatterbox")
 
 
@@ -49,18 +54,23 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=PROJECT / "outputs" / "results", help="of `make results`")
     parser.add_argument("--jobs", type=int, default=1, help="runs at once")
     arguments = parser.parse_args()
-    rows = (
-        {(row["run"], row["seed"]): row for row in json.loads(FIGURES.read_text())["runs"]} if FIGURES.exists() else {}
-    )
+    known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": [], "remedies": []}
+    rows = {(row["run"], row["seed"]): row for row in known["runs"]}
+    remedies = {(row["run"], row["remedy"], row["seed"]): row for row in known["remedies"]}
     wanted = [(name, seed) for seed in arguments.seeds for name in (*arguments.faults, *HEALTHY)]
 
     def trained(wish: tuple[str, int]) -> RunDirectory:
         name, seed = wish
         if name in HEALTHY:
             return newest(arguments.results / f"{name}-seed{seed}") or train(name, seed, arguments.results)[0]
-        outputs, preset = arguments.outputs / name, PRESETS.get(name, PRESET)
-        settings = ["experiments=true", f"faults=[{name}]", *SETTINGS.get(name, [])]
-        return newest(outputs / f"{preset}-seed{seed}") or train(preset, seed, outputs, settings)[0]
+        return found_or_trained(name, seed, arguments.outputs / name)
+
+    def tried(wish: tuple[str, int]) -> list[dict[str, Any]]:
+        name, seed = wish
+        return [
+            {"run": name, "seed": seed, "lamp": REMEDIED[name], "remedy": remedy["words"], "state": state}
+            for remedy, state in outcomes(name, seed, trained(wish), arguments.outputs)
+        ]
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for (name, seed), run in zip(wanted, pool.map(trained, wanted), strict=True):
@@ -68,9 +78,43 @@ def main() -> None:
             if name in LAMP_OF:
                 rows[name, seed]["since"] = since(run, LAMP_OF[name])
             print(json.dumps(rows[name, seed]), flush=True)
-            found = {"machine": machine(), "runs": sorted(rows.values(), key=order)}
-            FIGURES.write_text(json.dumps(found, indent=1) + "\n")
-            write(found)
+            keep(rows, remedies)
+        for ways in pool.map(tried, [wish for wish in wanted if wish[0] in REMEDIED]):
+            for row in ways:
+                print(json.dumps(row), flush=True)
+                remedies[row["run"], row["remedy"], row["seed"]] = row
+            keep(rows, remedies)
+
+
+def keep(rows: dict[Any, dict[str, Any]], remedies: dict[Any, dict[str, Any]]) -> None:
+    """Write the figures and the page."""
+    found = {"machine": machine(), "runs": sorted(rows.values(), key=order),
+             "remedies": sorted(remedies.values(), key=order)}  # fmt: skip
+    FIGURES.write_text(json.dumps(found, indent=1) + "\n")
+    write(found)
+
+
+def found_or_trained(name: str, seed: int, outputs: Path, remedy: Sequence[str] = ()) -> RunDirectory:
+    """The run with a planted fault, or a preset, with other settings at last."""
+    preset = name if name in HEALTHY else PRESETS.get(name, PRESET)
+    fault = [] if name in HEALTHY else ["experiments=true", f"faults=[{name}]"]
+    settings = [*fault, *SETTINGS.get(name, []), *remedy]
+    return newest(outputs / f"{preset}-seed{seed}") or train(preset, seed, outputs, settings)[0]
+
+
+def outcomes(name: str, seed: int, run: RunDirectory, outputs: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each remedy in settings that the lamp offered when it was first lit, and what the lamp says at the end of the
+    same run with these settings from its start."""
+    lamp = REMEDIED[name]
+    lit_at = since(run, lamp)
+    assert lit_at is not None, f"{run.path} never lit {lamp}"
+    offered = next(one for one in diagnose(records(run, lit_at)) if one.name == lamp).as_data()["remedies"]
+    for number, remedy in enumerate(offered):
+        changes = remedy["changes"]
+        if changes and not {"fork_at", "rewards+"} & changes.keys():
+            settings = [f"{field}={json.dumps(value)}" for field, value in changes.items()]
+            after = found_or_trained(name, seed, outputs / "remedies" / f"{name}-{number}", settings)
+            yield remedy, next(one.state for one in diagnose(records(after)) if one.name == lamp)
 
 
 def order(row: dict[str, Any]) -> tuple[int, int]:
@@ -79,23 +123,27 @@ def order(row: dict[str, Any]) -> tuple[int, int]:
 
 def lit(run: RunDirectory) -> dict[str, list[str]]:
     """The lamps that are red, and those that are amber, at the end."""
-    found = diagnose(Records(run.config(), run.metrics(), run.samples(), run.events()))
+    found = diagnose(records(run))
     return {state: [lamp.name for lamp in found if lamp.state == state] for state in ("red", "amber")}
 
 
 def since(run: RunDirectory, name: str) -> int | None:
     """After which update a lamp was lit for the first time; None if it never was."""
-    config, metrics, samples, events = run.config(), run.metrics(), run.samples(), run.events()
-    for update in range(1, len(metrics) + 1):
-        until = Records(
-            config,
-            metrics[:update],
-            [item for item in samples if item.update <= update],
-            [event for event in events if event.update <= update],
-        )
-        if any(lamp.name == name and lamp.state in ("red", "amber") for lamp in diagnose(until)):
+    for update in range(1, len(run.metrics()) + 1):
+        if any(lamp.name == name and lamp.state in ("red", "amber") for lamp in diagnose(records(run, update))):
             return update
     return None
+
+
+def records(run: RunDirectory, until: int | None = None) -> Records:
+    """What a run had written after an update, or to its end."""
+    last = len(run.metrics()) if until is None else until
+    return Records(
+        run.config(),
+        run.metrics()[:last],
+        [item for item in run.samples() if item.update <= last],
+        [event for event in run.events() if event.update <= last],
+    )
 
 
 def write(found: dict[str, Any]) -> None:
@@ -111,9 +159,25 @@ def write(found: dict[str, Any]) -> None:
         since = "" if "since" not in row else "never" if row["since"] is None else str(row["since"])
         cells = [row["run"], str(row["seed"]), since, ", ".join(row["red"]), ", ".join(row["amber"])]
         lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", *remedies_told(found["remedies"])]
     text = PAGE.read_text()
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     PAGE.write_text("\n".join([before + BEGIN, "", *lines, "", END]) + after)
+
+
+def remedies_told(tried: Sequence[dict[str, Any]]) -> list[str]:
+    """The second table: one line for a remedy, the lamp's state on each seed."""
+    lines = [
+        "What a lamp offers to try, tried: each remedy in settings that it offered when it was first lit, in the same",
+        "run from its start (a planted fault stays planted), and the state of that lamp at the end.",
+        "",
+        "| Run | Lamp | Remedy | At the end, by seed |",
+        "|---|---|---|---|",
+    ]
+    states: dict[tuple[str, str, str], list[str]] = {}
+    for row in tried:
+        states.setdefault((row["run"], row["lamp"], row["remedy"]), []).append(row["state"])
+    return [*lines, *(f"| {' | '.join(key)} | {', '.join(found)} |" for key, found in states.items())]
 
 
 if __name__ == "__main__":

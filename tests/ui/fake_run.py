@@ -240,8 +240,11 @@ def write_ended(outputs: Path, run_id: str, reason: str, state: State = "failed"
 
 def frontier_samples(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """What the model service draws for a run's frontier, made up: the policy scores more, and is a little likelier to
-    write what scores much."""
+    write what scores much. For a run whose name says `slow` it takes a minute."""
     yield {"phase": "loading the models", "done": 0, "of": 0}
+    for done in range(600 if "slow" in Path(question["source"]).name else 0):
+        time.sleep(0.1)
+        yield {"phase": "writing and scoring texts", "done": done, "of": 600}
     rng, each = random.Random(1), 16
     scores = [[rng.gauss(0, 1) for _ in range(each)] + [rng.gauss(1, 1) for _ in range(each)] for _ in range(64)]
     ratios = [[score - 0.5 for score in row] for row in scores]

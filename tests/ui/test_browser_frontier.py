@@ -43,6 +43,21 @@ def test_what_was_possible_is_measured_when_somebody_asks(site, open_page):
     expect(part.locator(".chart-note")).to_contain_text("square roots")
 
 
+def test_measuring_shows_how_far_it_is_and_can_be_stopped(site, open_page):
+    fake_run.write_run(site.outputs, "slow", PRESET)
+    part = shown(open_page, "slow")
+    part.get_by_role("button", name="Measure it").click()
+    bar = part.get_by_role("progressbar", name="Texts written and scored")
+    expect(bar).to_have_attribute("aria-valuetext", re.compile(r"^[1-9]\d* of 600 texts"))
+    stop = part.get_by_role("button", name="Stop", exact=True)
+    stop.focus()
+    open_page.keyboard.press("Enter")
+    expect(part.locator(".frontier-offer")).to_contain_text("Stopped; nothing was kept.")
+    expect(bar).to_be_hidden()
+    expect(part.get_by_role("button", name="Measure it")).to_be_focused()
+    assert not (site.outputs / "slow" / "frontier.json").exists()
+
+
 def test_a_run_without_weights_says_why_nothing_can_be_measured(site, open_page):
     fake_run.write_run(site.outputs, "weightless", PRESET)
     shutil.rmtree(RunDirectory(site.outputs / "weightless").checkpoints_path)

@@ -45,8 +45,8 @@ def ask(outputs, tmp_path):
 
 
 def draw(outputs, run, service=None):
-    (function,) = frontier_part.functions(outputs, service or Service())
-    return function({"run": run})
+    drawing, _ = frontier_part.functions(outputs, service or Service())
+    return drawing({"run": run})
 
 
 def test_a_run_has_its_path_and_says_why_nothing_is_known_of_what_was_possible(ask, outputs):
@@ -91,6 +91,46 @@ def test_who_asks_in_vain_gets_a_sentence(outputs):
     assert draw(outputs, "one", service) == {"error": service.problem}
     assert draw(outputs, "../one")["error"] == "`../one` is not a run id."
     assert not (outputs / "one" / frontier_samples.NAME).exists()
+
+
+class SlowService:
+    """One whose texts come one after the other; at each of them `look` is called."""
+
+    def __init__(self):
+        self.closed = False
+        self.looks = []
+
+    def ask(self, kind, question, timeout_seconds):
+        for done in range(3):
+            yield {"phase": "writing and scoring texts", "done": done, "of": 3}
+            self.looks.append(self.look())
+        yield from fake_run.frontier_samples(question)
+
+    def close(self):
+        self.closed = True
+
+
+def test_how_far_it_is_is_told_while_it_is_drawn(outputs):
+    service = SlowService()
+    drawing, progress = frontier_part.functions(outputs, service)
+    service.look = lambda: (progress({"run": "one"}), drawing({"run": "one"}))
+    assert drawing({"run": "one"}) == {"error": ""}
+    assert [found["done"] for found, _ in service.looks] == [0, 1, 2]
+    assert [again for _, again in service.looks] == [{"error": frontier_part.UNDER_WAY}] * 3
+    assert progress({"run": "one"}) == progress(None) == {}
+    assert not service.closed
+
+
+def test_a_drawing_can_be_stopped_and_begun_again(outputs):
+    service = SlowService()
+    drawing, progress = frontier_part.functions(outputs, service)
+    service.look = lambda: progress({"run": "one", "stop": True})
+    assert drawing({"run": "one"}) == {"error": frontier_part.STOPPED}
+    assert (len(service.looks), service.closed) == (1, True)
+    assert not (outputs / "one" / frontier_samples.NAME).exists()
+    service.look = lambda: progress({"run": "two", "stop": True})  # of another run, which is not drawn
+    assert drawing({"run": "one"}) == {"error": ""}
+    assert (outputs / "one" / frontier_samples.NAME).exists()
 
 
 def told(config, outputs, chosen="kinder-reviews"):

@@ -21,25 +21,49 @@ from playground.runs.model_service import ModelService
 from playground.setup import catalog
 
 BETA = "kl.coef"
+UNDER_WAY = "It is being measured already, by this page or another one."
+STOPPED = "Stopped; nothing was kept."
 RECORDED = Path(__file__).parents[1] / "recorded"
 MOST_LOOKED_AT = 20  # runs, for one that knows the reference's scores
 
 
-def functions(outputs: Path, service: ModelService) -> list[Callable[[Any], dict[str, str]]]:
-    """The server function that draws; it answers when all is drawn and kept."""
+def functions(outputs: Path, service: ModelService) -> list[Callable[[Any], dict[str, Any]]]:
+    """The server functions: one draws and answers when all is drawn and kept, one says meanwhile how far it is."""
+    under_way: dict[str, Mapping[str, Any]] = {}
+    unwanted: set[str] = set()
 
-    def draw_frontier(asked: Any) -> dict[str, str]:
+    def draw_frontier(asked: Any) -> dict[str, Any]:
         """Draw for {run}: texts of its reference and its newest policy. Gives back an error, or an empty one."""
-        asked = asked if isinstance(asked, Mapping) else {}
         try:
-            run = history.find_run(outputs, str(asked.get("run")))
-            for _ in frontier_samples.draw(run, service):
-                pass
+            run = history.find_run(outputs, _run_of(asked))
+            if run.id in under_way:
+                return {"error": UNDER_WAY}
+            under_way[run.id] = {"phase": "waiting for the model", "done": 0, "of": 0}
+            try:
+                for found in frontier_samples.draw(run, service):
+                    under_way[run.id] = found
+                    if run.id in unwanted:
+                        service.close()  # it would go on to the end before it hears of anything else
+                        return {"error": STOPPED}
+            finally:
+                unwanted.discard(run.id)
+                del under_way[run.id]
         except (PlaygroundError, OSError) as error:
             return {"error": in_words(error)}
         return {"error": ""}
 
-    return [draw_frontier]
+    def frontier_progress(asked: Any) -> dict[str, Any]:
+        """How far the drawing for {run} is: {phase, done, of}, empty where nothing is drawn. With `stop` it ends."""
+        run_id = _run_of(asked)
+        if run_id in under_way and asked.get("stop") is True:
+            unwanted.add(run_id)
+        return dict(under_way.get(run_id, {}))
+
+    return [draw_frontier, frontier_progress]
+
+
+def _run_of(asked: Any) -> str:
+    return str(asked.get("run")) if isinstance(asked, Mapping) else ""
 
 
 def regimes_of(config: RunConfig, chosen: str = "", outputs: Path | None = None) -> dict[str, Any] | None:

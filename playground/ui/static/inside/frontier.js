@@ -24,9 +24,10 @@ const BUSY = "Writing and scoring texts of the reference and of this run. This t
   + "pocket model, and longer for a large one; you can go on meanwhile.";
 
 export class Frontier {
-  /** `draw(run)` has the texts drawn and answers {error}. */
-  constructor(element, draw) {
+  /** `draw(run)` has the texts drawn and answers {error}; `progress({run, stop})` says how far: {phase, done, of}. */
+  constructor(element, draw, progress) {
     this.draw = draw;
+    this.progress = progress;
     this.data = null;
     this.asked = "";
     this.drawing = "";
@@ -53,7 +54,11 @@ export class Frontier {
     this.plot = el("div", { class: "frontier-plot" }, this.waiting);
     this.offer = el("p", { class: "muted" });
     this.button = buttonOf("button", { onclick: () => this.measure() }, "Measure it");
-    this.asking = el("div", { class: "frontier-offer" }, this.offer, this.button);
+    this.stop = buttonOf("button", { hidden: true, onclick: () => this.end() }, "Stop");
+    this.fill = el("div", { class: "fill" });
+    this.bar = el("div", { class: "progress", role: "progressbar", "aria-label": "Texts written and scored",
+      "aria-valuemin": 0, hidden: true }, this.fill);
+    this.asking = el("div", { class: "frontier-offer" }, this.offer, this.button, this.stop, this.bar);
     this.table = el("div", { class: "frontier-table" });
     this.section = el("section", { class: "frontier", hidden: true, "aria-labelledby": "frontier-title" },
       el("div", { class: "chart-bar" }, el("h2", { id: "frontier-title" }, "Score against KL"),
@@ -113,6 +118,7 @@ export class Frontier {
     this.button.hidden = !(can && looks > 1) && !busy;
     setAttribute(this.button, "aria-disabled", String(busy));
     setText(this.button, busy ? "Measuring\u2026" : "Measure it");
+    this.stop.hidden = this.bar.hidden = !busy;
     if (data) this.table.replaceChildren(tableOf(this.seen()));
     this.paint();
   }
@@ -137,12 +143,34 @@ export class Frontier {
     if (this.drawing) return;
     const { runId } = live;
     this.drawing = runId;
+    this.tell({});
     this.show();
+    const asking = setInterval(() => this.follow({ run: runId }), 1000);
     const answer = await answerOf(() => this.draw(runId), "; nothing was measured.");
+    clearInterval(asking);
     this.drawing = "";
+    const watched = document.activeElement === this.stop;
     if (live.runId !== runId) return;
     await this.fetch(this.asked);
     if (answer.error) setWords(this.offer, answer.error);
+    if (watched) (this.button.hidden ? this.scale.button : this.button).focus();
+  }
+
+  async follow(asked) {
+    const found = await answerOf(() => this.progress(asked));
+    if (this.drawing === asked.run && !found.error) this.tell(found);
+  }
+
+  tell({ phase = "", done = 0, of = 0 }) {
+    setAttribute(this.bar, "aria-valuemax", String(of));
+    setAttribute(this.bar, "aria-valuenow", String(done));
+    setAttribute(this.bar, "aria-valuetext", of ? `${done} of ${of} texts` : phase);
+    this.fill.style.transform = `scaleX(${of ? done / of : 0})`;
+  }
+
+  end() {
+    setText(this.button, "Stopping\u2026");
+    this.follow({ run: this.drawing, stop: true });
   }
 }
 

@@ -32,7 +32,7 @@ export function mount(element, props, { trigger, watch, server }) {
   new Claims(root);
   new Charts(root);
   new Changed(root);
-  new Frontier(root, (run) => server.draw_frontier({ run }));
+  new Frontier(root, (run) => server.draw_frontier({ run }), (asked) => server.frontier_progress(asked));
   new SlowMotion(root);
   new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 

@@ -17,6 +17,7 @@ from playground.config import RunConfig, methods, yaml_io
 from playground.errors import PlaygroundError
 from playground.exports import scripts
 from playground.exports.report import COUNTS, Report
+from playground.exports.svg import figure
 from playground.insight import before_after, compute, knee
 from playground.safety import plain_files
 from playground.setup import catalog, telling
@@ -167,11 +168,12 @@ def _results(report: Report) -> str:
         )
     if forgetting := report.forgetting():
         lines.append(
-            f"Perplexity on held-out text: {forgetting[0]:.3g} before, {forgetting[1]:.3g} after (rising: forgetting)."
+            f"Perplexity on held-out text: {figure(forgetting[0])} before, {figure(forgetting[1])} after (rising: "
+            "forgetting)."
         )
     if strange := report.strangeness():
         lines.append(
-            f"Perplexity of its texts to the reference: {strange[0]:.3g} at first, {strange[1]:.3g} at last "
+            f"Perplexity of its texts to the reference: {figure(strange[0])} at first, {figure(strange[1])} at last "
             "(rising: strange)."
         )
     if sentence := knee.knee_sentence(report.knee):

@@ -32,8 +32,10 @@ DASHES = (None, "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2")
 
 
 def figure(value: float) -> str:
-    """Three significant digits; what is less than a twenty-thousandth is 0."""
-    return "0" if abs(value) < 5e-5 else f"{value:.3g}".replace("-", "\u2212")
+    """Three significant digits, but all of them before the point; what is less than a twenty-thousandth is 0."""
+    if abs(value) < 5e-5:
+        return "0"
+    return f"{value:{',.0f' if abs(value) >= 999.5 else '.3g'}}".replace("-", "\u2212")
 
 
 def chart(panel: Panel) -> Html:

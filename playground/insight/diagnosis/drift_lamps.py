@@ -140,7 +140,7 @@ def strange(records: Records) -> Lamp:
         (records.more_leash(),), "perplexity_reference",
     )  # fmt: skip
     return since_the_beginning(
-        records, lamp, lambda factor: factor > at.strange_amber, lambda factor: factor > at.strange_red, ".3g"
+        records, lamp, lambda factor: factor > at.strange_amber, lambda factor: factor > at.strange_red, ",.1f"
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from playground.errors import PlaygroundError, in_words
 from playground.exports import saving
 from playground.exports.report import Report
+from playground.exports.svg import figure
 from playground.insight import compute, knee
 from playground.runs import history
 from playground.runs.model_service import ModelService
@@ -77,13 +78,13 @@ def _perplexities(report: Report) -> list[str]:
     if text := report.forgetting():
         rose = text[1] > 1.02 * text[0]
         found.append(
-            f"Perplexity on held-out text {text[0]:.3g} \u2192 {text[1]:.3g}: "
+            f"Perplexity on held-out text {figure(text[0])} \u2192 {figure(text[1])}: "
             + ("it is forgetting some of what it knew." if rose else "it has kept what it knew.")
         )
     if strange := report.strangeness():
         rose = strange[1] > 1.02 * strange[0]
         found.append(
-            f"Perplexity of its texts to the reference {strange[0]:.3g} \u2192 {strange[1]:.3g}: "
+            f"Perplexity of its texts to the reference {figure(strange[0])} \u2192 {figure(strange[1])}: "
             + ("its texts have become stranger to it." if rose else "its texts are no stranger than at first.")
         )
     return found

@@ -200,7 +200,8 @@ export function mount(element, props, { trigger, server }) {
         el("div", { class: "muted small" }, Number.isFinite(headline?.kl) ? "nats" : "")),
       el("td", { "data-label": "Duration", class: "figure nowrap" },
         run.state === "queued" ? "\u2013" : duration(run.duration)),
-      el("td", { class: "actions", "data-key": `actions ${run.id}` }, actions));
+      el("td", { class: "actions", "data-key": `actions ${run.id}` },
+        el("div", {}, actions)));
   }
 
   /** The button counts what is ticked; beyond the limit no other run can be ticked. */

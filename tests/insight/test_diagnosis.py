@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,13 @@ def test_a_beta_that_overshoots_is_red_unless_somebody_moved_it() -> None:
     assert lamps(Records(adaptive, near))["leash-off-target"].state == "quiet"
 
 
+def test_what_is_planted_can_be_taken_out_wherever_it_is_seen() -> None:
+    planted = config(experiments=True, faults=["chapter-controller"], kl={"controller": "adaptive", "target": 2.0})
+    found = lamps(Records(planted, metrics(kl_coef=2.6, penalised_reward=-4.2, reward_paid=-4.2)))
+    assert [remedy.changes for remedy in found["leash-off-target"].remedies] == [{"faults": []}]
+    assert all(not lamp.remedies for lamp in found.values() if lamp.state == "quiet")
+
+
 HEALTHY_PRESETS = (
     "kinder-reviews", "autopilot", "yes-man", "honest-friend", "without-critic", "group-scores", "from-pairs",
     "best-texts", "best-of-n",
@@ -229,3 +237,19 @@ def test_the_recorded_runs_light_what_they_are_there_to_show(preset: str) -> Non
 def of_run(folder: Path) -> dict[str, Lamp]:
     run = RunDirectory.open(folder)
     return lamps(Records(run.config(), run.metrics(), run.samples(), run.events()))
+
+
+EAGER = Thresholds(kl_amber=0, kl_red=0, length=0, strange_amber=0, strange_red=0, clip_amber=0, clip_red=0, gradient=0)
+
+
+@pytest.mark.parametrize("preset", sorted(path.name for path in RECORDED.iterdir() if path.is_dir()))
+def test_whatever_a_lamp_offers_to_set_can_be_set(preset: str) -> None:
+    run = RunDirectory(RECORDED / preset)
+    for at in (Thresholds(), EAGER):
+        for lamp in diagnose(Records(run.config(), run.metrics(), run.samples(), run.events(), at)):
+            for remedy in lamp.remedies:
+                wanted = {
+                    field: value for field, value in remedy.changes.items() if field not in ("fork_at", "rewards+")
+                }
+                settings = [f"{field}={json.dumps(value)}" for field, value in wanted.items()]
+                yaml_io.overridden(run.config().model_dump(mode="json"), settings, RunConfig)

@@ -162,6 +162,7 @@ def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, open_page):
     expect(page.locator("#fork-ppo-num_updates")).to_have_value("80")  # else there would be nothing left to do
     where.select_option("10")
     expect(page.locator("#fork-kl-coef")).to_have_value("0.25")
+    expect(page.locator(".fork .zone-names .here")).to_have_text("useful")
     page.locator("#fork-kl-coef").fill("0.5")
     page.locator("#fork-ppo-num_updates").fill("5")
     start = page.get_by_role("button", name="Start the fork")

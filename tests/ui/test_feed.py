@@ -63,6 +63,21 @@ def test_a_viewer_is_told_when_somebody_names_the_run(started):
     assert live.snapshot()["run"]["title"] == "Third try" and live.poll() is None
 
 
+def test_the_slider_of_a_living_run_has_its_marks_before_and_after_its_first_update(tmp_path):
+    config = catalog.preset("kinder-reviews")
+    run = RunDirectory.create(tmp_path, config, "begins")
+    writer = RunWriter(run, config.ppo.num_updates, 1)
+    live = run_feed.RunFeed(run)
+    live.poll()
+    assert live.snapshot()["regimes"]["loose"] is None  # nothing is known of its reference yet
+    writer.samples(fake_run.samples(0, 40, 64, 0.25))
+    writer.metrics(fake_run.metrics(1, config, 1.0))
+    told = live.poll()["regimes"]
+    assert 0 < told["loose"] < told["tight"] and live.snapshot()["regimes"] == told
+    writer.metrics(fake_run.metrics(2, config, 2.0))
+    assert "regimes" not in live.poll()
+
+
 def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, tmp_path):
     _, writer, config = started
 

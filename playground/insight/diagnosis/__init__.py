@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from playground.insight.diagnosis import drift_lamps, machinery_lamps, score_lamps
-from playground.insight.diagnosis.lamp import Lamp, Records
+from playground.insight.diagnosis.lamp import Lamp, Records, Remedy
 
 LAMPS: tuple[Callable[[Records], Lamp], ...] = (
     score_lamps.flat, score_lamps.wrong_way, score_lamps.fell_back, machinery_lamps.books,
@@ -23,6 +23,13 @@ LAMPS: tuple[Callable[[Records], Lamp], ...] = (
 ORDER = {"red": 0, "amber": 1, "quiet": 2, "not measured": 3}
 
 
+OUT = Remedy("take out what is wrong on purpose", {"faults": []})
+
+
 def diagnose(records: Records) -> list[Lamp]:
-    """All lamps, those that are lit first, red before amber."""
-    return sorted((lamp(records) for lamp in LAMPS), key=lambda lamp: ORDER[lamp.state])
+    """All lamps, those that are lit first, red before amber. Settings seldom reach a planted fault, so where there is
+    one, a lamp that is lit offers to do without."""
+    found = [lamp(records) for lamp in LAMPS]
+    if records.config.faults:
+        found = [lamp._replace(remedies=(*lamp.remedies, OUT)) if ORDER[lamp.state] < 2 else lamp for lamp in found]
+    return sorted(found, key=lambda lamp: ORDER[lamp.state])

@@ -41,9 +41,10 @@ def kl(records: Records) -> Lamp:
     if state == "quiet":
         return Lamp(name, label, state, rule, [], evidence)
     cause = "The reward pays more for drift than the leash costs: texts become such as the reference would never write."
-    tries = (records.more_leash(), records.milder("ppo.learning_rate", 1 / 3), Remedy(
-        "use an adaptive leash", {"kl.controller": "adaptive"}
-    ))  # fmt: skip
+    tries: tuple[Remedy, ...] = (records.more_leash(), records.milder("ppo.learning_rate", 1 / 3))
+    if records.config.kl.controller != "adaptive":
+        adaptive = {"kl.controller": "adaptive", "kl.coef": records.config.kl.coef or 0.25}  # from 0 it cannot move
+        tries = (*tries, Remedy("use an adaptive leash", adaptive))
     return Lamp(name, label, state, rule, updates, evidence, cause, tries, "kl_to_reference")
 
 
@@ -74,8 +75,8 @@ def leash(records: Records) -> Lamp:
         Remedy("set the horizon to 288 episodes", {"kl.horizon": 288}),
     )
     if swings:
-        cause = "Beta overshoots: its steps are not bounded, or the horizon is so short that they hardly are."
-        tries = (Remedy("set the horizon to 1000 episodes", {"kl.horizon": 1000}),)
+        cause = "Beta overshoots: its steps are not bounded."
+        tries = ()
     return Lamp(name, label, "red" if swings else "amber", rule, updates, evidence, cause, tries, "kl_to_reference")
 
 
@@ -157,7 +158,7 @@ def length(records: Records) -> Lamp:
     begins, values = records.begins("completion_length"), records.values("completion_length")
     if not begins or len(values) < WINDOW:
         return without(name, label, rule, f"It takes {WINDOW} updates.")
-    updates = trend(values, lambda value: not begins / at.length < value < begins * at.length)
+    updates = trend(values, lambda value: not (begins < value * at.length and value < begins * at.length))
     cut = trend(records.values("eos_fraction"), lambda value: value < 1 - at.cut_off)
     cut = cut if (records.begins("eos_fraction") or 0.0) >= 1 - at.cut_off else []
     evidence = (

@@ -11,6 +11,7 @@ from playground.insight.diagnosis.lamp import TEN, WINDOW, Lamp, Records, Remedy
 from playground.runs.folder.records import REFERENCE, REWARD_MODELS, UpdateMetrics
 
 NOTHING = 1e-3
+WITHOUT_CRITIC = {f"ppo.{name}": value for name, value in methods.METHODS["rloo"].ppo.items()}
 
 
 def books(records: Records) -> Lamp:
@@ -208,7 +209,7 @@ def value_fit(records: Records) -> Lamp:
     tries = (
         Remedy("double the weight of the value loss", {"ppo.value_coef": 2 * config.ppo.value_coef}),
         records.milder("ppo.learning_rate", 1 / 3),
-        Remedy("go without a critic (RLOO)", {"method": "rloo"}),
+        Remedy("go without a critic (RLOO)", {"method": "rloo", **WITHOUT_CRITIC}),
     )
     return Lamp(name, label, "amber", rule, updates, evidence, cause, tries, "explained_variance")
 

@@ -28,6 +28,7 @@ from playground.runs.folder.records import (
 from playground.runs.steer import changes
 from playground.setup import catalog
 from playground.ui.live import standing, wire, wire_behaviours, wire_lamps, wire_rewards
+from playground.ui.train import frontier_part
 
 MAX_EVENTS = 500
 RECORDED_ID = "_recorded"  # not a possible run id, so it can never hide a run
@@ -108,6 +109,8 @@ class RunFeed:
             delta["judged"] = wire_rewards.judged(self.samples, self.config)
             self.behaviours = wire_behaviours.measured(self.samples, self.config, self.current_config())
             delta["behaviours"] = self.behaviours
+        if metrics and not before:
+            delta["regimes"] = self._regimes()
         if samples or (status.ended and not self._ended_seen):
             self.lamps = delta["lamps"] = self.lamps_at()
         if evaluations := in_force(self._tails["evaluations"].read_records(Evaluation), self._resumed):
@@ -132,6 +135,10 @@ class RunFeed:
         happened = events_in_force(self.happened)
         return wire_lamps.lamps(self.current_config(), self.metrics, self.samples, happened, at)
 
+    def _regimes(self) -> dict[str, Any] | None:
+        """What its sliders of beta say; a recording has none."""
+        return None if self.recorded else frontier_part.regimes_in(self.config, self.samples, self.metrics)
+
     def _outcome(self) -> str:
         batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
         return meters.outcome_words(self.config, self.samples, batches, edited=bool(self.edits))
@@ -149,6 +156,7 @@ class RunFeed:
                 recorded=self.recorded,
                 can_ask=not self.recorded and self.run.latest_checkpoint() is not None,
             ),
+            "regimes": self._regimes(),
             "status": status,
             "live": {} if self.recorded or status["ended"] else wire.live_values(self.current_config()),
             "metrics": wire.thinned(self.columns),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from playground.insight.frontier import regimes
 from playground.runs import frontier_samples, history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_kept
+from playground.runs.folder.records import Sample, UpdateMetrics
 from playground.runs.model_service import ModelService
 from playground.setup import catalog
 
@@ -77,6 +78,15 @@ def regimes_of(config: RunConfig, chosen: str = "", outputs: Path | None = None)
         return None
     run = _alike(config, chosen, outputs) if config.reference.source == catalog.START else None
     known = _measured(run.path, is_kept(run.metrics_path)) if run else None
+    return _told(known, config)
+
+
+def regimes_in(config: RunConfig, samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> dict[str, Any] | None:
+    """The same from what a run itself has seen of its reference."""
+    return None if methods.unused(config.method, BETA) else _told(regimes.measured(samples, metrics), config)
+
+
+def _told(known: regimes.Measured | None, config: RunConfig) -> dict[str, Any] | None:
     if known is None and config.score.normalise != "reference":
         return None
     found = regimes.regimes(known, config.evaluation.num_prompts * config.evaluation.samples_per_prompt)

@@ -108,7 +108,7 @@ export function knobControl(knob, id, { markWord, onEdit }) {
     names.replaceChildren(
       el("span", { "data-zone": "0" }, regimes.loose === null ? "" : `${ZONES[0]} < ${write(regimes.loose)}`),
       el("span", { "data-zone": "1" }, ZONES[1]),
-      el("span", { "data-zone": "2" }, `${ZONES[2]} > ${write(regimes.tight)} `, helpOf("these marks", regimes.how)));
+      el("span", { "data-zone": "2" }, `${ZONES[2]} > ${write(regimes.tight)} `, helpOf("a useful beta", regimes.how)));
     show(shown);
   }
 

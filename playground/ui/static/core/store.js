@@ -101,8 +101,8 @@ export function clock() {
 function empty(runId) {
   return {
     runId, run: null, status: null, statusAt: 0, metrics: { update: [] }, events: [], prompts: [], updates: [],
-    farmed: "", judged: null, behaviours: null, lamps: null, text: [], outcome: null, settings: {}, moments: new Map(),
-    connection: runId ? "connecting" : "none", problem: "",
+    farmed: "", judged: null, behaviours: null, lamps: null, regimes: null, text: [], outcome: null, settings: {},
+    moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
   };
 }
 
@@ -205,11 +205,11 @@ function fail(message, final) {
 }
 
 function takeSnapshot(data) {
-  const { run, status, metrics, events, farmed = "", judged = null, behaviours = null, lamps = null, text = [],
-    prompts, updates } = data;
+  const { run, status, metrics, events, farmed = "", judged = null, behaviours = null, lamps = null, regimes = null,
+    text = [], prompts, updates } = data;
   Object.assign(live, {
-    run, status, statusAt: performance.now(), metrics, events, farmed, judged, behaviours, lamps, text, prompts,
-    updates,
+    run, status, statusAt: performance.now(), metrics, events, farmed, judged, behaviours, lamps, regimes, text,
+    prompts, updates,
     settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
     snapshots: live.snapshots + 1,
   });
@@ -221,7 +221,7 @@ function takeDelta(data) {
     live.metrics = { ...live.metrics };
     if (live.metrics.update.length > MAX_POINTS) cursor = "";
   }
-  for (const name of ["farmed", "judged", "behaviours", "lamps", "prompts", "updates", "text"]) {
+  for (const name of ["farmed", "judged", "behaviours", "lamps", "regimes", "prompts", "updates", "text"]) {
     if (data[name] !== undefined && data[name] !== null) live[name] = data[name];
   }
   if (data.run) live.run = { ...live.run, ...data.run }; // somebody has named it

@@ -108,6 +108,7 @@ export class ForkPanel {
           this.drafts[knob.field] = value;
           this.show();
         } }) }));
+    this.controls.find(({ name }) => name === "kl.coef")?.setRegimes(live.regimes);
     this.grid.replaceChildren(...this.controls.map(({ root }) => el("div", { class: "live-field" }, root)));
   }
 

@@ -56,7 +56,7 @@ def main() -> None:
     arguments = parser.parse_args()
     known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": [], "remedies": []}
     rows = {(row["run"], row["seed"]): row for row in known["runs"]}
-    remedies = {(row["run"], row["remedy"], row["seed"]): row for row in known["remedies"]}
+    remedies = {(row["run"], row["remedy"], row["seed"]): row for row in known.get("remedies", [])}
     wanted = [(name, seed) for seed in arguments.seeds for name in (*arguments.faults, *HEALTHY)]
 
     def trained(wish: tuple[str, int]) -> RunDirectory:
@@ -68,8 +68,8 @@ def main() -> None:
     def tried(wish: tuple[str, int]) -> list[dict[str, Any]]:
         name, seed = wish
         return [
-            {"run": name, "seed": seed, "lamp": REMEDIED[name], "remedy": remedy["words"], "state": state}
-            for remedy, state in outcomes(name, seed, trained(wish), arguments.outputs)
+            {"run": name, "seed": seed, "lamp": REMEDIED[name], "remedy": remedy["words"], "since": lit_at}
+            for remedy, lit_at in outcomes(name, seed, trained(wish), arguments.outputs)
         ]
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
@@ -102,9 +102,9 @@ def found_or_trained(name: str, seed: int, outputs: Path, remedy: Sequence[str] 
     return newest(outputs / f"{preset}-seed{seed}") or train(preset, seed, outputs, settings)[0]
 
 
-def outcomes(name: str, seed: int, run: RunDirectory, outputs: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    """Each remedy in settings that the lamp offered when it was first lit, and what the lamp says at the end of the
-    same run with these settings from its start."""
+def outcomes(name: str, seed: int, run: RunDirectory, outputs: Path) -> Iterator[tuple[dict[str, Any], int | None]]:
+    """Each remedy in settings that the lamp offered when it was first lit, and after which update it was lit in the
+    same run with these settings from its start, if ever."""
     lamp = REMEDIED[name]
     lit_at = since(run, lamp)
     assert lit_at is not None, f"{run.path} never lit {lamp}"
@@ -114,7 +114,7 @@ def outcomes(name: str, seed: int, run: RunDirectory, outputs: Path) -> Iterator
         if changes and not {"fork_at", "rewards+"} & changes.keys():
             settings = [f"{field}={json.dumps(value)}" for field, value in changes.items()]
             after = found_or_trained(name, seed, outputs / "remedies" / f"{name}-{number}", settings)
-            yield remedy, next(one.state for one in diagnose(records(after)) if one.name == lamp)
+            yield remedy, since(after, lamp)
 
 
 def order(row: dict[str, Any]) -> tuple[int, int]:
@@ -156,8 +156,13 @@ def write(found: dict[str, Any]) -> None:
         "|---|---|---|---|---|",
     ]
     for row in found["runs"]:
-        since = "" if "since" not in row else "never" if row["since"] is None else str(row["since"])
-        cells = [row["run"], str(row["seed"]), since, ", ".join(row["red"]), ", ".join(row["amber"])]
+        cells = [
+            row["run"],
+            str(row["seed"]),
+            told(row) if "since" in row else "",
+            ", ".join(row["red"]),
+            ", ".join(row["amber"]),
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *remedies_told(found["remedies"])]
     text = PAGE.read_text()
@@ -166,18 +171,22 @@ def write(found: dict[str, Any]) -> None:
 
 
 def remedies_told(tried: Sequence[dict[str, Any]]) -> list[str]:
-    """The second table: one line for a remedy, the lamp's state on each seed."""
+    """The second table: one line for a remedy, after which update the lamp was lit on each seed."""
     lines = [
         "What a lamp offers to try, tried: each remedy in settings that it offered when it was first lit, in the same",
-        "run from its start (a planted fault stays planted), and the state of that lamp at the end.",
+        "run from its start (a planted fault stays planted), and after which update that lamp was lit, by seed.",
         "",
-        "| Run | Lamp | Remedy | At the end, by seed |",
+        "| Run | Lamp | Remedy | Lit since update |",
         "|---|---|---|---|",
     ]
-    states: dict[tuple[str, str, str], list[str]] = {}
+    lit_at: dict[tuple[str, str, str], list[str]] = {}
     for row in tried:
-        states.setdefault((row["run"], row["lamp"], row["remedy"]), []).append(row["state"])
-    return [*lines, *(f"| {' | '.join(key)} | {', '.join(found)} |" for key, found in states.items())]
+        lit_at.setdefault((row["run"], row["lamp"], row["remedy"]), []).append(told(row))
+    return [*lines, *(f"| {' | '.join(key)} | {', '.join(found)} |" for key, found in lit_at.items())]
+
+
+def told(row: dict[str, Any]) -> str:
+    return "never" if row["since"] is None else str(row["since"])
 
 
 if __name__ == "__main__":

@@ -38,6 +38,16 @@ def test_a_healthy_preset_lights_nothing_red(preset: str) -> None:
             assert not row["red"] and row["amber"] in ([], ["flat"])[: 1 + (preset == "short-leash")]
 
 
+@pytest.mark.parametrize("run", diagnosis.REMEDIED)
+def test_a_remedy_that_the_lamp_offers_puts_it_out(run: str) -> None:
+    lit: dict[str, list[int | None]] = {}
+    for row in FOUND["remedies"]:
+        if row["run"] == run:
+            assert row["lamp"] == diagnosis.REMEDIED[run]
+            lit.setdefault(row["remedy"], []).append(row["since"])
+    assert [None, None, None] in lit.values()
+
+
 def test_the_page_tells_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "page.md"
     told = diagnosis.PAGE.read_text()

@@ -406,7 +406,7 @@ def test_settings_changed_in_mid_run_are_marked_in_the_charts_for_everybody(site
     wait_for_update(page, 2)
     other = visit(make_page(390, 844), site)  # a second one, as on a phone
     expect(page.locator("#live-kl-coef")).to_be_in_viewport()  # the others are folded
-    expect(page.locator(".live-settings .zone-names")).to_contain_text("useful")
+    expect(page.locator(".live-settings .zone-names .here")).to_have_text("useful")
     expect(page.locator("#live-ppo-clip_range")).to_be_hidden()
     page.locator(".live-settings summary").click()
     expect(page.locator("#live-kl-target")).to_be_hidden()  # the leash of this preset is not adaptive

@@ -42,7 +42,11 @@ REMEDIED = {  # whose remedies are tried, and of which lamp
     "no-clip": LAMP_OF["no-clip"], "chapter-controller": LAMP_OF["chapter-controller"],
     "no-leash": "kl-runaway", "chatterbox": "length",
 }  # fmt: skip
+LIT = ("amber", "red")
 HEALTHY = ("kinder-reviews", "short-leash", "yes-man", "honest-friend", "no-leash", "chatterbox")
+
+
+Levels = dict[str, int | None]  # of a lamp: after which update it was first amber, and first red
 
 
 def main() -> None:
@@ -68,8 +72,8 @@ def main() -> None:
     def tried(wish: tuple[str, int]) -> list[dict[str, Any]]:
         name, seed = wish
         return [
-            {"run": name, "seed": seed, "lamp": REMEDIED[name], "remedy": remedy["words"], "since": lit_at}
-            for remedy, lit_at in outcomes(name, seed, trained(wish), arguments.outputs)
+            {"run": name, "seed": seed, "lamp": REMEDIED[name], "remedy": remedy["words"], **levels}
+            for remedy, levels in outcomes(name, seed, trained(wish), arguments.outputs)
         ]
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
@@ -102,9 +106,9 @@ def found_or_trained(name: str, seed: int, outputs: Path, remedy: Sequence[str] 
     return newest(outputs / f"{preset}-seed{seed}") or train(preset, seed, outputs, settings)[0]
 
 
-def outcomes(name: str, seed: int, run: RunDirectory, outputs: Path) -> Iterator[tuple[dict[str, Any], int | None]]:
-    """Each remedy in settings that the lamp offered when it was first lit, and after which update it was lit in the
-    same run with these settings from its start, if ever."""
+def outcomes(name: str, seed: int, run: RunDirectory, outputs: Path) -> Iterator[tuple[dict[str, Any], Levels]]:
+    """Each remedy in settings that the lamp offered when it was first lit, and after which updates it was amber and
+    red in the same run with these settings from its start, if ever."""
     lamp = REMEDIED[name]
     lit_at = since(run, lamp)
     assert lit_at is not None, f"{run.path} never lit {lamp}"
@@ -114,7 +118,7 @@ def outcomes(name: str, seed: int, run: RunDirectory, outputs: Path) -> Iterator
         if changes and not {"fork_at", "rewards+"} & changes.keys():
             settings = [f"{field}={json.dumps(value)}" for field, value in changes.items()]
             after = found_or_trained(name, seed, outputs / "remedies" / f"{name}-{number}", settings)
-            yield remedy, since(after, lamp)
+            yield remedy, {state: since(after, lamp, [state]) for state in LIT}
 
 
 def order(row: dict[str, Any]) -> tuple[int, int]:
@@ -127,10 +131,10 @@ def lit(run: RunDirectory) -> dict[str, list[str]]:
     return {state: [lamp.name for lamp in found if lamp.state == state] for state in ("red", "amber")}
 
 
-def since(run: RunDirectory, name: str) -> int | None:
+def since(run: RunDirectory, name: str, states: Sequence[str] = LIT) -> int | None:
     """After which update a lamp was lit for the first time; None if it never was."""
     for update in range(1, len(run.metrics()) + 1):
-        if any(lamp.name == name and lamp.state in ("red", "amber") for lamp in diagnose(records(run, update))):
+        if any(lamp.name == name and lamp.state in states for lamp in diagnose(records(run, update))):
             return update
     return None
 
@@ -156,13 +160,8 @@ def write(found: dict[str, Any]) -> None:
         "|---|---|---|---|---|",
     ]
     for row in found["runs"]:
-        cells = [
-            row["run"],
-            str(row["seed"]),
-            told(row) if "since" in row else "",
-            ", ".join(row["red"]),
-            ", ".join(row["amber"]),
-        ]
+        since = "" if "since" not in row else "never" if row["since"] is None else str(row["since"])
+        cells = [row["run"], str(row["seed"]), since, ", ".join(row["red"]), ", ".join(row["amber"])]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *remedies_told(found["remedies"])]
     text = PAGE.read_text()
@@ -174,19 +173,20 @@ def remedies_told(tried: Sequence[dict[str, Any]]) -> list[str]:
     """The second table: one line for a remedy, after which update the lamp was lit on each seed."""
     lines = [
         "What a lamp offers to try, tried: each remedy in settings that it offered when it was first lit, in the same",
-        "run from its start (a planted fault stays planted), and after which update that lamp was lit, by seed.",
+        "run from its start, where a planted fault stays planted, and after which update that lamp was lit.",
         "",
-        "| Run | Lamp | Remedy | Lit since update |",
+        "| Run | Lamp | Remedy | Lit after update, on each seed |",
         "|---|---|---|---|",
     ]
     lit_at: dict[tuple[str, str, str], list[str]] = {}
     for row in tried:
         lit_at.setdefault((row["run"], row["lamp"], row["remedy"]), []).append(told(row))
-    return [*lines, *(f"| {' | '.join(key)} | {', '.join(found)} |" for key, found in lit_at.items())]
+    return [*lines, *(f"| {' | '.join(key)} | {'; '.join(found)} |" for key, found in lit_at.items())]
 
 
-def told(row: dict[str, Any]) -> str:
-    return "never" if row["since"] is None else str(row["since"])
+def told(levels: dict[str, Any]) -> str:
+    """Both levels of one run, as "amber 25, red 30"."""
+    return ", ".join(f"{state} {levels[state]}" for state in LIT if levels[state] is not None) or "never"
 
 
 if __name__ == "__main__":

@@ -40,12 +40,12 @@ def test_a_healthy_preset_lights_nothing_red(preset: str) -> None:
 
 @pytest.mark.parametrize("run", diagnosis.REMEDIED)
 def test_a_remedy_that_the_lamp_offers_puts_it_out(run: str) -> None:
-    lit: dict[str, list[int | None]] = {}
+    red: dict[str, list[int | None]] = {}
     for row in FOUND["remedies"]:
         if row["run"] == run:
             assert row["lamp"] == diagnosis.REMEDIED[run]
-            lit.setdefault(row["remedy"], []).append(row["since"])
-    assert [None, None, None] in lit.values()
+            red.setdefault(row["remedy"], []).append(row["red"])
+    assert [None, None, None] in red.values()
 
 
 def test_the_page_tells_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

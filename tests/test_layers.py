@@ -21,7 +21,7 @@ ORDER = (
 )  # fmt: skip
 INNER_ORDER = {
     "runs": ("folder", "end", "steer", "start", ""),  # "" stands for the modules of the package itself
-    "training": ("models", "data", "loop", "rewards", "process", "service"),
+    "training": ("ranks", "models", "data", "loop", "rewards", "process", "service"),
     "setup": ("", "estimates"),
     "ui": ("door", "train", "live", "inside", "runs", "rewards"),
 }

@@ -97,7 +97,19 @@ class RunConfig(Part):
         help="Which PPO trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, to "
         "compare with.",
     )
-    device: str = device_knob()
+    device: str = device_knob(several=True)
+    ranks: int = knob(
+        1,
+        label="Processes",
+        unit="ranks",
+        slider=(1, 8, 1),
+        ge=1,
+        le=1024,
+        help="How many processes compute the run together, each with the whole model on a device of its own and a part "
+        "of every batch. They learn what one would have learned. 1 also means: as many as `device` names.",
+        low="1 is right for one GPU, and for a processor.",
+        high="Too high: they wait for each other more than they compute.",
+    )
     max_minutes: float | None = knob(
         None,
         label="Time limit",
@@ -159,14 +171,36 @@ class RunConfig(Part):
             raise ValueError("faults|reward-format needs a reward model to misread: add a reward of kind `model`")
         if "chapter-controller" in self.faults and self.kl.controller != "adaptive":
             raise ValueError("faults|chapter-controller needs the adaptive leash: set kl.controller to adaptive")
+        self._suits_ranks()
         if self.method == "dpo" and not self.kl.coef:
             raise ValueError("kl.coef|must be more than 0 with method dpo, whose beta it is: try 0.25")
         return self
+
+    def _suits_ranks(self) -> None:
+        if not self.may_be_shared:
+            return
+        several = "ranks" if self.ranks > 1 else "device"
+        if self.by_trl or self.method in ("best_of_n", "steer"):
+            raise ValueError(
+                f"{several}|Several processes compute PPO, RLOO and GRPO of this project's own engine only: take one "
+                "device and 1 process"
+            )
+        most = max(self.ranks, self.device.count(",") + 1)
+        if most > self.ppo.minibatch_size:
+            raise ValueError(
+                f"{several}|{most} processes need a minibatch of at least {most} episodes to share: raise "
+                f"ppo.minibatch_size (it is {self.ppo.minibatch_size})"
+            )
 
     @property
     def by_trl(self) -> bool:
         """True where a trainer of TRL's does the work, which cannot go on from a checkpoint."""
         return self.engine == "trl" or methods.METHODS[self.method].by_trl
+
+    @property
+    def may_be_shared(self) -> bool:
+        """True where several processes may compute it, each on a device of its own."""
+        return self.ranks > 1 or self.device == "all" or "," in self.device
 
     @property
     def score_unit(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+SEVERAL = r"|all|cuda:\d{1,2}(,\d{1,2}){1,15}"
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")  # what the folder of a run, or of a reward model, may be called
 
 
@@ -65,12 +66,12 @@ def knobs_of(part: type[BaseModel]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def device_knob() -> Any:
-    """Where something is computed; `training.models.loading.device_of` reads it."""
+def device_knob(*, several: bool = False) -> Any:
+    """Where something is computed; `training.models.loading.device_of` reads it. `several`: it may be many GPUs."""
     return knob(
         "auto",
         label="Device",
         help="Where it is computed: `cpu`, `cuda:0` (the first GPU), `mps` (Apple). `auto` takes the first GPU if "
-        "there is one.",
-        pattern=r"^(auto|cpu|mps|cuda(:\d{1,2})?)$",
+        "there is one" + (", `cuda:0,1` these two GPUs together, `all` every GPU." if several else "."),
+        pattern=rf"^(auto|cpu|mps|cuda(:\d{{1,2}})?{SEVERAL if several else ''})$",
     )

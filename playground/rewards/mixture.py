@@ -89,9 +89,17 @@ class Mixture:
 
     def measure(self, prompts: Sequence[str], completions: Sequence[str]) -> dict[str, list[float | None]]:
         """Each term's raw values. Raises: see `__call__`."""
+        return self.measured(self._terms, prompts, completions)
+
+    def measured(
+        self, names: Iterable[str], prompts: Sequence[str], completions: Sequence[str]
+    ) -> dict[str, list[float | None]]:
+        """The raw values of some terms. Raises: see `__call__`."""
+        wanted = set(names)
         return {
             name: values_of(f"{self._what} `{name}`", term.function, prompts, completions)
             for name, term in self._terms.items()
+            if name in wanted
         }
 
     def fit(self, terms: Mapping[str, Sequence[float | None]]) -> None:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import psutil
 
+from playground.errors import InvalidConfig, Problem
+
 ASK_SECONDS = 4.0
 KEEP_SECONDS = 5.0  # how long an answer of NVIDIA's tool is good; it takes a tenth of a second
 MIB = 2**20
@@ -52,12 +54,42 @@ def available() -> list[Device]:
 
 
 def chosen(name: str) -> Device | None:
-    """The device that a configuration means; None where this machine does not have it."""
+    """The device that a configuration means, of several the first; None where this machine does not have it."""
     devices = available()
-    if name == "auto":
+    if name in ("auto", "all"):
         return devices[0]
-    wanted = "cuda:0" if name == "cuda" else name
+    wanted = "cuda:0" if name == "cuda" else name.partition(",")[0]
     return next((device for device in devices if device.name == wanted), None)
+
+
+def members(name: str, ranks: int = 1) -> list[str]:
+    """The device of each process of a run, by rank.
+
+    Args:
+        name: `device` of a configuration. ranks: how many processes; 1 also means: as many as devices are named.
+
+    Raises:
+        InvalidConfig: this machine does not have them, or they are not as many as the ranks.
+    """
+    gpus = [device.name for device in available() if device.kind == "cuda"]
+    kind, _, numbers = name.partition(":")
+    if name == "all":
+        named = gpus or ["cpu"] * ranks
+    elif name == "auto" and gpus:
+        named = gpus[:ranks]
+    elif kind == "cuda":
+        named = [f"cuda:{number}" for number in (numbers or "0").split(",")]
+    else:
+        named = ["cpu" if name == "auto" else name] * ranks
+    there = {device.name for device in available()}
+    if missing := next((one for one in named if one not in there), None):
+        raise InvalidConfig([Problem("device", f"There is no {missing} here. There is: {', '.join(sorted(there))}.")])
+    if ranks not in (1, len(named)) or len(set(named) - {"cpu"}) not in (0, len(named)):
+        sentence = (
+            f"{ranks} processes need as many devices, and `device` gives them {', '.join(named)}. Set ranks to 1 "
+        )
+        raise InvalidConfig([Problem("ranks", f"{sentence}for one process on each of these.")])
+    return named
 
 
 def available_cores() -> int:

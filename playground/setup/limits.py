@@ -76,6 +76,7 @@ LIMITS: dict[str, Limits] = {
             "ppo.num_epochs": 8,
             "sampling.max_new_tokens": 128,
             "max_minutes": 30,
+            "ranks": 1,
             "model.adapter.r": 64,
             "prompts.limit": 5_000,
             "evaluation.num_prompts": 64,

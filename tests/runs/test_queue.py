@@ -302,3 +302,39 @@ def test_a_living_run_without_its_request_still_holds_its_device(
 ) -> None:
     damage(holder.request_path)
     assert launcher.start(small_config(), outputs).process is None
+
+
+GPUS = [
+    *(devices.Device(f"cuda:{number}", "a GPU", 1, 1) for number in range(4)),
+    devices.Device("cpu", "Processor", 1, 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("device", "ranks", "slot"),
+    [("cuda:0,2", 1, "cuda:0,cuda:2"), ("all", 1, "cuda:0,cuda:1,cuda:2,cuda:3"), ("auto", 2, "cuda:0,cuda:1"),
+     ("cpu", 2, "cpu")],
+)  # fmt: skip
+def test_a_run_of_several_processes_takes_all_their_devices(
+    monkeypatch: pytest.MonkeyPatch, device: str, ranks: int, slot: str
+) -> None:
+    monkeypatch.setattr(devices, "available", lambda: GPUS)
+    assert queue.slot_of(small_config(device=device, ranks=ranks)) == slot
+
+
+def test_a_run_waits_for_all_its_devices_and_is_not_overtaken_for_one_of_them(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "available", lambda: GPUS)
+    first = launcher.start(small_config("wait", device="cuda:1"), outputs, "first").run
+    assert launcher.start(small_config("wait", device="cuda:0,1"), outputs, "both").process is None
+    assert launcher.start(small_config("wait", device="cuda:0"), outputs, "later").process is None
+    apart = launcher.start(small_config("wait", device="cuda:3"), outputs, "apart")
+    assert apart.process is not None
+    assert [queue.position(RunDirectory(outputs / name)) for name in ("both", "later")] == [1, 2]
+    assert launcher.start_waiting(outputs) == []
+    end(first)
+    assert [run.id for run in launcher.start_waiting(outputs)] == ["both"]
+    assert queue.waiting(outputs) == ["later"]
+    end(RunDirectory(outputs / "both"))
+    assert [run.id for run in launcher.start_waiting(outputs)] == ["later"]

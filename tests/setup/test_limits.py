@@ -22,6 +22,7 @@ CAPS = [
     ("ppo.num_epochs", {"ppo": {"num_epochs": 8}}, {"ppo": {"num_epochs": 9}}),
     ("sampling.max_new_tokens", {"sampling": {"max_new_tokens": 128}}, {"sampling": {"max_new_tokens": 129}}),
     ("max_minutes", {"max_minutes": 30}, {"max_minutes": 30.001}),
+    ("ranks", {"ranks": 1}, {"ranks": 2}),
     ("model.adapter.r", {"model": {"adapter": {"r": 64}}}, {"model": {"adapter": {"r": 65}}}),
     ("prompts.limit", {"prompts": {"limit": 5000}}, {"prompts": {"limit": 5001}}),
     ("evaluation.num_prompts", {"evaluation": {"num_prompts": 64}}, {"evaluation": {"num_prompts": 65}}),

@@ -11,7 +11,7 @@ from playground.ppo.logprobs import token_log_probs
 from playground.training.loop.faulty_trainer import ChapterKL, FaultyTrainer, unclipped
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer
-from playground.training.process.session import trainer_of
+from playground.training.process.equipment import trainer_of
 from tests.training import tiny
 
 

@@ -11,7 +11,7 @@ import torch
 from playground.runs.folder.traces import Trace
 from playground.training.loop import slow_motion
 from playground.training.loop.slow_motion import Recorder
-from playground.training.process.session import trainer_of
+from playground.training.process.equipment import trainer_of
 from tests.training import tiny
 
 GROUPS = {"ppo__samples_per_prompt": 4}

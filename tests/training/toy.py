@@ -15,7 +15,7 @@ from playground.training.data.prompts import Prompt
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
-from playground.training.process.session import trainer_of
+from playground.training.process.equipment import trainer_of
 from tests.training import tiny
 from tests.training.enumerable import NO_TOKEN, CompletionSpace, kl, optimum
 

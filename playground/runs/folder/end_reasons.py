@@ -45,6 +45,11 @@ ENDS: dict[str, End] = {
     "server_lost": End(
         "The server ended, and the run with it", "Resume it, or start the server with the policy `survive`."
     ),
+    "helper_lost": End(
+        "A process of the run was lost",
+        "Resume it: what it did up to its last checkpoint is kept. If that happens again, memory may be short: lower "
+        "ppo.micro_batch_size, or take fewer processes (ranks).",
+    ),
     "moved": End(
         "Its folder was moved while it trained",
         "Resume it where it is now: what it did up to its last checkpoint is kept. Rename a run after it has ended.",

@@ -93,7 +93,8 @@ def state_after(reason: str) -> State:
     """The terminal state that goes with a reason of `of_death`."""
     if reason in ("stopped", "time_limit"):
         return "stopped"
-    return "interrupted" if reason in ("killed", "server_lost", "stalled", "moved", "damaged") else "failed"
+    interrupted = reason in ("killed", "server_lost", "helper_lost", "stalled", "moved", "damaged")
+    return "interrupted" if interrupted else "failed"
 
 
 def signal_of(exit_code: int | None) -> int:

@@ -147,16 +147,21 @@ def start_waiting(outputs: Path, spawn: Spawn | None = None) -> list[RunDirector
         return []
     started = []
     with one_at_a_time(outputs):
-        taken = {queue.slot_held(run) for run in living_runs(outputs)}
+        taken = [queue.slot_held(run) for run in living_runs(outputs)]
         for entry in queue.entries(outputs):
             run = RunDirectory(outputs / entry.run)
             if not queue.holds(run, entry):
                 queue.leave(run)
             elif run.stop_requested:
                 _take_out(run)
-            elif (slot := entry.slot or queue.slot_held(run)) not in taken and _start_one(run, spawn):
-                taken.add(slot)
-                started.append(run)
+            else:
+                slot = entry.slot or queue.slot_held(run)
+                free = all(queue.are_apart(slot, theirs) for theirs in taken)
+                if free and _start_one(run, spawn):
+                    started.append(run)
+                    taken.append(slot)
+                if not free:
+                    taken.append(slot)  # who came later does not keep it waiting for ever
     return started
 
 
@@ -195,10 +200,12 @@ def _wait_until_left(run: RunDirectory) -> None:
 def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bool:
     """True if a run that is started now has to wait: another one has its device, or waits for it."""
     for entry in queue.entries(outputs):
-        if entry.slot in (slot, "") and queue.holds(RunDirectory(outputs / entry.run), entry):
+        if (not entry.slot or not queue.are_apart(entry.slot, slot)) and queue.holds(
+            RunDirectory(outputs / entry.run), entry
+        ):
             return True
     others = (run for run in living_runs(outputs) if besides is None or run.id != besides.id)
-    return any(queue.slot_held(run) == slot for run in others)
+    return any(not queue.are_apart(queue.slot_held(run), slot) for run in others)
 
 
 def spawn_worker(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> subprocess.Popen[bytes]:

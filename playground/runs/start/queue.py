@@ -1,4 +1,6 @@
-"""The queue of an outputs folder: one slot per device, first come, first served, on disk.
+"""The queue of an outputs folder: one run on each device, first come, first served, on disk.
+
+A slot names the devices of a run: cpu, cuda:0, or cuda:0,cuda:1 for one that several processes compute.
 
 A run that has to wait has one small file in `<outputs>/.queue/`, named after it. Whoever changes the queue holds the
 folder's lock for starting (`launcher.one_at_a_time`); reading needs no lock. Starts nothing (see launcher.py).
@@ -30,9 +32,16 @@ class Entry(Record):
 
 
 def slot_of(config: RunConfig) -> str:
-    """The device that a configuration takes, as a name: cpu, cuda:0, mps. One run at a time computes on each."""
-    device = devices.chosen(config.device)
-    return device.name if device else config.device
+    """The devices that a configuration takes, as a name; of what is not here, as it was named."""
+    try:
+        return ",".join(sorted(set(devices.members(config.device, config.ranks))))
+    except InvalidConfig:
+        return config.device
+
+
+def are_apart(one: str, other: str) -> bool:
+    """True where two slots have no device in common."""
+    return not set(one.split(",")) & set(other.split(","))
 
 
 def slot_held(run: RunDirectory) -> str:
@@ -86,8 +95,9 @@ def waiting(outputs: Path) -> list[str]:
 
 
 def num_waiting(outputs: Path, slot: str) -> int:
-    """How many runs wait for a device."""
-    return sum(slot_held(RunDirectory(Path(outputs) / name)) == slot for name in waiting(outputs))
+    """How many runs wait for these devices, or one of them."""
+    held = (slot_held(RunDirectory(Path(outputs) / name)) for name in waiting(outputs))
+    return sum(not are_apart(theirs, slot) for theirs in held)
 
 
 def position(run: RunDirectory) -> int | None:
@@ -95,4 +105,6 @@ def position(run: RunDirectory) -> int | None:
     outputs = run.path.parent
     queue = [entry for entry in entries(outputs) if holds(RunDirectory(outputs / entry.run), entry)]
     mine = next((entry for entry in queue if entry.run == run.id), None)
-    return None if mine is None else [entry.run for entry in queue if entry.slot == mine.slot].index(run.id) + 1
+    if mine is None:
+        return None
+    return [entry.run for entry in queue if not are_apart(entry.slot, mine.slot)].index(run.id) + 1

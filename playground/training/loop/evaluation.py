@@ -25,6 +25,7 @@ from playground.training.loop.scoring import Scorer
 from playground.training.loop.token_figures import CloseLook, Pays, figures_of
 from playground.training.models.language_model import LanguageModel, Tokens
 from playground.training.models.token_pieces import Pieces
+from playground.training.ranks.ranks import ALONE, Ranks
 
 MOST_NOISE = 8192  # tokens of a vocabulary that each get a random number; the shipped models have 1,280
 
@@ -115,8 +116,9 @@ def evaluate(
     watch: Watch = lambda prompts, completions, ended: {},
     tries: int = 1,
     pays: Pays | None = None,
+    ranks: Ranks = ALONE,
 ) -> Looked:
-    """Answer all fixed prompts and score the answers.
+    """Answer all fixed prompts and score the answers; of several ranks each answers some.
 
     Args:
         pays: how training pays the tokens of a text, where it does.
@@ -129,14 +131,21 @@ def evaluate(
     asked = [(number, prompt) for number, prompt in enumerate(prompts) for _ in range(each)]
     written: list[tuple[str, bool, int, float]] = []  # completion, ended, tokens, KL; all first answers, all second
     watched_rows = range(0, len(asked), each)[: config.evaluation.token_samples]
+    mine = ranks.deal(len(asked), first=watched_rows)
+    near = {row: place for place, row in enumerate(mine) if row in watched_rows and ranks.rank == 0}
     looks: list[CloseLook] = []
     for number in range(tries):
-        looks.append(CloseLook(watched_rows, pays.critic if pays else None))
-        episodes, kls = answer(
-            policy, reference, tokens, [prompt for _, prompt in asked], [answered(seed, number) for seed in seeds],
-            config.sampling, config.ppo.micro_batch_size, between, looks[-1] if watched_rows else None,
-        )  # fmt: skip
-        written += zip(episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist(), kls, strict=True)
+        looks.append(CloseLook(near.values(), pays.critic if pays else None))
+        answers: list[tuple[str, bool, int, float]] = []
+        if mine:
+            chosen = [asked[row][1] for row in mine], [answered(seeds[row], number) for row in mine]
+            episodes, kls = answer(
+                policy, reference, tokens, *chosen, config.sampling, config.ppo.micro_batch_size, between,
+                looks[-1] if near else None,
+            )  # fmt: skip
+            answers += zip(episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist(), kls, strict=True)
+        by_row = dict(pair for part in ranks.exchange([*zip(mine, answers, strict=True)]) for pair in part)
+        written += [by_row[row] for row in range(len(asked))]
     texts = [prompt.text for _, prompt in asked]
     by_question = [row for place in range(len(asked)) for row in range(place, len(written), len(asked))]
     completions, ended, lengths, kls = map(list, zip(*(written[row] for row in by_question), strict=True))
@@ -166,9 +175,9 @@ def evaluate(
     figures = [
         TokenFigures(
             update=update, stage=stage, prompt_id=samples[place].prompt_id, seed=samples[place].seed,
-            **figures_of(looks[rows[place] % tries].seen[place], scores.scores[rows[place]], pays, pieces),
+            **figures_of(looks[rows[place] % tries].seen[here], scores.scores[rows[place]], pays, pieces),
         )
-        for place in watched_rows
+        for place, here in near.items()
     ]  # fmt: skip
     return Looked(samples, scores.scores, figures)
 

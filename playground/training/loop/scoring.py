@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from playground.config import RewardConfig, RunConfig
+from playground.config import ModelReward, RewardConfig, RunConfig
+from playground.errors import PlaygroundError, RewardFailed, RewardNotFinite
 from playground.rewards import kinds, rules
-from playground.rewards.mixture import Mixture, Scale
+from playground.rewards.mixture import Mixture, Scale, term_names
+from playground.training.ranks.ranks import ALONE, Ranks
 
 
 class Scores(NamedTuple):
@@ -25,6 +27,57 @@ class Scores(NamedTuple):
 
 
 FEW = 0.05  # of the reference's texts
+
+
+class SharedMixture(Mixture):
+    """A mixture that several ranks measure together: of the texts each rank gives its share to the learned rewards; the
+    other ones, which may be anybody's code, are rank 0's. All ranks get all values, or the same error."""
+
+    ranks: Ranks = ALONE
+    learned: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_ranks(
+        cls, ranks: Ranks, specs: Sequence[RewardConfig], build: Callable[[RewardConfig], rules.Reward]
+    ) -> SharedMixture:
+        """The mixture that a configuration names; what is rank 0's alone is built there alone."""
+        made = cls.from_config(specs, lambda spec: build(spec) if _is_learned(spec) or not ranks.rank else _not_here)
+        assert isinstance(made, cls)
+        named = zip(term_names(specs), specs, strict=True)
+        made.ranks, made.learned = ranks, frozenset(name for name, spec in named if _is_learned(spec))
+        return made
+
+    def measure(self, prompts: Sequence[str], completions: Sequence[str]) -> dict[str, list[float | None]]:
+        """See `Mixture`."""
+        share = self.ranks.share
+        mine: dict[str, Any] = {}
+        failed: PlaygroundError | None = None
+        try:
+            if self.ranks.rank == 0:
+                mine = self.measured(self._terms.keys() - self.learned, prompts, completions)
+            mine |= self.measured(self.learned, prompts[share], completions[share])
+        except PlaygroundError as error:
+            failed, mine = error, {}
+        told = None if failed is None else [isinstance(failed, RewardNotFinite), str(failed)]
+        everybody = self.ranks.exchange([told, mine])
+        if wrong := next((told for told, _ in everybody if told), None):
+            raise failed or (RewardNotFinite if wrong[0] else RewardFailed)(wrong[1])
+        found: dict[str, list[float | None]] = {}
+        for name in self._terms:
+            values: list[float | None] = [None] * len(completions)
+            for rank, (_, part) in enumerate(everybody):
+                if name in self.learned:
+                    values[rank :: self.ranks.count] = part[name]
+            found[name] = values if name in self.learned else everybody[0][1][name]
+        return found
+
+
+def _is_learned(spec: RewardConfig) -> bool:
+    return isinstance(spec, ModelReward)
+
+
+def _not_here(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
+    raise AssertionError("rank 0 measures this")
 
 
 class Scorer:

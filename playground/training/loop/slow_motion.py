@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from playground.ppo.advantages import generalised_advantages
@@ -96,12 +98,20 @@ class Recorder(Onlooker):
 
     def step(self, rows: Tensor, figures: Mapping[str, float], *, after: bool = False) -> None:
         """See `Onlooker`."""
+        if not after and self._trainer.ranks.count > 1:  # in a look back every rank has seen the same
+            self._hear_of_others()
         made = Step(rows.tolist(), dict(figures), self._log_ratios, self._values)
         self._log_ratios, self._values = {}, {}
         if after:
             self._steps[-1].seen_after = made
         else:
             self._steps.append(made)
+
+    def _hear_of_others(self) -> None:
+        """What the other ranks have seen of the same step: they look on too."""
+        mine = [[row, ratios.tolist(), self._values[row].tolist()] for row, ratios in self._log_ratios.items()]
+        for row, ratios, values in chain.from_iterable(self._trainer.ranks.exchange(mine)):
+            self._log_ratios[row], self._values[row] = torch.tensor(ratios), torch.tensor(values)
 
     def trace(self) -> Trace | None:
         """What was seen; None where the update, or a part of it, was skipped because something was not finite."""

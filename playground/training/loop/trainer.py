@@ -35,7 +35,9 @@ from playground.training.loop.optimizer_state import put_back, taken, trained, w
 from playground.training.loop.passes import compared, micro_batches, put
 from playground.training.loop.sampling import Episodes, Packed, among, sample
 from playground.training.loop.scoring import Scorer, Scores
+from playground.training.loop.whole_batch import whole_batch
 from playground.training.models.language_model import Critic, LanguageModel, Tokens, ValueHead
+from playground.training.ranks.ranks import ALONE, Ranks
 
 ADAM_EPSILON = 1e-5  # as in OpenAI's and Ziegler's PPO; PyTorch's 1e-8 makes the first steps too bold
 VALUE_LEARNING_RATE_FACTOR = 30.0  # the head is one linear map on features that change slowly; it must keep up
@@ -90,6 +92,8 @@ class PPOTrainer:
 
     Args:
         prompts: what to train on. between: called between micro-batches and tokens; may raise to break off.
+        ranks: the processes that compute this run together. Each writes its part of a batch and learns from its part of
+            a minibatch; of everything between every one has the whole.
     """
 
     def __init__(
@@ -101,10 +105,11 @@ class PPOTrainer:
         prompts: list[Prompt],
         scorer: Scorer,
         between: Callable[[], None] = lambda: None,
+        ranks: Ranks = ALONE,
     ) -> None:
         self.config = config
         self.policy, self.reference, self.tokens = policy, reference, tokens
-        self.prompts, self.scorer, self.between = prompts, scorer, between
+        self.prompts, self.scorer, self.between, self.ranks = prompts, scorer, between, ranks
         self.critic = Critic(policy, separate=config.separate_critic)
         groups = [
             {"params": [parameter for parameter in policy.parameters() if parameter.requires_grad], "factor": 1.0},
@@ -242,12 +247,26 @@ class PPOTrainer:
         """What the policy wrote, beside the reference; `clock` is when it began to."""
         packed = episodes.packed()
         reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
+        if self.ranks.count > 1:
+            episodes, reference_log_probs, exact_kl = whole_batch(
+                self.ranks,
+                [prompt.ids for prompt in prompts],
+                self.tokens.pad_id,
+                episodes,
+                reference_log_probs,
+                exact_kl,
+            )
+            packed = episodes.packed()
         completions = episodes.texts(self.tokens)
         seconds = time.perf_counter() - clock
         return Rollout(prompts, completions, episodes, packed, reference_log_probs, exact_kl, seconds)
 
     def write(self, writer: LanguageModel, size: int, each: int) -> tuple[list[Prompt], Episodes]:
-        """`size` completions for the next prompts, `each` of a prompt in a row; with values where the policy writes."""
+        """`size` completions for the next prompts, `each` of a prompt in a row; with values where the policy writes.
+
+        Returns:
+            all prompts, and this rank's share of the episodes.
+        """
         sampling = self.config.sampling.in_training
         head = self.value_head if writer is self.policy and not self.critic.separate else None
         different = prompt_batch(self.prompts, size // each, self.updates_done, self.config.seed)
@@ -258,9 +277,10 @@ class PPOTrainer:
             generator=generator(self.config.seed, "sampling", self.updates_done),
             dtype=torch.float64,
         )
+        mine = self.ranks.share
         return prompts, sample(
-            writer, head, self.tokens, [prompt.ids for prompt in prompts], draws, sampling.temperature, self.between,
-            top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=True, keep_allowed=True,
+            writer, head, self.tokens, [prompt.ids for prompt in prompts[mine]], draws[mine], sampling.temperature,
+            self.between, top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=True, keep_allowed=True,
         )  # fmt: skip
 
     @torch.no_grad()
@@ -380,7 +400,9 @@ class PPOTrainer:
         num_tokens = episodes.mask[rows].sum()
         self.optimizer.zero_grad(set_to_none=True)
         sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=advantages.device))
-        for micro in micro_batches(rows, rollout.packed.totals, ppo.micro_batch_size, self.policy.call_overhead_tokens):
+        totals = rollout.packed.totals
+        mine = self.ranks.minibatch(rows, totals)
+        for micro in micro_batches(mine, totals, ppo.micro_batch_size, self.policy.call_overhead_tokens):
             self.between()
             mask = episodes.mask[micro]
             allowed = None if episodes.allowed is None else episodes.allowed[micro][mask]
@@ -406,6 +428,7 @@ class PPOTrainer:
                 sums["update_kl"] += k3(-log_ratio).sum()
                 sums["ratio_max"] = torch.maximum(sums["ratio_max"], log_ratio.exp().max())
                 self.onlooker.micro_batch(micro, log_ratio, values)
+        self.ranks.sum_gradients(self.optimizer, sums, largest="ratio_max")
         norms = self.apply_gradient(sums["policy_loss"] + sums["value_loss"])
         means = {name: float(value if name == "ratio_max" else value / num_tokens) for name, value in sums.items()}
         self.onlooker.step(rows, means | norms)

@@ -31,15 +31,15 @@ AS_IT_IS = ModelConfig(precision="fp32")
 
 
 def device_of(name: str) -> torch.device:
-    """The device that a configuration names.
+    """The device that a configuration names; of several the first.
 
     Raises:
         InvalidConfig: if this machine does not have it.
     """
     gpus = torch.cuda.device_count()
-    if name == "auto":
+    if name in ("auto", "all"):
         return torch.device("cuda:0" if gpus else "cpu")
-    kind, _, number = name.partition(":")
+    kind, _, number = name.partition(",")[0].partition(":")
     there = {"cpu": True, "cuda": int(number or 0) < gpus, "mps": torch.backends.mps.is_available()}
     if not there[kind]:
         devices = ["cpu", *(f"cuda:{i}" for i in range(gpus)), *(["mps"] if there["mps"] else [])]

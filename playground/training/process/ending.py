@@ -17,7 +17,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from playground.errors import ModelNotFound, NoRoom, PlaygroundError, RewardModelUnusable, RunMoved, TrainingDiverged
+from playground.errors import (
+    HelperFailed,
+    ModelNotFound,
+    NoRoom,
+    PlaygroundError,
+    RewardModelUnusable,
+    RunMoved,
+    TrainingDiverged,
+)
 from playground.runs.end import processes
 from playground.runs.folder import logs
 from playground.runs.folder.evidence import DISK_WORDS, state_after
@@ -37,8 +45,8 @@ MEMORY_ADVICE = "Use smaller batches or a smaller model."
 class StopRequested(Exception):
     """The run is to end before it is done; raised between two micro-batches.
 
-    `reason` says why: stopped (somebody asked for it), time_limit, server_lost. `sentence` is what is said of it, with
-    a gap for the update; empty for what `reported` says of a stop.
+    `reason` says why: stopped (somebody asked for it), time_limit, server_lost, helper_lost. `sentence` is what is said
+    of it, with a gap for the update; empty for what `reported` says of a stop.
     """
 
     def __init__(self, reason: str = "stopped", sentence: str = "") -> None:
@@ -86,6 +94,8 @@ def reported(
 def diagnosis(error: BaseException, memory_advice: Callable[[], str]) -> tuple[str, str]:
     """The reason and the sentence for an error. What the machine refused counts more than who passed it on: a model
     that cannot be loaded for want of memory is a matter of memory."""
+    if isinstance(error, HelperFailed):
+        return error.reason, str(error)
     causes = list(_causes(error))
     if any(_is_gpu_memory(cause) for cause in causes):
         return "out_of_gpu_memory", f"The GPU ran out of memory. {_advised(memory_advice)}"

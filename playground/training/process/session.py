@@ -9,15 +9,14 @@ import contextlib
 import ctypes
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from playground.config import RewardConfig, RunConfig
-from playground.errors import ModelNotFound, RewardFailed
-from playground.ppo.advantages import token_rewards
-from playground.rewards import behaviours, rules
+from playground.config import RunConfig
+from playground.errors import RewardFailed
+from playground.rewards import behaviours
 from playground.rewards.behaviours import Behaviours, Marks
 from playground.rewards.best_answers import expected_curve
 from playground.rewards.mixture import Mixture, mean_known
@@ -38,32 +37,28 @@ from playground.runs.folder.records import (
 from playground.runs.folder.writer import RunWriter
 from playground.runs.steer import changes
 from playground.runs.steer.steering import Steering
-from playground.setup import catalog
 from playground.setup.devices import available_cores
 from playground.setup.estimates.memory import SCALE_SAMPLES
-from playground.training.data import prompts
-from playground.training.data.random_streams import derived_seed
-from playground.training.loop import evaluation, held_out_text, slow_motion
-from playground.training.loop.best_of_n import BestOfN
-from playground.training.loop.faulty_trainer import FaultyTrainer
-from playground.training.loop.scoring import Scorer
+from playground.training.loop import held_out_text, slow_motion
 from playground.training.loop.steered import Steered
-from playground.training.loop.token_figures import Pays
-from playground.training.loop.trainer import PPOTrainer
-from playground.training.models import checkpoint_files, language_model, loading
+from playground.training.models import checkpoint_files, language_model
 from playground.training.process import resuming
-from playground.training.rewards import learned_rewards
+from playground.training.process.equipment import COMPARE, LOOK, SCALE, STATE, UPDATE, Equipment
+from playground.training.ranks.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
-    from playground.training.trl_engine import TRLTrainer
+    pass
 
 T = TypeVar("T")
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 KEPT_BLOCK_BYTES = 2**19
+Change = tuple[
+    dict[str, Any], list[str]
+]  # of live settings: the configuration as plain data, and the fields that were set
 
 
-class Session:
-    """Everything loaded and ready to train.
+class Session(Equipment):
+    """The equipment of rank 0, which also writes the run directory, and tells the other ranks what to do next.
 
     Args:
         between: called between micro-batches and tokens; may raise to break off.
@@ -72,42 +67,20 @@ class Session:
         ModelNotFound, PromptsUnusable: while loading.
     """
 
-    def __init__(self, run: RunDirectory, config: RunConfig, writer: RunWriter, between: Callable[[], None]) -> None:
-        self.run, self.config, self.writer, self.between = run, config, writer, between
-        device = loading.device_of(config.device)
-        folder = catalog.model_folder(config.model.source, config.model.revision)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
-            self.policy, self.tokens = loading.load(folder, device, config.model, trained=True)
-        limit_threads(self.policy)
-        give_memory_back(self.policy)
-        self.reference = self._load_reference(device)
-        room = self.policy.context_length - config.sampling.max_new_tokens
-        self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
+    def __init__(
+        self, run: RunDirectory, config: RunConfig, writer: RunWriter, between: Callable[[], None], ranks: Ranks = ALONE
+    ) -> None:
+        self.run, self.writer = run, writer
+        super().__init__(config, run.path.parent, ranks, between, prepare)
         for sentence in self.split.warnings:
             self._once("warning", sentence)
+        if self.reward_models:
+            self._once(REWARD_MODELS, reward_models=self.reward_models)
         self.texts = held_out_text.encode(
             held_out_text.read(config.evaluation), self.tokens, self.policy.context_length
         )
-        build = learned_rewards.builder(device, run.path.parent, "reward-format" in config.faults)
-        self.reward_parameters = 0
-        read: list[dict[str, Any]] = []
-
-        def counted(spec: RewardConfig) -> rules.Reward:
-            reward = build(spec)
-            if isinstance(reward, learned_rewards.RewardModel):
-                self.reward_parameters += language_model.sizes(reward.network.model)["matrix_parameters"]
-                read.append({"source": reward.network.name, "misreading": learned_rewards.misreading(reward)})
-            return reward
-
-        self.scorer = Scorer(config, build=counted)
-        if read:
-            self._once(REWARD_MODELS, reward_models=read)
-        self.judges = Mixture.from_config(config.judges, build, "judge")
-        self.behaviours = Behaviours(behaviours.of_config(config), build)
-        self.trainer = trainer_of(config)(
-            config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between
-        )
+        self.judges = Mixture.from_config(config.judges, self.build, "judge")
+        self.behaviours = Behaviours(behaviours.of_config(config), self.build)
         prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
         sizes: dict[str, Any] = {**language_model.sizes(self.policy), "prompt_tokens": prompt_tokens}
         sizes["reward_parameters"] = self.reward_parameters
@@ -117,6 +90,7 @@ class Session:
         self._live = config  # with the changes that have been made
         self._looked: tuple[int, float | None] = (-1, None)  # update of the latest look, and what it was worth
         self._latest: UpdateMetrics | None = None
+        self._changes: list[Change] = []  # that the other ranks have not heard of
 
     def _once(self, kind: str, message: str = "", **data: Any) -> None:
         """Record what is the same in every attempt, unless an earlier one has."""
@@ -124,21 +98,6 @@ class Session:
             (event.kind, event.message) == (kind, message) for event in self.run.all_events()
         ):
             self.writer.event(kind, message, **data)
-
-    def _load_reference(self, device: torch.device) -> language_model.LanguageModel:
-        source = self.config.reference.source
-        if "aliased-reference" in self.config.faults:
-            return self.policy
-        if source == catalog.START:
-            return self.policy.frozen_copy()
-        folder = run_checkpoints.check(catalog.reference_folder(source, self.run.path.parent))
-        reference, tokens = loading.load(folder, device, self.config.model)
-        if tokens.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
-            raise ModelNotFound(
-                f"reference.source: {source} has another tokenizer than {self.config.model.source}, so their "
-                "probabilities cannot be compared. Choose a model of the same family."
-            )
-        return reference.frozen()
 
     def begin(self) -> None:
         """Everything before the first look: go on from where an earlier attempt was, and fix the scale of the score
@@ -153,23 +112,16 @@ class Session:
             self._live, self._ahead, scaled = taken_up
         if self.writer.status.attempt == 1:
             self.fingerprint()
+        self.ranks.first({"do": STATE})
+        self.share_state()
         if not scaled:
             self.writer.set_status(phase="measuring the reference")
             self.fix_scale()
 
     def fix_scale(self) -> None:
         """Fix the scale of the score on samples of the reference, and record it."""
-        config = self.config
-        asked, seeds = evaluation.reference_questions(self.split.training, config.seed, SCALE_SAMPLES)
-        at_once = SCALE_SAMPLES if self.policy.is_small else config.ppo.batch_size  # what the run has memory for
-        completions: list[str] = []
-        for rows in (slice(first, first + at_once) for first in range(0, SCALE_SAMPLES, at_once)):
-            episodes, _ = evaluation.answer(
-                self.reference, None, self.tokens, asked[rows], seeds[rows], config.sampling.in_training,
-                config.ppo.micro_batch_size, self.between,
-            )  # fmt: skip
-            completions += episodes.texts(self.tokens)
-        scale = self.scorer.fit_scale([prompt.text for prompt in asked], completions)
+        self.ranks.first({"do": SCALE})
+        scale = self.fit_scale()
         if self.scorer.warning:
             self.writer.event("warning", self.scorer.warning)
         terms = self.scorer.facts()["terms"]
@@ -177,19 +129,10 @@ class Session:
 
     def look(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
-        same = stage == "before" and self.config.reference.source == catalog.START
-        reference = None if same else self.reference
-        tries = 1 if stage == "before" else self.config.answers_each
-        trainer = self.trainer
-        pays = Pays.of(
-            self.config, trainer.kl_controller.coef, trainer.critic, getattr(trainer, "token_rewards", token_rewards)
-        )
-        samples, scores, figures = evaluation.evaluate(
-            self.config, self.policy, reference, self.tokens, self.split.evaluation, self.scorer, stage,
-            trainer.updates_done, self.between, self.judge, self.watch, tries, pays,
-        )  # fmt: skip
-        if tries > 1:
-            self.writer.event(BEST_OF, **expected_curve(scores, tries)._asdict())
+        self.ranks.first({"do": LOOK, "stage": stage})
+        samples, scores, figures = self.looked(stage, self.judge, self.watch)
+        if stage != "before" and self.config.answers_each > 1:
+            self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
         self.writer.tokens(figures)  # before the samples: a look without them is made again
         self.writer.samples(samples)
         if self.texts:
@@ -255,9 +198,11 @@ class Session:
             if last or metrics.update % config.evaluation.every == 0:
                 self.look("after" if last else "during")
             if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
+                self.ranks.first({"do": COMPARE})
+                self.compare_ranks()
                 self.save()
 
-        steering = Steering(self.writer, self._live, self.trainer.change, self.between, self._ahead)
+        steering = Steering(self.writer, self._live, self.change, self.between, self._ahead)
 
         def before_update() -> None:
             clock = time.perf_counter()
@@ -265,9 +210,16 @@ class Session:
                 steering.before_update()
             finally:  # also where the run is stopped in a pause: its last checkpoint holds the seconds too
                 self.trainer.rested(time.perf_counter() - clock)
+            self.ranks.first({"do": UPDATE, "changes": self._changes, "trace": steering.trace_asked})
+            self._changes = []
             slow_motion.look_on(self.trainer, asked=steering.trace_asked)
 
         self.trainer.train(after_update, before_update)
+
+    def change(self, config: RunConfig, fields: Collection[str]) -> None:
+        """Go on with other live settings from the next update, on all ranks."""
+        self.trainer.change(config, fields)
+        self._changes.append((config.model_dump(mode="json"), sorted(fields)))
 
     def record(self, metrics: UpdateMetrics) -> None:
         """The line of metrics of one update, and what the trainer has to say about it."""
@@ -341,23 +293,10 @@ class Session:
         return None if score is None or kl is None else score - self.config.kl.coef * kl
 
 
-def trainer_of(config: RunConfig) -> type[PPOTrainer | TRLTrainer]:
-    """What takes the road that a configuration names. TRL is two seconds of imports."""
-    if config.method in ("dpo", "sft"):
-        from playground.training.trl_offline import OfflineTrainer
-
-        return OfflineTrainer
-    if config.engine == "trl" and config.method in ("rloo", "grpo"):
-        from playground.training.trl_groups import GroupTrainer
-
-        return GroupTrainer
-    if config.engine == "trl" and config.method == "ppo":
-        from playground.training.trl_engine import TRLTrainer
-
-        return TRLTrainer
-    if config.faults:
-        return FaultyTrainer
-    return {"best_of_n": BestOfN, "steer": Steered}.get(config.method, PPOTrainer)
+def prepare(model: language_model.LanguageModel) -> None:
+    """What a worker does for the sake of a model once it knows it."""
+    limit_threads(model)
+    give_memory_back(model)
 
 
 def limit_threads(model: language_model.LanguageModel) -> None:

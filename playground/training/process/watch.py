@@ -15,6 +15,7 @@ import select
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
@@ -62,7 +63,9 @@ class WorkerWatch:
             "time_limit": f"Its time limit of {max_minutes or 0:g} {unit} (max_minutes) was reached after update {{}}.",
         }
         self._deadline = float("inf") if max_minutes is None else vitals.now() + 60 * max_minutes
+        self._stopped = stopped
         self._server = lifeline.adopt()
+        self._lost: Callable[[], str] = lambda: ""
         self._ending = ""  # the reason for which the run is to end
         self._asked_at = 0.0
         self._checkpoint = _Checkpoint(self._run.checkpoints_path)
@@ -104,6 +107,10 @@ class WorkerWatch:
         signal.signal(signal.SIGTERM, self._before)
         for descriptor in (self._waking, self._woken_by):
             os.close(descriptor)
+
+    def watch_helpers(self, lost: Callable[[], str]) -> None:
+        """From now on ask for the end of the run once `lost` gives a sentence about a process that it needs."""
+        self._lost = lost
 
     def between(self) -> None:
         """The main thread's heartbeat. Raises: StopRequested, if the run is to end; RunMoved."""
@@ -154,6 +161,9 @@ class WorkerWatch:
             self._ending = "stopped"
         if not self._ending and now >= self._deadline:
             self._ending = "time_limit"
+        if not self._ending and (sentence := self._lost()):
+            self._sentences["helper_lost"] = f"{sentence} {self._stopped}"
+            self._ending = "helper_lost"
 
     def _see_to_the_end(self, now: float) -> None:
         """Give the main thread its time to end the run; when that is over, end it from here."""

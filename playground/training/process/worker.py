@@ -16,13 +16,16 @@ from playground.runs.folder.evidence import smaller
 from playground.runs.folder.writer import RunWriter
 from playground.setup import checks, estimates
 from playground.setup.estimates import disk, remedies
-from playground.training.process import job
+from playground.training.process import family, helper, job
 from playground.training.process.ending import StopRequested
 from playground.training.process.watch import WorkerWatch
+from playground.training.ranks.leaving import OtherLeft, OtherLost
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the worker. Exit code: see `process.carry_out`."""
+    """Run the worker, or where a launcher says that this is not rank 0, help it. Exit code: see `job.carry_out`."""
+    if (place := family.launched()) and place.rank:
+        return helper.main()
     usage = "python -m playground.training.process.worker RUN_DIR"
     return job.carry_out(sys.argv[1:] if arguments is None else arguments, usage, job_in)
 
@@ -60,17 +63,25 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Worker
     writer.set_status(phase="loading PyTorch")
     from playground.training.process.session import Session
 
-    writer.set_status(phase="loading the model")
-    session = Session(run, config, writer, between)
-    session.begin()
-    try:
-        session.look_if_due()
-        writer.set_status(state="running", phase="training")
-        session.train()
-    except StopRequested:
-        writer.set_status(phase="saving")
-        session.save()
-        raise
+    advice = functools.partial(memory_advice, config, run.path.parent)
+    with family.joined(config, between, watch.watch_helpers, advice) as ranks:
+        ranks.first({"config": config.model_dump(mode="json"), "outputs": str(run.path.parent.resolve())})
+
+        def between_steps() -> None:
+            between()
+            ranks.between()
+
+        writer.set_status(phase="loading the model")
+        session = Session(run, config, writer, between_steps, ranks)
+        session.begin()
+        try:
+            session.look_if_due()
+            writer.set_status(state="running", phase="training")
+            session.train()
+        except (StopRequested, OtherLeft, OtherLost):
+            writer.set_status(phase="saving")
+            session.save()
+            raise
 
 
 def memory_advice(config: RunConfig, outputs: Path) -> str:

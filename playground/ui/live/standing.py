@@ -42,7 +42,8 @@ def num_before(run: RunDirectory) -> int:
     waiting = queue.waiting(outputs)
     ahead = waiting[: waiting.index(run.id)] if run.id in waiting else waiting
     living = [other.id for other in launcher.living_runs(outputs)]
-    return sum(queue.slot_held(RunDirectory(outputs / name)) == slot for name in {*ahead, *living} - {run.id})
+    others = (queue.slot_held(RunDirectory(outputs / name)) for name in {*ahead, *living} - {run.id})
+    return sum(not queue.are_apart(theirs, slot) for theirs in others)
 
 
 def title_of(run: RunDirectory) -> str:

@@ -24,7 +24,7 @@ RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
 PLACED = ("method", "model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `lay_out` puts these where they are
 GROUP_PREFIXES = {
-    "Models and reference": ("device", "model.", "reference."),
+    "Models and reference": ("device", "ranks", "model.", "reference."),
     "More training settings": ("engine", "ppo.", "dpo.", "steering."),
     "More leash (KL) settings": ("kl.",),
     "Sampling and score": ("sampling.", "score."),

@@ -1,0 +1,217 @@
+"""What every rank of a run has: models, prompts, scorer and trainer; and what all ranks do together with them.
+
+Knows no run directory: rank 0's session is one of these with a folder to write into, and a helper (helper.py) is one
+that follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from playground.config import RewardConfig, RunConfig
+from playground.errors import ModelNotFound
+from playground.ppo.advantages import token_rewards
+from playground.rewards import rules
+from playground.rewards.mixture import Scale
+from playground.runs.folder import checkpoints as run_checkpoints
+from playground.runs.folder.records import Stage
+from playground.setup import catalog
+from playground.setup.estimates.memory import SCALE_SAMPLES
+from playground.training.data import prompts
+from playground.training.data.random_streams import derived_seed
+from playground.training.loop import evaluation
+from playground.training.loop.best_of_n import BestOfN
+from playground.training.loop.evaluation import Judge, Looked, Watch
+from playground.training.loop.faulty_trainer import FaultyTrainer
+from playground.training.loop.scoring import Scorer, SharedMixture
+from playground.training.loop.steered import Steered
+from playground.training.loop.token_figures import Pays
+from playground.training.loop.trainer import PPOTrainer
+from playground.training.models import language_model, loading
+from playground.training.ranks.ranks import Ranks
+from playground.training.rewards import learned_rewards
+
+if TYPE_CHECKING:
+    from playground.training.trl_engine import TRLTrainer
+
+SCALE, STATE, LOOK, UPDATE, COMPARE = "scale", "state", "look", "update", "compare"  # what rank 0 tells the others
+
+
+class Equipment:
+    """Everything loaded and ready to train.
+
+    Args:
+        outputs: the folder in which runs and reward models trained here lie. between: called between micro-batches and
+            tokens; may raise to break off. prepare: what to do with the policy as soon as it is there.
+
+    Raises:
+        ModelNotFound, PromptsUnusable.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        outputs: Path,
+        ranks: Ranks,
+        between: Callable[[], None],
+        prepare: Callable[[language_model.LanguageModel], None] = lambda policy: None,
+    ) -> None:
+        self.config, self.ranks, self.between = config, ranks, between
+        device = ranks.device or loading.device_of(config.device)
+        folder = catalog.model_folder(config.model.source, config.model.revision)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
+            self.policy, self.tokens = loading.load(folder, device, config.model, trained=True)
+        prepare(self.policy)
+        self.reference = self._load_reference(device, outputs)
+        self.split = self._load_prompts()
+        self.reward_parameters = 0
+        self.reward_models: list[dict[str, Any]] = []  # what is known of those that score
+        self.build = learned_rewards.builder(device, outputs, "reward-format" in config.faults)
+        self.scorer = Scorer(config, SharedMixture.of_ranks(ranks, config.rewards, self._counted))
+        self.trainer = trainer_of(config)(
+            config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between,
+            **({"ranks": ranks} if ranks.count > 1 else {}),
+        )  # fmt: skip
+
+    def _counted(self, spec: RewardConfig) -> rules.Reward:
+        reward = self.build(spec)
+        if isinstance(reward, learned_rewards.RewardModel):
+            self.reward_parameters += language_model.sizes(reward.network.model)["matrix_parameters"]
+            misread = learned_rewards.misreading(reward)
+            self.reward_models.append({"source": reward.network.name, "misreading": misread})
+        return reward
+
+    def _load_reference(self, device: torch.device, outputs: Path) -> language_model.LanguageModel:
+        source = self.config.reference.source
+        if "aliased-reference" in self.config.faults:
+            return self.policy
+        if source == catalog.START:
+            return self.policy.frozen_copy()
+        folder = run_checkpoints.check(catalog.reference_folder(source, outputs))
+        reference, tokens = loading.load(folder, device, self.config.model)
+        if tokens.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
+            raise ModelNotFound(
+                f"reference.source: {source} has another tokenizer than {self.config.model.source}, so their "
+                "probabilities cannot be compared. Choose a model of the same family."
+            )
+        return reference.frozen()
+
+    def _load_prompts(self) -> prompts.PromptSplit:
+        """Rank 0 reads them, and tells the others what it has read."""
+        config = self.config
+        if self.ranks.rank == 0:
+            room = self.policy.context_length - config.sampling.max_new_tokens
+            split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
+            self.ranks.first(split._asdict())
+            return split
+        told = self.ranks.first()
+        listed = {name: [prompts.Prompt(*prompt) for prompt in told[name]] for name in ("training", "evaluation")}
+        return prompts.PromptSplit(**{**told, **listed})
+
+    def share_state(self) -> None:
+        """Give every rank rank 0's weights, optimizer, scales and counts, wherever those have come from.
+
+        Raises:
+            ModelNotFound: a rank has loaded another model.
+        """
+        if self.ranks.count == 1:
+            return
+        assert isinstance(self.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
+        tensors, facts = self.trainer.state()
+        told = self.ranks.first(
+            {
+                "facts": {**facts, "update": self.trainer.updates_done},
+                "scale": self.scorer.facts(),
+                "config": self.trainer.config.model_dump(mode="json"),
+                "optimizer": [[name, [*value.shape], str(value.dtype)] for name, value in tensors.items()],
+            }
+        )
+        if self.ranks.rank:
+            tensors = {
+                name: torch.zeros(shape, dtype=getattr(torch, dtype.removeprefix("torch.")))
+                for name, shape, dtype in told["optimizer"]
+            }
+        self.ranks.broadcast([*self.trainer.trained().values(), *tensors.values()])
+        if self.ranks.rank:
+            self.trainer.config = RunConfig.model_validate(told["config"])
+            self.trainer.restore(tensors, told["facts"])
+            self.scorer.restore(told["scale"])
+        self.compare_ranks()
+
+    def compare_ranks(self) -> None:
+        """See that all ranks have the same weights, of the policy and of the reference.
+
+        Raises:
+            ModelNotFound.
+        """
+        if self.ranks.count == 1:
+            return
+        found = self.ranks.exchange([self.policy.fingerprint(), self.reference.fingerprint()])
+        other = next((rank for rank, prints in enumerate(found) if prints != found[0]), None)
+        if other is not None:
+            which = "policy" if found[other][0] != found[0][0] else "reference"
+            raise ModelNotFound(
+                f"Rank {other} of this run has other weights of the {which} than rank 0. All machines need the same "
+                f"files of {self.config.model.source}: name its revision."
+            )
+
+    def fit_scale(self) -> Scale:
+        """Fix the scale of the score on samples of the reference."""
+        config = self.config
+        asked, seeds = evaluation.reference_questions(self.split.training, config.seed, SCALE_SAMPLES)
+        at_once = SCALE_SAMPLES if self.policy.is_small else config.ppo.batch_size  # what the run has memory for
+        completions: list[str] = []
+        for start in range(0, SCALE_SAMPLES, at_once):
+            mine = [start + row for row in self.ranks.deal(min(at_once, SCALE_SAMPLES - start))]
+            written: list[str] = []
+            if mine:
+                episodes, _ = evaluation.answer(
+                    self.reference, None, self.tokens, [asked[row] for row in mine], [seeds[row] for row in mine],
+                    config.sampling.in_training, config.ppo.micro_batch_size, self.between,
+                )  # fmt: skip
+                written = episodes.texts(self.tokens)
+            by_row = dict(pair for part in self.ranks.exchange([*zip(mine, written, strict=True)]) for pair in part)
+            completions += [by_row[row] for row in sorted(by_row)]
+        return self.scorer.fit_scale([prompt.text for prompt in asked], completions)
+
+    def looked(
+        self,
+        stage: Stage,
+        judge: Judge = lambda prompts, completions: {},
+        watch: Watch = lambda prompts, completions, ended: {},
+    ) -> Looked:
+        """Answer the fixed prompts."""
+        same = stage == "before" and self.config.reference.source == catalog.START
+        tries = 1 if stage == "before" else self.config.answers_each
+        trainer = self.trainer
+        pays = Pays.of(
+            self.config, trainer.kl_controller.coef, trainer.critic, getattr(trainer, "token_rewards", token_rewards)
+        )
+        return evaluation.evaluate(
+            self.config, self.policy, None if same else self.reference, self.tokens, self.split.evaluation, self.scorer,
+            stage, trainer.updates_done, self.between, judge, watch, tries, pays, self.ranks,
+        )  # fmt: skip
+
+
+def trainer_of(config: RunConfig) -> type[PPOTrainer | TRLTrainer]:
+    """What takes the road that a configuration names. TRL is two seconds of imports."""
+    if config.method in ("dpo", "sft"):
+        from playground.training.trl_offline import OfflineTrainer
+
+        return OfflineTrainer
+    if config.engine == "trl" and config.method in ("rloo", "grpo"):
+        from playground.training.trl_groups import GroupTrainer
+
+        return GroupTrainer
+    if config.engine == "trl" and config.method == "ppo":
+        from playground.training.trl_engine import TRLTrainer
+
+        return TRLTrainer
+    if config.faults:
+        return FaultyTrainer
+    return {"best_of_n": BestOfN, "steer": Steered}.get(config.method, PPOTrainer)

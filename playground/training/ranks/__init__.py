@@ -1,0 +1,1 @@
+"""The processes that compute one run together, one on each device."""

@@ -87,7 +87,7 @@ def config_with(data: dict[str, Any], changes: Mapping[str, Any]) -> RunConfig:
 
 def update_metrics(update: int, **changes: Any) -> UpdateMetrics:
     """Metrics with figures that are easy to follow: score update / 2, KL = update, two seconds an update."""
-    groups = ("attempt", "tokens_trained", "terms", "contributions", "kl_estimates", "kl_spreads")
+    groups = ("attempt", "ranks", "tokens_trained", "terms", "contributions", "kl_estimates", "kl_spreads")
     values: dict[str, Any] = {name: 0.0 for name in UpdateMetrics.model_fields if name not in groups}
     values |= {"update": update, "episodes": 64 * update, "tokens": 640 * update, "seconds": 2.0 * update}
     values |= {"score_mean": update / 2, "kl_to_reference": float(update)}

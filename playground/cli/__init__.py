@@ -60,7 +60,7 @@ from playground.runs.reconciler import Reconciler
 from playground.runs.start import children, launcher, lifeline
 from playground.runs.start import fork as fork_run
 from playground.runs.steer import changes
-from playground.setup import catalog, checks, estimates
+from playground.setup import catalog, checks, devices, estimates
 from playground.setup.estimates import disk
 
 CALLERS_MISTAKES = (
@@ -142,6 +142,7 @@ def train(
     queue and asks one that trains to stop; a second Ctrl-C leaves it to itself. Exit codes: 0 finished, 1 failed,
     2 invalid configuration (every error is listed), 3 stopped.
     """
+    _help_if_launched()
     config = yaml_io.load(catalog.preset_path(preset), set_)
     checks.check(config, outputs)
     disk.check(config, outputs)
@@ -165,6 +166,14 @@ def estimate(
     printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True, finished=last), as_json=json)
 
 
+def _help_if_launched() -> None:
+    """Where a launcher (torchrun, accelerate) has started this command several times, rank 0 has the run, and the
+    others become its helpers."""
+    if devices.launched_ranks() and int(os.environ["RANK"]):
+        command = [sys.executable, "-m", launcher.WORKER_MODULE]
+        os.execve(sys.executable, command, children.torch_environment(hub=True))
+
+
 def _follow(started: launcher.Started, as_json: bool, wait: bool) -> None:
     """Follow a run to its end and leave with its exit code, or say where it is and leave it to itself."""
     run, process = started
@@ -186,6 +195,7 @@ def resume(
 
     Waiting, Ctrl-C and exit codes are as with `train`.
     """
+    _help_if_launched()
     run = find_run(run_dir, outputs)
     Reconciler(run.path.parent).look()
     if run.is_at_work():

@@ -297,6 +297,9 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
     device = found.device
     print(f"{found.total / 1e9:.1f} GB at the fullest moment ({found.moment}); {device.label} ({device.name}) has "
           f"{device.free_bytes / 1e9:.1f} of {device.total_bytes / 1e9:.1f} GB free.")  # fmt: skip
+    if len(found.places) > 1:
+        where = ", ".join(dict.fromkeys(found.places))
+        print(f"{len(found.places)} processes compute it, on {where}: each of them holds what the table shows.")
     print(f"With a model of 7 billion weights the same settings would need {found.larger.total / 1e9:.0f} GB "
           f"({found.larger.moment}).")  # fmt: skip
     print(f"Time: {time_range(found.pace.update_low, found.pace.update_high)} an update, "

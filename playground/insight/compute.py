@@ -41,6 +41,7 @@ class Ledger(NamedTuple):
     peak_memory_gb: float | None
     parameters: float | None
     trained_parameters: float | None
+    ranks: int = 1  # processes at the end; the memory is what each of them held
 
     @property
     def operations(self) -> float | None:
@@ -77,6 +78,7 @@ def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable
         peak_memory_gb=max(memory, default=None),
         parameters=facts.get("parameters"),
         trained_parameters=facts.get("trained_parameters"),
+        ranks=last.ranks,
     )
 
 
@@ -123,6 +125,8 @@ def ledger_sentence(found: Ledger) -> str:
     """One line for a person."""
     counted = "" if found.operations is None else f", {operations_in_words(found.operations)} counted"
     memory = "" if found.peak_memory_gb is None else f", at most {found.peak_memory_gb:.2g} GB"
+    if memory and found.ranks > 1:
+        memory += f" in each of {found.ranks} processes"
     return (
         f"{found.episodes:,} episodes, {found.tokens_generated:,} tokens written, {found.tokens_trained:,} trained on"
         f"{counted}{memory}."

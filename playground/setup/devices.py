@@ -62,8 +62,14 @@ def chosen(name: str) -> Device | None:
     return next((device for device in devices if device.name == wanted), None)
 
 
+def launched_ranks() -> int:
+    """How many processes of this machine a launcher (torchrun, accelerate) has started for one run; 0 without one."""
+    several = "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
+    return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if several else 0
+
+
 def members(name: str, ranks: int = 1) -> list[str]:
-    """The device of each process of a run, by rank.
+    """The device of each process of a run on this machine, by rank.
 
     Args:
         name: `device` of a configuration. ranks: how many processes; 1 also means: as many as devices are named.
@@ -71,6 +77,7 @@ def members(name: str, ranks: int = 1) -> list[str]:
     Raises:
         InvalidConfig: this machine does not have them, or they are not as many as the ranks.
     """
+    ranks = launched_ranks() or ranks
     gpus = [device.name for device in available() if device.kind == "cuda"]
     kind, _, numbers = name.partition(":")
     if name == "all":
@@ -81,9 +88,9 @@ def members(name: str, ranks: int = 1) -> list[str]:
         named = [f"cuda:{number}" for number in (numbers or "0").split(",")]
     else:
         named = ["cpu" if name == "auto" else name] * ranks
-    there = {device.name for device in available()}
+    there = [device.name for device in available()]
     if missing := next((one for one in named if one not in there), None):
-        raise InvalidConfig([Problem("device", f"There is no {missing} here. There is: {', '.join(sorted(there))}.")])
+        raise InvalidConfig([Problem("device", f"There is no {missing} here. There is: {', '.join(there)}.")])
     if ranks not in (1, len(named)) or len(set(named) - {"cpu"}) not in (0, len(named)):
         sentence = (
             f"{ranks} processes need as many devices, and `device` gives them {', '.join(named)}. Set ranks to 1 "

@@ -29,7 +29,8 @@ MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
 WITHOUT_EFFECT = (
-    "seed", "device", "ranks", "max_minutes", "judges", "behaviours", "ppo.micro_batch_size", "evaluation.", "checkpoint.",
+    "seed", "device", "ranks", "max_minutes", "judges", "behaviours", "ppo.micro_batch_size", "evaluation.",
+    "checkpoint.",
 )  # fmt: skip
 FIRST = ("method", "engine", "model.source", "prompts.source", "kl.coef", "kl.controller", "rewards")  # in a sentence
 PHRASES = {

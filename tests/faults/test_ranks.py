@@ -121,12 +121,16 @@ def test_two_processes_begin_one_goes_on_and_two_end_it(outputs: Path, forker: F
 
 @pytest.mark.thorough
 def test_torchrun_starts_the_processes_too(outputs: Path) -> None:
-    run = RunDirectory.create(outputs, config(ppo__num_updates=2), "launched")
+    """On this machine or over several: then each has its own part of them, and rank 0 the run's folder."""
+    preset = outputs / "preset.yaml"
+    preset.write_text(config(ppo__num_updates=2).to_yaml(), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m",
-         "playground.training.process.worker", str(run.path)],
+         "playground", "train", str(preset), "--outputs", str(outputs), "--run-id", "launched"],
         cwd=PROJECT, env={**children.torch_environment(), "GLOO_SOCKET_IFNAME": "lo"}, timeout=SECONDS,
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert run.status().state == "finished" and len(run.metrics()) == 2, done.stderr
+    run = RunDirectory.open(outputs / "launched")
+    assert run.status().state == "finished"
+    assert [item.ranks for item in run.metrics()] == [2, 2]

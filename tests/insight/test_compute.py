@@ -84,3 +84,9 @@ def test_a_resumed_run_counts_each_update_once():
 )
 def test_operations_are_told_in_three_digits(operations, words):
     assert operations_in_words(operations) == words
+
+
+def test_the_memory_of_several_processes_is_told_for_each():
+    found = ledger(small_config(), metrics(ranks=2), events())
+    assert found.ranks == 2 and "at most 0.5 GB in each of 2 processes." in ledger_sentence(found)
+    assert "processes" not in ledger_sentence(ledger(small_config(), metrics(), events()))

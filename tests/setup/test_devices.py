@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from playground.errors import InvalidConfig
 from playground.setup import devices
 
 TABLE = "0, NVIDIA H200, 143771, 143000\n1, Tesla T4, 15360, [N/A]\nNo devices were found\n"
@@ -40,3 +41,46 @@ def test_a_machine_without_that_tool_has_a_processor_with_memory(monkeypatch: py
     cpu = devices.chosen("cpu")
     assert cpu is not None and 0 < cpu.free_bytes <= cpu.total_bytes
     devices._gpus.cache_clear()
+
+
+FOUR = [*(devices.Device(f"cuda:{n}", "A GPU", 80, 40 - n) for n in range(4)), devices.Device("cpu", "Processor", 8, 4)]
+
+
+@pytest.mark.parametrize(
+    ("device", "ranks", "members"),
+    [
+        ("auto", 1, ["cuda:0"]), ("auto", 3, ["cuda:0", "cuda:1", "cuda:2"]),
+        ("all", 1, [f"cuda:{n}" for n in range(4)]),
+        ("all", 4, [f"cuda:{n}" for n in range(4)]), ("cuda:1,3", 1, ["cuda:1", "cuda:3"]), ("cuda", 1, ["cuda:0"]),
+        ("cuda:1,3", 2, ["cuda:1", "cuda:3"]), ("cpu", 1, ["cpu"]), ("cpu", 3, ["cpu"] * 3),
+    ],
+)  # fmt: skip
+def test_each_process_of_a_run_has_a_device(
+    monkeypatch: pytest.MonkeyPatch, device: str, ranks: int, members: list[str]
+) -> None:
+    monkeypatch.setattr(devices, "available", lambda: FOUR)
+    assert devices.members(device, ranks) == members
+
+
+@pytest.mark.parametrize(
+    ("device", "ranks", "told"),
+    [
+        ("auto", 5, "ranks: 5 processes need as many devices, and `device` gives them cuda:0, cuda:1, cuda:2, cuda:3"),
+        ("all", 2, "ranks: 2 processes"), ("cuda:1", 2, "ranks: 2 processes"), ("cuda:1,1", 2, "ranks"),
+        ("cuda:0,7", 1, "device: There is no cuda:7 here. There is: cuda:0, cuda:1, cuda:2, cuda:3, cpu."),
+        ("mps", 1, "device: There is no mps"),
+    ],
+)  # fmt: skip
+def test_devices_that_are_not_there_or_not_enough_are_refused(
+    monkeypatch: pytest.MonkeyPatch, device: str, ranks: int, told: str
+) -> None:
+    monkeypatch.setattr(devices, "available", lambda: FOUR)
+    with pytest.raises(InvalidConfig) as refused:
+        devices.members(device, ranks)
+    assert str(refused.value).startswith(told)
+
+
+def test_without_a_gpu_all_and_auto_are_processes_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "available", lambda: FOUR[-1:])
+    assert devices.members("all", 2) == devices.members("auto", 2) == ["cpu", "cpu"]
+    assert devices.members("all") == ["cpu"]

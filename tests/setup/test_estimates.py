@@ -274,3 +274,25 @@ def test_the_time_of_the_nearest_finished_run_is_scaled_by_the_work() -> None:
     half = config_with(model={"source": "pocket-2m"}, device="cpu", ppo={"num_updates": 20})
     shorter = estimates.estimate(half, finished=[same]).pace
     assert shorter.update_low == pytest.approx(4 * low) and 80 * low < shorter.run_low < 100 * low
+
+
+def test_processes_on_one_processor_need_its_memory_several_times_and_on_gpus_each_has_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gpus = [Device(f"cuda:{number}", "NVIDIA A100", 80 * 10**9, (40 - number) * 10**9) for number in range(2)]
+    cpu = Device("cpu", "Processor", 64 * 10**9, 32 * 10**9)
+    monkeypatch.setattr(estimates.devices, "available", lambda: [*gpus, cpu])
+    made = config_with_ranks("cpu", 2)
+    one, two = estimates.estimate(config_with_ranks("cpu", 1)), estimates.estimate(made)
+    assert two.places == ("cpu", "cpu") and one.places == ("cpu",)
+    held = sum(row.total for row in two.rows) + two.libraries
+    assert two.total == pytest.approx(2 * held, rel=0.2) and two.total > 1.5 * one.total
+    assert two.pace.update_high == pytest.approx(one.pace.update_high)  # they share its cores
+    both, single = (estimates.estimate(config_with_ranks(device, 1)) for device in ("all", "cuda:1"))
+    assert (both.device.name, both.places) == ("cuda:1", ("cuda:0", "cuda:1"))  # the one with less room counts
+    assert both.total <= single.total and both.pace.update_high < single.pace.update_high
+    assert both.to_json()["places"] == ["cuda:0", "cuda:1"]
+
+
+def config_with_ranks(device: str, ranks: int) -> RunConfig:
+    return catalog.preset(catalog.DEFAULT_PRESET).model_copy(update={"device": device, "ranks": ranks})

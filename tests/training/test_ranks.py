@@ -81,7 +81,7 @@ def figures(metrics: Any) -> dict[str, float]:
     return {
         name: value
         for name, value in told.items()
-        if isinstance(value, (int, float)) and "seconds" not in name and name not in resuming.TIMINGS
+        if isinstance(value, (int, float)) and "seconds" not in name and name not in (*resuming.TIMINGS, "ranks")
     }
 
 

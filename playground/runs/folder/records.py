@@ -133,6 +133,7 @@ class UpdateMetrics(Record):
     """One PPO update. None means: not defined here (for example no variance), or not finite."""
 
     attempt: Annotated[Count, About("", "which attempt")] = 1
+    ranks: Annotated[Count, About("", "processes that computed it together")] = 1
     update: Annotated[Count, About("", "the update, from 1", live=True)]
     episodes: Annotated[Count, About("", "completions so far, across attempts", live=True)]
     tokens: Annotated[Count, About("", "completion tokens so far, across attempts")]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from playground.config import ModelReward, PromptsConfig, RunConfig
-from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
+from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere
 from playground.safety import plain_files
 from playground.setup import catalog, checks, devices
 from playground.setup.devices import Device
@@ -53,9 +53,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run needs on a device. Bytes, seconds. `advice` is empty where it fits."""
+    """What a run needs on a device. Bytes, seconds. `advice` is empty where it fits.
+
+    Where several processes compute it: `places` are their devices by rank, `device` is the one of them with the least
+    room, `rows` and `libraries` are of one process, and `total` of all on that device.
+    """
 
     device: Device
+    places: tuple[str, ...]
     rows: tuple[Row, ...]
     libraries: float
     moment: str
@@ -73,6 +78,7 @@ class Estimate:
         return {
             "device": {"name": self.device.name, "label": self.device.label,
                        "total_gb": self.device.total_bytes / GB, "free_gb": self.device.free_bytes / GB},
+            "places": list(self.places),
             "roles": [{"role": row.role, "total_gb": row.total / GB,
                        "kinds_gb": {kind: size / GB for kind, size in row.kinds.items()}} for row in self.rows],
             "libraries_gb": self.libraries / GB,
@@ -146,34 +152,41 @@ def estimate(
         ModelNotFound: nothing is known of a model, with what to do. InvalidConfig: there is no such device.
     """
     found = measures(config, outputs, ask_hub=ask_hub)
-    place = device or devices.chosen(config.device)
-    if place is None:
-        there = ", ".join(item.name for item in devices.available())
-        raise InvalidConfig([Problem("device", f"There is no {config.device} here. There is: {there}.")])
+    place, places = (device, (device.name,)) if device else _places(config)
+    here = places.count(place.name)
     longest = Lengths(
         prompt_tokens or longest_prompt(config, found.chat_template, found.policy.context_length),
         config.sampling.max_new_tokens,
     )
     form = Form.of(config, place.kind == "cuda")
-    peak, libraries = _peak(config, found, longest, place), memory.library_bytes(form, place.kind)
-    reckoned = peak.size + libraries
+    share = share_of(config, len(places))
+    peak, libraries = _peak(share, found, longest, place), memory.library_bytes(form, place.kind)
+    reckoned = here * (peak.size + libraries)
     measured = next((run.memory for run in finished if run.memory and _holds_the_same(run.config, config)), None)
-    total = measured or reckoned
-    peak_of_larger = _peak(config, replace(found, policy=SEVEN_BILLION), longest, place)
+    total = here * measured if measured else reckoned
+    peak_of_larger = _peak(share, replace(found, policy=SEVEN_BILLION), longest, place)
 
     def needs(changed: RunConfig) -> float:
-        return _needed(changed, found, longest, place) * total / reckoned
+        return here * _needed(share_of(changed, len(places)), found, longest, place) * total / reckoned
 
     verdict = verdict_of(total, place, UNSURE_WHEN_MEASURED if measured else UNSURE)
     return Estimate(
         device=place,
+        places=places,
         rows=_rows(peak),
         libraries=libraries,
         moment=peak.moment,
         total=total,
         verdict=verdict,
         advice="" if verdict == "fits" else mildest(config, needs, place.free_bytes)[0],
-        pace=pace(config, form, found.policy, longest, place, _like(config, finished, found, longest, place)),
+        pace=pace(
+            config if here > 1 else share,
+            form,
+            found.policy,
+            longest,
+            place,
+            _like(config, finished, found, longest, place),
+        ),
         lengths=longest,
         download=found.download,
         larger=Larger(_rows(peak_of_larger), peak_of_larger.moment, peak_of_larger.size + libraries),
@@ -188,7 +201,7 @@ def _holds_the_same(one: RunConfig, other: RunConfig) -> bool:
         ppo = config.ppo
         return (
             config.method, config.engine, config.model, config.reference, config.prompts,
-            config.sampling.max_new_tokens, config.scorers, _place(config.device),
+            config.sampling.max_new_tokens, config.scorers, _place(config.device), config.ranks,
             ppo.batch_size, ppo.minibatch_size, ppo.micro_batch_size, ppo.samples_per_prompt, ppo.baseline,
             bool(ppo.entropy_coef), config.kl.estimator == "full",
         )  # fmt: skip
@@ -209,22 +222,41 @@ def _like(
     def kind(other: RunConfig) -> tuple[Any, ...]:
         model, learned = other.model, [reward for reward in other.rewards if isinstance(reward, ModelReward)]
         return (
-            other.method, other.engine, other.separate_critic,
+            other.method, other.engine, other.separate_critic, other.ranks, other.may_be_shared and other.device,
             model.source, model.revision, model.precision, model.adapter, model.quantization,
             [(reward.source, reward.precision, reward.quantization) for reward in learned],
         )  # fmt: skip
 
-    like = []
+    like, places = [], devices.members(config.device, config.ranks) if config.may_be_shared else []
     for run in finished:
         there = devices.chosen(run.config.device)
-        if there is None or there.name != place.name or kind(run.config) != kind(config):
+        elsewhere = there is None or (there.name != place.name and not config.may_be_shared)
+        if elsewhere or kind(run.config) != kind(config):
             continue
         same = run.config.prompts == config.prompts
         prompt = (
             longest.prompt if same else longest_prompt(run.config, found.chat_template, found.policy.context_length)
         )
-        like.append((run, Lengths(prompt, run.config.sampling.max_new_tokens)))
+        apart = len(set(places))
+        done = run._replace(config=share_of(run.config, apart)) if apart > 1 else run
+        like.append((done, Lengths(prompt, run.config.sampling.max_new_tokens)))
     return like
+
+
+def share_of(config: RunConfig, ranks: int) -> RunConfig:
+    """What one of several processes does of every batch, as a configuration of its own."""
+    if ranks == 1:
+        return config
+    ppo = config.ppo
+    sizes = {name: -(-getattr(ppo, name) // ranks) for name in ("batch_size", "minibatch_size")}
+    sizes["micro_batch_size"] = min(ppo.micro_batch_size, sizes["minibatch_size"])
+    return config.model_copy(update={"ppo": ppo.model_copy(update=sizes)})
+
+
+def _places(config: RunConfig) -> tuple[Device, tuple[str, ...]]:
+    """The device with the least room of those that compute a run, and all of them by rank. Raises: InvalidConfig."""
+    names = devices.members(config.device, config.ranks)
+    return min((one for one in devices.available() if one.name in names), key=lambda one: one.free_bytes), tuple(names)
 
 
 def advice(config: RunConfig, outputs: Path | None = None) -> str:
@@ -240,12 +272,14 @@ def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, RunConf
     """
     try:
         found = measures(config, outputs)
-        place = devices.chosen(config.device) or devices.available()[0]
+        place, places = _places(config)
         longest = Lengths(longest_prompt(config, found.chat_template, found.policy.context_length),
                           config.sampling.max_new_tokens)  # fmt: skip
-        needed = _needed(config, found, longest, place)
-        room = min(float(place.free_bytes), needed)
-        return mildest(config, lambda changed: _needed(changed, found, longest, place), room)
+
+        def needs(changed: RunConfig) -> float:
+            return places.count(place.name) * _needed(share_of(changed, len(places)), found, longest, place)
+
+        return mildest(config, needs, min(float(place.free_bytes), needs(config)))
     except (ModelNotFound, InvalidConfig):
         return "Halve ppo.micro_batch_size, or choose a smaller model.", None
 

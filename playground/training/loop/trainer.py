@@ -525,6 +525,7 @@ class PPOTrainer:
         estimates = {name: rollout.token_kl(name) for name in (*SAMPLED_ESTIMATORS, "full")}
         spread = of_completions(rollout.completions, scores.scores, scores.raw, scores.terms, scores.contributions)
         return UpdateMetrics(
+            ranks=self.ranks.count,
             update=self.updates_done,
             episodes=self.updates_done * self.config.ppo.batch_size,
             tokens=self.tokens_done,

@@ -127,6 +127,8 @@ function facts(needs) {
     el("p", {}, `${gigabytes(needs.total_gb)} at the fullest moment (${needs.fullest_moment}); ${needs.device.label} `
       + `(${needs.device.name}) has ` +
       `${gigabytes(needs.device.free_gb)} free of ${gigabytes(needs.device.total_gb)}.`),
+    ...(needs.places.length > 1 ? [el("p", {}, `${needs.places.length} processes compute it, on `
+      + `${[...new Set(needs.places)].join(", ")}: each of them holds what the bars show.`)] : []),
     el("p", { class: "muted" }, `An update takes ${timeRange(shortest, longest)}`
       + `${needs.as_last_runs ? ", as your last runs of this model took" : ""}. Reckoned for prompts of up to `
       + `${needs.prompt_tokens} and completions of up to ${needs.completion_tokens} tokens. `

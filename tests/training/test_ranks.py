@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -83,6 +84,16 @@ def figures(metrics: Any) -> dict[str, float]:
         for name, value in told.items()
         if isinstance(value, (int, float)) and "seconds" not in name and name not in (*resuming.TIMINGS, "ranks")
     }
+
+
+@pytest.mark.parametrize("who", [0, 1])
+def test_where_one_fails_all_leave_with_its_reason_and_the_weights_of_the_last_whole_update(
+    folder: Path, who: int
+) -> None:
+    found = [json.loads((folder / f"left-{who}-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
+    assert found[who] == {"raised": "no room"}
+    told = {str(who): {"reason": "MemoryError", "message": "no room"}}
+    assert found[1 - who] == {"told": told, "unchanged": True}
 
 
 def test_the_texts_of_the_ranks_differ_in_length(folder: Path) -> None:

@@ -103,6 +103,8 @@ def device_picker(value: Any, elem_id: str) -> gr.Dropdown:
     choices += [
         (f"{device.name}: {device.label}, {device.total_bytes / 2**30:.0f} GB", device.name) for device in there
     ]
+    if len(gpus := [device for device in there if device.kind == "cuda"]) > 1:
+        choices.append((f"All {len(gpus)} GPUs together", "all"))
     return gr.Dropdown(
         choices, value=value, label=form.LABELS["device"], info=form.KNOBS["device"]["help"], allow_custom_value=True,
         elem_id=elem_id,

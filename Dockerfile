@@ -3,9 +3,11 @@
 #   docker build -t rlhf-playground .
 #   docker run -p 127.0.0.1:7860:7860 -v rlhf-outputs:/app/outputs rlhf-playground
 #
-# With an NVIDIA GPU (PyPI's PyTorch for Linux is the CUDA build):
+# As a Hugging Face Space it is built and started as it is; docs/spaces.md says which kind to take.
 #
-#   docker build --build-arg TORCH_INDEX= -t rlhf-playground:gpu .
+# With an NVIDIA GPU (PyPI's PyTorch for Linux is the CUDA build; where an image is built there is no GPU to be seen):
+#
+#   docker build --build-arg TORCH_INDEX=pypi -t rlhf-playground:gpu .
 #   docker run --gpus all -p 127.0.0.1:7860:7860 -v rlhf-outputs:/app/outputs rlhf-playground:gpu
 
 FROM python:3.11-slim-bookworm
@@ -18,7 +20,9 @@ ENV PATH=/app/.venv/bin:$PATH \
     PIP_NO_CACHE_DIR=1 \
     GRADIO_SERVER_NAME=0.0.0.0 \
     GRADIO_ANALYTICS_ENABLED=False \
-    HF_HUB_DISABLE_TELEMETRY=1
+    HF_HUB_DISABLE_TELEMETRY=1 \
+    HF_HOME=/tmp/huggingface \
+    MPLCONFIGDIR=/tmp/matplotlib
 
 RUN useradd --create-home --uid 1000 user
 WORKDIR /app

@@ -10,11 +10,12 @@
 # make reward-models  train the reward models that ship with the playground
 # make roads    other methods at equal KL, write docs/roads.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
+# make space-check  every kind of Space, as it is started there; the Dockerfile's steps in a Debian of its own (root)
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
 # make bench-gpu  what an NVIDIA GPU makes of it all, checked and measured in 8 minutes
 #
 # PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`
-# TORCH_INDEX=       take PyTorch from PyPI; by default a Linux machine without nvidia-smi uses PyTorch's CPU index
+# TORCH_INDEX=pypi   take PyTorch from PyPI (for Linux the CUDA build); by default a Linux machine without nvidia-smi uses PyTorch's CPU index
 
 PYTHON ?= python3
 VENV := .venv
@@ -25,7 +26,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results recordings reward-models sycophancy roads diagnosis bench frontier bench-gpu clean chromium
+.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results recordings reward-models sycophancy roads diagnosis bench frontier bench-gpu space-check clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
@@ -88,6 +89,11 @@ bench: $(VENV)/.run-ready
 bench-gpu: $(VENV)/.run-ready
 	$(BIN)/python bench/gpu.py
 
+# SPACE_CHECK="--bind /etc/ssl/certs --pass PIP_CERT"  what the installation in there needs of this machine
+space-check: $(VENV)/.test-ready
+	$(BIN)/python -m pytest tests/spaces -m "slow or not slow"
+	$(BIN)/python -m tests.spaces.clean_root $(SPACE_CHECK)
+
 clean:
 	rm -rf $(VENV) node_modules .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
@@ -99,7 +105,7 @@ $(BIN)/python:
 
 # --no-deps: only PyTorch itself comes from that index; if it cannot be reached, PyPI's build is taken.
 $(VENV)/.run-ready: requirements.txt | $(BIN)/python
-	[ -z "$(TORCH_INDEX)" ] || $(BIN)/pip install --no-deps --retries 1 --extra-index-url "$(TORCH_INDEX)" \
+	[ -z "$(filter-out pypi,$(TORCH_INDEX))" ] || $(BIN)/pip install --no-deps --retries 1 --extra-index-url "$(TORCH_INDEX)" \
 		"$$(grep '^torch==' requirements.txt)"
 	$(BIN)/pip install -r requirements.txt
 	touch $@

@@ -1,0 +1,108 @@
+"""A CPU Space, as one is started: the Dockerfile's own steps, user 1000, a home that cannot be written."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+
+from playground.runs.folder.directory import RunDirectory
+from tests.spaces import container, visitors
+from tests.spaces.container import Step
+from tests.spaces.scratch import Scratch
+from tests.support import PROJECT
+from tests.ui.conftest import free_port
+
+COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")  # that the hub knows
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scratch]:
+    folder = tmp_path_factory.mktemp("space")
+    for parent in (folder, folder.parent, folder.parent.parent):
+        parent.chmod(0o755)  # pytest's are for this user alone
+    made = Scratch(folder / "root")
+    yield made
+    made.remove()
+
+
+def test_a_visitor_of_a_space_trains_a_run_where_only_the_outputs_can_be_written(scratch: Scratch) -> None:
+    port = free_port()
+    page = scratch.start(port)
+    try:
+        with closing(visitors.opened(f"http://127.0.0.1:{port}/", lambda: page.poll() is None)) as visitor:
+            run, problems = visitors.start(visitor)
+            assert run is not None, problems
+            assert visitors.finished(visitor, run) == "finished"
+            again, refused = visitors.start(visitor, model__source="openai-community/gpt2")
+            assert again is None and refused[0]["field"] == "model.source"
+        found = RunDirectory(scratch.root / "app" / "outputs" / run)
+        assert found.config().max_minutes == 30 and found.status().update == 1  # the caps of a public page
+    finally:
+        page.terminate()
+        page.wait(30)
+    log = scratch.log.read_text(encoding="utf-8")
+    assert "Traceback" not in log and "ermission" not in log, log
+    writable = [path for path in (scratch.home, scratch.root, scratch.root / "app", *scratch.volumes, scratch.temporary)
+                if scratch.can_write(path)]  # fmt: skip
+    assert writable == [scratch.root / "app" / "outputs", scratch.temporary]
+
+
+def test_the_container_installs_the_cpu_build_of_pytorch(scratch: Scratch) -> None:
+    """A Space of the Gradio SDK would install requirements.txt from PyPI, where torch for Linux is the CUDA build."""
+    first, second = [line for line in scratch.planned.splitlines() if "pip install" in line]
+    assert "/whl/cpu" in first and "--no-deps" in first and "torch==" in scratch.planned
+    assert second.endswith("pip install -r requirements.txt")
+
+
+@pytest.mark.parametrize("index", ["pypi", ""])
+def test_a_gpu_space_says_by_a_variable_that_it_wants_the_cuda_build(index: str) -> None:
+    """Variables of a Space are arguments of its build, in which there is no GPU to be seen."""
+    make = ["make", "--always-make", "--dry-run", ".venv/.run-ready", f"TORCH_INDEX={index}"]
+    plan = subprocess.run(make, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    installing = [line for line in plan.splitlines() if "--extra-index-url" in line]
+    assert all(line.startswith('[ -z "" ] ||') for line in installing) and installing
+    assert "ARG TORCH_INDEX" in container.DOCKERFILE.read_text(encoding="utf-8")
+
+
+def test_what_the_project_does_not_need_to_run_stays_out_of_the_container(scratch: Scratch) -> None:
+    app = scratch.root / "app"
+    assert {"app.py", "playground", "presets", "README.md"} <= {path.name for path in app.iterdir()}
+    assert not {".git", "tests", "node_modules"} & {path.name for path in app.iterdir()}
+    assert (app / "playground/pocket/models/pocket-1m/model.safetensors").is_file()
+
+
+def test_the_header_of_the_readme_is_one_of_a_docker_space_on_the_port_that_the_container_opens() -> None:
+    _, header, _ = README.split("---\n", 2)
+    found = yaml.safe_load(header)
+    made = {step.word: step.rest for step in container.steps(container.DOCKERFILE.read_text(encoding="utf-8"))}
+    assert found["sdk"] == "docker"
+    assert str(found["app_port"]) == made["EXPOSE"]
+    assert f'"--port", "{found["app_port"]}"' in made["CMD"]
+    assert {found["colorFrom"], found["colorTo"]} <= set(COLOURS)
+    assert not {"sdk_version", "app_file", "python_version"} & found.keys()  # of other kinds of Space
+
+
+def test_no_file_that_installs_names_the_host_of_a_registry() -> None:
+    """But for PyTorch's index of CPU builds, which the Makefile names once."""
+    hosts = ("pypi.org", "pythonhosted", "docker.io", "ghcr.io", "npmjs", "debian.org", "--index-url")
+    for name in ("Dockerfile", "Makefile", "package-lock.json", *(path.name for path in PROJECT.glob("require*.txt"))):
+        text = (PROJECT / name).read_text(encoding="utf-8")
+        assert [host for host in hosts if host in text.replace("--extra-index-url", "")] == [], name
+        assert "://" not in text.replace("http://127.0.0.1", "") or name in ("Makefile", "package-lock.json"), name
+
+
+def test_an_instruction_that_nothing_carries_out_is_an_error(tmp_path: Path) -> None:
+    assert container.steps("# a\nRUN one && \\\n    two\n\nUSER 5\n") == [Step("RUN", "one && two"), Step("USER", "5")]
+    ran: list[str] = []
+    made = container.build(tmp_path, lambda image, command: ran.append(command), "RUN one\nENV A=1 B=$A:2\nWORKDIR /x")
+    assert ran == ["one"] and made.environment == {"A": "1", "B": "$A:2"} and (tmp_path / "x").is_dir()
+    with pytest.raises(ValueError, match="ADD"):
+        container.build(tmp_path, lambda image, command: None, "ADD x y")
+    with pytest.raises(ValueError, match="--link"):
+        container.build(tmp_path, lambda image, command: None, "COPY --link . .")

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig, knobs, local_only
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
 from playground.setup import catalog, checks
+from playground.sources import curated, hub
 from playground.texts import row_files
 
 Mode = Literal["local", "classroom", "space"]
@@ -30,6 +31,7 @@ LEAST_UPLOAD_BYTES = 10_000
 KEPT_UPLOAD = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9][A-Za-z0-9._-]*")  # as `ui.door.uploads` names what it keeps
 CHECKPOINT = re.compile(r"update-\d{6,9}")
 POCKET = tuple(model.name for model in catalog.MODELS)
+MORE = {"": "", "suggested": ", and the suggested ones that fit", "hub": ", and those of the hub that fit"}
 SETS = tuple(choice.name for choice in catalog.PROMPT_SETS)
 
 
@@ -40,6 +42,8 @@ class Limits(NamedTuple):
     where: str = ""  # in a sentence: "on a public page"
     numbers: Mapping[str, float] = {}  # field of a configuration -> the most it may be
     pocket_only: bool = False  # models, prompts, rewards and texts: those that ship, and what was made on this page
+    more: Literal["", "suggested", "hub"] = ""  # beside those: suggested models; whatever has a name on the hub
+    must_fit: bool = False  # what the estimate says does not fit on its device is refused (`estimates.room`)
     devices: tuple[str, ...] | None = None
     experiments: bool = True  # what is knowingly wrong
     refused_rewards: frozenset[str] = frozenset()
@@ -204,8 +208,11 @@ def in_words(limits: Limits) -> list[str]:
     if not limits.pocket_only:
         return []
     number = limits.numbers
+    models = f"models {' and '.join(POCKET)}{MORE[limits.more]}"
+    if not number:
+        return [models, "no Python and no patterns as rewards"]
     return [
-        f"models {' and '.join(POCKET)}",
+        models,
         f"{number['ppo.num_updates']:g} updates of {number['ppo.batch_size']:g} episodes",
         f"{number['sampling.max_new_tokens']:g} new tokens",
         f"{number['max_minutes']:g} minutes",
@@ -266,7 +273,11 @@ def _rewards(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterato
     for field, spec in config.scorers:
         if spec.kind in limits.refused_rewards:
             yield Problem(f"{field}.kind", f"rewards of the kind `{spec.kind}` are not taken {limits.where}.")
-        elif limits.pocket_only and isinstance(spec, ModelReward) and not _trained_here(spec.source, outputs):
+        elif (
+            limits.pocket_only
+            and isinstance(spec, ModelReward)
+            and not (_trained_here(spec.source, outputs) or (limits.more == "hub" and _on_hub(spec.source)))
+        ):
             yield Problem(
                 f"{field}.source",
                 f"must be a reward model that was trained here {limits.where} (got {spec.source[:60]!r}).",
@@ -274,13 +285,20 @@ def _rewards(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterato
 
 
 def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterator[Problem]:
-    if config.model.source not in POCKET:
-        yield _one_of("model.source", config.model.source, POCKET, limits)
-    reference = config.reference.source
-    if reference not in (catalog.START, *POCKET) and not _is_run(reference, outputs):
-        yield _one_of("reference.source", reference, (catalog.START, *POCKET, "a run of this page"), limits)
-    prompts = config.prompts.source
-    if prompts not in (*SETS, catalog.TYPED) and not _is_upload(prompts, outputs):
+    model, reference, prompts = config.model.source, config.reference.source, config.prompts.source
+    if model not in POCKET and not _is_more(model, limits):
+        yield _one_of("model.source", model, (*POCKET, *_named(limits)), limits)
+    if limits.more != "hub" and config.model.revision is not None and model not in POCKET:
+        yield Problem("model.revision", f"cannot be chosen {limits.where}; leave it empty.")
+    if (
+        reference not in (catalog.START, *POCKET)
+        and not _is_run(reference, outputs)
+        and not _is_more(reference, limits)
+    ):
+        known = (catalog.START, *POCKET, *_named(limits), "a run of this page")
+        yield _one_of("reference.source", reference, known, limits)
+    may_be_far = limits.more == "hub" and _on_hub(prompts)
+    if prompts not in (*SETS, catalog.TYPED) and not _is_upload(prompts, outputs) and not may_be_far:
         yield _one_of("prompts.source", prompts, (*SETS, catalog.TYPED, "an uploaded file"), limits)
     text = config.evaluation.text
     if text not in (None, *catalog.HELD_OUT_TEXTS):
@@ -311,6 +329,21 @@ def _trained_here(source: str, outputs: Path | None) -> bool:
         and RUN_ID.fullmatch(source)
         and (outputs / catalog.REWARD_MODELS / source / catalog.REWARD_CARD).is_file()
     )
+
+
+def _is_more(source: str, limits: Limits) -> bool:
+    """True for a model beside those that ship, where that is allowed."""
+    return source in curated.BY_NAME if limits.more == "suggested" else limits.more == "hub" and _on_hub(source)
+
+
+def _named(limits: Limits) -> tuple[str, ...]:
+    return {"": (), "suggested": tuple(curated.BY_NAME), "hub": ("owner/name of the hub",)}[limits.more]
+
+
+def _on_hub(source: str) -> bool:
+    """True for the name of a repository; never for what is a path of this machine, whether it is there or not."""
+    is_path = source.startswith((".", "~", "/")) or os.path.lexists(source)
+    return hub.repository(source) is not None and not is_path and row_files.kind_of(source) is None
 
 
 def _is_run(source: str, outputs: Path | None) -> bool:

@@ -30,7 +30,7 @@ from playground.runs.reconciler import ReconcilerThread, every
 from playground.runs.start import lifeline
 from playground.runs.start.standby import StandbyWorker
 from playground.safety import redaction
-from playground.setup import limits
+from playground.setup import limits, raised
 from playground.ui import page, routes, theme
 from playground.ui.door import gate, gradio_parts, sessions, sharing, visitors
 from playground.ui.door.access import Access
@@ -116,18 +116,19 @@ def launch(
     """Start serving in background threads and return.
 
     Raises:
-        InvalidConfig (mode, port, token), OutputsNotWritable, AddressUnusable: before anything has started.
+        InvalidConfig (mode, port, token, caps), OutputsNotWritable, AddressUnusable: before anything has started.
     """
     mode = mode_of(mode)
     _check(port, mode)
     os.environ[limits.MODE_VARIABLE] = mode  # for workers and the model service
     token = visitors.token_for(mode)
+    page_limits = raised.of_page(mode, os.environ, bool(token))
     outputs = make_outputs(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
     hub, service, standby = Hub(outputs, recorded), ModelService(outputs), StandbyWorker()
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
-    access = Access(mode, outputs, token, proxied)
+    access = Access(mode, outputs, token, proxied, page_limits)
     incoming = Incoming(access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby)
     warning = _gradio_warning(demo, mode)

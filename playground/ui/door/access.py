@@ -36,6 +36,7 @@ from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import limits
 from playground.setup.limits import LIMITS, Limits
+from playground.setup.raised import PageLimits
 from playground.ui.door import visitors
 from playground.ui.door.visitors import HOST_COOKIE, VISITOR_COOKIE, Rate, Visitor
 
@@ -121,13 +122,19 @@ class Access:
     Args:
         outputs: where runs say who started them. token: what makes somebody the host; only its digest is kept.
         proxied: whether a proxy in front tells the client's address (X-Forwarded-For).
+        page_limits: where the owner has raised the caps; `limits` are those of a visitor, and of the page itself.
     """
 
     def __init__(
-        self, mode: str = "local", outputs: Path | None = None, token: str = "", proxied: bool = False
+        self,
+        mode: str = "local",
+        outputs: Path | None = None,
+        token: str = "",
+        proxied: bool = False,
+        page_limits: PageLimits | None = None,
     ) -> None:
         self.mode, self.outputs, self.proxied = mode, outputs, proxied
-        self.limits: Limits = LIMITS[mode]
+        self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
         self.starting = threading.Lock()  # held from counting somebody's runs to the start of another one
         self.share: list[str] = []  # addresses for everybody, for the host to hand out
         self._digest = hashlib.sha256(token.encode()).digest() if token else b""
@@ -137,6 +144,10 @@ class Access:
         self._wrong_tokens = Rate(*WRONG_TOKENS)
         self._questions = Rate(*QUESTIONS)
         self._form_questions = Rate(*FORM_QUESTIONS)
+
+    def limits_of(self, caller: Caller) -> Limits:
+        """What this person's runs may be."""
+        return self._host_limits if caller.role is Role.HOST else self.limits
 
     def caller(self, request: Any) -> Caller:
         """Who sent a request (Gradio's or Starlette's). Without one it is nobody, unless the page is one's own."""
@@ -310,7 +321,7 @@ class Access:
             "may": {item.name.lower(): "yes" if item in grants.all else "own" if item in grants.own else "no"
                     for item in Action},
             "notice": notice,
-            "caps": limits.in_words(self.limits),
+            "caps": limits.in_words(self.limits_of(caller)),
             "share": self.share if caller.role is Role.HOST else [],
             "own": self.is_own(caller, caller.query.get("run")),
         }  # fmt: skip

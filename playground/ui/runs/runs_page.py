@@ -28,9 +28,10 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
         asked = value if isinstance(value, dict) else {}
         chosen = asked.get("preset") or f"{controls.RUN_PREFIX}{asked.get('run')}"
         whole = caller.role is Role.HOST  # others need not know where its files are
-        found = filling.filled_from(chosen, outputs, access.limits, whole)
+        capped = access.limits_of(caller)
+        found = filling.filled_from(chosen, outputs, capped, whole)
         changes = filling.as_dict(asked.get("changes"))
-        return (filling.filled_with(found, changes, outputs, access.limits) if changes else found).flat()
+        return (filling.filled_with(found, changes, outputs, capped) if changes else found).flat()
 
     use_settings = access.guard(Action.FORM, reload)
     table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")

@@ -74,9 +74,11 @@ def fit(config: RunConfig, base: RunConfig, outputs: Path, last: Sequence[Finish
 def model_choices(outputs: Path, capped: Limits = LIMITS["local"]) -> list[tuple[str, str]]:
     """What the model picker offers: models that ship, models of the hub, and those that runs here have used."""
     ships = [(f"{model.label} (ships with it)", model.name) for model in catalog.MODELS]
-    if capped.pocket_only:
+    if capped.pocket_only and not capped.more:
         return ships
     suggested = [(f"{model.label} (hub, {model.download_mb:,} MB)", model.name) for model in catalog.CURATED]
+    if capped.more == "suggested":
+        return [*ships, *suggested]
     offered = {name for _, name in (*ships, *suggested)}
     used = [(f"{name} (used before)", name) for name in used_models.names(outputs) if name not in offered]
     return [*ships, *used, *suggested]

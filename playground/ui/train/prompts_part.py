@@ -20,7 +20,7 @@ from playground.setup import catalog, checks, telling
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.door import uploads
-from playground.ui.door.access import Access, Action
+from playground.ui.door.access import Access, Action, Caller
 from playground.ui.train import form
 
 FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")
@@ -87,7 +87,7 @@ def connect(
     """Connect picker, upload and preview. Returns the event after which the form is to be checked again.
 
     Args:
-        inputs: what `read` makes a configuration from; it raises PlaygroundError.
+        inputs: what `read` makes a configuration from, for who asks; it raises PlaygroundError.
     """
     source, column = part.fields["prompts.source"], part.fields["prompts.column"]
     private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
@@ -95,8 +95,8 @@ def connect(
     def take(path: str) -> list[Any]:
         return taken(path, outputs, access.limits)
 
-    def look(*values: Any) -> Iterator[list[Any]]:
-        for answer in looked_at(lambda: read(*values), service):
+    def look(*values: Any, caller: Caller) -> Iterator[list[Any]]:
+        for answer in looked_at(lambda: read(caller, *values), service):
             columns = answer.get("preview", {}).get("columns")
             yield [answer, gr.Dropdown(choices=columns, allow_custom_value=True) if columns else gr.skip()]
 

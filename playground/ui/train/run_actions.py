@@ -25,6 +25,7 @@ from playground.runs.start import fork, launcher
 from playground.runs.steer import changes
 from playground.runs.steer.changes import Edit
 from playground.setup import limits
+from playground.setup.estimates import room
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
 from playground.ui.train import filling, form, reward_form, starting
@@ -124,8 +125,10 @@ def forker(
                 return {"error": f"Of a fork these can be set here: {', '.join(offered)}.", "problems": [], "run": ""}
             overrides = [f"{field}={json.dumps(_plain(value))}" for field, value in wanted.items()]
             _, config = fork.settings(run, at, overrides)
-            limits.require(config, access.limits, outputs)
-            minutes = limits.capped(config, access.limits).max_minutes
+            capped = access.limits_of(caller)
+            limits.require(config, capped, outputs)
+            room.require(config, capped, outputs)
+            minutes = limits.capped(config, capped).max_minutes
             overrides += [f"max_minutes={minutes}"] if minutes != config.max_minutes else []
             request = starting.request(asked.get("request"), config)
             request = request._replace(visitor=str(caller.visitor), mode=access.mode)

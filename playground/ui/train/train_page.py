@@ -21,6 +21,7 @@ from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
 from playground.runs.start.standby import StandbyWorker
 from playground.setup import catalog, limits
+from playground.setup.estimates import room
 from playground.ui import components
 from playground.ui.door import quota, uploads
 from playground.ui.door.access import Access, Action, Caller, Role
@@ -50,7 +51,6 @@ class Train(NamedTuple):
 
 def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> Train:
     """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
-    capped = access.limits
     first = catalog.preset(catalog.DEFAULT_PRESET)
     first_values = form.values_of(first)
     with gr.Row(elem_id="train", equal_height=False):
@@ -91,30 +91,32 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         if standby.pid is None and launcher.living_run(outputs) is None:
             standby.prepare()
 
-    def check(chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
+    def check(chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
         get_ready()
-        return list(filling.checked(chosen, old_notes, values, outputs, capped))
+        return list(filling.checked(chosen, old_notes, values, outputs, access.limits_of(caller)))
 
-    def read(chosen: Any, old_notes: Any, *values: Any) -> RunConfig:
-        return filling.read(chosen, old_notes, values, outputs, capped)[1]
+    def read(caller: Caller, chosen: Any, old_notes: Any, *values: Any) -> RunConfig:
+        return filling.read(chosen, old_notes, values, outputs, access.limits_of(caller))[1]
 
-    def estimate(chosen: Any, old_notes: Any, *values: Any) -> Any:
+    def estimate(chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> Any:
         def read() -> tuple[RunConfig, RunConfig]:
             base = filling.base_of(chosen, outputs)
             return base, form.without_disk(filling.by_field(values, outputs), base)
 
-        return needs_part.needs(read, outputs, capped)
+        return needs_part.needs(read, outputs, access.limits_of(caller))
 
     def start_run(viewed: Any, chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
         asked = filling.as_dict(viewed).get("request")
         return list(started(asked, chosen, old_notes, values, outputs, standby, access, caller))
 
     def choose(chosen: Any, *, caller: Caller) -> list[Any]:
+        capped = access.limits_of(caller)
         return filling.filled_from(chosen, outputs, capped, caller.role is Role.HOST).flat()[1:]
 
     def choose_at_load(given: Any, caller: Caller) -> list[Any]:
         if caller.may(Action.START):
             get_ready()
+        capped = access.limits_of(caller)
         found = filling.filled_at_load(given, caller, outputs, capped).flat()
         place = filled.index(fields["model.source"])
         found[place] = needs_part.model_update(found[place], outputs, capped)  # a run may have used another model
@@ -122,8 +124,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
             found[filled.index(start)] = gr.Button("The host starts runs", interactive=False)
         return found
 
-    def use(yaml_text: str, chosen: Any, old_notes: Any, *values: Any) -> list[Any]:
-        return filling.from_text(yaml_text, chosen, old_notes, values, outputs, capped)
+    def use(yaml_text: str, chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
+        return filling.from_text(yaml_text, chosen, old_notes, values, outputs, access.limits_of(caller))
 
     def not_started(sentence: str) -> list[Any]:
         return [gr.skip(), {"problems": filling.problems_told([Problem("", sentence)]), "show": time.time()}, gr.skip()]
@@ -182,14 +184,16 @@ def started(
     `asked` is the page's name for this one intended start, see `starting.request`.
     """
     access, caller = access or Access(), caller or Caller()
+    capped = access.limits_of(caller)
     try:
-        base, config = filling.read(chosen, old_notes, values, outputs, access.limits)
-        config = limits.capped(config, access.limits)
+        base, config = filling.read(chosen, old_notes, values, outputs, capped)
+        config = limits.capped(config, capped)
     except PlaygroundError:
-        notes, _, button, _ = filling.checked(chosen, old_notes, values, outputs, access.limits)
+        notes, _, button, _ = filling.checked(chosen, old_notes, values, outputs, capped)
         return gr.skip(), {**notes, "show": time.time()}, button
     request = starting.request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
     try:
+        room.require(config, capped, outputs)
         with quota.admitted(request, access, caller, outputs):
             trial.end(outputs)  # whoever starts is done with trying
             run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)

@@ -18,7 +18,7 @@ from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs import before_start, trial
 from playground.runs.model_service import ModelService
 from playground.ui import components
-from playground.ui.door.access import Access, Action
+from playground.ui.door.access import Access, Action, Caller
 from playground.ui.train import form, reward_form
 
 Read = Callable[[], RunConfig]
@@ -48,15 +48,15 @@ def connect(
     event after which the estimate knows more.
 
     Args:
-        inputs: what `read` makes a configuration from; it raises PlaygroundError.
+        inputs: what `read` makes a configuration from, for who asks; it raises PlaygroundError.
     """
 
-    def look(told: Any, *values: Any) -> Iterator[dict[str, Any]]:
+    def look(told: Any, *values: Any, caller: Caller) -> Iterator[dict[str, Any]]:
         part = told.get("ask") if isinstance(told, dict) else None
-        yield from looked_at(str(part), lambda: read(*values), outputs, service)
+        yield from looked_at(str(part), lambda: read(caller, *values), outputs, service)
 
-    def try_update(told: Any, *values: Any) -> Iterator[dict[str, Any]]:
-        yield from tried(lambda: read(*values), outputs)
+    def try_update(told: Any, *values: Any, caller: Caller) -> Iterator[dict[str, Any]]:
+        yield from tried(lambda: read(caller, *values), outputs)
 
     # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
     private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "multiple"}

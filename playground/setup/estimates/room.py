@@ -1,0 +1,34 @@
+"""Whether a run fits on its device at all, for pages that decide by the estimate what may be started.
+
+Another run may hold the device now: this one would wait for it, so what counts is what the device has, not what is
+free. Loads no model. The page's start and fork call it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, ModelNotFound, Problem
+from playground.setup import devices, estimates
+from playground.setup.limits import Limits
+
+USABLE = 0.9  # of a device's memory; the system and its driver take some
+
+
+def require(config: RunConfig, limits: Limits, outputs: Path | None = None) -> None:
+    """Raises: InvalidConfig, where the limits want a run to fit and the estimate says that it does not, or nothing is
+    known of its model."""
+    if not limits.must_fit:
+        return
+    place = devices.chosen(config.device)
+    whole = place and replace(place, free_bytes=max(place.free_bytes, int(USABLE * place.total_bytes)))
+    try:
+        found = estimates.estimate(config, outputs, device=whole, ask_hub=limits.more == "hub")
+    except ModelNotFound as error:
+        raise InvalidConfig([Problem("model.source", str(error))]) from error
+    if found.verdict == "does not fit":
+        needs, has = found.total / estimates.GB, found.device.total_bytes / estimates.GB
+        sentence = f"does not fit: about {needs:.2g} GB of the {has:.2g} GB of {found.device.name}. {found.advice}"
+        raise InvalidConfig([Problem("model.source", sentence)])

@@ -69,7 +69,7 @@ class Reconciler:
                     ended.append(run)
             except Exception as error:  # a full disk, a folder that only another user may write, a damage of a new kind
                 if until in (0.0, math.inf):  # else it was said
-                    _say(f"The end of {run.path} could not be written: {error!r}")
+                    say(f"The end of {run.path} could not be written: {error!r}")
                 self._left_alone[path] = _fingerprint(path), time.monotonic() + RETRY_SECONDS
         for worker in children.dead():
             if worker.run.status_on_disk().ended:  # else it died during this look, or its end could not be written yet
@@ -121,10 +121,10 @@ def _tried(function: Callable[[], object], failed: str) -> None:
     try:
         function()
     except Exception as error:
-        _say(f"{failed}: {error if isinstance(error, (OSError, PlaygroundError)) else repr(error)}")
+        say(f"{failed}: {error if isinstance(error, (OSError, PlaygroundError)) else repr(error)}")
 
 
-def _say(sentence: str) -> None:
+def say(sentence: str) -> None:
     """On stderr, which may be a file on the disk that is full, or a terminal that has gone: no reason to stop."""
     with contextlib.suppress(OSError, ValueError):
         print(sentence, file=sys.stderr)

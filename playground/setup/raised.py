@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from playground.config import local_only
 from playground.errors import InvalidConfig, Problem
 from playground.setup.limits import LIMITS, Limits
 
@@ -34,7 +33,7 @@ class PageLimits(NamedTuple):
 SPACE = LIMITS["space"]
 FOR_HOST = LIMITS["classroom"]._replace(
     mode="space", where="on this Space", pocket_only=True, more="hub", must_fit=True,
-    refused_rewards=local_only.refused_in("space"),
+    refused_rewards=SPACE.refused_rewards,
 )  # fmt: skip
 FOR_VISITORS = SPACE._replace(more="suggested", must_fit=True, devices=None, parameters=None)
 

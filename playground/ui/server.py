@@ -23,6 +23,8 @@ from starlette.middleware import Middleware
 
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs import history
+from playground.runs.bucket import BucketThread, restore
+from playground.runs.bucket import of_environment as bucket_of_environment
 from playground.runs.folder import requests
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
@@ -60,6 +62,7 @@ class Running(NamedTuple):
     incoming: Incoming
     parts: contextlib.ExitStack  # of Gradio, that were replaced for this page
     greeting: str  # for the terminal; it has the host's token in it
+    keeper: BucketThread | None  # of what is to survive a restart
 
     def close(self) -> None:
         """Stop serving. Training runs go on, unless they are to end with this server."""
@@ -70,6 +73,8 @@ class Running(NamedTuple):
                 asyncio.run_coroutine_threadsafe(self.hub.close(), loop).result(timeout=2)
         self.demo.close(verbose=False)
         self.watch.close()
+        if self.keeper:
+            self.keeper.close()
         self.service.close()
         self.standby.close()
         self.incoming.close()
@@ -116,7 +121,8 @@ def launch(
     """Start serving in background threads and return.
 
     Raises:
-        InvalidConfig (mode, port, token, caps), OutputsNotWritable, AddressUnusable: before anything has started.
+        InvalidConfig (mode, port, token, caps, bucket), OutputsNotWritable, AddressUnusable: before anything has
+            started.
     """
     mode = mode_of(mode)
     _check(port, mode)
@@ -124,6 +130,7 @@ def launch(
     token = visitors.token_for(mode)
     page_limits = raised.of_page(mode, os.environ, bool(token))
     outputs = make_outputs(outputs)
+    keeper = _keeper(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
     hub, service, standby = Hub(outputs, recorded), ModelService(outputs), StandbyWorker()
@@ -171,9 +178,17 @@ def launch(
     # It adopts what lives, ends what died, starts others.
     watch = ReconcilerThread(outputs, spawn=standby.worker_for, chores=chores)
     watch.start()
+    if keeper:
+        keeper.start()
     return Running(
-        demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, incoming, parts, greeting
+        demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, incoming, parts, greeting, keeper
     )  # fmt: skip
+
+
+def _keeper(outputs: Path) -> BucketThread | None:
+    """Bring back what a bucket has kept, and have somebody who keeps what comes; None where there is no bucket."""
+    bucket = bucket_of_environment(os.environ)
+    return BucketThread(outputs, bucket, restore(bucket, outputs)) if bucket else None
 
 
 def _gradio_warning(demo: gr.Blocks, mode: str) -> str:

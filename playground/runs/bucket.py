@@ -1,0 +1,319 @@
+"""What survives a restart of a Space, whose disk does not: whole checkpoints and records of runs, in a mounted bucket.
+
+A bucket is a folder for whole files: what is appended to or renamed there, and what is read back at once, may be lost
+or stale. So nothing lives on it. A thread of the web process (`BucketThread`; no worker waits for it) copies a run at
+each checkpoint and at its end, every file once and under its final name, the MANIFEST.json of a folder last; a copy
+that is torn has none, and is not looked at. `restore` brings back what is whole when the page starts. Knows the files
+of runs and nothing of what is in them. `ui.server` calls it.
+
+    <bucket>/runs/<run>/checkpoints/update-000040/   as in the run's folder
+    <bucket>/runs/<run>/records/000003/              everything else of the run, status.json last but for the manifest
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from playground.config import RUN_ID
+from playground.errors import InvalidConfig, Problem, in_words
+from playground.runs.folder import checkpoints
+from playground.runs.folder.checkpoints import MANIFEST, MAX_MANIFEST_BYTES, PIECE_BYTES
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import folders, private
+from playground.runs.reconciler import say
+from playground.safety.plain_files import open_plain, read_json
+
+VARIABLE = "PLAYGROUND_BUCKET"
+RUNS, RECORDS, CHECKPOINTS = "runs", "records", "checkpoints"
+NOT_KEPT = {"worker.lock", "vitals.json"}  # they are about a process of this machine
+KEPT_FOLDERS = ("traces",)
+KEY_FILE = ".visitors.key"  # of `ui.door.visitors`: without it nobody would know their own runs again
+LOOK_SECONDS = 2.0
+RETRY_SECONDS = 30.0  # after a bucket that was full or gone
+COMING = ".restoring-"  # a run that is being brought back has this before its name, and is none yet
+LAST_LOOK_SECONDS = 5.0
+KEPT_COPIES = 2  # of the records: the newest may be torn on its way, after it was written here
+
+Mark = tuple[Any, ...]
+
+
+def of_environment(environment: Mapping[str, str]) -> Path | None:
+    """The bucket's folder; None where none is wanted.
+
+    Raises:
+        InvalidConfig: it is not there or cannot be written. Better no page than one that loses runs unnoticed.
+    """
+    named = environment.get(VARIABLE)
+    if not named:
+        return None
+    folder = Path(named)
+    try:
+        if not folder.is_dir():
+            raise NotADirectoryError(0, "there is no such folder")
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        sentence = f"names {named}, but {error.strerror}. Attach a bucket there that can be written, or unset it."
+        raise InvalidConfig([Problem(VARIABLE, sentence)]) from None
+    return folder
+
+
+class Keeper:
+    """Copies the runs of one outputs folder. Remembers what it has copied; what it has not seen here it never deletes.
+
+    Not thread-safe: `BucketThread` has one.
+    """
+
+    def __init__(self, outputs: Path, bucket: Path) -> None:
+        self.outputs, self.bucket = outputs, bucket
+        self._kept: dict[str, Mark] = {}
+
+    def look(self) -> list[str]:
+        """Copy every run that has a new checkpoint or has ended since the last look, and forget those that have been
+        deleted here. Returns the runs that were copied. Raises: OSError, if the bucket takes nothing."""
+        os.listdir(self.bucket)  # not made anew where it has gone: what stood there would be no bucket
+        _copy_if_new(self.outputs / KEY_FILE, self.bucket / KEY_FILE)
+        runs = {path.name: path for path in map(Path, folders(self.outputs)) if RUN_ID.fullmatch(path.name)}
+        copied = []
+        if not (self.bucket / RUNS).is_dir():  # another bucket, or it was not mounted before
+            self._kept.clear()
+        for name, path in runs.items():
+            try:
+                mark = _mark(RunDirectory(path))
+                if mark and self._kept.get(name) != mark:
+                    keep(RunDirectory(path), self.bucket / RUNS / name)
+                    self._kept[name] = mark
+                    copied.append(name)
+            except FileNotFoundError:  # a checkpoint that gave its place to a newer one: the next look has that
+                os.listdir(self.bucket)
+        for name in self._kept.keys() - runs.keys():
+            _remove(self.bucket / RUNS / name)
+            del self._kept[name]
+        return copied
+
+    def knows(self, names: list[str]) -> None:
+        """These runs have come from the bucket: where they are deleted here, they go there too."""
+        self._kept |= {name: _mark(RunDirectory(self.outputs / name)) for name in names}
+
+
+def keep(run: RunDirectory, place: Path) -> None:
+    """Copy a run into its folder in the bucket: the newest checkpoint and the best, then everything else. What an
+    copy has left there goes last. Raises: OSError."""
+    status = run.status_path.read_bytes()  # first: whatever it tells of is on the disk by now
+    there = run.checkpoints()
+    wanted = {folder.name: folder for folder in (*there[-1:], checkpoints.best(there)) if folder}
+    for name, folder in wanted.items():
+        _keep_checkpoint(folder, place / CHECKPOINTS / name)
+    numbers = [int(path.name) for path in (place / RECORDS).glob("*") if path.name.isdecimal()]
+    records = place / RECORDS / f"{max(numbers, default=0) + 1:06d}"
+    try:
+        _keep_records(run, records, status)
+    except OSError:
+        shutil.rmtree(records, ignore_errors=True)  # on a full bucket a part of a copy only takes room
+        raise
+    for path in sorted((place / RECORDS).glob("*"))[:-KEPT_COPIES]:
+        _remove(path)
+    for path in (place / CHECKPOINTS).glob("*"):
+        if path.name not in wanted:
+            _remove(path)
+
+
+def restore(bucket: Path, outputs: Path) -> list[str]:
+    """Bring back the runs that are not here, each from its newest copy that is whole; say which could not be.
+
+    Returns their names. A run that trained when its page ended is found without a worker, like any other whose worker
+    has died, and can be resumed.
+    """
+    for left in outputs.glob(f"{COMING}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        _copy_if_new(bucket / KEY_FILE, outputs / KEY_FILE)
+    restored = []
+    for place in map(Path, folders(bucket / RUNS)):
+        name = place.name
+        if not RUN_ID.fullmatch(name) or (outputs / name).exists():
+            continue
+        try:
+            _restore_run(place, outputs / f"{COMING}{name}")
+            os.rename(outputs / f"{COMING}{name}", outputs / name)
+            restored.append(name)
+        except (OSError, ValueError) as error:
+            shutil.rmtree(outputs / f"{COMING}{name}", ignore_errors=True)
+            say(f"The run {name} could not be brought back from the bucket: {_told(error)}")
+    return restored
+
+
+class BucketThread:
+    """Looks again and again, beside the page. A bucket that is full or gone is told of once, and tried again."""
+
+    def __init__(self, outputs: Path, bucket: Path, restored: list[str]) -> None:
+        self._keeper = Keeper(outputs, bucket)
+        self._keeper.knows(restored)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._go, name="bucket", daemon=True)
+        self.trouble = ""  # why the last look came to nothing, as a sentence
+
+    def start(self) -> None:
+        """Look at once, and then until `close`."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look once more and stop; `LAST_LOOK_SECONDS` is what that may take."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(LAST_LOOK_SECONDS)
+
+    def _go(self) -> None:
+        while not self._stop.is_set():
+            self._look()
+            self._stop.wait(RETRY_SECONDS if self.trouble else LOOK_SECONDS)
+        self._look()
+
+    def _look(self) -> None:
+        try:
+            self._keeper.look()
+            trouble = ""
+        except Exception as error:  # a fault of a kind that nobody has thought of must not end what keeps the runs
+            trouble = f"The bucket could not be written, so a restart would lose what is new: {_told(error)}"
+        if trouble and trouble != self.trouble:
+            say(trouble)
+        elif self.trouble and not trouble:
+            say("The bucket can be written again, and has everything.")
+        self.trouble = trouble
+
+
+def _mark(run: RunDirectory) -> Mark:
+    """Changes when there is something new to keep; empty while there is nothing: no checkpoint, and no end."""
+    if not run.config_path.is_file():
+        return ()
+    status, found = run.status_on_disk(), run.checkpoints()
+    if not found and not status.ended:
+        return ()
+    manifests = tuple((folder.name, (folder / MANIFEST).stat().st_mtime_ns) for folder in found)
+    label = run.label_path.stat().st_mtime_ns if run.label_path.is_file() else 0
+    return status.attempt, status.state if status.ended else "", manifests, label
+
+
+def _keep_checkpoint(source: Path, target: Path) -> None:
+    manifest = (source / MANIFEST).read_bytes()
+    with contextlib.suppress(OSError):
+        if (target / MANIFEST).read_bytes() == manifest:
+            return
+    _remove(target)
+    target.mkdir(parents=True)
+    for path in sorted(source.iterdir()):
+        if path.name != MANIFEST:
+            _copy(path, target / path.name)
+    _write(target / MANIFEST, manifest)
+
+
+def _keep_records(run: RunDirectory, target: Path, status: bytes) -> None:
+    target.mkdir(parents=True)
+    listed: dict[str, dict[str, Any]] = {}
+    for name in _record_names(run.path):
+        (target / name).parent.mkdir(exist_ok=True)
+        listed[name] = _copy(run.path / name, target / name)
+    _write(target / run.status_path.name, status)
+    listed[run.status_path.name] = {"bytes": len(status), "sha256": hashlib.sha256(status).hexdigest()}
+    _write(target / MANIFEST, json.dumps({"format": 1, "files": listed}).encode())
+
+
+def _record_names(folder: Path) -> Iterator[str]:
+    """The files of a run but for its checkpoints, its status and what is about a process."""
+    for part in ("", *KEPT_FOLDERS):
+        with contextlib.suppress(FileNotFoundError), os.scandir(folder / part) as found:
+            for entry in found:
+                kept = entry.name[0] != "." and entry.name not in (*NOT_KEPT, "status.json")
+                if kept and entry.is_file(follow_symlinks=False):
+                    yield f"{part}/{entry.name}" if part else entry.name
+
+
+def _restore_run(place: Path, coming: Path) -> None:
+    """Raises: ValueError, if no copy of its records is whole; OSError."""
+    problems = []
+    for records in sorted(map(Path, folders(place / RECORDS)), reverse=True):
+        coming.mkdir(mode=0o700)
+        try:
+            _restore_records(records, coming)
+            break
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            problems.append(f"{records.name}: {error}")
+            shutil.rmtree(coming)
+    else:
+        raise ValueError("; ".join(problems) or "its first copy was never finished")
+    (coming / "control").mkdir()
+    for source in map(Path, folders(place / CHECKPOINTS)):
+        if not checkpoints.NAME.fullmatch(source.name) or not (source / MANIFEST).is_file():
+            continue
+        target = coming / CHECKPOINTS / source.name
+        target.mkdir(parents=True)
+        for path in source.iterdir():
+            _copy(path, target / path.name)
+        if problem := checkpoints.problem_of(target):
+            say(f"The checkpoint {source.name} of {place.name} is not whole in the bucket: {problem}.")
+            shutil.rmtree(target)
+
+
+def _restore_records(source: Path, target: Path) -> None:
+    """Raises: ValueError, if a file is not as its manifest says; OSError; KeyError and the like for a manifest that is
+    none."""
+    for name, facts in read_json(source / MANIFEST, MAX_MANIFEST_BYTES)["files"].items():
+        part, _, last = name.rpartition("/")
+        if part not in ("", *KEPT_FOLDERS) or last in ("", ".", ".."):
+            raise ValueError(f"{name!r} is no file of a run")
+        (target / part).mkdir(mode=0o700, exist_ok=True)
+        if _copy(source / name, target / name) != facts:
+            raise ValueError(f"{name} is not as it was written")
+
+
+def _copy(source: Path, target: Path) -> dict[str, Any]:
+    """Write a whole file in one go; how large it is, and its SHA-256."""
+    found, size = hashlib.sha256(), 0
+    with open_plain(source) as read, open(target, "wb", opener=private) as write:
+        while piece := read.read(PIECE_BYTES):
+            write.write(piece)
+            found.update(piece)
+            size += len(piece)
+        _to_the_disk(write)
+    return {"bytes": size, "sha256": found.hexdigest()}
+
+
+def _write(target: Path, data: bytes) -> None:
+    with open(target, "wb", opener=private) as file:
+        file.write(data)
+        _to_the_disk(file)
+
+
+def _to_the_disk(file: Any) -> None:
+    file.flush()
+    try:
+        os.fsync(file.fileno())
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # of a mount that knows no fsync: closing is what writes
+            raise
+
+
+def _copy_if_new(source: Path, target: Path) -> None:
+    if source.is_file() and not target.exists():
+        _copy(source, target)
+
+
+def _remove(folder: Path) -> None:
+    """Its manifests go first: what is then left of it is no copy."""
+    for manifest in [folder / MANIFEST, *folder.glob(f"*/*/{MANIFEST}")]:
+        manifest.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _told(error: Exception) -> str:
+    return in_words(error) if isinstance(error, OSError) else str(error) or repr(error)

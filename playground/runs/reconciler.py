@@ -25,7 +25,7 @@ from playground.runs.folder.files import folders, private, read_record
 from playground.runs.folder.records import Status
 from playground.runs.reward_models import TRAINING, RewardTraining
 from playground.runs.start import children, launcher, queue
-from playground.runs.start.launcher import Spawn
+from playground.runs.start.launcher import Workers
 from playground.setup import catalog
 
 GRACE_SECONDS = 20.0  # between a folder made by hand and its worker's lock; the launcher itself leaves no such gap
@@ -38,7 +38,7 @@ Fingerprint = tuple[int, int, int]
 class Reconciler:
     """One outputs folder. Remembers which runs it has seen ended, so that a look at hundreds of them costs little."""
 
-    def __init__(self, outputs: Path, spawn: Spawn | None = None) -> None:
+    def __init__(self, outputs: Path, spawn: Workers | None = None) -> None:
         self.outputs = Path(outputs)
         self._spawn = spawn
         # The runs of which nothing is to be done while their status.json stays as it is, and until when.
@@ -84,7 +84,7 @@ class ReconcilerThread:
         chores: what else is done at each look; each paces itself (`every`).
     """
 
-    def __init__(self, outputs: Path, spawn: Spawn | None = None, chores: Iterable[Callable[[], None]] = ()) -> None:
+    def __init__(self, outputs: Path, spawn: Workers | None = None, chores: Iterable[Callable[[], None]] = ()) -> None:
         self._chores = tuple(chores)
         self.outputs = Path(outputs)
         self._reconciler = Reconciler(outputs, spawn)

@@ -43,6 +43,7 @@ class Limits(NamedTuple):
     numbers: Mapping[str, float] = {}  # field of a configuration -> the most it may be
     pocket_only: bool = False  # models, prompts, rewards and texts: those that ship, and what was made on this page
     more: Literal["", "suggested", "hub"] = ""  # beside those: suggested models; whatever has a name on the hub
+    call_seconds: int | None = None  # of GPU, where that is lent for each attempt
     must_fit: bool = False  # what the estimate says does not fit on its device is refused (`estimates.room`)
     devices: tuple[str, ...] | None = None
     experiments: bool = True  # what is knowingly wrong
@@ -208,11 +209,13 @@ def in_words(limits: Limits) -> list[str]:
     if not limits.pocket_only:
         return []
     number = limits.numbers
-    models = f"models {' and '.join(POCKET)}{MORE[limits.more]}"
+    models = [f"models {' and '.join(POCKET)}{MORE[limits.more]}"]
+    if limits.call_seconds:
+        models.append(f"{limits.call_seconds} seconds of GPU at a time, then Resume asks for more")
     if not number:
-        return [models, "no Python and no patterns as rewards"]
+        return [*models, "no Python and no patterns as rewards"]
     return [
-        models,
+        *models,
         f"{number['ppo.num_updates']:g} updates of {number['ppo.batch_size']:g} episodes",
         f"{number['sampling.max_new_tokens']:g} new tokens",
         f"{number['max_minutes']:g} minutes",

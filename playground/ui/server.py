@@ -33,7 +33,8 @@ from playground.runs.start import lifeline
 from playground.runs.start.standby import StandbyWorker
 from playground.safety import redaction
 from playground.setup import limits, raised
-from playground.ui import page, routes, theme
+from playground.setup.raised import PageLimits
+from playground.ui import lent_gpu, page, routes, theme
 from playground.ui.door import gate, gradio_parts, sessions, sharing, visitors
 from playground.ui.door.access import Access
 from playground.ui.door.incoming import Incoming
@@ -133,8 +134,11 @@ def launch(
     keeper = _keeper(outputs)
     address = listening_address(host, mode)
     _check_free(address, port)
-    hub, service, standby = Hub(outputs, recorded), ModelService(outputs), StandbyWorker()
+    hub, service = Hub(outputs, recorded), ModelService(outputs)
+    standby = lent_gpu.LentGpu(outputs) if lent_gpu.is_here() else StandbyWorker()
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
+    if isinstance(standby, lent_gpu.LentGpu):
+        page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
     access = Access(mode, outputs, token, proxied, page_limits)
     incoming = Incoming(access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby)

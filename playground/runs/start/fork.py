@@ -24,7 +24,7 @@ from playground.runs.folder.files import private, write_atomically
 from playground.runs.folder.records import FORK, REFERENCE, SCORE_SCALE, Event, Record, Status, to_json_line
 from playground.runs.folder.requests import Request
 from playground.runs.start import launcher, queue
-from playground.runs.start.launcher import Spawn, Started
+from playground.runs.start.launcher import Started, Workers
 from playground.runs.steer import changes
 from playground.setup import telling
 
@@ -47,7 +47,7 @@ def fork(
     at: int,
     overrides: Sequence[str],
     run_id: str | None = None,
-    spawn: Spawn | None = None,
+    spawn: Workers | None = None,
     request: Request | None = None,
 ) -> Started:
     """Make the fork and let it go on; where its device is busy it waits in the queue.

@@ -40,6 +40,18 @@ WORKER_MODULE = "playground.training.process.worker"
 Spawn = Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]]
 
 
+class Lent(NamedTuple):
+    """In the place of a `Spawn`, where the machine that computes is lent by somebody else, for a while and at the wish
+    of who asks (`ui.lent_gpu`): every run waits in the queue for `slot` until it has been lent, and nobody else starts
+    it. `call` asks for it and returns at once."""
+
+    slot: str
+    call: Callable[[RunDirectory], None]
+
+
+Workers = Spawn | Lent
+
+
 class Started(NamedTuple):
     """A run that was started or resumed, and its worker; None while it waits in the queue, and where the start was only
     repeated."""
@@ -52,7 +64,7 @@ def start(
     config: RunConfig,
     outputs: Path,
     run_id: str | None = None,
-    spawn: Spawn | None = None,
+    spawn: Workers | None = None,
     request: Request | None = None,
 ) -> Started:
     """Create a run and start its worker; where its device is busy, put the run into the queue.
@@ -71,7 +83,7 @@ def start(
     request = request or Request()
     requests.check(request)
     config = checks.located(config, outputs)
-    slot = queue.slot_of(config)  # may ask a slow tool, so before the lock
+    slot = _slot(config, spawn)  # may ask a slow tool, so before the lock
     with one_at_a_time(outputs):
         known = requests.find(outputs, request)
         if known:
@@ -79,9 +91,11 @@ def start(
         run = RunDirectory.reserve(outputs, config, run_id)
         requests.record(run, request, slot)
         used_models.remember(outputs, config.model.source)
-        if is_busy(outputs, slot):
+        if isinstance(spawn, Lent) or is_busy(outputs, slot):
             queue.enter(run, slot, attempt=1)  # before it is a run: nobody ever sees one that neither waits nor lives
             run.publish(config)
+            if isinstance(spawn, Lent):
+                spawn.call(run)
             return Started(run, None)
         with open(run.lock_path, "wb", opener=private) as lock:
             take(lock)
@@ -89,7 +103,7 @@ def start(
             return Started(run, spawn_worker(run, lock, spawn))
 
 
-def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
+def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
     """Let an ended run go on from its newest valid checkpoint, as its next attempt; without one, from the beginning.
 
     Where its device is busy, it waits in the queue. One that waits already is given back as it is.
@@ -101,7 +115,7 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
     lifeline.policy()
     config = run.config()
     checkpoints.check_engine(config)
-    slot = queue.slot_of(config)
+    slot = _slot(config, spawn)
     _wait_until_left(run)
     with one_at_a_time(run.path.parent):
         before = run.status()
@@ -118,11 +132,14 @@ def resume(run: RunDirectory, spawn: Spawn | None = None) -> Started:
             for asked in run.control_path.glob("*"):
                 asked.unlink(missing_ok=True)  # of the attempt that has ended
             requests.move(run, slot)
-            waits = is_busy(run.path.parent, slot, besides=run)
-            if waits:
+            if isinstance(spawn, Lent) or is_busy(run.path.parent, slot, besides=run):
                 queue.enter(run, slot, run.next_attempt(before))
+                run.queue_again(before, config.ppo.num_updates)
+                if isinstance(spawn, Lent):
+                    spawn.call(run)
+                return Started(run, None)
             run.queue_again(before, config.ppo.num_updates)
-            return Started(run, None if waits else spawn_worker(run, lock, spawn))
+            return Started(run, spawn_worker(run, lock, spawn))
 
 
 def stop(run: RunDirectory) -> None:
@@ -134,7 +151,7 @@ def stop(run: RunDirectory) -> None:
                 _take_out(run)
 
 
-def start_waiting(outputs: Path, spawn: Spawn | None = None) -> list[RunDirectory]:
+def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirectory]:
     """Give every free device to the run that has waited longest for it; take out what is not to run any more.
 
     Whoever watches an outputs folder calls this again and again: the web process, and a terminal that follows a run.
@@ -154,6 +171,8 @@ def start_waiting(outputs: Path, spawn: Spawn | None = None) -> list[RunDirector
                 queue.leave(run)
             elif run.stop_requested:
                 _take_out(run)
+            elif isinstance(spawn, Lent):
+                continue  # its call is under way
             else:
                 slot = entry.slot or queue.slot_held(run)
                 free = all(queue.are_apart(slot, theirs) for theirs in taken)
@@ -163,6 +182,10 @@ def start_waiting(outputs: Path, spawn: Spawn | None = None) -> list[RunDirector
                 if not free:
                     taken.append(slot)  # who came later does not keep it waiting for ever
     return started
+
+
+def _slot(config: RunConfig, spawn: Workers | None) -> str:
+    return spawn.slot if isinstance(spawn, Lent) else queue.slot_of(config)
 
 
 def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:

@@ -27,6 +27,7 @@ class Job(NamedTuple):
 
     `train` does everything between starting and ending, and may raise what it likes: `ending.reported` tells it.
     `num_updates`, if it is known. `stopped`: what is said of a job that was asked to stop; {} is the update it was at.
+    `time_is_up`: of one whose `max_minutes` are over, if not which setting that is.
     """
 
     run: RunDirectory
@@ -34,6 +35,7 @@ class Job(NamedTuple):
     num_updates: int = 0
     stopped: str = STOPPED
     max_minutes: float | None = None
+    time_is_up: str = ""
     memory_advice: Callable[[], str] = lambda: MEMORY_ADVICE
 
 
@@ -64,7 +66,7 @@ def carry_out(arguments: list[str], usage: str, job_of: Callable[[Path], Job]) -
     time_limit.watch_run(run, writer.status.attempt)
     with (
         lock,
-        WorkerWatch(writer, job.stopped, job.max_minutes) as watch,
+        WorkerWatch(writer, job.stopped, job.max_minutes, job.time_is_up) as watch,
         reported(writer, job.stopped, job.memory_advice),
     ):
         job.train(writer, watch)

@@ -51,16 +51,22 @@ class WorkerWatch:
     Args:
         stopped: what is said of a run that was asked to stop; {} is the update it was at.
         max_minutes: the time that this process may take; a resumed run gets it again.
+        time_is_up: what is said when that is over; by default which setting it was.
+
+    Of a process in which it is not the main thread that trains it hears no SIGTERM (`process.lent`).
     """
 
-    def __init__(self, writer: RunWriter, stopped: str = STOPPED, max_minutes: float | None = None) -> None:
+    def __init__(
+        self, writer: RunWriter, stopped: str = STOPPED, max_minutes: float | None = None, time_is_up: str = ""
+    ) -> None:
         self._writer, self._run = writer, writer.run
         unit = "minute" if max_minutes == 1 else "minutes"
         self._sentences = {
             "stopped": stopped,
             "server_lost": f"The server ended, and the run with it, as its policy wants. {stopped}",
             "moved": MOVED,
-            "time_limit": f"Its time limit of {max_minutes or 0:g} {unit} (max_minutes) was reached after update {{}}.",
+            "time_limit": time_is_up
+            or f"Its time limit of {max_minutes or 0:g} {unit} (max_minutes) was reached after update {{}}.",
         }
         self._deadline = float("inf") if max_minutes is None else vitals.now() + 60 * max_minutes
         self._stopped = stopped
@@ -91,8 +97,10 @@ class WorkerWatch:
         os.set_blocking(self._woken_by, False)
         # Python's own handlers run in the main thread, and only when that is back from whatever it called. The byte
         # that the interpreter's C code writes at once reaches the watch.
-        self._before: Any = signal.signal(signal.SIGTERM, lambda *_: None)
-        self._fd_before = signal.set_wakeup_fd(self._woken_by, warn_on_full_buffer=False)
+        self._hears_signals = threading.current_thread() is threading.main_thread()
+        if self._hears_signals:
+            self._before: Any = signal.signal(signal.SIGTERM, lambda *_: None)
+            self._fd_before = signal.set_wakeup_fd(self._woken_by, warn_on_full_buffer=False)
         self._thread.start()
         return self
 
@@ -103,8 +111,9 @@ class WorkerWatch:
         with contextlib.suppress(OSError):
             os.write(self._woken_by, b"\0")
         self._thread.join(timeout=LOOK_SECONDS * 5)
-        signal.set_wakeup_fd(self._fd_before)
-        signal.signal(signal.SIGTERM, self._before)
+        if self._hears_signals:
+            signal.set_wakeup_fd(self._fd_before)
+            signal.signal(signal.SIGTERM, self._before)
         for descriptor in (self._waking, self._woken_by):
             os.close(descriptor)
 

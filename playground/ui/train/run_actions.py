@@ -41,7 +41,7 @@ WEIGHT = {"unit": "", "slider": (-4, 4, 0.25), "log": False, "optional": False, 
 MAX_TEXT = 60  # of a value that is not a number, when it is told back
 
 
-def functions(outputs: Path, spawn: launcher.Spawn | None = None) -> list[Callable[[Any], Any]]:
+def functions(outputs: Path, spawn: launcher.Workers | None = None) -> list[Callable[[Any], Any]]:
     """The server functions of the run view for one outputs folder. `spawn` makes the worker of a resumed run."""
     ending: dict[str, asyncio.Task[dict[str, Any]]] = {}
 
@@ -89,7 +89,7 @@ def functions(outputs: Path, spawn: launcher.Spawn | None = None) -> list[Callab
     return [stop_run, steer_run, change_settings, end_run, resumer(outputs, spawn)]
 
 
-def guarded_functions(outputs: Path, access: Access, spawn: launcher.Spawn | None = None) -> list[Callable[..., Any]]:
+def guarded_functions(outputs: Path, access: Access, spawn: launcher.Workers | None = None) -> list[Callable[..., Any]]:
     """The functions above for who may steer, and for who may take up a run again: that takes a place like a start."""
 
     def resume_run(run_id: Any, caller: Caller) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def guarded_functions(outputs: Path, access: Access, spawn: launcher.Spawn | Non
 
 
 def forker(
-    outputs: Path, access: Access, spawn: launcher.Spawn | None = None
+    outputs: Path, access: Access, spawn: launcher.Workers | None = None
 ) -> Callable[[Any, Caller], dict[str, Any]]:
     """The server function that starts a fork."""
 
@@ -177,7 +177,7 @@ def _forkable(config: RunConfig) -> dict[str, Any]:
     }
 
 
-def resumer(outputs: Path, spawn: launcher.Spawn | None = None) -> Callable[[Any], dict[str, Any]]:
+def resumer(outputs: Path, spawn: launcher.Workers | None = None) -> Callable[[Any], dict[str, Any]]:
     """The server function that takes up an ended run, for the pages that offer it."""
 
     def resume_run(run_id: Any) -> dict[str, Any]:

@@ -1,0 +1,103 @@
+"""ZeroGPU, the kind of Space whose GPU is lent for seconds: every start and every resumption is one call for it.
+
+The hub's package `spaces` has the call done in a fork of this process, which alone gets the GPU. So here, and here only
+in the page, PyTorch and the training are loaded (tests/test_layers.py knows this one exception): a fork that had to
+import them would do it in seconds of GPU. Whom a call is charged to, `spaces` learns from the request that is being
+answered; so it is made in a thread with a copy of that request's context.
+
+The page finds out by itself that it is in such a Space (`is_here`). `ui.server` puts this in the place of the standby
+worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.runs.folder import writer
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.reconciler import say
+from playground.runs.start import launcher, queue
+from playground.runs.start.launcher import Lent
+from playground.runs.start.standby import StandbyWorker
+
+SLOT = "zerogpu"
+SECONDS_VARIABLE = "PLAYGROUND_ZEROGPU_SECONDS"
+SECONDS = 60  # of a call; what a visitor has left of the day must be at least that much
+SAVING_SECONDS = 10  # of these, for the weights and whatever is slow
+LEAST_SECONDS = 2 * SAVING_SECONDS
+MOST_SECONDS = 1800
+NOT_LENT = "No GPU was lent: {} Resume it to ask again."
+
+
+def is_here(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this is a ZeroGPU Space, by what the hub sets there."""
+    return environment.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
+
+
+def seconds_of_a_call(environment: Mapping[str, str] = os.environ) -> int:
+    """How long each call may take. Raises: InvalidConfig."""
+    given = environment.get(SECONDS_VARIABLE) or str(SECONDS)
+    if not given.isdecimal() or not LEAST_SECONDS <= int(given) <= MOST_SECONDS:
+        sentence = f"must be a whole number from {LEAST_SECONDS} to {MOST_SECONDS} (got {given[:40]!r})."
+        raise InvalidConfig([Problem(SECONDS_VARIABLE, sentence)])
+    return int(given)
+
+
+class LentGpu(StandbyWorker):
+    """Asks for the GPU for each run of one outputs folder; no worker waits, since every fork is ready at once.
+
+    Raises:
+        InvalidConfig: `spaces` is not installed, or cannot be used here; a length of a call that cannot be.
+    """
+
+    def __init__(self, outputs: Path) -> None:
+        super().__init__()
+        self.seconds = seconds_of_a_call()
+        try:
+            import spaces
+        except ImportError as error:
+            sentence = f"this is a ZeroGPU Space, which needs what requirements-zerogpu.txt names ({error})."
+            raise InvalidConfig([Problem("spaces", sentence)]) from None
+        from playground.training.process import lent, session  # noqa: F401 - the forks have it then
+
+        self._attempt = spaces.GPU(duration=lambda folder, seconds: seconds + SAVING_SECONDS)(lent.attempt)
+        self.worker_for = Lent(SLOT, self._call)  # type: ignore[assignment, method-assign]
+        for entry in queue.entries(outputs):  # calls of an earlier page, which nobody answers any more
+            if entry.slot == SLOT:
+                launcher.stop(RunDirectory(outputs / entry.run))
+
+    def prepare(self) -> None:
+        """Nothing waits here."""
+
+    def _call(self, run: RunDirectory) -> None:
+        """Ask for a GPU and have an attempt made there, in a thread that knows who asks."""
+        context = contextvars.copy_context()
+        threading.Thread(target=context.run, args=(self._made, run), name=f"call {run.id}", daemon=True).start()
+
+    def _made(self, run: RunDirectory) -> None:
+        try:
+            self._attempt(str(run.path.resolve()), self._seconds_for(run.config()))
+        except Exception as error:  # whatever `spaces` and the hub's answers come to; the run must not wait for ever
+            told = getattr(error, "message", "") or str(error) or type(error).__name__  # of gradio's errors, the words
+            say(f"The call for {run.id} has failed: {told}")
+            with contextlib.suppress(PlaygroundError, OSError):
+                _end_waiting(run, NOT_LENT.format(told if told.endswith(".") else f"{told}."))
+
+    def _seconds_for(self, config: RunConfig) -> float:
+        return min(60 * (config.max_minutes or MOST_SECONDS), self.seconds - SAVING_SECONDS)
+
+
+def _end_waiting(run: RunDirectory, message: str) -> None:
+    """Where no attempt has begun; one that has begun and died is found by its lock, like any other."""
+    outputs = run.path.parent
+    with launcher.one_at_a_time(outputs):
+        if run.id in queue.waiting(outputs):
+            writer.write_end(run, run.status_on_disk(), "stopped", "stopped", message)
+            queue.leave(run)

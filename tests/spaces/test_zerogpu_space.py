@@ -1,0 +1,210 @@
+"""A ZeroGPU Space, with the hub's package `spaces` itself and a device API of ours: a call is one attempt of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from playground.errors import InvalidConfig
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher
+from playground.setup import catalog, limits
+from playground.ui import lent_gpu
+from playground.ui.train import form
+from tests.faults import resuming
+from tests.security import pages
+from tests.spaces import device_api, visitors
+from tests.support import PROJECT, wait_until
+from tests.ui.conftest import free_port
+
+RUN = {"ppo__num_updates": 8, "checkpoint__every": 1, "evaluation__every": 4}
+TOKEN = {"X-IP-Token": "header.eyJ1c2VyIjogImEifQ.signature"}  # by which the hub knows whose quota a call is charged to
+
+
+class Page:
+    """A page of that kind in a process of its own, and a visitor of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.outputs, self.log = folder / "outputs", folder / "page.log"
+        self.plan = folder / "plan"
+        self.plan.touch()
+        port = free_port()
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.spaces.lent_page", str(self.outputs), str(port)], cwd=PROJECT,
+                env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=log, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        self.visitor = visitors.opened(f"http://127.0.0.1:{port}/", lambda: self.process.poll() is None)
+        self.visitor.headers.update(TOKEN)
+
+    def close(self) -> None:
+        """End it."""
+        self.visitor.close()
+        self.process.terminate()
+        self.process.wait(60)
+
+    def start(self) -> RunDirectory:
+        """Press Start."""
+        name, problems = visitors.start(self.visitor, **RUN)
+        assert name is not None, problems
+        return RunDirectory(self.outputs / name)
+
+    def resume(self, run: RunDirectory) -> None:
+        """Press Resume."""
+        assert self.ask("resume_run", run.id) == ""
+
+    def ask(self, function: str, run: str) -> str:
+        """Call a function that the run view has; what it says of a failure."""
+        parts = self.visitor.get("config").json()["components"]
+        (view,) = [part["id"] for part in parts if part["props"].get("elem_id") == "run-view"]
+        answer: httpx.Response = pages.ask(self.visitor, view, function, run)
+        return answer.json()["error"]
+
+    def asked(self) -> list[dict[str, Any]]:
+        """What the device API was asked."""
+        return [json.loads(line) for line in self.outputs.with_name("asked.jsonl").read_text().splitlines()]
+
+    def named(self, what: str) -> list[dict[str, Any]]:
+        """One kind of that, since the test has begun."""
+        return [told for told in self.asked()[self.before :] if told["what"] == what]
+
+    def follow(self, plan: str) -> None:
+        """Where calls end from now on; what was asked before is not counted."""
+        self.plan.write_text(plan)
+        self.before = len(self.asked())
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with closing(Page(tmp_path_factory.mktemp("space"))) as made:
+        yield made
+
+
+def ended(run: RunDirectory, attempt: int) -> RunDirectory:
+    """Once that attempt has."""
+    wait_until(lambda: run.status().ended and run.status().attempt == attempt and not run.is_alive(), 120)
+    return run
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, forker: Any) -> RunDirectory:
+    """The same run, made by an ordinary worker in one go."""
+    values = pages.form_values(**{**visitors.SMALL, **RUN})[3:]
+    base = catalog.preset(catalog.DEFAULT_PRESET)
+    config = form.config_of(dict(zip(form.FIELDS, values, strict=True)), base, None, limits.LIMITS["space"])
+    config = limits.capped(config, limits.LIMITS["space"])
+    run, _ = launcher.start(config, tmp_path_factory.mktemp("whole") / "outputs", "whole", spawn=forker.spawn)
+    assert ended(run, 1).status().state == "finished"
+    return run
+
+
+def same(run: RunDirectory, other: RunDirectory) -> bool:
+    """Weights, optimizer, every metric but timings, every sample."""
+    return (resuming.weights(run), resuming.figures(run)) == (resuming.weights(other), resuming.figures(other))
+
+
+def test_three_calls_are_three_attempts_and_the_run_is_the_uninterrupted_one(
+    space: Page, undisturbed: RunDirectory
+) -> None:
+    space.follow("1:3 2:6")
+    run = ended(space.start(), 1)
+    status = run.status()
+    assert (status.state, status.reason, status.update) == ("stopped", "time_limit", 3)
+    assert status.message.startswith("The 50 seconds of GPU that this call was lent are over, after update 3.")
+    space.resume(run)
+    assert ended(run, 2).status().update == 6
+    space.resume(run)
+    assert ended(run, 3).status().state == "finished"
+    wait_until(lambda: len(space.named("release")) == 3)
+    assert [call["durationSeconds"] for call in space.named("schedule")] == ["60"] * 3
+    assert {call["token"] for call in space.named("schedule")} == {TOKEN["X-IP-Token"]}  # the visitor's, each time
+    assert len(space.named("allow")) == 1  # the fork was used again
+    assert [call["fail"] for call in space.named("release")] == ["false"] * 3
+    assert same(run, undisturbed)
+    log = run.log_path.read_text(encoding="utf-8")
+    assert "--- attempt 3" in log and "Traceback" not in log + space.log.read_text(encoding="utf-8")
+
+
+def test_a_fork_that_is_killed_in_the_middle_costs_one_call_and_the_run_stays_the_same(
+    space: Page, undisturbed: RunDirectory
+) -> None:
+    space.follow("1:2 2:5!")
+    run = ended(space.start(), 1)
+    space.resume(run)
+    wait_until(lambda: run.status_on_disk().update == 5 and run.status_on_disk().attempt == 2)
+    space.resume(run)  # it trains already: a double click
+    os.kill(run.status_on_disk().pid, signal.SIGKILL)
+    status = ended(run, 2).status()
+    assert (status.state, status.reason) == ("interrupted", "killed")
+    wait_until(lambda: len(space.named("release")) == 2)
+    assert space.named("release")[1]["fail"] == "true"
+    space.resume(run)
+    assert ended(run, 3).status().state == "finished"
+    assert len(space.named("schedule")) == 3
+    assert same(run, undisturbed)
+
+
+def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(space: Page) -> None:
+    space.follow("1:1 2:1")
+    refuse = space.outputs.with_name(device_api.REFUSED)
+    refuse.touch()
+    run = ended(space.start(), 1)
+    status = run.status()
+    assert status.state == "stopped" and status.update == 0
+    assert status.message.startswith("No GPU was lent: You have exceeded your ZeroGPU quota (60s requested")
+    assert not run.queue_path.exists() and not space.named("allow")
+    refuse.unlink()
+    space.resume(run)
+    assert ended(run, 2).status().update == 1
+
+
+def test_a_visitor_is_told_how_long_a_call_is(space: Page) -> None:
+    caps = space.visitor.get("live/_access").json()["caps"]
+    assert "60 seconds of GPU at a time, then Resume asks for more" in caps and "30 minutes" in caps
+
+
+def test_a_space_without_its_package_says_what_it_needs(tmp_path: Path) -> None:
+    arguments = ["--port", str(free_port()), "--outputs", str(tmp_path)]
+    without = f"import sys; sys.modules['spaces'] = None; sys.argv[1:] = {arguments}; import app; sys.exit(app.main())"
+    told = subprocess.run(
+        [sys.executable, "-c", without], cwd=PROJECT, env={**os.environ, "SPACES_ZERO_GPU": "true"}, timeout=120,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert told.returncode == 2 and "requirements-zerogpu.txt" in told.stderr and "Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize("seconds", ["10", "a minute", "4000"])
+def test_a_call_of_a_length_that_cannot_be_is_refused(seconds: str) -> None:
+    with pytest.raises(InvalidConfig, match="PLAYGROUND_ZEROGPU_SECONDS: must be a whole number from 20 to 1800"):
+        lent_gpu.seconds_of_a_call({lent_gpu.SECONDS_VARIABLE: seconds})
+    assert lent_gpu.seconds_of_a_call({}) == 60
+    assert not lent_gpu.is_here({}) and lent_gpu.is_here({"SPACES_ZERO_GPU": "true"})
+
+
+def test_its_requirements_are_those_of_all_but_for_pytorch_and_the_package_that_lends() -> None:
+    usual, here = (
+        (PROJECT / name).read_text().splitlines() for name in ("requirements.txt", "requirements-zerogpu.txt")
+    )
+    pins, own = (dict(line.split("==") for line in lines if "==" in line and line[0] != "#") for lines in (usual, here))
+    assert own.pop("spaces") in (PROJECT / "requirements-dev.txt").read_text()  # the one that is tried here
+    torch = own.pop("torch").split(".")
+    assert (2, 8) <= (int(torch[0]), int(torch[1])) <= (2, 11)
+    del pins["torch"]
+    assert own == pins
+
+
+def test_an_older_python_is_refused_with_the_line_that_mends_it() -> None:
+    """ZeroGPU has 3.10 and 3.12; without a line in the header it takes the first."""
+    older = "import sys; sys.version_info = (3, 10, 13); import playground"
+    told = subprocess.run([sys.executable, "-c", older], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    assert told.returncode == 1 and 'python_version: "3.12"' in told.stderr and "Traceback" not in told.stderr

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from playground.errors import InvalidConfig
 from playground.runs.folder.directory import RunDirectory
@@ -201,6 +203,14 @@ def test_its_requirements_are_those_of_all_but_for_pytorch_and_the_package_that_
     assert (2, 8) <= (int(torch[0]), int(torch[1])) <= (2, 11)
     del pins["torch"]
     assert own == pins
+
+
+def test_the_header_in_the_documentation_is_one_of_a_zerogpu_space() -> None:
+    text = (PROJECT / "docs" / "spaces.md").read_text(encoding="utf-8")
+    found = yaml.safe_load(textwrap.dedent(text.split("    ---\n")[1]))
+    pins = dict(line.split("==") for line in (PROJECT / "requirements.txt").read_text().splitlines() if "==" in line)
+    assert (found["sdk"], found["sdk_version"], found["app_file"]) == ("gradio", pins["gradio"], "app.py")
+    assert found["python_version"] == "3.12"
 
 
 def test_an_older_python_is_refused_with_the_line_that_mends_it() -> None:

@@ -213,7 +213,7 @@ def in_words(limits: Limits) -> list[str]:
     if limits.call_seconds:
         models.append(f"{limits.call_seconds} seconds of GPU at a time, then Resume asks for more")
     if not number:
-        return [*models, "no Python and no patterns as rewards"]
+        return models
     return [
         *models,
         f"{number['ppo.num_updates']:g} updates of {number['ppo.batch_size']:g} episodes",

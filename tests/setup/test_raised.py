@@ -119,4 +119,4 @@ def test_a_model_of_which_nothing_is_known_is_not_started(outputs: Path, monkeyp
 def test_the_page_says_the_caps_that_hold() -> None:
     visitors, host = of_page("all")
     assert "the suggested ones that fit" in limits.in_words(visitors)[0] and "30 minutes" in limits.in_words(visitors)
-    assert "of the hub that fit" in limits.in_words(host)[0] and len(limits.in_words(host)) == 2
+    assert "of the hub that fit" in limits.in_words(host)[0] and len(limits.in_words(host)) == 1

@@ -66,7 +66,8 @@ def test_an_attempt_ends_with_its_time_and_the_next_one_goes_on(waiting: RunDire
 def test_a_run_that_was_stopped_while_it_waited_is_left_alone(waiting: RunDirectory) -> None:
     launcher.stop(waiting)
     assert attempt(waiting, 60.0) == "stopped"
-    assert waiting.status().reason == "stopped" and waiting.metrics() == []
+    assert waiting.status().message == "Stopped while it waited in the queue."
+    assert not waiting.log_path.exists()  # no attempt has begun
 
 
 def test_nobody_else_starts_what_waits_for_a_call_and_a_second_resumption_makes_no_second_call(

@@ -85,11 +85,12 @@ function bannerOf({ notice, role, mode, share }) {
     ...(share.length ? ["The class opens ", ...addresses, " and watches. "] : ["The class watches. "]), copy, told);
 }
 
-function caps(list) {
+function caps([models, ...most]) {
+  const runs = most.length > 1 ? "small runs" : "your runs, as its host"; // whose caps are raised have next to none
   return el("details", { class: "caps" }, el("summary", {}, el("strong", {}, "Public page"),
-    ": small runs, and everybody can watch"),
-    el("p", {}, `With the ${list[0]}: at most ${list.slice(1).join(", ")}. What you type or upload for a run can be `
-      + "read by everybody who watches it."));
+    `: ${runs}, and everybody can watch`),
+    el("p", {}, `With the ${models}${most.length ? `: at most ${most.join(", ")}` : ""}. What you type or upload for a `
+      + "run can be read by everybody who watches it."));
 }
 
 /** No keyboard, no pointer, and the reason where the part begins. */

@@ -3,6 +3,8 @@
 import asyncio
 import errno
 import json
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -33,6 +35,11 @@ def living(tmp_path, monkeypatch):
 def ask(tmp_path):
     """The server functions by name."""
     return {function.__name__: function for function in run_actions.functions(tmp_path)}
+
+
+def over():
+    """In the place of a worker: a process that has ended."""
+    return subprocess.Popen([sys.executable, "-c", ""])
 
 
 def waiting(run):
@@ -186,7 +193,7 @@ def test_a_page_is_told_where_a_run_can_be_forked_and_what_held_there(finished, 
 
 def test_a_fork_is_started_once_however_often_it_is_asked_for(finished, tmp_path):
     started = []
-    ask = run_actions.forker(tmp_path, Access(), lambda run, lock: started.append(run.id))
+    ask = run_actions.forker(tmp_path, Access(), lambda run, lock: started.append(run.id) or over())
     asked = {"run": "one", "at": 30, "changes": {"kl.coef": 0.75, "ppo.num_updates": 45}, "request": "a-name-of-it"}
     made = [ask(asked, Caller()) for _ in range(2)]
     assert made[0] == made[1] == {"error": "", "problems": [], "run": made[0]["run"]}
@@ -221,6 +228,6 @@ def test_a_fork_on_a_public_page_keeps_to_its_caps(finished, tmp_path):
     answer = run_actions.forker(tmp_path, access)(asked, Caller("space", Role.VISITOR))
     assert [item["field"] for item in answer["problems"]] == ["ppo.num_updates"]
     asked["changes"] = {"ppo.num_updates": 41}
-    made = run_actions.forker(tmp_path, access, lambda run, lock: None)(asked, Caller("space", Role.VISITOR))
+    made = run_actions.forker(tmp_path, access, lambda run, lock: over())(asked, Caller("space", Role.VISITOR))
     run = RunDirectory.open(tmp_path / made["run"])
     assert run.config().max_minutes == access.limits.numbers["max_minutes"] and requests.of(run).mode == "space"

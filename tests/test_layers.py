@@ -20,7 +20,7 @@ ORDER = (
     "exports", "ppo", "training", "ui", "cli", "__main__", "app",
 )  # fmt: skip
 INNER_ORDER = {
-    "runs": ("folder", "end", "steer", "start", ""),  # "" stands for the modules of the package itself
+    "runs": ("folder", "end", "steer", "start", "sweeps", ""),  # "" stands for the modules of the package itself
     "training": ("ranks", "models", "data", "loop", "rewards", "process", "service"),
     "setup": ("", "estimates"),
     "ui": ("door", "train", "live", "inside", "runs", "rewards"),

@@ -5,7 +5,9 @@ Loads nothing. The disk is the one that the outputs folder is on, whatever other
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from playground.config import RunConfig
@@ -58,6 +60,25 @@ def needed_bytes(config: RunConfig, policy: Architecture) -> int:
     return int(MARGIN * (most * checkpoint_bytes(config, policy) + LOG_BYTES + records_bytes(config)))
 
 
+def free_bytes(outputs: Path) -> int:
+    """What is free on the disk of an outputs folder, which need not be there yet."""
+    existing = next((folder for folder in (outputs, *outputs.absolute().parents) if folder.is_dir()), Path("/"))
+    return shutil.disk_usage(existing).free
+
+
+def check_together(configs: Iterable[RunConfig], outputs: Path) -> None:
+    """Is there room for all of these runs? As `check`. Raises: NoRoom."""
+    needed = 0
+    for config in configs:
+        with contextlib.suppress(ModelNotFound):
+            needed += needed_bytes(config, measures(config, outputs).policy)
+    free = free_bytes(outputs)
+    if needed > free:
+        sentence = f"All runs together may need {needed / MB:,.0f} MB on the disk of {outputs}, and {free / MB:,.0f} MB"
+        ways = "Free some space, choose another outputs folder, make fewer runs, or lower checkpoint.keep."
+        raise NoRoom([Problem("checkpoint.keep", f"{sentence} are free. {ways}")])
+
+
 def check(config: RunConfig, outputs: Path, held_bytes: int = 0) -> None:
     """Is there room for a run in this outputs folder? A model of which nothing is known yet is not asked about.
 
@@ -71,8 +92,7 @@ def check(config: RunConfig, outputs: Path, held_bytes: int = 0) -> None:
         policy = measures(config, outputs).policy
     except ModelNotFound:  # the worker asks again when it has fetched it
         return
-    existing = next((folder for folder in (outputs, *outputs.absolute().parents) if folder.is_dir()), Path("/"))
-    free = shutil.disk_usage(existing).free + held_bytes
+    free = free_bytes(outputs) + held_bytes
     needed = needed_bytes(config, policy)
     if needed <= free:
         return

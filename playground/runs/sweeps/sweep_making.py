@@ -1,0 +1,217 @@
+"""Makes the runs of a sweep, stops them all, takes them all up again. Called by the command line and the page.
+
+First the plan is on disk, then the runs are made one after the other, each by the launcher under an id and a request
+that follow from the plan. So whoever is interrupted, or does it twice, or at the same time as somebody else, makes no
+run a second time; and what is missing can be made later by anybody (`complete`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import re
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, PlaygroundError, Problem, RunNotFound, WorkerNotStarted
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import make_outputs
+from playground.runs.folder.requests import Request
+from playground.runs.start import launcher, lifeline, queue
+from playground.runs.start.launcher import Spawn
+from playground.runs.steer import changes
+from playground.runs.sweeps import elsewhere, grid, sweep_record
+from playground.runs.sweeps.sweep_record import NAME_CHARACTERS, Sweep, Where
+from playground.setup import checks
+
+HERE: Where = "here"
+
+
+class Plan(NamedTuple):
+    """A sweep, which may be there already, and the configurations of its runs."""
+
+    sweep: Sweep
+    configs: list[RunConfig]
+
+
+class Resumed(NamedTuple):
+    """What became of taking up a sweep: the runs that go on or wait, and why others do not."""
+
+    going: list[str]
+    refused: dict[str, str]
+
+
+def plan(
+    outputs: Path, preset: str, base: dict[str, Any], overrides: Sequence[str], vary: Sequence[str], check: grid.Check,
+    *, name: str | None = None, on: Where = HERE, asked: Request | None = None,
+) -> Plan:  # fmt: skip
+    """What a sweep would be; nothing is made. The plan of a sweep of that name that is there is that sweep: who repeats
+    a command goes on with what it has begun.
+
+    Args:
+        preset: its name, for reading; base: it as plain data. overrides: `path=value` for all runs. vary:
+            `field=value,value`. check: see `grid.grid`. name: by default made up. asked: who asks.
+
+    Raises:
+        InvalidConfig: with everything that is wrong.
+    """
+    problems: list[Problem] = []
+    found = None
+    try:
+        found = grid.grid(base, overrides, grid.read(vary), check)
+    except InvalidConfig as error:
+        problems += error.problems
+    if on != HERE:
+        try:
+            elsewhere.engine(on)
+        except InvalidConfig as error:
+            problems += error.problems
+    chosen = name or fresh_name(outputs, preset)
+    if found is not None:
+        with contextlib.suppress(RunNotFound):
+            there = sweep_record.find(outputs, chosen)
+            same = (there.base, there.vary, there.on) == (found.base, found.vary, on)
+            if same and not sweep_record.is_gone(outputs, there):
+                return Plan(there, found.configs)
+    problem = sweep_record.name_problem(outputs, chosen)
+    problems += [problem] if problem else []
+    sweep_record.raise_if(problems)
+    assert found is not None
+    width = len(str(len(found.configs)))
+    ids = [f"{chosen}-{number:0{width}d}" for number in range(1, len(found.configs) + 1)]
+    sweep_record.raise_if(_taken(outputs, ids))
+    asked = asked or Request()
+    sweep = Sweep(
+        name=chosen, created_at=time.time(), preset=preset, base=found.base, vary=found.vary, on=on, runs=ids,
+        visitor=asked.visitor, mode=asked.mode,
+    )  # fmt: skip
+    return Plan(sweep, found.configs)
+
+
+def create(outputs: Path, sweep: Sweep, spawn: Spawn | None = None) -> Sweep:
+    """Write the plan down, then make its runs: the first ones train, the others wait in the queue.
+
+    Raises:
+        OutputsNotWritable. InvalidConfig: another sweep, or a run, has taken a name since it was planned. OSError: in
+            the middle of it, for example on a full disk; `complete` makes the rest.
+    """
+    lifeline.policy()  # a word that it does not know is refused before there is a sweep
+    outputs = make_outputs(outputs)
+    with launcher.one_at_a_time(outputs):
+        there = _written(outputs, sweep)
+        if there is None:
+            problem = sweep_record.name_problem(outputs, sweep.name)
+            sweep_record.raise_if([problem] if problem else _taken(outputs, sweep.runs))
+            sweep_record.write(outputs, sweep)
+    return complete(outputs, there or sweep, spawn)
+
+
+def complete(outputs: Path, sweep: Sweep, spawn: Spawn | None = None) -> Sweep:
+    """Make the runs that are not made yet. A run that was deleted meanwhile stays deleted.
+
+    Raises:
+        RunExists: somebody else has made a run of such an id since. InvalidConfig, OSError: see `launcher.start`.
+    """
+    if sweep.made:
+        return sweep
+    for run_id in sweep.runs:
+        _clear_half_made(RunDirectory(outputs / run_id))
+        with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
+            if sweep.on == HERE:
+                launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
+            else:
+                _publish(outputs, sweep, run_id)
+    if sweep.on != HERE:
+        elsewhere.engine(sweep.on)(outputs, sweep.name, sweep_record.runs_of(outputs, sweep))
+    made = sweep.model_copy(update={"made": True})
+    sweep_record.write(outputs, made)
+    return made
+
+
+def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
+    """Ask all its runs to stop; those that wait have ended when this returns. Gives the ids of all that were asked."""
+    asked = []
+    for run in reversed(sweep_record.runs_of(outputs, sweep)):  # last those that train: none of them makes room
+        if not run.status().ended:
+            launcher.stop(run)
+            asked.append(run.id)
+    return asked
+
+
+def resume_all(outputs: Path, sweep: Sweep, spawn: Spawn | None = None) -> Resumed:
+    """Make what is missing of it, wake what is paused, take up what has ended early, each as if it were asked for
+    alone. Raises: see `complete`."""
+    found = Resumed([], {})
+    before = {run.id for run in sweep_record.runs_of(outputs, sweep)}
+    if not sweep.made:
+        complete(outputs, sweep, spawn)
+        found.going.extend(run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in before)
+    waiting = []
+    for run in sweep_record.runs_of(outputs, sweep):
+        status = run.status()
+        try:
+            if status.state == "paused":
+                changes.request_resume(run)
+            elif not status.resumable:
+                if status.ended and status.state != "finished":
+                    found.refused[run.id] = status.message or f"It has {status.state} and would do so again."
+                continue
+            elif sweep.on == HERE:
+                launcher.resume(run, spawn)
+            else:
+                waiting.append(run)
+        except PlaygroundError as error:
+            found.refused[run.id] = str(error)
+            continue
+        found.going.append(run.id)
+    if waiting:
+        elsewhere.engine(sweep.on)(outputs, sweep.name, waiting)
+    return found
+
+
+def fresh_name(outputs: Path, preset: str) -> str:
+    """A name for a sweep that nobody has named: its preset and the time."""
+    slug = re.sub(r"[^a-z0-9]+", "-", Path(preset).stem.lower()).strip("-")[: NAME_CHARACTERS - 20].strip("-")
+    name = f"{slug or 'sweep'}-{datetime.datetime.now().strftime('%Y%m%d-%H%M%S')}"
+    names = [name, *(f"{name}-{number}" for number in range(2, 100))]
+    return next((free for free in names if not sweep_record.path_of(outputs, free).exists()), name)
+
+
+def _written(outputs: Path, sweep: Sweep) -> Sweep | None:
+    """This sweep as it is on disk; None where another one, or none, has its name."""
+    with contextlib.suppress(RunNotFound):
+        there = sweep_record.find(outputs, sweep.name)
+        if there.created_at == sweep.created_at:
+            return there
+    return None
+
+
+def _taken(outputs: Path, ids: Sequence[str]) -> list[Problem]:
+    there = [run_id for run_id in ids if (Path(outputs) / run_id).exists()]
+    if not there:
+        return []
+    return [Problem("name", f"There is already a run `{there[0]}`, which this sweep would make. Choose another name.")]
+
+
+def _clear_half_made(run: RunDirectory) -> None:
+    """Take away a folder in which somebody began to make a run and died before it was one."""
+    if run.path.exists() and not run.config_path.is_file():
+        with launcher.one_at_a_time(run.path.parent):  # so nobody is in the middle of it
+            if not run.config_path.is_file():
+                shutil.rmtree(run.path, ignore_errors=True)
+
+
+def _publish(outputs: Path, sweep: Sweep, run_id: str) -> None:
+    """Make a run that an engine elsewhere will start; see `launcher.start`. Raises: RunNotFound, RunExists."""
+    config = checks.located(sweep.config(run_id), outputs)
+    request = sweep.request(run_id)
+    with launcher.one_at_a_time(outputs):
+        if requests.find(outputs, request) is None:
+            run = RunDirectory.reserve(outputs, config, run_id)
+            requests.record(run, request, queue.slot_of(config))
+            run.publish(config)

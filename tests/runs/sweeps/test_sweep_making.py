@@ -1,0 +1,275 @@
+"""Making the runs of a sweep: once each, whoever is interrupted or repeats it; stopping and taking up all of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+from unittest.mock import Mock
+
+import pytest
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, RunNotFound
+from playground.runs import history
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Status
+from playground.runs.folder.requests import Request
+from playground.runs.start import launcher, queue
+from playground.runs.sweeps import elsewhere, sweep_making, sweep_record
+from playground.runs.sweeps.sweep_making import Plan
+from playground.runs.sweeps.sweep_record import Sweep
+from playground.runs.sweeps.sweep_standing import Standing, standing
+from tests.support import at_once, small_config, wait_until
+
+pytestmark = pytest.mark.usefixtures("fake_worker")
+VARY = ("kl.coef=0.1,0.5", "seed=0,1")
+
+
+def planned(outputs: Path, does: str = "wait", name: str = "leash", **options: str) -> Plan:
+    def check(config: RunConfig) -> None:
+        """Nothing against it."""
+
+    base = small_config(does).model_dump(mode="json")
+    return sweep_making.plan(outputs, "my-preset", base, [], VARY, check, name=name, **options)  # type: ignore[arg-type]
+
+
+def created(outputs: Path, does: str = "wait") -> Sweep:
+    return sweep_making.create(outputs, planned(outputs, does).sweep)
+
+
+def states(outputs: Path, sweep: Sweep) -> dict[str, str]:
+    return {run.id: run.status().state for run in sweep_record.runs_of(outputs, sweep)}
+
+
+def ids(count: int = 4) -> list[str]:
+    return [f"leash-{number}" for number in range(1, count + 1)]
+
+
+def test_the_runs_of_a_sweep_are_ordinary_runs_in_one_queue(outputs: Path) -> None:
+    sweep = created(outputs)
+    assert sweep_record.find(outputs, "leash") == sweep and sweep.made
+    assert [run.id for run in sweep_record.runs_of(outputs, sweep)] == sweep.runs == ids()
+    assert queue.waiting(outputs) == ids()[1:] and [run.id for run in launcher.living_runs(outputs)] == ids()[:1]
+    assert [(run.config().kl.coef, run.config().seed) for run in sweep_record.runs_of(outputs, sweep)] == [
+        (0.1, 0), (0.1, 1), (0.5, 0), (0.5, 1),
+    ]  # fmt: skip
+    assert {run.id for run in history.list_runs(outputs)} == set(ids())
+
+
+def test_a_plan_alone_leaves_nothing_behind(outputs: Path) -> None:
+    assert planned(outputs).sweep.runs == ids()
+    assert not outputs.exists()
+
+
+@pytest.mark.parametrize("name", ["Leash", "a/b", "", "x" * 51, ".."])
+def test_a_name_that_cannot_be_a_folder_is_refused(outputs: Path, name: str) -> None:
+    if not name:
+        assert sweep_making.fresh_name(outputs, "presets/My Preset.yaml").startswith("my-preset-")
+        return
+    with pytest.raises(InvalidConfig, match="name: Use 1 to 50 small letters"):
+        planned(outputs, name=name)
+    with pytest.raises(RunNotFound):
+        sweep_record.find(outputs, name)
+
+
+def test_a_name_that_is_taken_is_refused_by_the_sweep_or_run_that_has_it(outputs: Path) -> None:
+    created(outputs)
+    with pytest.raises(InvalidConfig, match="There is already a sweep `leash`"):
+        planned(outputs, "finish")
+    RunDirectory.create(outputs, small_config(), "other-3")
+    with pytest.raises(InvalidConfig, match="There is already a run `other-3`"):
+        planned(outputs, name="other")
+    assert not sweep_record.path_of(outputs, "other").exists()
+
+
+def interrupted(outputs: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> Sweep:
+    """A sweep whose maker died when so many runs were made, in the middle of the next one."""
+    real = launcher.start
+    count = 0
+
+    def dies(
+        config: RunConfig, folder: Path, run_id: str | None = None, spawn: launcher.Spawn | None = None,
+        request: Request | None = None,
+    ) -> launcher.Started:  # fmt: skip
+        nonlocal count
+        count += 1
+        if count > after:
+            RunDirectory.reserve(folder, config, run_id)
+            raise KeyboardInterrupt
+        return real(config, folder, run_id, spawn, request)
+
+    sweep = planned(outputs).sweep
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(launcher, "start", dies)
+        sweep_making.create(outputs, sweep)
+    return sweep
+
+
+@pytest.mark.parametrize("way", ["the same command", "resume all"])
+def test_a_sweep_whose_making_was_interrupted_is_completed(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    sweep = interrupted(outputs, monkeypatch, after=2)
+    there = sweep_record.find(outputs, "leash")
+    assert not there.made and list(states(outputs, there)) == ids(2)
+    first = RunDirectory(outputs / ids()[0]).status().started_at
+    if way == "resume all":
+        assert sweep_making.resume_all(outputs, there).going == ids()[2:]
+    else:
+        again = planned(outputs)
+        assert again.sweep == sweep
+        sweep_making.create(outputs, again.sweep)
+    there = sweep_record.find(outputs, "leash")
+    assert there.made and list(states(outputs, there)) == ids() and queue.waiting(outputs) == ids()[1:]
+    assert RunDirectory(outputs / ids()[0]).status().started_at == first
+
+
+def test_a_run_that_was_deleted_is_not_made_again(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = interrupted(outputs, monkeypatch, after=2)
+    launcher.stop(RunDirectory(outputs / ids()[1]))
+    history.delete_run(RunDirectory(outputs / ids()[1]))
+    sweep_making.resume_all(outputs, sweep)
+    there = sweep_record.find(outputs, "leash")
+    assert list(states(outputs, there)) == [ids()[0], *ids()[2:]]
+    assert standing(there, statuses(outputs, there)).deleted == 1
+
+
+def test_another_run_that_was_given_an_id_of_the_sweep_is_not_its_run(outputs: Path) -> None:
+    sweep = created(outputs, "finish")
+    sweep_making.stop_all(outputs, sweep)
+    gone = RunDirectory(outputs / ids()[3])
+    history.delete_run(gone)
+    RunDirectory.create(outputs, small_config(), gone.id)
+    assert list(states(outputs, sweep)) == ids(3)
+
+
+def test_who_repeats_a_plan_goes_on_with_the_sweep_that_is_there(outputs: Path) -> None:
+    sweep = created(outputs)
+    sweep_making.stop_all(outputs, sweep)
+    assert sweep_making.create(outputs, planned(outputs).sweep) == sweep
+    assert queue.waiting(outputs) == []
+
+
+def test_two_who_make_the_same_sweep_at_once_make_each_run_once(outputs: Path) -> None:
+    sweep = planned(outputs).sweep
+    found: list[Sweep] = []
+    at_once(*[lambda: found.append(sweep_making.create(outputs, sweep))] * 3)
+    assert found == [sweep.model_copy(update={"made": True})] * 3
+    assert list(states(outputs, sweep)) == ids() and sorted(queue.waiting(outputs)) == ids()[1:]
+    assert sorted(path.name for path in outputs.iterdir() if path.is_dir() and path.name[0] != ".") == ids()
+
+
+def test_all_are_stopped_and_none_of_them_trains_meanwhile(outputs: Path) -> None:
+    sweep = created(outputs)
+    wait_until(lambda: RunDirectory(outputs / ids()[0]).status().state == "running")
+    assert sorted(sweep_making.stop_all(outputs, sweep)) == ids()
+    wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
+    assert not any(run.metrics() for run in sweep_record.runs_of(outputs, sweep)[1:])
+    assert standing(sweep, statuses(outputs, sweep)) == Standing(stopped=4)
+    assert sweep_making.stop_all(outputs, sweep) == []
+
+
+def test_all_are_taken_up_again_but_those_that_have_finished(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = created(outputs)
+    sweep_making.stop_all(outputs, sweep)
+    wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
+    wait_until(lambda: not launcher.living_runs(outputs))
+    done = RunDirectory(outputs / ids()[2])
+    done.status_path.write_text(Status(state="finished").model_dump_json())
+    bad = RunDirectory(outputs / ids()[3])
+    bad.status_path.write_text(Status(state="failed", reason="invalid", message="No such model.").model_dump_json())
+    found = sweep_making.resume_all(outputs, sweep)
+    assert found.going == ids(2) and found.refused == {ids()[3]: "No such model."}
+    assert queue.waiting(outputs) == [ids()[1]]
+
+
+def test_a_worker_that_cannot_be_started_costs_its_own_run_only(outputs: Path) -> None:
+    def refuse(run: RunDirectory, lock: IO[bytes]) -> object:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    sweep = sweep_making.create(outputs, planned(outputs).sweep, Mock(side_effect=refuse))
+    assert sweep.made and set(states(outputs, sweep).values()) == {"failed"}
+
+
+def test_a_full_disk_in_the_middle_is_said_and_the_rest_can_be_made_later(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, left = RunDirectory.reserve.__func__, [2]  # type: ignore[attr-defined]
+
+    def full(cls: type[RunDirectory], *given: object) -> RunDirectory:
+        if not left[0]:
+            raise OSError(28, "No space left on device")
+        left[0] -= 1
+        made: RunDirectory = real(cls, *given)
+        return made
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
+        patched.setattr(RunDirectory, "reserve", classmethod(full))
+        created(outputs)
+    there = sweep_record.find(outputs, "leash")
+    assert standing(there, statuses(outputs, there)).unmade == 2
+    assert sweep_making.complete(outputs, there).made
+
+
+def test_a_sweep_elsewhere_is_refused_where_there_is_no_engine(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elsewhere, "MODULE", "playground.no_such_engine")
+    with pytest.raises(InvalidConfig, match="on: `ray` is not installed here"):
+        planned(outputs, on="ray")
+
+
+def test_a_sweep_elsewhere_is_handed_over_as_published_runs_that_nobody_has_started(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed: list[tuple[str, list[str]]] = []
+
+    def engine(on: str) -> Callable[..., None]:
+        return lambda folder, name, runs: handed.append((f"{on} {name}", [run.id for run in runs]))
+
+    monkeypatch.setattr(elsewhere, "engine", engine)
+    sweep = sweep_making.create(outputs, planned(outputs, on="ray").sweep)
+    assert handed == [("ray leash", ids())] and queue.waiting(outputs) == []
+    assert all(run.config().seed in (0, 1) for run in sweep_record.runs_of(outputs, sweep))
+
+
+def test_who_asked_for_a_sweep_asked_for_each_run(outputs: Path) -> None:
+    plan = planned(outputs)
+    sweep_making.create(outputs, plan.sweep.model_copy(update={"visitor": "abc/def", "mode": "space"}))
+    asked = [json.loads((outputs / run_id / "request.json").read_text()) for run_id in ids()]
+    assert {(one["visitor"], one["mode"]) for one in asked} == {("abc/def", "space")}
+
+
+def test_a_record_that_cannot_be_read_takes_nothing_else_away(outputs: Path) -> None:
+    created(outputs)
+    sweep_record.path_of(outputs, "torn").write_text('{"format": 1, "na')
+    sweep_record.path_of(outputs, "other").write_text(sweep_record.path_of(outputs, "leash").read_text())
+    assert [sweep.name for sweep in sweep_record.every(outputs)] == ["leash"]
+    for name in ("torn", "other"):
+        with pytest.raises(RunNotFound, match=f"There is no sweep `{name}`"):
+            sweep_record.find(outputs, name)
+
+
+def test_a_sweep_of_which_nothing_is_left_is_not_listed_and_its_name_is_free(outputs: Path) -> None:
+    sweep = created(outputs)
+    sweep_making.stop_all(outputs, sweep)
+    wait_until(lambda: not launcher.living_runs(outputs))
+    for run_id in ids():
+        shutil.rmtree(outputs / run_id)
+    assert sweep_record.every(outputs) == []
+    assert created(outputs).created_at > sweep.created_at
+
+
+def statuses(outputs: Path, sweep: Sweep) -> dict[str, Status]:
+    return {run.id: run.status() for run in sweep_record.runs_of(outputs, sweep)}
+
+
+def test_how_far_a_sweep_is_adds_up_in_numbers_and_words(outputs: Path) -> None:
+    sweep = planned(outputs).sweep.model_copy(update={"made": True})
+    wanted = ("finished", "running", "interrupted")
+    found = standing(sweep, {run_id: Status(state=state) for run_id, state in zip(ids(3), wanted, strict=True)})
+    assert found == Standing(finished=1, running=1, failed=1, deleted=1) and found.total == 4
+    assert found.words == "3 of 4 done, 1 running; 1 failed, 1 deleted" and found.state == "running"
+    assert standing(sweep, dict.fromkeys(ids(), Status(state="finished"))).state == "finished"
+    assert standing(sweep, dict.fromkeys(ids(), Status())).state == "queued"

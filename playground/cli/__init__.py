@@ -41,6 +41,7 @@ from playground.cli.arguments import (
     find_run,
     setting,
 )
+from playground.cli.sweeps import sweep_commands
 from playground.config import yaml_io
 from playground.errors import (
     InvalidConfig,
@@ -316,6 +317,7 @@ def doctor(
 app.command()(run_commands.diagnose)
 app.command("score")(score.score)
 app.command("try")(try_command.try_command)
+app.add_typer(sweep_commands.app, name="sweep")
 app.command("reward-train")(reward_model_commands.reward_train)
 app.command("reward-models")(reward_model_commands.reward_models)
 app.command("reward-check")(check_reward.reward_check)

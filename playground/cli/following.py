@@ -78,7 +78,7 @@ def follow(
     attempt = run.status().attempt
     metrics: list[Any] = []
     asked = False
-    with _counted_interrupts() as presses, contextlib.closing(shown):
+    with counted_interrupts() as presses, contextlib.closing(shown):
         while True:
             keep()
             status = run.status()  # before the metrics: once it has ended, they are complete
@@ -194,7 +194,7 @@ class JsonLines:
 
 
 @contextlib.contextmanager
-def _counted_interrupts() -> Iterator[list[int]]:
+def counted_interrupts() -> Iterator[list[int]]:
     """Ctrl-C adds an entry to the list and does nothing else: a signal handler must neither print nor write files."""
     presses: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: presses.append(number))

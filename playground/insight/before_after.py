@@ -111,9 +111,9 @@ def outcome(joined: Sequence[Pair]) -> Outcome | None:
     if not gains:
         return None
     before, after = [pair.before for pair in joined], [pair.after for pair in joined]
-    gain, half = _mean_and_half([fmean(values) for values in gains.values()])
+    gain, half = mean_and_half([fmean(values) for values in gains.values()])
     drift = _by_prompt((item.prompt_id, item.kl) for item in after)
-    kl, kl_half = _mean_and_half([fmean(values) for values in drift.values()])
+    kl, kl_half = mean_and_half([fmean(values) for values in drift.values()])
     return Outcome(
         num_prompts=len(gains),
         samples_per_prompt=round(fmean(map(len, gains.values()))),
@@ -232,7 +232,7 @@ def _by_prompt(values: Iterable[tuple[int, float | None]]) -> dict[int, list[flo
     return found
 
 
-def _mean_and_half(means: Sequence[float]) -> tuple[float, float]:
+def mean_and_half(means: Sequence[float]) -> tuple[float, float]:
     """The mean of independent values, and half of its 95 % interval; not a number where there are too few of them."""
     if len(means) < 2:
         return (means[0] if means else math.nan), math.nan

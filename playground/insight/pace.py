@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from playground.runs.folder.records import Status
+
 NEWEST = 20  # updates whose pace counts: texts grow or shrink while a model learns, and machines get busy
 LEAST, FIRST = 0.25, 0.75  # how far off it may be: of a long look, and so much more of the first update
 
@@ -31,5 +33,25 @@ def seconds_left(updates: Sequence[int], seconds: Sequence[float], num_updates: 
         return None
     seen = updates[-1] - updates[0]
     left = max(0.0, seconds[-1] - seconds[0]) / seen * max(0, num_updates - updates[-1])
+    factor = 1 + LEAST + FIRST / (seen + 1)
+    return Range(left / factor, left * factor)
+
+
+def all_left(statuses: Sequence[Status], now: float) -> Range | None:
+    """Seconds until the last of some runs has ended, at the pace of their updates so far, loading and evaluations
+    included, if as many of them train at a time as now; None before the first update of any.
+
+    Args:
+        statuses: of all of them, also of those that have ended.
+    """
+    begun = [status for status in statuses if status.update]
+    if not begun:
+        return None
+    seen = sum(status.update for status in begun)
+    each = sum(status.seconds_at_work(now) for status in begun) / seen
+    going = [status for status in statuses if not status.ended]
+    at_once = max(1, sum(status.state != "queued" for status in going))
+    lefts = [each * max(0, status.num_updates - status.update) for status in going]
+    left = max([sum(lefts) / at_once, *lefts])
     factor = 1 + LEAST + FIRST / (seen + 1)
     return Range(left / factor, left * factor)

@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from playground.insight.pace import seconds_left
+from playground.insight.pace import all_left, seconds_left
+from playground.runs.folder.records import Status
 
 
 def test_time_left_is_a_range_around_the_pace_so_far_times_what_remains() -> None:
@@ -39,3 +40,26 @@ def test_without_two_updates_nothing_is_known(updates: list[int]) -> None:
 
 def test_a_run_past_its_end_needs_no_time() -> None:
     assert seconds_left([39, 40], [5.0, 7.0], 40) == seconds_left([39, 41], [5.0, 7.0], 40) == (0.0, 0.0)
+
+
+def of(state: str, update: int, worked: float) -> Status:
+    return Status(state=state, update=update, num_updates=10, worked_seconds=worked, updated_at=100.0)
+
+
+def test_many_runs_take_what_is_left_of_all_at_the_pace_of_all_shared_among_those_that_train() -> None:
+    done, half, waits = of("finished", 10, 30.0), of("running", 5, 10.0), of("queued", 0, 0.0)
+    left = 50 / 15 * (5 + 10 + 10)  # with the 10 seconds since the status of the running one was written
+    factor = 1.25 + 0.75 / 16
+    assert all_left([done, half, waits, waits], 110.0) == pytest.approx((left / factor, left * factor))
+    two = all_left([done, half, half, waits, waits], 100.0)
+    assert two == pytest.approx((50 / 20 * 30 / 2 / (1.25 + 0.75 / 21), 50 / 20 * 30 / 2 * (1.25 + 0.75 / 21)))
+
+
+def test_the_last_run_of_many_is_not_told_to_be_faster_than_itself() -> None:
+    found = all_left([of("running", 9, 9.0), of("running", 1, 1.0)], 100.0)
+    assert found == pytest.approx((9 / (1.25 + 0.75 / 11), 9 * (1.25 + 0.75 / 11)))
+
+
+def test_of_many_runs_nothing_is_known_before_the_first_update_and_nothing_is_left_after_the_last() -> None:
+    assert all_left([of("running", 0, 5.0), of("queued", 0, 0.0)], 100.0) is None
+    assert all_left([of("finished", 10, 5.0), of("stopped", 3, 5.0)], 100.0) == (0.0, 0.0)

@@ -6,13 +6,17 @@ Creates nothing. The command line and the page call it before a sweep is made, t
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
 from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_record import MOST_RUNS
+from playground.setup import estimates
+from playground.setup.estimates.timing import Finished
 
 EXAMPLE = "for example kl.coef=0.1,0.25,0.5"
 Check = Callable[[RunConfig], None]  # raises InvalidConfig
@@ -95,6 +99,23 @@ def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[An
             problems += error.problems
     sweep_record.raise_if(problems)
     return Grid(base, vary, configs)
+
+
+def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Finished] = ()) -> tuple[float, float]:
+    """How long the runs take one after the other: the likely least, the likely most. Those that differ in the seed only
+    are reckoned once.
+
+    Args:
+        finished: see `estimates.estimate`.
+
+    Raises:
+        ModelNotFound, InvalidConfig: see `estimates.estimate`.
+    """
+    alike: dict[str, list[RunConfig]] = defaultdict(list)
+    for config in configs:
+        alike[config.model_copy(update={"seed": 0}).to_yaml()].append(config)
+    paces = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).pace) for runs in alike.values()]
+    return sum(count * pace.run_low for count, pace in paces), sum(count * pace.run_high for count, pace in paces)
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -21,7 +21,7 @@ from playground.errors import InvalidConfig, Problem, RunNotFound
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import read_record, write_atomically
-from playground.runs.folder.records import Record, Seconds
+from playground.runs.folder.records import Record, Seconds, Status
 from playground.runs.folder.requests import Request
 
 FOLDER = ".sweeps"  # in the outputs folder
@@ -130,6 +130,11 @@ def runs_of(outputs: Path, sweep: Sweep) -> list[RunDirectory]:
     """Its runs that are there, in order; without those that were deleted or not made yet."""
     found = [RunDirectory(Path(outputs) / run_id) for run_id in sweep.runs]
     return [run for run in found if run.config_path.is_file() and sweep.owns(run)]
+
+
+def statuses(outputs: Path, sweep: Sweep) -> dict[str, Status]:
+    """Where each of its runs is, of those that are there."""
+    return {run.id: run.status() for run in runs_of(outputs, sweep)}
 
 
 def is_gone(outputs: Path, sweep: Sweep) -> bool:

@@ -134,7 +134,7 @@ def test_a_run_that_was_deleted_is_not_made_again(outputs: Path, monkeypatch: py
     sweep_making.resume_all(outputs, sweep)
     there = sweep_record.find(outputs, "leash")
     assert list(states(outputs, there)) == [ids()[0], *ids()[2:]]
-    assert standing(there, statuses(outputs, there)).deleted == 1
+    assert standing(there, sweep_record.statuses(outputs, there)).deleted == 1
 
 
 def test_another_run_that_was_given_an_id_of_the_sweep_is_not_its_run(outputs: Path) -> None:
@@ -168,7 +168,7 @@ def test_all_are_stopped_and_none_of_them_trains_meanwhile(outputs: Path) -> Non
     assert sorted(sweep_making.stop_all(outputs, sweep)) == ids()
     wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
     assert not any(run.metrics() for run in sweep_record.runs_of(outputs, sweep)[1:])
-    assert standing(sweep, statuses(outputs, sweep)) == Standing(stopped=4)
+    assert standing(sweep, sweep_record.statuses(outputs, sweep)) == Standing(stopped=4)
     assert sweep_making.stop_all(outputs, sweep) == []
 
 
@@ -210,7 +210,7 @@ def test_a_full_disk_in_the_middle_is_said_and_the_rest_can_be_made_later(
         patched.setattr(RunDirectory, "reserve", classmethod(full))
         created(outputs)
     there = sweep_record.find(outputs, "leash")
-    assert standing(there, statuses(outputs, there)).unmade == 2
+    assert standing(there, sweep_record.statuses(outputs, there)).unmade == 2
     assert sweep_making.complete(outputs, there).made
 
 
@@ -259,10 +259,6 @@ def test_a_sweep_of_which_nothing_is_left_is_not_listed_and_its_name_is_free(out
         shutil.rmtree(outputs / run_id)
     assert sweep_record.every(outputs) == []
     assert created(outputs).created_at > sweep.created_at
-
-
-def statuses(outputs: Path, sweep: Sweep) -> dict[str, Status]:
-    return {run.id: run.status() for run in sweep_record.runs_of(outputs, sweep)}
 
 
 def test_how_far_a_sweep_is_adds_up_in_numbers_and_words(outputs: Path) -> None:

@@ -1,0 +1,163 @@
+"""`sweep PRESET --vary field=value,value`, and `sweep list | show | stop | resume` on the sweeps that are there."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from playground.cli import following, printing
+from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
+from playground.cli.sweeps import sweep_following, sweep_printing
+from playground.config import RunConfig, yaml_io
+from playground.errors import InvalidConfig, ModelNotFound
+from playground.runs import history, trial
+from playground.runs.reconciler import Reconciler
+from playground.runs.sweeps import grid, sweep_making, sweep_record
+from playground.runs.sweeps.sweep_record import Sweep, Where
+from playground.runs.sweeps.sweep_standing import standing
+from playground.setup import catalog, checks
+from playground.setup.estimates import disk
+
+STOP_POLL_SECONDS = 0.1
+SweepArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a sweep; `sweep list` has them.")]
+Wait = Annotated[
+    bool, typer.Option("--wait/--no-wait", help="Follow the sweep to its end, or start it and leave it to itself.")
+]
+JsonLines = Annotated[
+    bool, typer.Option("--json", help="Print one JSON line whenever something changes, and a last one with the table.")
+]
+
+
+class _Group(TyperGroup):
+    """`sweep kinder-reviews ...` is `sweep start kinder-reviews ...`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = args and (args[0] in self.commands or args[0] == "--help")
+        return super().parse_args(ctx, args if named or not args else ["start", *args])
+
+
+app = typer.Typer(
+    cls=_Group,
+    help="Train many runs that differ in a few settings: sweep PRESET --vary kl.coef=0.1,0.25 --vary seed=0,1,2.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command()
+def start(
+    preset: Annotated[
+        str, typer.Argument(metavar="PRESET", help="What all runs share: a preset, as with `train`, or a YAML file.")
+    ],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary", metavar="path=value,value", help="A setting and its values, for example kl.coef=0.1,0.25,0.5; "
+            "`seed` is one too. Repeatable: each value of one meets each of the others.",
+        ),
+    ] = None,
+    set_: Annotated[list[str] | None, setting("ppo.num_updates=20")] = None,
+    name: Annotated[str | None, typer.Option(help="What to call it. Made up when not given.")] = None,
+    on: Annotated[Where, typer.Option("--on", help="Where the runs are computed; here is this machine's queue.")] = (
+        "here"
+    ),
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: JsonLines = False,
+    wait: Wait = True,
+) -> None:  # fmt: skip
+    """Make and train all runs, and show what became of each setting. The last line on stdout is the sweep's name.
+
+    They are ordinary runs and wait in the same queue. Ctrl-C asks all of them to stop; a second Ctrl-C leaves them to
+    themselves. The same command with the same --name goes on with the sweep that is there. Exit codes: 0 all finished,
+    1 some failed, 2 invalid (every error is listed, and nothing is made), 3 stopped.
+    """
+    base = yaml_io.read_yaml(catalog.preset_path(preset))
+
+    def check(config: RunConfig) -> None:
+        checks.check(config, outputs)
+
+    planned = sweep_making.plan(outputs, preset, base, set_ or [], vary or [], check, name=name, on=on)
+    if not sweep_record.runs_of(outputs, planned.sweep):  # else it goes on
+        disk.check_together(planned.configs, outputs)
+    printing.complain(_told(planned, outputs))
+    Reconciler(outputs).look()
+    trial.end(outputs)
+    _follow(sweep_making.create(outputs, planned.sweep), outputs, json, wait)
+
+
+@app.command("list")
+def list_command(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
+    """List the sweeps of the outputs folder, the newest first."""
+    Reconciler(outputs).end_the_dead()
+    sweep_printing.print_list(outputs, sweep_record.every(outputs), as_json=json)
+
+
+@app.command()
+def show(name: SweepArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
+    """Show how far a sweep is, and what has become of each setting: the mean over its seeds, with a 95 % interval."""
+    Reconciler(outputs).end_the_dead()
+    sweep_printing.print_sweep(outputs, sweep_record.find(outputs, name), as_json=json)
+
+
+@app.command()
+def stop(
+    name: SweepArgument,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    timeout: Annotated[float, typer.Option(help="How many seconds to wait for its runs to end.", min=0)] = 120,
+) -> None:
+    """Stop all runs of a sweep and wait until they have stopped; those that wait in the queue are taken out."""
+    sweep = sweep_record.find(outputs, name)
+    asked = sweep_making.stop_all(outputs, sweep)
+    deadline = time.monotonic() + timeout
+    while not standing(sweep, sweep_record.statuses(outputs, sweep)).ended:
+        if time.monotonic() > deadline:
+            printing.complain(
+                f"Not all runs of {name} have stopped within {timeout:g} s. They were asked to and may still do so; "
+                "`stop RUN --now` ends one by force."
+            )
+            raise typer.Exit(FAILED)
+        time.sleep(STOP_POLL_SECONDS)
+    Reconciler(outputs).end_the_dead()
+    found = standing(sweep, sweep_record.statuses(outputs, sweep))
+    told = f"{len(asked)} {'run' if len(asked) == 1 else 'runs'} stopped" if asked else "nothing was left to stop"
+    print(f"{name}: {told}; {found.words}.")
+
+
+@app.command()
+def resume(name: SweepArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: JsonLines = False, wait: Wait = True) -> None:
+    """Take up all runs of a sweep that have ended early, make those that were not made yet, and follow it as `sweep`
+    does."""
+    sweep = sweep_record.find(outputs, name)
+    Reconciler(outputs).look()
+    found = sweep_making.resume_all(outputs, sweep)
+    for run_id, why in found.refused.items():
+        printing.complain(f"{run_id} cannot be taken up again: {why}")
+    printing.complain(f"{len(found.going)} of {len(sweep.runs)} runs go on.")
+    _follow(sweep_record.find(outputs, name), outputs, json, wait)
+
+
+def _follow(sweep: Sweep, outputs: Path, as_json: bool, wait: bool) -> None:
+    """Follow a sweep to its end and leave with its exit code, or leave it to itself."""
+    if not wait:
+        sweep_printing.print_started(sweep, outputs, as_json=as_json)
+        return
+    state = sweep_following.follow(sweep, outputs, sweep_following.display(as_json))
+    sweep_printing.print_end(outputs, sweep, state, as_json=as_json)
+    raise typer.Exit(following.EXIT_CODES.get(state, following.STOPPED))
+
+
+def _told(planned: sweep_making.Plan, outputs: Path) -> str:
+    """How many runs, and how long they may take."""
+    count = len(planned.configs)
+    runs = f"{planned.sweep.name}: {count} {'run' if count == 1 else 'runs'}"
+    if planned.sweep.on != sweep_making.HERE:
+        return f"{runs} on {planned.sweep.on}."
+    try:
+        low, high = grid.seconds(planned.configs, outputs, history.finished_runs(outputs))
+    except (ModelNotFound, InvalidConfig):  # a model that is still to be fetched
+        return f"{runs}."
+    return f"{runs}, {printing.time_range(low, high)} one after the other."

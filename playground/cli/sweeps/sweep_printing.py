@@ -1,0 +1,144 @@
+"""What the command `sweep` prints: the list of sweeps, the table of one, and both as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from playground.cli.printing import complain, print_json
+from playground.cli.terminal import add_row, console, plain
+from playground.config import RunConfig
+from playground.errors import InvalidConfig
+from playground.insight import over_seeds
+from playground.insight.over_seeds import NO_INTERVAL, Row, in_words
+from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps.sweep_record import SEED, Sweep
+from playground.runs.sweeps.sweep_standing import standing
+from playground.setup import telling
+
+MOST_BEHAVIOURS = 2  # columns; --json has all
+
+
+def print_list(outputs: Path, sweeps: Sequence[Sweep], *, as_json: bool) -> None:
+    """A line for each sweep."""
+    if as_json:
+        print_json([_facts(outputs, sweep) for sweep in sweeps])
+        return
+    if not sweeps:
+        complain(f"There are no sweeps in {outputs}. `sweep PRESET --vary kl.coef=0.1,0.25` starts one.")
+        return
+    table = Table("Sweep", "Of", "Varies", "How far", box=None, pad_edge=False)
+    for sweep in sweeps:
+        add_row(table, sweep.name, sweep.preset, varies(sweep), _standing(outputs, sweep).words)
+    console().print(table)
+
+
+def print_sweep(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
+    """How far it is, and the table: setting x outcome."""
+    if as_json:
+        print_json({**_facts(outputs, sweep), "table": [_row(row) for row in _rows(outputs, sweep)]})
+        return
+    print(plain(f"{sweep.name}: {sweep.preset}, {varies(sweep)}. {_standing(outputs, sweep).words}."))
+    print_table(outputs, sweep)
+    for run in sweep_record.runs_of(outputs, sweep):
+        status = run.status()
+        if status.state in ("failed", "interrupted"):
+            print(plain(f"{run.id} {status.state}: {status.message}"))
+
+
+def print_table(outputs: Path, sweep: Sweep) -> None:
+    """What became of each setting, as means over seeds."""
+    rows = _rows(outputs, sweep)
+    configs = _configs(sweep)
+    unit = configs[0].score_unit if configs else "sd"
+    shares = list(dict.fromkeys(words for row in rows for words in row.shares))[:MOST_BEHAVIOURS]
+    table = Table(*(sweep.settings or ["setting"]), "Finished", f"Score, {unit}", "KL, nats",
+                  *(f"{words}, %" for words in shares), box=None, pad_edge=False)  # fmt: skip
+    for row in rows:
+        add_row(
+            table,
+            *([telling.in_words(field, value) for field, value in row.setting.values.items()] or ["all"]),
+            f"{row.finished} of {len(row.setting.runs)}",
+            in_words(row.gain, sign=True),
+            in_words(row.kl),
+            *(in_words(row.shares.get(words), digits=0, scale=100) for words in shares),
+        )
+    console().print(table)
+    print(note(sweep, rows))
+    if differ := telling.scores_differ(configs) if configs else "":
+        print(plain(differ))
+
+
+def note(sweep: Sweep, rows: Sequence[Row]) -> str:
+    """How to read the figures."""
+    seeds = len(sweep.vary.get(SEED, [0]))
+    if seeds < 2:
+        return f"Score: gain on the fixed prompts. {NO_INTERVAL}."
+    alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
+    told = "Score: gain on the fixed prompts. Means over finished seeds"
+    return f"{told} \u00b1 half the 95 % interval (Student's t){alone}."
+
+
+def print_started(sweep: Sweep, outputs: Path, *, as_json: bool) -> None:
+    """A sweep that is left to itself. The last line on stdout is its name."""
+    if as_json:
+        print_json({"type": "started", **_facts(outputs, sweep)})
+        return
+    complain(f"{_standing(outputs, sweep).words}. The page, or any `train` that goes on here, starts those that wait.")
+    print(sweep.name)
+
+
+def print_end(outputs: Path, sweep: Sweep, state: str, *, as_json: bool) -> None:
+    """How a sweep ended. The last line on stdout is its name, or with JSON an object that names it."""
+    if as_json:
+        rows = [_row(row) for row in _rows(outputs, sweep)]
+        print_json({"type": "end", **_facts(outputs, sweep), "state": state, "table": rows})
+        return
+    print_sweep(outputs, sweep, as_json=False)
+    print(sweep.name)
+
+
+def varies(sweep: Sweep) -> str:
+    """For reading: "kl.coef 0.1, 0.25; seed 0, 1, 2"."""
+    return "; ".join(
+        f"{field} {', '.join(telling.in_words(field, value) for value in values)}"
+        for field, values in sweep.vary.items()
+    )
+
+
+def _standing(outputs: Path, sweep: Sweep) -> Any:
+    return standing(sweep, sweep_record.statuses(outputs, sweep))
+
+
+def _facts(outputs: Path, sweep: Sweep) -> dict[str, Any]:
+    found = _standing(outputs, sweep)
+    told = {name: getattr(sweep, name) for name in ("preset", "vary", "on", "created_at")}
+    runs = [str(outputs / run_id) for run_id in sweep.runs]
+    return {"sweep": sweep.name, **told, "runs": runs, "state": found.state, **found._asdict()}
+
+
+def _rows(outputs: Path, sweep: Sweep) -> list[Row]:
+    finished = [run for run in sweep_record.runs_of(outputs, sweep) if run.status().state == "finished"]
+    ends = {run.id: end for run in finished if (end := over_seeds.end_of(run))}
+    return over_seeds.rows(sweep, ends)
+
+
+def _row(row: Row) -> dict[str, Any]:
+    intervals = {"score": row.gain, "kl": row.kl, **{f"share of: {words}": one for words, one in row.shares.items()}}
+    return {
+        "setting": row.setting.values,
+        "runs": row.setting.runs,
+        "finished": row.finished,
+        **{name: one._asdict() if one else None for name, one in intervals.items()},
+    }
+
+
+def _configs(sweep: Sweep) -> list[RunConfig]:
+    """One of each setting; none where this version cannot read them any more."""
+    try:
+        return [sweep.config(setting.runs[0]) for setting in over_seeds.settings(sweep)]
+    except InvalidConfig:
+        return []

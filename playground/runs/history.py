@@ -17,6 +17,7 @@ from typing import NamedTuple
 from playground.config import RUN_ID, flatten, methods
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
 from playground.runs import reward_models, trial
+from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import SHORTAGES
 from playground.runs.folder.records import Status
@@ -32,7 +33,7 @@ SPARK_POINTS = 24
 class RunSummary(NamedTuple):
     """One line of the history. Scores (in `unit`) and KL (in nats per completion) are of the training batches, what a
     run has come to is `insight.before_after.headline_of`; duration in seconds at work. `beta` and `learning_rate` are
-    None where the method does not read them."""
+    None where the method does not read them; `asked` is the digest of the request that started it."""
 
     id: str
     title: str
@@ -56,6 +57,7 @@ class RunSummary(NamedTuple):
     score_last: float | None
     kl_last: float | None
     spark: list[float]
+    asked: str
 
 
 def list_runs(outputs: Path) -> list[RunSummary]:
@@ -244,6 +246,7 @@ def _summary(run: RunDirectory) -> RunSummary:
         score_last=scores[-1] if scores else None,
         kl_last=metrics[-1].kl_to_reference if metrics else None,
         spark=scores[:: max(1, len(scores) // SPARK_POINTS)],
+        asked=requests.of(run).id,
     )
     _cache[run.path] = (key, summary)
     return summary

@@ -21,7 +21,7 @@ from playground.ui.train import train_page
 TITLE = "RLHF Playground"
 SHEETS = (
     "page", "controls", "run", "meters", "tables", "tryout", "workbench", "reward_check", "reward_training",
-    "slow_motion", "inside", "access", "presentation",
+    "slow_motion", "inside", "sweeps", "access", "presentation",
 )  # fmt: skip
 
 

@@ -24,11 +24,9 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 
 from playground import exports
-from playground.config import methods
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
 from playground.exports import csv_tables, html_report
 from playground.exports.report import Report
-from playground.insight import before_after, meters
 from playground.insight.diagnosis.lamp import Thresholds
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
@@ -42,6 +40,7 @@ from playground.ui.live import machine, overlay, standing, wire, wire_compare, w
 from playground.ui.live.feed import Hub
 from playground.ui.live.run_feed import RunFeed
 from playground.ui.rewards import reward_data
+from playground.ui.runs import history_data, sweep_data
 from playground.ui.train import outcome_part
 
 BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
@@ -65,6 +64,7 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/live/_access", views.access_data, Action.WATCH),
         ("/live/_home", views.home, Action.WATCH),
         ("/live/_runs", views.runs, Action.WATCH),
+        ("/live/_sweeps/{name}", views.sweep, Action.WATCH),
         ("/live/_overlay", views.overlay, Action.WATCH),
         ("/live/_rewards", views.reward_models, Action.WATCH),
         ("/live/_rewards/{name}", views.reward_model, Action.WATCH),
@@ -115,8 +115,15 @@ class Views:
         return _json(self._home[1])
 
     async def runs(self, request: Request) -> Response:
-        """The history, newest first, as the Runs page shows it."""
-        return _json(wire.encode(await self._read(self._runs_data)))
+        """The history, newest first, as the Runs page shows it: {runs, sweeps}."""
+        return _json(await self._read(lambda: wire.encode(history_data.history_data(self.hub.outputs))))
+
+    async def sweep(self, request: Request) -> Response:
+        """One sweep; `?shown=0,3` names the settings whose curves are asked for, by their place."""
+        asked = request.query_params.get("shown", "").split(",")
+        places = [int(text) for text in asked if text.isdecimal() and len(text) < 4]
+        read = functools.partial(sweep_data.detail, self.hub.outputs, request.path_params["name"], places)
+        return _json(await self._read(lambda: wire.encode(read())))
 
     async def overlay(self, request: Request) -> Response:
         """The curves of several runs (`?runs=a,b`) in one answer; a run that is not there is one sentence."""
@@ -286,43 +293,6 @@ class Views:
             "shown": ended_well[0] if ended_well and self.access.mode == "classroom" else None,
             "recorded": {folder.name: run_id for run_id, folder in self.hub.recorded.items()},
         }
-
-    def _runs_data(self) -> list[dict[str, Any]]:
-        waiting = queue.waiting(self.hub.outputs)
-        return [
-            {
-                "id": run.id,
-                "title": run.title,
-                "told": run.told,
-                "note": run.note,
-                "wrong_on_purpose": run.wrong_on_purpose,
-                "model": telling.in_words("model.source", run.model),
-                "reward": run.reward,
-                "beta": run.beta,
-                "adaptive": run.adaptive,
-                "learning_rate": run.learning_rate,
-                "engine": run.engine,
-                "method": methods.METHODS[run.method].label,
-                "seed": run.seed,
-                "state": run.status.state,
-                "message": run.status.message,
-                "end": wire.ending(run.status),
-                "place": waiting.index(run.id) + 1 if run.id in waiting else None,
-                "resumable": standing.can_resume(run.status, run.by_trl),
-                "attempt": run.status.attempt,
-                "update": run.status.update,
-                "num_updates": run.status.num_updates,
-                "started_at": run.status.started_at,
-                "duration": round(run.duration_seconds, 1),
-                "unit": run.unit,
-                "headline": headline._asdict() if headline else None,
-                "behaviours": [meter.ends() for meter in meters.at_ends_of(folder)],
-                "spark": run.spark,
-            }
-            for run in history.list_runs(self.hub.outputs)
-            for folder in [RunDirectory(self.hub.outputs / run.id)]
-            for headline in [before_after.headline_of(folder)]
-        ]
 
     def _compare_data(self, run_id: str, update: int | None, with_id: str | None) -> bytes:
         run = self.hub.find(run_id)

@@ -57,7 +57,7 @@ class Server:
 
     def states(self) -> dict[str, str]:
         """The state of every run, as the page lists them."""
-        return {run["id"]: run["state"] for run in self.get("live/_runs")}
+        return {run["id"]: run["state"] for run in self.get("live/_runs")["runs"]}
 
     def kill(self) -> None:
         """SIGKILL: it can do nothing about it."""

@@ -18,11 +18,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from playground.config import RunConfig
+from playground.config import RunConfig, yaml_io
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
 from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
-from playground.runs.folder import checkpoints, traces, vitals
+from playground.runs.folder import checkpoints, requests, traces, vitals
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import RESUMED, TRACE, Sample, State, Status, UpdateMetrics, to_json_line
@@ -30,6 +30,8 @@ from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
 from playground.runs.steer.steering import Steering
+from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps.sweep_record import Sweep
 from playground.safety.process_identity import boot_id
 from playground.setup import catalog
 from tests.ui import fake_trace
@@ -228,6 +230,23 @@ def write_run(outputs: Path, run_id: str, config: RunConfig | None = None, *, fa
     now = time.time() - age_seconds
     write_status(run, writer.status.model_copy(update={"started_at": now - took, "updated_at": now}))
     return run
+
+
+def write_sweep(outputs: Path, name: str, vary: dict[str, list[Any]], *, finished: int | None = None) -> Sweep:
+    """A sweep of kinder-reviews on disk, of which the first runs have finished, by default all; the others have been
+    stopped."""
+    base = yaml_io.read_yaml(catalog.preset_path("kinder-reviews"))
+    count = math.prod(map(len, vary.values()))
+    sweep = Sweep(name=name, created_at=time.time(), preset="kinder-reviews", base=base, vary=vary, made=True,
+                  runs=[f"{name}-{number}" for number in range(1, count + 1)])  # fmt: skip
+    for number, run_id in enumerate(sweep.runs):
+        if number < (count if finished is None else finished):
+            run = write_run(outputs, run_id, sweep.config(run_id))
+        else:
+            run = write_ended(outputs, run_id, "stopped", "stopped", config=sweep.config(run_id))
+        requests.record(run, sweep.request(run_id), "cpu")
+    sweep_record.write(outputs, sweep)
+    return sweep
 
 
 def write_ended(outputs: Path, run_id: str, reason: str, state: State = "failed", *, at: int = 12, message: str = "",

@@ -76,7 +76,7 @@ def test_a_run_has_one_gain_and_one_kl_wherever_it_is_told(client, tmp_path, cap
     gain = sum(new.score - old.score for old, new in zip(before, after, strict=True)) / 64
     kl = sum(item.kl for item in after) / 64
     assert abs(run.metrics()[-1].kl_to_reference - kl) > 0.05, "else the training batch might be told"
-    (row,) = (row for row in client.get("/live/_runs").json() if row["id"] == "one")
+    (row,) = (row for row in client.get("/live/_runs").json()["runs"] if row["id"] == "one")
     (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
     (listed,) = (item for item in told_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
     (shown,) = told_by_cli(capsys, "show", tmp_path / "one")
@@ -95,7 +95,7 @@ def test_behaviours_are_told_first_and_alike_wherever_a_run_is_told(client, tmp_
     kind = [[item.prompt_id for item in run.samples() if item.update == update and marked(item)] for update in (0, 40)]
     before, after = map(len, kind)
     assert after > before
-    (row,) = (row for row in client.get("/live/_runs").json() if row["id"] == "one")
+    (row,) = (row for row in client.get("/live/_runs").json()["runs"] if row["id"] == "one")
     (listed,) = (item for item in told_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
     (shown,) = told_by_cli(capsys, "show", tmp_path / "one")
     for found in (row["behaviours"], listed["behaviours"], shown["behaviours"]):

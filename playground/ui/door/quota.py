@@ -20,12 +20,15 @@ from playground.ui.door.visitors import Visitor
 
 
 @contextlib.contextmanager
-def admitted(request: Request, access: Access, caller: Caller, outputs: Path, resumed: str = "") -> Iterator[None]:
+def admitted(
+    request: Request, access: Access, caller: Caller, outputs: Path, resumed: str = "", count: int = 1
+) -> Iterator[None]:
     """Around starting a run: one start after the other, and none beyond what is allowed. The host is not counted.
 
     Args:
         request: one that has started a run before only shows that run, so it is let through.
         resumed: the run that is to be taken up again; it does not stand in its own way.
+        count: how many runs are started at once; a sweep is as many as it has.
 
     Raises:
         NotAllowed: with a sentence that says what there is and what to do.
@@ -45,10 +48,12 @@ def admitted(request: Request, access: Access, caller: Caller, outputs: Path, re
                 for visitor in visitors.values()
                 if visitor.address and visitor.address == caller.visitor.address
             ]
-            if len(mine) >= limits.runs_per_visitor:
+            if count > limits.runs_per_visitor:
+                raise NotAllowed(f"These are {count} runs; at a time one may have {limits.runs_per_visitor} here.")
+            if len(mine) + count > limits.runs_per_visitor:
                 raise NotAllowed(f"You have a run here already: {min(mine)}. Stop it or wait for it, then start again.")
-            if limits.runs_per_address is not None and len(near) >= limits.runs_per_address:
+            if limits.runs_per_address is not None and len(near) + count > limits.runs_per_address:
                 raise NotAllowed(f"{len(near)} runs of your network train or wait already. Try again in some minutes.")
-            if limits.queue is not None and len(waiting) >= limits.queue:
+            if limits.queue is not None and len(waiting) + count > limits.queue:
                 raise NotAllowed(f"The queue is full: {len(waiting)} runs wait. Watch one, and try again later.")
         yield

@@ -12,6 +12,7 @@ from playground.runs.start.standby import StandbyWorker
 from playground.ui import components
 from playground.ui.door.access import Access, Action, Caller, Role
 from playground.ui.live import wire
+from playground.ui.runs import sweeps_part
 from playground.ui.train import controls, filling, run_actions, train_page
 
 
@@ -21,8 +22,10 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
         *access.guard_all(Action.DELETE, [_deleter(outputs)]),
         *access.guard_all(Action.NAME, [_namer(outputs)]),
         *run_actions.guarded_functions(outputs, access, standby.worker_for),
+        *sweeps_part.guarded_functions(outputs, access, standby.worker_for),
     ]
-    table = components.widget("runs/history", {"run": None}, elem_id="runs", server_functions=actions)
+    offered = sweeps_part.choices(access)
+    table = components.widget("runs/history", {"run": None}, elem_id="runs", server_functions=actions, sweep=offered)
 
     def reload(value: Any, *, caller: Caller) -> list[Any]:
         asked = value if isinstance(value, dict) else {}

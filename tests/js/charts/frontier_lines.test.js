@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { farthest, linesOf } from "../../../playground/ui/static/charts/frontier_lines.js";
+import { farthest, linesOf, sweepLines } from "../../../playground/ui/static/charts/frontier_lines.js";
 
 const LOOKS = { update: [0, 5, 10], kl: [0, 4, 9], score: [0, 2, 3], low: [-0.5, 1.5, 2.5], high: [0.5, 2.5, 3.5] };
 const POSSIBLE = {
@@ -44,4 +44,16 @@ test("square roots move the lines, not their scores", () => {
 test("several runs are told by letters, without slopes, and what is possible is of the first that knows", () => {
   const lines = linesOf([run(), run({ possible: POSSIBLE }), run({ looks: { ...LOOKS, kl: [], score: [] } })], "kl");
   assert.deepEqual(lines.map(({ label }) => label), ["A", "B", "possible", "best of n", "too few texts"]);
+});
+
+test("a sweep is the ways of its settings and the ends of its runs, which nothing joins", () => {
+  const way = (kl) => ({ looks: { update: [0, 5], kl: [0, kl], score: [0, 1], low: [0, 1], high: [0, 1] } });
+  const ends = { kl: [1, 4], score: [0.5, 1] };
+  const lines = sweepLines({ runs: [way(1), way(4)], ends }, "root");
+  assert.deepEqual(lines.map(({ label }) => label), ["A", "B", "every run"]);
+  assert.deepEqual([...lines[2].x], [1, NaN, 2]);
+  assert.deepEqual([...lines[2].raw], [0.5, NaN, 1]);
+  assert.ok(lines[2].line.every(Number.isNaN));
+  const alone = sweepLines({ runs: [way(1)], ends: { kl: [], score: [] } }, "kl");
+  assert.deepEqual(alone.map(({ label }) => label), ["mean"]);
 });

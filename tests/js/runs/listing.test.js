@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { COLUMNS, NEWEST, behavioursOf, changedIn, columnsWith, countOf, listed, shownOf,
-  turned } from "../../../playground/ui/static/runs/listing.js";
+import { COLUMNS, NEWEST, behavioursOf, changedIn, columnsWith, countOf, grouped, listed, shownOf,
+  turned, unfolded } from "../../../playground/ui/static/runs/listing.js";
 
 const run = (id, started_at, more = {}) => ({ id, title: id, told: "", note: "", model: "pocket-2m",
   reward: "Sentiment", method: "PPO", engine: "playground", seed: 1, state: "finished", beta: 0.25,
@@ -85,4 +85,24 @@ test("a count is told with both numbers of answers where these differ", () => {
   assert.equal(countOf(flatters), "3 of 6 to 2 of 4");
   assert.deepEqual(names(changedIn(COUNTING[1], [])), ["ends"]);
   assert.deepEqual(changedIn(COUNTING[1], [{ name: "ends" }]), []);
+});
+
+const sweep = (id, more = {}) => ({ id, title: id, told: "Leash (beta): 0.1, 0.5", preset: "Kinder reviews",
+  model: "pocket-2m", reward: "Sentiment", state: "finished", started_at: 5, best: null, ...more });
+
+test("a sweep stands in the list in place of its runs, which hold its words and are below it when it is open", () => {
+  const runs = [run("alone", 9), run("s-2", 2, { sweep: "s", note: "curious" }), run("s-1", 1, { sweep: "s" })];
+  const items = grouped({ runs, sweeps: [sweep("s")] });
+  assert.deepEqual(items.map(({ id }) => id), ["alone", "s"]);
+  assert.deepEqual(listed(items, "curious", NEWEST).map(({ id }) => id), ["s"]);
+  assert.deepEqual(listed(items, "leash 0.5 SWEEP", NEWEST).map(({ id }) => id), ["s"]);
+  assert.deepEqual(unfolded(items, null).map(({ id }) => id), ["alone", "s"]);
+  assert.deepEqual(unfolded(items, "s").map(({ id }) => id), ["alone", "s", "s-1", "s-2"]);
+});
+
+test("a sweep is sorted by its best setting, and a run whose sweep is not known stands alone", () => {
+  const best = (mean) => ({ gain: { mean }, kl: null });
+  const items = grouped({ runs: [run("lost", 1, { sweep: "gone", headline: { gain: 1 } })],
+    sweeps: [sweep("low", { best: best(0.5) }), sweep("high", { best: best(2) }), sweep("none")] });
+  assert.deepEqual(listed(items, "", { key: "gain", down: true }).map(({ id }) => id), ["high", "lost", "low", "none"]);
 });

@@ -39,6 +39,17 @@ export function linesOf(runs, scale) {
   return paths.filter(({ raw }) => raw.length);
 }
 
+/** The ways of some settings of a sweep, as means over seeds, and the ends of all its runs, which nothing joins. */
+export function sweepLines({ runs, ends }, scale) {
+  const root = scale === "root";
+  const apart = (values) => Float64Array.from(values.flatMap((value, at) => (at ? [NaN, value] : [value])));
+  const raw = apart(ends.score);
+  const dots = { label: "every run", raw, line: raw.map(() => NaN), path: true, dash: [], colour: "--pg-reference",
+    x: apart(ends.kl.map((kl) => (root ? Math.sqrt(Math.max(kl, 0)) : kl))) };
+  const ways = linesOf(runs, scale).map((line) => (runs.length > 1 ? line : { ...line, label: "mean" }));
+  return ends.kl.length ? [...ways, dots] : ways;
+}
+
 function possibleLines({ start, optimum, trusted, best_of: bestOf }, end, line) {
   const inSight = optimum.kl.filter((kl) => kl <= end).length;
   const sure = Math.min(trusted, inSight);

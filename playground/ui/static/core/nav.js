@@ -1,6 +1,7 @@
 // Which of the pages is in view, which run, with which other one it is compared (`with=a`), by which changed behaviour
-// (`behaviour=polite`), and which runs are overlaid on the Runs page (`overlay=a,b`); kept in the address so that
-// reload, back and a link work.
+// (`behaviour=polite`), and on the Runs page which runs are overlaid (`overlay=a,b`) and which sweep is open
+// (`sweep=a`).
+// It is kept in the address, so that reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
 import { el, runTitle } from "./dom.js";
@@ -18,17 +19,17 @@ export function place() {
   const [other, behaviour] = ["with", "behaviour"].map((name) => (page === "compare" ? query.get(name) : null));
   const present = query.get("view") === PRESENTATION && !PAGES.slice(1).includes(page);
   return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), with: other, behaviour,
-    preset: query.get("preset"), present, overlay };
+    preset: query.get("preset"), present, overlay, sweep: page === "runs" ? query.get("sweep") : null };
 }
 
 /**
  * Go to a page, with a run if one is named, with another to compare it with ("" for none), by a behaviour, with a
- * preset in its place, and with runs to overlay; `replace` leaves no step in the browser's history. `present`: begin or
- * end the presentation of the run in view.
+ * preset in its place, with runs to overlay, and with a sweep open ("" for none); `replace` leaves no step in the
+ * browser's history. `present`: begin or end the presentation of the run in view.
  * @param {{page?: string, run?: string, with?: string, behaviour?: string, preset?: string, overlay?: string[],
- *   present?: boolean, replace?: boolean}} where
+ *   sweep?: string, present?: boolean, replace?: boolean}} where
  */
-export function go({ page, run, with: other, behaviour, preset, overlay, present, replace = false }) {
+export function go({ page, run, with: other, behaviour, preset, overlay, sweep, present, replace = false }) {
   const query = new URLSearchParams(location.search);
   const wanted = page ?? place().page;
   if (wanted === "train") query.delete("tab");
@@ -46,6 +47,8 @@ export function go({ page, run, with: other, behaviour, preset, overlay, present
   else query.delete("behaviour");
   if (overlay?.length) query.set("overlay", overlay.join(","));
   else if (overlay || wanted !== "runs") query.delete("overlay");
+  if (sweep) query.set("sweep", sweep);
+  else if (sweep === "" || wanted !== "runs") query.delete("sweep");
   const text = query.toString().replaceAll("%2C", ",");
   const address = location.pathname + (text ? `?${text}` : "");
   if (address !== location.pathname + location.search) {

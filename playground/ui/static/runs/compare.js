@@ -116,7 +116,7 @@ class Compare {
   async enter(wanted, other, behaviour) {
     let list;
     try {
-      list = await getJson("live/_runs");
+      ({ runs: list } = await getJson("live/_runs"));
     } catch (error) {
       return this.refreshEmpty(error.message);
     }

@@ -1,5 +1,5 @@
 // The Runs page: the history like a lab book; sort, filter, open, compare, name, reuse the settings, delete with
-// confirmation; tick two to six runs to overlay their curves.
+// confirmation; tick two to six runs to overlay their curves. A sweep is one row, which opens.
 
 import { rights } from "../core/access.js";
 import { answerOf, buttonOf, confirmed, el, getJson, helpOf, runPath, setAttribute, setText, setWords, shape, showParts,
@@ -9,9 +9,12 @@ import { refreshHome } from "../core/home.js";
 import { go, link, onPlace, openRun, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
 import { effect, whenNew } from "../core/signals.js";
-import { NEWEST, behavioursOf, changeOf, changedIn, columnsWith, counted, countOf, listed, shownOf,
-  turned } from "./listing.js";
+import { NEWEST, behavioursOf, changeOf, changedIn, columnsWith, counted, countOf, grouped, listed, shownOf, turned,
+  unfolded } from "./listing.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
+import { SweepPanel } from "./sweep.js";
+import { SweepForm } from "./sweep_form.js";
+import { sweepRow } from "./sweep_row.js";
 import { live, open } from "../core/store.js";
 
 const EVERY_MS = 3000;
@@ -21,6 +24,8 @@ export function mount(element, props, { trigger, server }) {
   const empty = el("p", { class: "empty", hidden: true });
   const note = el("p", { class: "problem", role: "status" });
   let known = null; // the runs there are, as they came
+  let items = []; // the same, with those of a sweep as one
+  let sweepsById = new Map();
   let mayStart = false;
   let sort = NEWEST;
   let behaviours = []; // those with a column
@@ -55,19 +60,35 @@ export function mount(element, props, { trigger, server }) {
     overlay.root.scrollIntoView({ block: "start", behavior: "smooth" });
   } }, "Overlay curves");
   const hint = el("span", { class: "muted" });
+  const sweepButton = buttonOf("button sweep-button", { hidden: true, "aria-expanded": "false", onclick: () => {
+    sweepButton.setAttribute("aria-expanded", "true");
+    form.open(true);
+  } }, "Sweep");
   const bar = el("div", { class: "bar" }, el("h2", {}, "Runs"),
-    count, el("span", { class: "grow" }), choose, choices, filter, hint, overlayButton);
+    count, el("span", { class: "grow" }), choose, choices, filter, hint, overlayButton, sweepButton);
   const overlay = new Overlay(element);
+  const form = new SweepForm(element, props.sweep, server, {
+    started: async (name) => {
+      await refresh();
+      go({ page: "runs", sweep: name });
+      refreshHome();
+    },
+    closed: () => {
+      sweepButton.setAttribute("aria-expanded", "false");
+      sweepButton.focus();
+    },
+  });
+  const sweepPanel = new SweepPanel(element, (name) => sweepActions(sweepsById.get(name), "panel "));
   element.append(el("section", { class: "panel runs-panel" }, bar, note, table, empty));
   const busy = new Map(); // what a button says while its question is under way, by the button's key
   let lost = false; // the note says that the list could not be fetched
 
   const refresh = poll({
     ask: (signal) => getJson("live/_runs", signal),
-    tell: (runs) => {
+    tell: (answer) => {
       if (lost) setWords(note, ""); // what came of a press on a button stays
       lost = false;
-      show(runs);
+      show(answer);
     },
     fail: (error) => {
       setWords(note, error.message);
@@ -77,30 +98,38 @@ export function mount(element, props, { trigger, server }) {
     wanted: () => place().page === "runs",
   });
 
-  const show = whenNew((runs) => {
-    known = runs;
-    for (const id of chosen) if (!runs.some((run) => run.id === id)) chosen.delete(id);
+  const show = whenNew((answer) => {
+    known = answer.runs;
+    items = grouped(answer);
+    sweepsById = new Map(answer.sweeps.map((sweep) => [sweep.id, sweep]));
+    for (const id of chosen) if (!known.some((run) => run.id === id)) chosen.delete(id);
     showList();
+    sweepPanel.showActions();
   });
   effect(() => {
     mayStart = Boolean(rights.value.start);
+    sweepButton.hidden = !mayStart;
     showList();
   });
 
   /** Those that fit the filter, in the order asked for. */
   function showList() {
     if (!known) return;
-    const fitting = listed(known, filter.value, sort, columns);
-    behaviours = shownOf(fitting, wanted);
+    const fitting = listed(items, filter.value, sort, columns);
+    const { sweep: open } = place();
+    const shown = unfolded(fitting, open);
+    behaviours = shownOf(shown, wanted);
     columns = columnsWith(behaviours);
     showHeads();
     showChoices();
-    showParts(body, fitting.map(row), filter);
+    showParts(body, shown.map((item) => (item.runs ? sweepRow(item, { behaviours, open: item.id === open,
+      actions: sweepActions(item), toggle: () => go({ page: "runs", sweep: place().sweep === item.id ? "" : item.id }),
+    }) : row(item))), filter);
     showChoice();
     table.hidden = !fitting.length;
     bar.classList.toggle("nothing", known.length < 2);
     empty.hidden = fitting.length > 0;
-    setText(count, fitting.length < known.length ? `${fitting.length} of ${known.length}`
+    setText(count, fitting.length < items.length ? `${fitting.length} of ${items.length}`
       : known.length > 1 ? `all ${known.length} that were started here` : "all that were started here");
     setText(empty, known.length ? "No run fits. Clear the filter to see all of them." : mayStart
       ? "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here."
@@ -172,7 +201,7 @@ export function mount(element, props, { trigger, server }) {
       download("TRL script", "trl", "This run as a Python script for TRL 1.12", run),
       ended ? action("Delete", "delete", () => confirmDelete(run), "delete") : null,
     ];
-    return el("tr", { "data-key": `run ${run.id}` },
+    return el("tr", { "data-key": `run ${run.id}`, class: run.sweep ? "in-sweep" : null },
       el("td", { class: "tick" }, el("label", {}, tick)),
       el("td", { "data-label": "When", class: "when nowrap" }, when(run.started_at)),
       el("td", { "data-label": "Name", class: "name" }, link({ run: run.id }, [run.title],
@@ -202,6 +231,26 @@ export function mount(element, props, { trigger, server }) {
         run.state === "queued" ? "\u2013" : duration(run.duration)),
       el("td", { class: "actions", "data-key": `actions ${run.id}` },
         el("div", {}, actions)));
+  }
+
+  /** What can be asked of all runs of a sweep; `where` tells the same buttons in two places apart. */
+  function sweepActions(sweep, where = "") {
+    if (!sweep) return [];
+    const action = (name, key, busyWord, ask) => {
+      const word = busy.get(`${where}${key} ${sweep.id}`);
+      return el("button", { type: "button", class: "quiet-button", "data-key": `${where}${key} ${sweep.id}`,
+        "aria-disabled": word ? "true" : null, onclick: (event) =>
+          act(event.currentTarget, name, busyWord, ask, () => Promise.all([refresh(), sweepPanel.refresh()])),
+      }, word ?? name);
+    };
+    return [
+      sweep.ended ? null : action("Stop all", "stop-all", "Stopping\u2026", () => server.stop_sweep(sweep.id)),
+      sweep.ended && sweep.resumable ? action("Resume all", "resume-all", "Resuming\u2026", async () => {
+        const answer = await server.resume_sweep(sweep.id);
+        const [first] = answer.refused ?? [];
+        return answer.error || !first ? answer : { error: `${answer.going} go on; ${first[0]} does not: ${first[1]}` };
+      }) : null,
+    ].filter(Boolean);
   }
 
   /** The button counts what is ticked; beyond the limit no other run can be ticked. */
@@ -236,7 +285,7 @@ export function mount(element, props, { trigger, server }) {
   async function act({ dataset: { key } }, name, busyWord, ask, then) {
     if (busy.has(key)) return;
     const tell = (word) => {
-      const button = body.querySelector(`[data-key="${CSS.escape(key)}"]`);
+      const button = element.querySelector(`[data-key="${CSS.escape(key)}"]`);
       if (!button) return;
       setText(button, word);
       setAttribute(button, "aria-disabled", String(busy.has(key)));
@@ -285,6 +334,7 @@ export function mount(element, props, { trigger, server }) {
     if (page !== "runs") return;
     if (wanted.length) chosen.clear();
     for (const id of wanted.slice(0, MAX_RUNS)) chosen.add(id);
+    showList();
     showChoice();
     refresh();
   });

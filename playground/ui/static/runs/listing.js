@@ -1,5 +1,5 @@
-// The list of runs as a table: its columns, what each is sorted by, which behaviours have one, and which runs hold the
-// words of a filter. Pure.
+// The list of runs as a table: its columns, what each is sorted by, which behaviours have one, which runs hold the
+// words of a filter, and which stand together as a sweep. Pure.
 
 import { stateOf } from "../core/format.js";
 
@@ -75,6 +75,21 @@ export function changeOf({ change }) {
   return change > 0 ? "more" : change < 0 ? "less" : "no more than chance";
 }
 
+/** What stands in the list: each run that is of no sweep, and each sweep with its runs. */
+export function grouped({ runs, sweeps }) {
+  const known = new Map(sweeps.map((sweep) => [sweep.id, { ...sweep, runs: [],
+    headline: sweep.best ? { gain: sweep.best.gain.mean, kl: sweep.best.kl?.mean } : null }]));
+  const alone = [];
+  for (const run of runs) (known.get(run.sweep)?.runs ?? alone).push(run);
+  for (const sweep of known.values()) sweep.runs.sort((one, other) => one.id.localeCompare(other.id)); // as planned
+  return [...alone, ...known.values()];
+}
+
+/** The rows of a list: below the sweep that is open stand its runs. */
+export function unfolded(items, open) {
+  return items.flatMap((item) => (item.runs && item.id === open ? [item, ...item.runs] : [item]));
+}
+
 /** What a press on the head of a column asks for: that column, and at a second press the other way round. */
 export function turned(sort, key, columns = COLUMNS) {
   return sort.key === key ? { key, down: !sort.down }
@@ -95,6 +110,10 @@ export function listed(runs, words, sort, columns = COLUMNS) {
 }
 
 function textOf(run) {
+  if (run.runs) {
+    return ["sweep", run.id, run.preset, run.told, run.model, run.reward, stateOf(run.state).word,
+      ...run.runs.map(textOf)].join("\n").toLowerCase();
+  }
   return [run.id, run.title, run.told, run.note, run.wrong_on_purpose, run.model, run.reward, run.method, run.engine,
     `seed ${run.seed}`, stateOf(run.state).word,
     ...(run.behaviours ?? []).map((one) => `${one.words}: ${changeOf(one)}`)]

@@ -1,0 +1,147 @@
+"""The history as the Runs page shows it: every run, and every sweep as one row in place of its runs. `routes` calls it,
+and with it whoever has that page open, every few seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from playground.config import methods
+from playground.errors import InvalidConfig
+from playground.insight import before_after, meters, over_seeds
+from playground.insight.before_after import Headline
+from playground.insight.over_seeds import End
+from playground.insight.pace import all_left
+from playground.runs import history
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.history import RunSummary
+from playground.runs.start import queue
+from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps.sweep_record import Sweep
+from playground.runs.sweeps.sweep_standing import standing
+from playground.setup import telling
+from playground.ui.live import standing as run_standing
+from playground.ui.live import wire
+from playground.ui.runs import sweep_data
+
+
+def history_data(outputs: Path) -> dict[str, Any]:
+    """{runs, sweeps}, the newest first. A run of a sweep names it; a sweep has figures where a run has some, so that
+    both stand in one table."""
+    listed = history.list_runs(outputs)
+    folders = {run.id: RunDirectory(outputs / run.id) for run in listed}
+    headlines = {run_id: before_after.headline_of(folder) for run_id, folder in folders.items()}
+    sweeps = sweep_record.every(outputs)
+    members = {sweep.name: members_of(sweep, listed) for sweep in sweeps}
+    sweep_of = {run.id: name for name, runs in members.items() for run in runs}
+    waiting = {name: place for place, name in enumerate(queue.waiting(outputs), 1)}
+    return {
+        "runs": [
+            {
+                **_run(run, folders[run.id], headlines[run.id]),
+                "place": waiting.get(run.id),
+                "sweep": sweep_of.get(run.id),
+            }
+            for run in listed
+        ],
+        "sweeps": [_sweep(sweep, members[sweep.name], headlines) for sweep in sweeps if members[sweep.name]],
+    }
+
+
+def members_of(sweep: Sweep, listed: Iterable[RunSummary]) -> list[RunSummary]:
+    """Those of some runs that were made for a sweep, in its order."""
+    by_id = {run.id: run for run in listed}
+    found = [by_id[run_id] for run_id in sweep.runs if run_id in by_id]
+    return [run for run in found if run.asked == requests.digest(sweep.request(run.id).id)]
+
+
+def _run(run: RunSummary, folder: RunDirectory, headline: Headline | None) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "title": run.title,
+        "told": run.told,
+        "note": run.note,
+        "wrong_on_purpose": run.wrong_on_purpose,
+        "model": telling.in_words("model.source", run.model),
+        "reward": run.reward,
+        "beta": run.beta,
+        "adaptive": run.adaptive,
+        "learning_rate": run.learning_rate,
+        "engine": run.engine,
+        "method": methods.METHODS[run.method].label,
+        "seed": run.seed,
+        "state": run.status.state,
+        "message": run.status.message,
+        "end": wire.ending(run.status),
+        "resumable": run_standing.can_resume(run.status, run.by_trl),
+        "attempt": run.status.attempt,
+        "update": run.status.update,
+        "num_updates": run.status.num_updates,
+        "started_at": run.status.started_at,
+        "duration": round(run.duration_seconds, 1),
+        "unit": run.unit,
+        "headline": headline._asdict() if headline else None,
+        "behaviours": [meter.ends() for meter in meters.at_ends_of(folder)],
+        "spark": run.spark,
+    }
+
+
+def _sweep(sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headline | None]) -> dict[str, Any]:
+    """A sweep as a row of the history; its gain is that of the setting with the highest mean so far."""
+    statuses = {run.id: run.status for run in runs}
+    found = standing(sweep, statuses)
+    first = runs[0]
+    ends = {run.id: _end(headlines[run.id]) for run in runs if run.status.state == "finished"}
+    rows = [row for row in over_seeds.rows(sweep, ends) if row.gain is not None]
+    best = max(rows, key=lambda row: row.gain.mean if row.gain else 0.0, default=None)
+    left = all_left([*statuses.values()], time.time())
+    return {
+        "id": sweep.name,
+        "title": sweep.name,
+        "told": sweep_data.varies(sweep),
+        "preset": first_title(sweep, first),
+        "model": _alike(telling.in_words("model.source", run.model) for run in runs),
+        "reward": _alike(run.reward for run in runs),
+        "beta": _alike_value(run.beta for run in runs),
+        "learning_rate": _alike_value(run.learning_rate for run in runs),
+        "on": sweep.on,
+        "state": found.state,
+        "words": found.words,
+        "done": found.done,
+        "total": found.total,
+        "ended": found.ended,
+        "left": None if left is None or found.ended else left,
+        "resumable": found.unmade > 0 or any(run_standing.can_resume(run.status, run.by_trl) for run in runs),
+        "started_at": sweep.created_at,
+        "duration": round(sum(run.duration_seconds for run in runs), 1),
+        "unit": first.unit,
+        "best": None if best is None else {
+            "setting": sweep_data.in_words(best.setting.values), "gain": sweep_data.told_interval(best.gain),
+            "kl": sweep_data.told_interval(best.kl),
+        },
+    }  # fmt: skip
+
+
+def first_title(sweep: Sweep, run: RunSummary) -> str:
+    """What its runs are runs of: the title that its base brings along, else what somebody named."""
+    try:
+        return telling.title_of(sweep.config(run.id))
+    except InvalidConfig:
+        return sweep.preset
+
+
+def _end(headline: Headline | None) -> End:
+    return End(headline.gain if headline else None, headline.kl if headline else None, {}, [])
+
+
+def _alike(values: Iterable[str]) -> str:
+    found = list(dict.fromkeys(values))
+    return found[0] if len(found) == 1 else f"{len(found)} different"
+
+
+def _alike_value(values: Iterable[float | None]) -> float | None:
+    found = set(values)
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,150 @@
+"""One sweep as the Runs page draws it: how far it is, a row for each setting with its outcome over seeds, curves of
+those that are shown, and score against KL of all. `routes` calls it; static/runs/sweep.js draws."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig
+from playground.insight import over_seeds
+from playground.insight.over_seeds import Curve, End, Interval, Row
+from playground.insight.pace import all_left
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Status
+from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps.sweep_record import SEED, Sweep
+from playground.runs.sweeps.sweep_standing import standing
+from playground.setup import telling
+from playground.ui.live import overlay, wire, wire_frontier
+from playground.ui.live.figures import rounded
+from playground.ui.train import form
+
+MOST_SHOWN = overlay.MAX_RUNS  # settings with curves
+MOST_POINTS = 300
+NAMES = {"score_mean": "score", "kl_to_reference": "kl"}  # figure -> its bounds are score_low and the like
+
+
+def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict[str, Any]:
+    """A sweep in full.
+
+    Args:
+        shown: which settings have curves, by their place; by default the first ones.
+
+    Raises:
+        RunNotFound: there is no sweep of that name.
+    """
+    sweep = sweep_record.find(outputs, name)
+    folders = {run.id: run for run in sweep_record.runs_of(outputs, sweep)}
+    statuses = {run_id: run.status() for run_id, run in folders.items()}
+    ends = {run_id: end for run_id, run in folders.items()
+            if statuses[run_id].state == "finished" and (end := over_seeds.end_of(run))}  # fmt: skip
+    rows = over_seeds.rows(sweep, ends)
+    chosen = [place for place in dict.fromkeys(shown or range(MOST_SHOWN)) if 0 <= place < len(rows)][:MOST_SHOWN]
+    configs = _configs(sweep, rows)
+    found, left = standing(sweep, statuses), all_left([*statuses.values()], time.time())
+    return {
+        "name": sweep.name,
+        "on": sweep.on,
+        "told": varies(sweep),
+        "fields": [{"label": form.label_of(field), "unit": form.unit_of(field)} for field in sweep.settings],
+        "state": found.state,
+        "words": found.words,
+        "done": found.done,
+        "total": found.total,
+        "ended": found.ended,
+        "left": None if left is None or found.ended else left,
+        "seeds": len(sweep.vary.get(SEED, [0])),
+        "unit": configs[0].score_unit if configs else "sd",
+        "num_updates": max((status.num_updates for status in statuses.values()), default=0),
+        "scores_differ": telling.scores_differ(configs) if configs else "",
+        "behaviours": list(dict.fromkeys(words for row in rows for words in row.shares)),
+        "shown": chosen,
+        "settings": [_setting(sweep, row, folders, statuses, ends, place in chosen) for place, row in enumerate(rows)],
+        "ends": wire_frontier.columns(
+            ("kl", "score"), sorted((end.looks[-1].kl, end.looks[-1].score) for end in ends.values() if end.looks)
+        ),
+    }
+
+
+def _setting(
+    sweep: Sweep, row: Row, folders: Mapping[str, RunDirectory], statuses: Mapping[str, Status],
+    ends: Mapping[str, End], drawn: bool,
+) -> dict[str, Any]:  # fmt: skip
+    cells = sweep.cells()
+    runs = []
+    for run_id in row.setting.runs:
+        status = statuses.get(run_id)
+        told = {"id": run_id, "seed": cells[run_id].get(SEED), "state": status.state if status else "gone"}
+        if status:
+            told |= {"update": status.update, "num_updates": status.num_updates, "message": status.message}
+        runs.append(told)
+    ours = [ends[run_id] for run_id in row.setting.runs if run_id in ends]
+    return {
+        "title": in_words(row.setting.values),
+        "values": [telling.in_words(field, value) for field, value in row.setting.values.items()],
+        "runs": runs,
+        "finished": row.finished,
+        "gain": told_interval(row.gain),
+        "kl": told_interval(row.kl),
+        "shares": {words: told_interval(found, 100) for words, found in row.shares.items()},
+        **(_drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours) if drawn else {}),
+    }
+
+
+def _drawn(runs: Sequence[RunDirectory], ends: Sequence[End]) -> dict[str, Any]:
+    figures = [over_seeds.figures_of(run) for run in runs]
+    curves = {figure: over_seeds.curve([one[figure] for one in figures]) for figure in NAMES}
+    looks = [
+        (update, kl.mean, score.mean, score.mean - (score.half or 0.0), score.mean + (score.half or 0.0))
+        for update, kl, score in over_seeds.mean_looks(ends)
+    ]
+    return {
+        "metrics": _columns(curves),
+        "looks": wire_frontier.columns(("update", "kl", "score", "low", "high"), looks),
+    }
+
+
+def _columns(curves: Mapping[str, Curve]) -> dict[str, list[Any]]:
+    """Curves over the same updates as the columns of one table; where a figure lacks an update, it has none there."""
+    updates = sorted({update for curve in curves.values() for update in curve.update})
+    columns: dict[str, list[Any]] = {"update": updates}
+    for figure, curve in curves.items():
+        at = {update: place for place, update in enumerate(curve.update)}
+        bounds = {f"{NAMES[figure]}_{name}": getattr(curve, name) for name in ("low", "high", "seeds")}
+        for name, values in {figure: curve.mean, **bounds}.items():
+            columns[name] = [rounded(values[at[update]]) if update in at else None for update in updates]
+    return wire.thinned(columns, MOST_POINTS)
+
+
+def varies(sweep: Sweep) -> str:
+    """For reading: "Leash (beta): 0.1, 0.25; Seed: 0, 1, 2"."""
+    return "; ".join(
+        f"{form.label_of(field)}: {', '.join(telling.in_words(field, value) for value in values)}"
+        for field, values in sweep.vary.items()
+    )
+
+
+def in_words(values: Mapping[str, Any]) -> str:
+    """A setting for reading: "Leash (beta) 0.1, Learning rate 0.0003"."""
+    told = (f"{form.label_of(field)} {telling.in_words(field, value)}" for field, value in values.items())
+    return ", ".join(told) or "all runs"
+
+
+def told_interval(found: Interval | None, scale: float = 1.0) -> dict[str, Any] | None:
+    """An interval for the page; `half` is None where there is one seed."""
+    if found is None:
+        return None
+    half = None if found.half is None else rounded(scale * found.half)
+    return {"mean": rounded(scale * found.mean), "half": half, "seeds": found.seeds}
+
+
+def _configs(sweep: Sweep, rows: Sequence[Row]) -> list[RunConfig]:
+    """One of each setting; none where this version cannot read them any more."""
+    try:
+        return [sweep.config(row.setting.runs[0]) for row in rows]
+    except InvalidConfig:
+        return []

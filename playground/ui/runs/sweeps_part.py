@@ -1,0 +1,194 @@
+"""What the Runs page may ask of sweeps: what one would be, to start it, to stop all its runs, to take all of them up.
+
+Each function is called by static/runs/ through Gradio's server functions, with one argument that anybody could have
+made up: names go through `sweep_record.find`, values through the configuration's own checks and the limits of the mode,
+and a sweep counts as its runs wherever runs are counted. `runs_page` registers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from playground.config import RunConfig, yaml_io
+from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem, RunNotFound, in_words
+from playground.runs import history, trial
+from playground.runs.folder.requests import Request
+from playground.runs.start import queue
+from playground.runs.start.launcher import Spawn
+from playground.runs.sweeps import grid, sweep_making, sweep_record
+from playground.runs.sweeps.sweep_making import Plan
+from playground.runs.sweeps.sweep_record import MOST_RUNS, SEED
+from playground.setup import catalog, checks, limits
+from playground.setup.estimates import disk
+from playground.ui.door import quota
+from playground.ui.door.access import Access, Action, Caller
+from playground.ui.live import standing as run_standing
+from playground.ui.train import controls, filling, form
+
+MOST_FIELDS = 2  # beside the seed; the command line takes any number
+MOST_CHARACTERS = 1_000  # of the values of one field
+LABELS = {"name": "Name", "vary": "Setting that varies", "preset": "Preset", SEED: "Seeds"}
+USUAL_FIELD, USUAL_VALUES, USUAL_SEEDS = "kl.coef", "0.1, 0.25, 0.5", 3
+
+
+def choices(access: Access) -> dict[str, Any]:
+    """What static/runs/sweep_form.js offers: presets in their groups, and the settings that can be varied."""
+    groups = controls.preset_groups(access.limits)
+    fields = [field for field in form.KNOBS if field != SEED and not form.is_list(field)]
+    return {
+        "presets": [[title, [list(item) for item in items]] for title, items in groups],
+        "preset": catalog.DEFAULT_PRESET,
+        "fields": sorted(([field, form.label_of(field)] for field in fields), key=lambda item: item[1].lower()),
+        "first": {"field": USUAL_FIELD, "values": USUAL_VALUES},
+        "seeds": USUAL_SEEDS,
+        "most": MOST_RUNS,
+    }
+
+
+def guarded_functions(outputs: Path, access: Access, spawn: Spawn | None = None) -> list[Callable[..., Any]]:
+    """The functions for who may start runs, and for who may steer those that are there."""
+
+    def run_of(name: Any) -> str | None:
+        """Any run of a sweep, for whether it is one's own: whoever started one of them started all."""
+        try:
+            runs = sweep_record.runs_of(outputs, sweep_record.find(outputs, str(name)))
+        except RunNotFound:
+            return None
+        return runs[0].id if runs else None
+
+    def refused(sentence: str) -> dict[str, str]:
+        return {"error": sentence}
+
+    return [
+        *access.guard_all(Action.FORM, [planner(outputs, access)]),
+        *access.guard_all(Action.START, [starter(outputs, access, spawn)]),
+        access.guard(Action.STEER, stopper(outputs), refused, run_of),
+        access.guard(Action.RESUME, resumer(outputs, access, spawn), refused, run_of),
+    ]
+
+
+def planner(outputs: Path, access: Access) -> Callable[[Any], dict[str, Any]]:
+    """The server function that says what a sweep would be."""
+
+    def plan_sweep(asked: Any) -> dict[str, Any]:
+        """{preset, vary: [{field, values}], seeds, name}; answers {error, problems, count, seconds, beside}."""
+        try:
+            found = _plan(asked, outputs, access, Request())
+            seconds = grid.seconds(found.configs, outputs, history.finished_runs(outputs))
+        except InvalidConfig as error:
+            return _answer(problems=_told(error.problems))
+        except ModelNotFound:  # to be fetched first, so nothing is known of it yet
+            return _answer(count=len(found.configs))
+        except (PlaygroundError, OSError) as error:
+            return _answer(in_words(error))
+        return _answer(count=len(found.configs), seconds=seconds, beside=len(queue.waiting(outputs)))
+
+    return plan_sweep
+
+
+def starter(outputs: Path, access: Access, spawn: Spawn | None = None) -> Callable[..., dict[str, Any]]:
+    """The server function that starts a sweep."""
+
+    def start_sweep(asked: Any, caller: Caller) -> dict[str, Any]:
+        """As `plan_sweep`; answers {error, problems, name}."""
+        request = Request(visitor=str(caller.visitor), mode=access.mode)
+        try:
+            found = _plan(asked, outputs, access, request)
+            disk.check_together(found.configs, outputs)
+            with quota.admitted(request, access, caller, outputs, count=len(found.configs)):
+                trial.end(outputs)  # whoever starts is done with trying
+                sweep_making.create(outputs, found.sweep, spawn)
+        except InvalidConfig as error:
+            return _answer(problems=_told(error.problems))
+        except (PlaygroundError, OSError) as error:
+            return _answer(in_words(error))
+        return _answer(name=found.sweep.name)
+
+    return start_sweep
+
+
+def stopper(outputs: Path) -> Callable[[Any], dict[str, Any]]:
+    """The server function that stops all runs of a sweep."""
+
+    def stop_sweep(name: Any) -> dict[str, Any]:
+        """Ask all runs of a sweep to stop; those that wait are taken out of the queue."""
+        try:
+            sweep_making.stop_all(outputs, sweep_record.find(outputs, str(name)))
+        except (PlaygroundError, OSError) as error:
+            return {"error": in_words(error)}
+        return {"error": ""}
+
+    return stop_sweep
+
+
+def resumer(outputs: Path, access: Access, spawn: Spawn | None = None) -> Callable[..., dict[str, Any]]:
+    """The server function that takes up all runs of a sweep that have ended early."""
+
+    def resume_sweep(name: Any, caller: Caller) -> dict[str, Any]:
+        """Let all of them go on; answers {error, going, refused: [[run, why]]}."""
+        try:
+            sweep = sweep_record.find(outputs, str(name))
+            runs = sweep_record.runs_of(outputs, sweep)
+            again = sum(run_standing.can_resume(run.status(), run.config().by_trl) for run in runs)
+            count = again + (0 if sweep.made else len(sweep.runs) - len(runs))
+            with quota.admitted(Request(), access, caller, outputs, count=count):
+                found = sweep_making.resume_all(outputs, sweep, spawn)
+        except (PlaygroundError, OSError) as error:
+            return {"error": in_words(error), "going": 0, "refused": []}
+        return {"error": "", "going": len(found.going), "refused": [list(item) for item in found.refused.items()]}
+
+    return resume_sweep
+
+
+def _plan(asked: Any, outputs: Path, access: Access, request: Request) -> Plan:
+    """Raises: InvalidConfig, with everything that is wrong."""
+    asked = filling.as_dict(asked)
+    preset = str(asked.get("preset"))
+    filling.base_of(preset, outputs)  # a name, never the path of a file
+    vary, problems = _varied(asked)
+    sweep_record.raise_if(problems)
+    base = yaml_io.read_yaml(catalog.preset_path(preset))
+    seeds = asked.get("seeds")
+    if not isinstance(seeds, int) or not 1 <= seeds <= MOST_RUNS:
+        raise InvalidConfig([Problem(SEED, f"Ask for 1 to {MOST_RUNS} seeds.")])
+    if seeds > 1:
+        first = int(base.get(SEED, 0))
+        vary.append(f"{SEED}={','.join(map(str, range(first, first + seeds)))}")
+    cap = access.limits.numbers.get("max_minutes")
+    capped = cap is not None and base.get("max_minutes") is None and not any(v.startswith("max_minutes=") for v in vary)
+
+    def check(config: RunConfig) -> None:
+        limits.require(config, access.limits, outputs)
+        checks.check(config, outputs)
+
+    name = str(asked.get("name") or "").strip() or None
+    overrides = [f"max_minutes={cap:g}"] if capped else []
+    return sweep_making.plan(outputs, preset, base, overrides, vary, check, name=name, asked=request)
+
+
+def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
+    """`field=values` of each field that was chosen."""
+    found, problems = [], []
+    given = asked.get("vary")
+    for item in given[:MOST_FIELDS] if isinstance(given, list) else []:
+        field, values = str(filling.as_dict(item).get("field") or ""), str(filling.as_dict(item).get("values") or "")
+        if not field:
+            continue
+        if field not in form.KNOBS:
+            problems.append(Problem("vary", f"`{field[:60]}` is no setting of the form."))
+        elif len(values) > MOST_CHARACTERS:
+            problems.append(Problem(field, f"The values are longer than {MOST_CHARACTERS:,} characters."))
+        else:
+            found.append(f"{field}={values}")
+    return found, problems
+
+
+def _told(problems: list[Problem]) -> list[dict[str, str]]:
+    """With the names that the form of a sweep gives to its fields."""
+    return [{**told, "label": LABELS.get(told["field"], told["label"])} for told in filling.problems_told(problems)]
+
+
+def _answer(error: str = "", **found: Any) -> dict[str, Any]:
+    return {"error": error, "problems": [], "count": 0, "seconds": None, "beside": 0, "name": "", **found}

@@ -1,0 +1,117 @@
+// What a new sweep is to be: a preset, one or two settings with their values, and how many seeds. Before it is started
+// the server says how many runs that are and how long they take.
+
+import { answerOf, buttonOf, el, setText, showParts } from "../core/dom.js";
+import { timeRange } from "../core/format.js";
+
+const WAIT_MS = 300; // after the last key
+
+/** The sentence before the start: {count, seconds, beside}. */
+export function toldOf({ count, seconds, beside }) {
+  const runs = `${count} ${count === 1 ? "run" : "runs"}`;
+  const time = seconds ? `, ${timeRange(...seconds)} one after the other on this machine` : "";
+  const queue = beside ? `, behind ${beside} that ${beside === 1 ? "waits" : "wait"} already` : "";
+  return `${runs}${time}${queue}.`;
+}
+
+export class SweepForm {
+  /**
+   * `offered` is what can be chosen (ui/runs/sweeps_part.py), `server` its functions, `started` hears the name of what
+   * was started, `closed` that the form is away.
+   * @param {HTMLElement} element
+   * @param {any} offered
+   * @param {any} server
+   * @param {{started: (name: string) => void, closed: () => void}} hears
+   */
+  constructor(element, offered, server, { started, closed }) {
+    this.server = server;
+    this.started = started;
+    this.closed = closed;
+    this.turn = 0;
+    this.build(offered);
+    element.append(this.root);
+  }
+
+  build({ presets, preset, fields, first, seeds, most }) {
+    const changed = { oninput: () => this.plan(WAIT_MS), onchange: () => this.plan(0) };
+    const options = (pairs, chosen) => pairs.map(([value, label]) =>
+      el("option", { value, selected: value === chosen }, label));
+    this.preset = el("select", changed, presets.map(([title, items]) =>
+      el("optgroup", { label: title }, options(items, preset))));
+    this.fields = [0, 1].map((at) => ({
+      field: el("select", { ...changed, "aria-label": at ? "Second setting" : "Setting" },
+        at ? el("option", { value: "" }, "none") : null, options(fields, at ? "" : first.field)),
+      values: el("input", { ...changed, type: "text", value: at ? "" : first.values, placeholder: "1, 2, 3",
+        spellcheck: "false", autocomplete: "off", "aria-label": at ? "Values of the second setting" : "Values" }),
+    }));
+    this.seeds = el("input", { ...changed, type: "number", min: 1, max: most, value: seeds });
+    this.name = el("input", { ...changed, type: "text", maxlength: 50, placeholder: "made up", spellcheck: "false",
+      autocomplete: "off" });
+    this.told = el("p", { class: "sweep-told", role: "status" });
+    this.problems = el("ul", { class: "problem sweep-problems", role: "status" });
+    this.go = buttonOf("button strong", { onclick: () => this.start() }, "Start sweep");
+    const row = (label, ...parts) => el("label", {}, el("span", {}, label), ...parts);
+    this.root = el("section", { class: "panel sweep-form", "aria-label": "New sweep", hidden: true,
+      onkeydown: (event) => {
+        if (event.key === "Escape") this.open(false);
+        if (event.key === "Enter" && event.target.tagName === "INPUT") this.start();
+      } },
+    el("h2", {}, "New sweep"),
+    el("p", { class: "muted" }, "Several runs of one preset that differ in a few settings. Each value of one meets "
+      + "each of the other, with every seed; they wait in the queue like other runs."),
+    el("div", { class: "sweep-fields" }, row("Preset", this.preset),
+      ...this.fields.flatMap(({ field, values }, at) => [
+        row(at ? "And a second setting" : "Setting that varies", field),
+        row("Its values, with commas", values)]),
+      row("Seeds", this.seeds), row("Name", this.name)),
+    this.told, this.problems,
+    el("div", { class: "buttons" }, this.go, buttonOf("button", { onclick: () => this.open(false) }, "Cancel")));
+  }
+
+  /** Show the form, or put it away. */
+  open(shown) {
+    this.root.hidden = !shown;
+    if (!shown) return this.closed();
+    this.plan(0);
+    this.preset.focus();
+  }
+
+  asked() {
+    return { preset: this.preset.value, seeds: Math.round(Number(this.seeds.value)) || 0, name: this.name.value.trim(),
+      vary: this.fields.map(({ field, values }) => ({ field: field.value, values: values.value })) };
+  }
+
+  /** Ask what it would be, a moment after the last change. */
+  plan(wait) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(async () => {
+      this.turn += 1;
+      const mine = this.turn;
+      const answer = await answerOf(() => this.server.plan_sweep(this.asked()));
+      if (mine === this.turn && !this.busy) this.show(answer);
+    }, wait);
+  }
+
+  show(answer) {
+    const { error, problems = [], count = 0 } = answer;
+    const ready = !error && !problems.length && count > 0;
+    setText(this.told, ready ? toldOf(answer) : "");
+    const told = [...(error ? [{ label: "", message: error }] : []), ...problems];
+    showParts(this.problems, told.map(({ label, message }) => el("li", {}, label ? `${label}: ${message}` : message)));
+    this.go.setAttribute("aria-disabled", String(!ready));
+  }
+
+  async start() {
+    if (this.busy) return;
+    this.busy = true;
+    setText(this.go, "Starting\u2026");
+    this.turn += 1; // what is still on its way says no more
+    const answer = await answerOf(() => this.server.start_sweep(this.asked()), "; look again before you repeat it.");
+    this.busy = false;
+    setText(this.go, "Start sweep");
+    if (answer.error || answer.problems?.length) return this.show({ ...answer, count: 0 });
+    this.name.value = "";
+    this.open(false);
+    this.started(answer.name);
+  }
+}

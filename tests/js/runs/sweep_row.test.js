@@ -1,0 +1,25 @@
+// What a sweep says of itself in words.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { toldOf } from "../../../playground/ui/static/runs/sweep_form.js";
+import { intervalOf, progressOf } from "../../../playground/ui/static/runs/sweep_row.js";
+
+test("how far it is, and how long it takes where that is known", () => {
+  assert.equal(progressOf({ words: "2 of 6 done, 4 waiting", left: null }), "2 of 6 done, 4 waiting");
+  assert.equal(progressOf({ words: "2 of 6 done", left: [120, 240] }), "2 of 6 done; about 2 to 4 min left");
+});
+
+test("a mean has its interval where there are two seeds", () => {
+  assert.equal(intervalOf({ mean: 1.234, half: 0.5, seeds: 3 }, true), "+1.23 \u00b1 0.50");
+  assert.equal(intervalOf({ mean: 1.234, half: null, seeds: 1 }), "1.23");
+  assert.equal(intervalOf({ mean: 62.4, half: 3.2, seeds: 2 }, false, 1), "62 \u00b1 3");
+  assert.equal(intervalOf(null), "\u2013");
+});
+
+test("before the start it says how many runs, how long, and behind whom", () => {
+  assert.equal(toldOf({ count: 9, seconds: [60, 90], beside: 0 }),
+    "9 runs, about 60 to 90 s one after the other on this machine.");
+  assert.equal(toldOf({ count: 1, seconds: null, beside: 1 }), "1 run, behind 1 that waits already.");
+});

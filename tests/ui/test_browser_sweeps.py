@@ -1,0 +1,81 @@
+"""A sweep in a browser: told before it starts, one row that opens, stopped and taken up as one."""
+
+from tests.ui import fake_run
+from tests.ui.conftest import go
+
+
+def form(page):
+    """The form of a new sweep, open."""
+    go(page, "runs")
+    page.get_by_role("button", name="Sweep", exact=True).click()
+    return page.get_by_role("region", name="New sweep")
+
+
+def test_a_sweep_is_told_before_it_starts_and_opens_from_its_row(open_page):
+    page, told = open_page, form(open_page)
+    told.get_by_text("9 runs, about").wait_for()  # as it is offered: three values, three seeds
+    told.get_by_label("Values", exact=True).fill("0.1, -3")
+    told.get_by_text("Leash (beta): must be at least 0").wait_for()
+    assert told.get_by_role("button", name="Start sweep").get_attribute("aria-disabled") == "true"
+    told.get_by_label("Values", exact=True).fill("0.1, 0.5")
+    told.get_by_label("Second setting", exact=True).select_option("ppo.num_updates")
+    told.get_by_label("Values of the second setting").fill("2")
+    told.get_by_label("Seeds").fill("1")
+    told.get_by_label("Name").fill("leash")
+    told.get_by_text("2 runs, about").wait_for()
+    told.get_by_role("button", name="Start sweep").click()
+
+    panel = page.get_by_role("region", name="Sweep", exact=True)
+    panel.get_by_text("2 of 2 done", exact=True).wait_for()
+    assert "sweep=leash" in page.url and told.is_hidden()
+    rows = panel.locator(".sweep-table tbody tr")
+    panel.get_by_text("1 seed: no interval", exact=True).first.wait_for()
+    assert [row.locator("td").nth(1).inner_text() for row in rows.all()] == ["0.1", "0.5"]
+    assert rows.first.get_by_role("link").get_attribute("href").endswith("run=leash-1")
+    panel.locator("[data-chart='sweep-score'] canvas").first.wait_for(state="attached")
+
+    name = page.locator("[data-key='toggle leash']")
+    assert name.get_attribute("aria-expanded") == "true" and page.locator("tr.in-sweep").count() == 2
+    name.focus()
+    page.keyboard.press("Enter")
+    panel.wait_for(state="hidden")
+    assert page.locator("tr.in-sweep").count() == 0 and name.get_attribute("aria-expanded") == "false"
+    assert name.evaluate("button => button === document.activeElement")
+
+
+def test_all_runs_of_a_sweep_are_stopped_and_taken_up_by_one_press_each(open_page):
+    page, asked = open_page, form(open_page)
+    asked.get_by_label("Values", exact=True).fill("0.1, 0.5")
+    asked.get_by_label("Second setting", exact=True).select_option("ppo.num_updates")
+    asked.get_by_label("Values of the second setting").fill("400")
+    asked.get_by_label("Seeds").fill("3")
+    asked.get_by_label("Name").fill("long")
+    asked.get_by_text("6 runs, about").wait_for()
+    page.keyboard.press("Enter")
+    row = page.locator("[data-key='sweep long']")
+    row.get_by_text("0 of 6 done, 1 running, 5 waiting").wait_for()
+    row.get_by_role("button", name="Stop all").click()
+    row.get_by_text("6 of 6 done; 6 stopped").wait_for()
+    row.get_by_role("button", name="Resume all").click()
+    row.get_by_text("running, 5 waiting").wait_for()
+    row.get_by_role("button", name="Stop all").click()
+    row.get_by_text("6 of 6 done; 6 stopped").wait_for()
+
+
+def test_which_settings_are_drawn_can_be_chosen_and_deleted_runs_break_nothing(open_page, site):
+    page = open_page
+    fake_run.write_sweep(site.outputs, "wide", {"kl.coef": [0.1 * step for step in range(1, 8)]}, finished=7)
+    go(page, "runs", sweep="wide")
+    panel = page.get_by_role("region", name="Sweep", exact=True)
+    ticks = panel.get_by_role("checkbox")
+    panel.get_by_text("At most 6 settings are drawn at a time").wait_for()
+    assert [tick.is_checked() for tick in ticks.all()] == [True] * 6 + [False] and ticks.nth(6).is_disabled()
+    ticks.nth(0).click()
+    page.wait_for_function("() => !document.querySelectorAll('.sweep-table input')[6].disabled")
+    ticks.nth(6).click()
+    panel.locator("[data-key='setting 6'] .letter", has_text="F").wait_for()
+    assert not ticks.nth(0).is_checked()
+    (site.outputs / "wide-3").rename(site.outputs / ".gone")
+    page.reload()
+    panel.get_by_text("not there").wait_for()
+    panel.get_by_text("7 of 7 done; 1 deleted").wait_for()

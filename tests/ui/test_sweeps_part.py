@@ -1,0 +1,275 @@
+"""Sweeps on the Runs page: what the server tells of them and takes from a browser; limits count a sweep as its runs."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from playground.runs import history
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import queue
+from playground.runs.sweeps import sweep_making, sweep_record
+from playground.setup.limits import LIMITS
+from playground.ui import routes
+from playground.ui.door.access import Access, Caller, Role
+from playground.ui.door.visitors import Visitor
+from playground.ui.live import feed
+from playground.ui.runs import history_data, sweep_data, sweeps_part
+from tests.ui import fake_run
+
+HOST = Caller()
+ASKED: dict[str, Any] = {
+    "preset": "kinder-reviews", "seeds": 2, "name": "leash",
+    "vary": [{"field": "kl.coef", "values": "0.1, 0.5"}, {"field": "", "values": ""}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> Path:
+    """An outputs folder; the workers in it are those of `workers`, who ends them."""
+    return tmp_path / "outputs"
+
+
+def started(outputs: Path, access: Access | None = None, caller: Caller = HOST, **changes: Any) -> dict[str, Any]:
+    return sweeps_part.starter(outputs, access or Access())({**ASKED, **changes}, caller)
+
+
+def planned(outputs: Path, access: Access | None = None, **changes: Any) -> dict[str, Any]:
+    return sweeps_part.planner(outputs, access or Access())({**ASKED, **changes})
+
+
+# what is told
+
+
+@pytest.fixture
+def leash(outputs: Path) -> Path:
+    """A finished run, and a sweep of two settings on two seeds of which the last run was stopped."""
+    fake_run.write_run(outputs, "alone")
+    fake_run.write_sweep(outputs, "leash", {"kl.coef": [0.1, 0.5], "seed": [0, 1]}, finished=3)
+    return outputs
+
+
+def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(leash: Path) -> None:
+    found = history_data.history_data(leash)
+    assert {run["id"]: run["sweep"] for run in found["runs"]} == {
+        "alone": None, **{f"leash-{number}": "leash" for number in (1, 2, 3, 4)},
+    }  # fmt: skip
+    (row,) = found["sweeps"]
+    assert (row["id"], row["done"], row["total"], row["state"]) == ("leash", 4, 4, "stopped")
+    assert row["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1" and row["preset"] == "Kinder reviews"
+    assert row["beta"] is None and row["learning_rate"] is not None and row["resumable"]
+    ends = {run["id"]: run["headline"] for run in found["runs"]}
+    assert row["best"]["setting"] == "Leash (beta) 0.1"
+    mean = (ends["leash-1"]["gain"] + ends["leash-2"]["gain"]) / 2
+    assert row["best"]["gain"]["mean"] == pytest.approx(mean, rel=1e-4) and row["best"]["gain"]["seeds"] == 2
+
+
+def test_deleted_runs_leave_the_row_as_it_is_but_for_their_number(leash: Path) -> None:
+    history.delete_run(RunDirectory(leash / "leash-1"))
+    history.delete_run(RunDirectory(leash / "leash-3"))
+    (row,) = history_data.history_data(leash)["sweeps"]
+    assert (row["total"], row["words"]) == (4, "4 of 4 done; 1 stopped, 2 deleted")
+    told = sweep_data.detail(leash, "leash")
+    assert [[run["state"] for run in setting["runs"]] for setting in told["settings"]] == [
+        ["gone", "finished"], ["gone", "stopped"],
+    ]  # fmt: skip
+    assert told["settings"][0]["gain"]["half"] is None and told["settings"][1]["gain"] is None
+    for run_id in ("leash-2", "leash-4"):
+        history.delete_run(RunDirectory(leash / run_id))
+    assert history_data.history_data(leash)["sweeps"] == []
+
+
+def test_another_run_with_an_id_of_a_sweep_stands_alone(leash: Path) -> None:
+    shutil.rmtree(leash / "leash-2")
+    fake_run.write_run(leash, "leash-2")
+    found = history_data.history_data(leash)
+    assert next(run for run in found["runs"] if run["id"] == "leash-2")["sweep"] is None
+    assert found["sweeps"][0]["words"] == "4 of 4 done; 1 stopped, 1 deleted"
+
+
+def test_an_open_sweep_tells_each_setting_as_the_mean_of_its_seeds(leash: Path) -> None:
+    told = sweep_data.detail(leash, "leash")
+    assert [field["label"] for field in told["fields"]] == ["Leash (beta)"] and told["seeds"] == 2
+    low, high = told["settings"]
+    assert (low["values"], high["values"], low["finished"], high["finished"]) == (["0.1"], ["0.5"], 2, 1)
+    assert low["gain"]["half"] is not None and high["gain"]["half"] is None
+    assert [(run["seed"], run["state"]) for run in high["runs"]] == [(0, "finished"), (1, "stopped")]
+    figures = [{item.update: item.score_mean for item in RunDirectory(leash / name).metrics()} for name in
+               ("leash-3", "leash-4")]  # fmt: skip
+    columns = high["metrics"]
+    assert columns["update"] == list(range(1, 41)) and columns["score_seeds"][11:13] == [2, 1]
+    assert columns["score_mean"][0] == pytest.approx((figures[0][1] + figures[1][1]) / 2, rel=1e-3)
+    assert columns["score_low"][0] <= columns["score_mean"][0] <= columns["score_high"][0]
+    assert columns["score_low"][12] is None and columns["score_mean"][12] == pytest.approx(figures[0][13], rel=1e-3)
+    assert len(told["ends"]["kl"]) == 3 and low["looks"]["update"] == list(range(0, 41, 5))
+    assert told["scores_differ"] == ""
+
+
+def test_curves_come_for_the_settings_that_are_asked_for_and_never_for_many(outputs: Path) -> None:
+    values = [0.1 * step for step in range(1, 9)]
+    fake_run.write_sweep(outputs, "many", {"kl.coef": values}, finished=0)
+    drawn = [place for place, one in enumerate(sweep_data.detail(outputs, "many")["settings"]) if "metrics" in one]
+    assert drawn == [0, 1, 2, 3, 4, 5]
+    assert sweep_data.detail(outputs, "many", [7, 2, 99, 2])["shown"] == [7, 2]
+    assert sweep_data.detail(outputs, "many", range(8))["shown"] == drawn
+
+
+def test_scores_that_are_not_one_measure_are_not_shown_as_one(outputs: Path) -> None:
+    fake_run.write_sweep(outputs, "lengths", {"rewards.0.weight": [1, 2]}, finished=0)
+    assert sweep_data.detail(outputs, "lengths")["scores_differ"].startswith("Their rewards differ")
+
+
+def test_the_route_answers_for_a_sweep_and_says_when_there_is_none(leash: Path) -> None:
+    hub = feed.Hub(leash)
+    with TestClient(Starlette(routes=routes.routes(hub))) as client:
+        assert client.get("/live/_sweeps/leash?shown=1").json()["shown"] == [1]
+        assert client.get("/live/_sweeps/leash?shown=x,,999999999999").json()["shown"] == [0, 1]
+        for name in ("nothing", "..%2f..%2fetc", "Leash"):
+            answer = client.get(f"/live/_sweeps/{name}")
+            assert answer.status_code == 404
+        assert client.get("/live/_sweeps/nothing").json()["error"].startswith("There is no sweep `nothing`")
+        client.portal.call(hub.close)
+
+
+# what is taken
+
+
+def test_before_the_start_it_says_how_many_runs_and_how_long_and_makes_nothing(outputs: Path) -> None:
+    found = planned(outputs)
+    assert (found["error"], found["problems"], found["count"]) == ("", [], 4)
+    low, high = found["seconds"]
+    assert 0 < low < high
+    assert planned(outputs, seeds=4)["seconds"][0] == pytest.approx(2 * low, rel=0.3)
+    assert not outputs.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "label", "told"),
+    [
+        ({"vary": [{"field": "kl.coef", "values": "0.1,-2"}]}, "Leash (beta)", "must be at least 0"),
+        ({"vary": [{"field": "kl.coef", "values": ""}]}, "Leash (beta)", "Name its values"),
+        (
+            {"vary": [{"field": "about.title", "values": "1"}]},
+            "Setting that varies",
+            "`about.title` is no setting",
+        ),
+        ({"vary": [{"field": "kl.coef", "values": "1," * 2000}]}, "Leash (beta)", "longer than 1,000 characters"),
+        ({"vary": "kl.coef=1", "seeds": 1}, "Setting that varies", "Name at least one field"),
+        ({"seeds": 0}, "Seeds", "Ask for 1 to 200 seeds"),
+        ({"seeds": "3"}, "Seeds", "Ask for 1 to 200 seeds"),
+        ({"seeds": 150}, "Setting that varies", "are 300 runs; a sweep has at most 200"),
+        ({"name": "../up"}, "Name", "small letters, digits and hyphens"),
+        ({"preset": "/etc/passwd.yaml"}, "Preset", "/etc/passwd.yaml"),
+        ({"preset": None}, "Preset", "None"),
+    ],
+)
+def test_what_cannot_be_is_told_by_the_names_of_the_form(
+    outputs: Path, changes: dict[str, Any], label: str, told: str
+) -> None:
+    for answer in (planned(outputs, **changes), started(outputs, **changes)):
+        assert answer["error"] == "" and answer["count"] == 0
+        assert [problem["label"] for problem in answer["problems"]] == [label]
+        assert told in answer["problems"][0]["message"]
+    assert not outputs.exists()
+
+
+@pytest.mark.parametrize("asked", [None, [], "x", {"vary": [None, 3]}, {"vary": [{"field": {}}], "preset": {}}])
+def test_what_is_no_question_is_answered_with_a_problem(outputs: Path, asked: Any) -> None:
+    answer = sweeps_part.planner(outputs, Access())(asked)
+    assert answer["problems"] and not outputs.exists()
+
+
+@pytest.mark.usefixtures("workers")
+def test_a_sweep_is_started_stopped_and_taken_up_again(outputs: Path) -> None:
+    assert started(outputs) == {**started(outputs), "name": "leash"}  # a second press is the same sweep
+    sweep = sweep_record.find(outputs, "leash")
+    assert len(sweep_record.runs_of(outputs, sweep)) == 4 and len(queue.waiting(outputs)) == 3
+    assert [run.config().seed for run in sweep_record.runs_of(outputs, sweep)] == [0, 1, 0, 1]
+    assert sweeps_part.stopper(outputs)("leash") == {"error": ""}
+    assert queue.waiting(outputs) == [] and RunDirectory(outputs / "leash-1").stop_requested
+    found = sweeps_part.resumer(outputs, Access())("leash", HOST)
+    assert (found["error"], found["going"]) == ("", 3) and len(queue.waiting(outputs)) == 3
+    for answer in (sweeps_part.stopper(outputs)("../x"), sweeps_part.resumer(outputs, Access())(None, HOST)):
+        assert answer["error"].startswith("There is no sweep")
+
+
+# limits
+
+
+def public(outputs: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Access:
+    monkeypatch.setitem(LIMITS, "space", LIMITS["space"]._replace(**more))
+    outputs.mkdir(exist_ok=True)
+    return Access("space", outputs)
+
+
+def visitor(name: str = "a") -> Caller:
+    return Caller("space", Role.VISITOR, Visitor(name, f"address-{name}"))
+
+
+@pytest.mark.usefixtures("workers")
+def test_on_a_public_page_a_sweep_counts_as_its_runs(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = public(outputs, monkeypatch)
+    answer = started(outputs, one, visitor())
+    assert answer["error"] == "These are 4 runs; at a time one may have 1 here." and answer["name"] == ""
+    assert sweep_record.every(outputs) == []
+    more = public(outputs, monkeypatch, runs_per_visitor=4, runs_per_address=4, queue=4)
+    assert started(outputs, more, visitor())["name"] == "leash"
+    assert "You have a run here already" in started(outputs, more, visitor(), name="again")["error"]
+    assert "The queue is full" in started(outputs, more, visitor("b"), name="other")["error"]
+    host = Caller("space", Role.HOST)
+    assert started(outputs, more, host, name="hosts")["name"] == "hosts"
+
+
+@pytest.mark.usefixtures("workers")
+def test_a_public_page_refuses_what_no_single_run_may_be_and_caps_its_time(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access = public(outputs, monkeypatch, runs_per_visitor=9, runs_per_address=9, queue=9)
+    answer = started(outputs, access, visitor(), vary=[{"field": "ppo.num_updates", "values": "20,900"}])
+    assert "may be at most 500 on a public page" in answer["problems"][0]["message"]
+    assert started(outputs, access, visitor())["error"] == ""
+    configs = [run.config() for run in sweep_record.runs_of(outputs, sweep_record.find(outputs, "leash"))]
+    assert {config.max_minutes for config in configs} == {30}
+
+
+@pytest.mark.usefixtures("workers")
+def test_only_who_started_a_sweep_may_stop_it_or_take_it_up(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    access = public(outputs, monkeypatch, runs_per_visitor=4, runs_per_address=9, queue=9)
+    assert started(outputs, access, visitor())["error"] == ""
+    functions = {one.__name__: one for one in sweeps_part.guarded_functions(outputs, access)}
+    callers: list[Caller] = [visitor("b")]
+    monkeypatch.setattr(access, "caller", lambda request: callers[0])
+    for name in ("stop_sweep", "resume_sweep"):
+        assert functions[name]("leash")["error"].startswith("This run was started by somebody else.")
+        assert functions[name]("nothing")["error"].startswith("This run was started by somebody else.")
+    assert len(queue.waiting(outputs)) == 3
+    callers[0] = visitor()
+    sweep_making.stop_all(outputs, sweep_record.find(outputs, "leash"))
+    history.delete_run(RunDirectory(outputs / "leash-4"))
+    assert functions["stop_sweep"]("leash") == {"error": ""}
+    assert requests.of(RunDirectory(outputs / "leash-2")).visitor == str(visitor().visitor)
+
+
+def test_a_class_watches_sweeps_and_starts_none(outputs: Path) -> None:
+    access = Access("classroom", outputs)
+    answers = [one(ASKED if "start" in one.__name__ else "leash")
+               for one in sweeps_part.guarded_functions(outputs, access)]  # fmt: skip
+    assert {answer["error"] for answer in answers} == {
+        "The host controls this page. You can watch, compare and overlay its runs."
+    }
+    assert not outputs.exists()
+
+
+def test_the_form_offers_presets_and_settings_that_can_be_varied() -> None:
+    offered = sweeps_part.choices(Access())
+    fields = dict(offered["fields"])
+    assert fields["kl.coef"] == "Leash (beta)" and "seed" not in fields and "prompts.typed" not in fields
+    assert offered["preset"] in [name for _, items in offered["presets"] for name, _ in items]
+    few = sweeps_part.choices(Access("space"))
+    assert sum(len(items) for _, items in few["presets"]) < sum(len(items) for _, items in offered["presets"])

@@ -17,6 +17,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.end_reasons import ENDS
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
 from playground.runs.folder.writer import RunWriter
+from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog, checks
 from tests.support import PROJECT, sample, small_config, update_metrics
 
@@ -26,7 +27,7 @@ REWARDS = (PROJECT / "docs" / "rewards.md").read_text(encoding="utf-8")
 RUN_FORMAT = (PROJECT / "docs" / "run-format.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("record", [Status, UpdateMetrics, Sample, Evaluation, Event])
+@pytest.mark.parametrize("record", [Status, UpdateMetrics, Sample, Evaluation, Event, Sweep])
 def test_the_run_format_names_every_field(record: type[Record]) -> None:
     assert [name for name in record.model_fields if f"`{name}`" not in RUN_FORMAT] == []
 

@@ -1,29 +1,37 @@
-"""The way to engines that compute a sweep on other machines: `playground.cluster`, where that is installed.
+"""The way to other machines: `playground.cluster`, where that is there.
 
-What is handed over is a list of runs that are published and wait, and nothing else: the engine holds their locks from
-then on, and mirrors what its workers write into their folders, so whoever watches a run need not know where it is.
-Looked up by name, because engines stand above this package. `sweep_making` calls it.
+What is handed over is a list of runs that are published and wait, or have ended, and nothing else: a driver holds their
+locks from then on and keeps their folders as mirrors, so whoever watches a run need not know where it is computed. It
+is looked up by name, because it stands above this package. `sweep_making` calls this.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from playground.errors import InvalidConfig, Problem
 from playground.runs.folder.directory import RunDirectory
 
 MODULE = "playground.cluster"
-Engine = Callable[[Path, str, Sequence[RunDirectory]], None]  # outputs, the sweep's name, its runs; returns at once
 
 
-def engine(on: str) -> Engine:
-    """What starts runs there: `start_on(place)` of the module. Raises: InvalidConfig, where that is not installed."""
+def check(place: str) -> None:
+    """Can runs be computed there? Raises: InvalidConfig, where not, with what to do."""
+    cluster = _cluster(place)
+    cluster.check(place, cluster.Options())
+
+
+def hand_over(outputs: Path, name: str, runs: Sequence[RunDirectory], place: str) -> None:
+    """Have these runs of a sweep computed there; returns at once. Raises: PlaygroundError, OSError."""
+    _cluster(place).hand_over(outputs, name, [run.id for run in runs], place)
+
+
+def _cluster(place: str) -> Any:
     if importlib.util.find_spec(MODULE) is None:
-        raise InvalidConfig(
-            [Problem("on", f"`{on}` is not installed here. Leave it out, and the runs wait in this machine's queue.")]
-        )
-    found: Engine = importlib.import_module(MODULE).start_on(on)
-    return found
+        sentence = f"`{place}` is not installed here. Leave it out, and the runs wait in this machine's queue."
+        raise InvalidConfig([Problem("on", sentence)])
+    return importlib.import_module(MODULE)

@@ -68,7 +68,7 @@ def plan(
         problems += error.problems
     if on != HERE:
         try:
-            elsewhere.engine(on)
+            elsewhere.check(on)
         except InvalidConfig as error:
             problems += error.problems
     chosen = name or fresh_name(outputs, preset)
@@ -126,8 +126,9 @@ def complete(outputs: Path, sweep: Sweep, spawn: Spawn | None = None) -> Sweep:
                 launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
             else:
                 _publish(outputs, sweep, run_id)
-    if sweep.on != HERE:
-        elsewhere.engine(sweep.on)(outputs, sweep.name, sweep_record.runs_of(outputs, sweep))
+    new = [run for run in sweep_record.runs_of(outputs, sweep) if _waits_for_nobody(run)] if sweep.on != HERE else []
+    if new:
+        elsewhere.hand_over(outputs, sweep.name, new, sweep.on)
     made = sweep.model_copy(update={"made": True})
     sweep_record.write(outputs, made)
     return made
@@ -170,7 +171,7 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Spawn | None = None) -> Resum
             continue
         found.going.append(run.id)
     if waiting:
-        elsewhere.engine(sweep.on)(outputs, sweep.name, waiting)
+        elsewhere.hand_over(outputs, sweep.name, waiting, sweep.on)
     return found
 
 
@@ -204,6 +205,11 @@ def _clear_half_made(run: RunDirectory) -> None:
         with launcher.one_at_a_time(run.path.parent):  # so nobody is in the middle of it
             if not run.config_path.is_file():
                 shutil.rmtree(run.path, ignore_errors=True)
+
+
+def _waits_for_nobody(run: RunDirectory) -> bool:
+    """True for a run that is published and that nobody has begun."""
+    return run.status_on_disk().state == "queued" and not run.is_alive()
 
 
 def _publish(outputs: Path, sweep: Sweep, run_id: str) -> None:

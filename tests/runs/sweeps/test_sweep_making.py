@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+import types
 from pathlib import Path
 from typing import IO
 from unittest.mock import Mock
@@ -223,15 +223,23 @@ def test_a_sweep_elsewhere_is_refused_where_there_is_no_engine(outputs: Path, mo
 def test_a_sweep_elsewhere_is_handed_over_as_published_runs_that_nobody_has_started(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handed: list[tuple[str, list[str]]] = []
-
-    def engine(on: str) -> Callable[..., None]:
-        return lambda folder, name, runs: handed.append((f"{on} {name}", [run.id for run in runs]))
-
-    monkeypatch.setattr(elsewhere, "engine", engine)
+    handed: list[tuple[str, ...]] = []
+    cluster = types.SimpleNamespace(
+        Options=dict,
+        check=lambda place, options: None,
+        hand_over=lambda folder, name, run_ids, place: handed.append((name, place, *run_ids)),
+    )
+    monkeypatch.setattr(elsewhere, "_cluster", lambda place: cluster)
     sweep = sweep_making.create(outputs, planned(outputs, on="ray").sweep)
-    assert handed == [("ray leash", ids())] and queue.waiting(outputs) == []
+    assert handed == [("leash", "ray", *ids())] and queue.waiting(outputs) == []
     assert all(run.config().seed in (0, 1) for run in sweep_record.runs_of(outputs, sweep))
+    sweep_making.create(outputs, sweep)
+    assert len(handed) == 1, "who repeats it hands nothing over again"
+    run = RunDirectory(outputs / ids()[1])
+    run.status_path.write_text(Status(state="stopped", reason="stopped").model_dump_json())
+    for other in (*ids()[:1], *ids()[2:]):
+        (outputs / other / "status.json").write_text(Status(state="finished").model_dump_json())
+    assert sweep_making.resume_all(outputs, sweep).going == [run.id] and handed[1] == ("leash", "ray", run.id)
 
 
 def test_who_asked_for_a_sweep_asked_for_each_run(outputs: Path) -> None:

@@ -41,7 +41,7 @@ def started(outputs: Path, access: Access | None = None, caller: Caller = HOST, 
 
 
 def planned(outputs: Path, access: Access | None = None, **changes: Any) -> dict[str, Any]:
-    return sweeps_part.planner(outputs, access or Access())({**ASKED, **changes})
+    return sweeps_part.planner(outputs, access or Access())({**ASKED, **changes}, Caller())
 
 
 # what is told
@@ -181,7 +181,7 @@ def test_what_cannot_be_is_told_by_the_names_of_the_form(
 
 @pytest.mark.parametrize("asked", [None, [], "x", {"vary": [None, 3]}, {"vary": [{"field": {}}], "preset": {}}])
 def test_what_is_no_question_is_answered_with_a_problem(outputs: Path, asked: Any) -> None:
-    answer = sweeps_part.planner(outputs, Access())(asked)
+    answer = sweeps_part.planner(outputs, Access())(asked, Caller())
     assert answer["problems"] and not outputs.exists()
 
 

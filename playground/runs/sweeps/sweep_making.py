@@ -23,7 +23,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.requests import Request
 from playground.runs.start import launcher, lifeline, queue
-from playground.runs.start.launcher import Spawn
+from playground.runs.start.launcher import Workers
 from playground.runs.steer import changes
 from playground.runs.sweeps import elsewhere, grid, sweep_record
 from playground.runs.sweeps.sweep_record import NAME_CHARACTERS, Sweep, Where
@@ -93,7 +93,7 @@ def plan(
     return Plan(sweep, found.configs)
 
 
-def create(outputs: Path, sweep: Sweep, spawn: Spawn | None = None) -> Sweep:
+def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
     """Write the plan down, then make its runs: the first ones train, the others wait in the queue.
 
     Raises:
@@ -111,7 +111,7 @@ def create(outputs: Path, sweep: Sweep, spawn: Spawn | None = None) -> Sweep:
     return complete(outputs, there or sweep, spawn)
 
 
-def complete(outputs: Path, sweep: Sweep, spawn: Spawn | None = None) -> Sweep:
+def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
     """Make the runs that are not made yet. A run that was deleted meanwhile stays deleted.
 
     Raises:
@@ -144,7 +144,7 @@ def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
     return asked
 
 
-def resume_all(outputs: Path, sweep: Sweep, spawn: Spawn | None = None) -> Resumed:
+def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Resumed:
     """Make what is missing of it, wake what is paused, take up what has ended early, each as if it were asked for
     alone. Raises: see `complete`."""
     found = Resumed([], {})

@@ -16,12 +16,13 @@ from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Pro
 from playground.runs import history, trial
 from playground.runs.folder.requests import Request
 from playground.runs.start import queue
-from playground.runs.start.launcher import Spawn
+from playground.runs.start.launcher import Workers
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import Plan
 from playground.runs.sweeps.sweep_record import MOST_RUNS, SEED
 from playground.setup import catalog, checks, limits
-from playground.setup.estimates import disk
+from playground.setup.estimates import disk, room
+from playground.setup.limits import Limits
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
 from playground.ui.live import standing as run_standing
@@ -47,7 +48,7 @@ def choices(access: Access) -> dict[str, Any]:
     }
 
 
-def guarded_functions(outputs: Path, access: Access, spawn: Spawn | None = None) -> list[Callable[..., Any]]:
+def guarded_functions(outputs: Path, access: Access, spawn: Workers | None = None) -> list[Callable[..., Any]]:
     """The functions for who may start runs, and for who may steer those that are there."""
 
     def run_of(name: Any) -> str | None:
@@ -69,13 +70,13 @@ def guarded_functions(outputs: Path, access: Access, spawn: Spawn | None = None)
     ]
 
 
-def planner(outputs: Path, access: Access) -> Callable[[Any], dict[str, Any]]:
+def planner(outputs: Path, access: Access) -> Callable[..., dict[str, Any]]:
     """The server function that says what a sweep would be."""
 
-    def plan_sweep(asked: Any) -> dict[str, Any]:
+    def plan_sweep(asked: Any, caller: Caller) -> dict[str, Any]:
         """{preset, vary: [{field, values}], seeds, name}; answers {error, problems, count, seconds, beside}."""
         try:
-            found = _plan(asked, outputs, access, Request())
+            found = _plan(asked, outputs, access.limits_of(caller), Request())
             seconds = grid.seconds(found.configs, outputs, history.finished_runs(outputs))
         except InvalidConfig as error:
             return _answer(problems=_told(error.problems))
@@ -88,14 +89,14 @@ def planner(outputs: Path, access: Access) -> Callable[[Any], dict[str, Any]]:
     return plan_sweep
 
 
-def starter(outputs: Path, access: Access, spawn: Spawn | None = None) -> Callable[..., dict[str, Any]]:
+def starter(outputs: Path, access: Access, spawn: Workers | None = None) -> Callable[..., dict[str, Any]]:
     """The server function that starts a sweep."""
 
     def start_sweep(asked: Any, caller: Caller) -> dict[str, Any]:
         """As `plan_sweep`; answers {error, problems, name}."""
         request = Request(visitor=str(caller.visitor), mode=access.mode)
         try:
-            found = _plan(asked, outputs, access, request)
+            found = _plan(asked, outputs, access.limits_of(caller), request)
             disk.check_together(found.configs, outputs)
             with quota.admitted(request, access, caller, outputs, count=len(found.configs)):
                 trial.end(outputs)  # whoever starts is done with trying
@@ -123,7 +124,7 @@ def stopper(outputs: Path) -> Callable[[Any], dict[str, Any]]:
     return stop_sweep
 
 
-def resumer(outputs: Path, access: Access, spawn: Spawn | None = None) -> Callable[..., dict[str, Any]]:
+def resumer(outputs: Path, access: Access, spawn: Workers | None = None) -> Callable[..., dict[str, Any]]:
     """The server function that takes up all runs of a sweep that have ended early."""
 
     def resume_sweep(name: Any, caller: Caller) -> dict[str, Any]:
@@ -142,7 +143,7 @@ def resumer(outputs: Path, access: Access, spawn: Spawn | None = None) -> Callab
     return resume_sweep
 
 
-def _plan(asked: Any, outputs: Path, access: Access, request: Request) -> Plan:
+def _plan(asked: Any, outputs: Path, capped: Limits, request: Request) -> Plan:
     """Raises: InvalidConfig, with everything that is wrong."""
     asked = filling.as_dict(asked)
     preset = str(asked.get("preset"))
@@ -156,15 +157,16 @@ def _plan(asked: Any, outputs: Path, access: Access, request: Request) -> Plan:
     if seeds > 1:
         first = int(base.get(SEED, 0))
         vary.append(f"{SEED}={','.join(map(str, range(first, first + seeds)))}")
-    cap = access.limits.numbers.get("max_minutes")
-    capped = cap is not None and base.get("max_minutes") is None and not any(v.startswith("max_minutes=") for v in vary)
+    most = capped.numbers.get("max_minutes")
+    told = base.get("max_minutes") is not None or any(one.startswith("max_minutes=") for one in vary)
 
     def check(config: RunConfig) -> None:
-        limits.require(config, access.limits, outputs)
+        limits.require(config, capped, outputs)
+        room.require(config, capped, outputs)
         checks.check(config, outputs)
 
     name = str(asked.get("name") or "").strip() or None
-    overrides = [f"max_minutes={cap:g}"] if capped else []
+    overrides = [] if told or most is None else [f"max_minutes={most:g}"]
     return sweep_making.plan(outputs, preset, base, overrides, vary, check, name=name, asked=request)
 
 

@@ -52,7 +52,8 @@ export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
     el("td", { "data-label": "Gain", class: "figure" }, intervalOf(best?.gain, true),
       el("div", { class: "muted small" }, best ? `${sweep.unit}, best mean` : ""),
       el("div", { class: "muted small" }, best ? best.setting : "")),
-    el("td", { "data-label": "KL", class: "figure" }, intervalOf(best?.kl),
+    el("td", { "data-label": "KL", class: "figure" }, intervalOf(best?.kl && { ...best.kl, half: null }),
+      el("div", { class: "muted small nowrap" }, best?.kl?.half ? `\u00B1 ${best.kl.half.toFixed(2)}` : ""),
       el("div", { class: "muted small" }, best?.kl ? "nats" : "")),
     el("td", { "data-label": "Duration", class: "figure nowrap" }, duration(sweep.duration)),
     el("td", { class: "actions", "data-key": `actions ${sweep.id}` }, el("div", {}, actions)));

@@ -71,6 +71,10 @@ class RunMoved(PlaygroundError):
     """The folder of a run was renamed, moved or deleted while its worker was at work in it."""
 
 
+class PlaceUnavailable(PlaygroundError):
+    """Machines that were to compute a run cannot be reached, or refuse it."""
+
+
 class WorkerNotStarted(PlaygroundError):
     """The system gave no process for a run's worker; the run has ended with that."""
 

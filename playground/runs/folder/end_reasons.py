@@ -50,6 +50,10 @@ ENDS: dict[str, End] = {
         "Resume it: what it did up to its last checkpoint is kept. If that happens again, memory may be short: lower "
         "ppo.micro_batch_size, or take fewer processes (ranks).",
     ),
+    "place_lost": End(
+        "The place where it was computed was lost",
+        "Resume it, here or with its sweep: what came here up to its newest checkpoint is kept.",
+    ),
     "moved": End(
         "Its folder was moved while it trained",
         "Resume it where it is now: what it did up to its last checkpoint is kept. Rename a run after it has ended.",

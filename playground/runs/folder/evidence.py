@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import PlaygroundError
-from playground.runs.folder import vitals
+from playground.runs.folder import placed, vitals
 from playground.runs.folder.files import read_record
 from playground.runs.folder.logs import ATTEMPT_LINE, log_tail
 from playground.runs.folder.records import State, Status
@@ -57,6 +57,9 @@ def _explanations(
         found = None
     if not seen or number in (signal.SIGTERM, signal.SIGKILL):
         yield from _asked_for(folder, status)
+    elsewhere = placed.read(folder)
+    if not seen and elsewhere and elsewhere.attempt == status.attempt:
+        yield placed.LOST, f"The driver that connected it with its place ({elsewhere.place}) ended {_when(status)}."
     if not seen and status.boot_id and status.boot_id != boot_id():
         yield "killed", f"The machine was restarted {when}, and the worker ended with it."
     if not number:
@@ -93,8 +96,8 @@ def state_after(reason: str) -> State:
     """The terminal state that goes with a reason of `of_death`."""
     if reason in ("stopped", "time_limit"):
         return "stopped"
-    interrupted = reason in ("killed", "server_lost", "helper_lost", "stalled", "moved", "damaged")
-    return "interrupted" if interrupted else "failed"
+    accidents = ("killed", "server_lost", "helper_lost", "stalled", "moved", "damaged", placed.LOST)
+    return "interrupted" if reason in accidents else "failed"
 
 
 def signal_of(exit_code: int | None) -> int:

@@ -271,7 +271,7 @@ def adopt_lock() -> IO[bytes] | None:
     if not descriptor:
         return None
     os.set_inheritable(int(descriptor), False)
-    return _not_in_forks(os.fdopen(int(descriptor), "wb"))
+    return not_in_forks(os.fdopen(int(descriptor), "wb"))
 
 
 def take_lock(run: RunDirectory) -> IO[bytes] | None:
@@ -279,13 +279,13 @@ def take_lock(run: RunDirectory) -> IO[bytes] | None:
     lock = open(run.lock_path, "wb", opener=private)  # noqa: SIM115 - held for the life of the process
     try:
         take(lock)
-        return _not_in_forks(lock)
+        return not_in_forks(lock)
     except RunBusy:
         lock.close()
         return None
 
 
-def _not_in_forks(lock: IO[bytes]) -> IO[bytes]:
+def not_in_forks(lock: IO[bytes]) -> IO[bytes]:
     """A forked child that outlives the worker must not make the run look alive: it closes its copy."""
     os.register_at_fork(after_in_child=lock.close)
     return lock

@@ -38,24 +38,27 @@ class Seat:
     Args:
         folder: of the run on this machine; its last part is the run's id. It is made.
         spawn: what starts the worker (see `launcher.start`).
+        node: what this machine is called; by default its own name.
 
     Raises:
         OSError, ValueError: see `unpack`. WorkerNotStarted.
     """
 
-    def __init__(self, parcel: bytes, folder: Path, checkpoint_seconds: float, spawn: Spawn | None = None) -> None:
+    def __init__(
+        self, parcel: bytes, folder: Path, checkpoint_seconds: float, spawn: Spawn | None = None, node: str = ""
+    ) -> None:
         unpack(parcel, folder)
         self._pump = Pump(folder, checkpoint_seconds)
         self.run = RunDirectory.open(folder)
         self._process = start_worker(self.run, spawn)
-        self._told_begun = False
+        self._begun: list[News] = [Begun(node or socket.gethostname())]
         self.over = False
 
     def look(self) -> Iterator[list[News]]:
         """What is new; `over` once the last of it has been told."""
-        if not self._told_begun:
-            self._told_begun = True
-            yield [Begun(socket.gethostname())]
+        begun, self._begun = self._begun, []
+        if begun:
+            yield begun
         gone = self._process.poll() is not None  # before the look, so that the look sees all it has written
         if gone:
             reconciler.end_if_dead(self.run, self.run.path.parent)

@@ -1,0 +1,165 @@
+"""Runs as jobs of a hub that is a folder here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from playground.cluster import job_side, jobs_place
+from playground.cluster.bucket import Bucket
+from playground.cluster.jobs_place import JobsPlace
+from playground.cluster.place import Options
+from playground.errors import PlaceUnavailable
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher
+from tests.cluster.fake_hub import FakeHub
+from tests.cluster.places import Driving, new_run
+from tests.support import wait_until
+
+OPTIONS = Options(
+    image="hf.co/spaces/me/playground", bucket="me/runs", flavor="t4-small", minutes=45, checkpoint_seconds=0
+)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    made = FakeHub(tmp_path / "hub")
+    yield made
+    for job in made.jobs:
+        job.kill()
+        job.wait()
+
+
+def driving(hub: FakeHub, *runs: RunDirectory, options: Options = OPTIONS) -> Driving:
+    return Driving(JobsPlace(options, "sweep", hub, poll_seconds=0.05), list(runs), retries=options.retries)
+
+
+def test_runs_are_computed_in_jobs_whose_time_is_always_told(outputs: Path, hub: FakeHub) -> None:
+    runs = [new_run(outputs, name, name="finish") for name in ("one", "two")]
+    driving(hub, *runs).join()
+    assert [run.status().state for run in runs] == ["finished"] * 2
+    assert [item.update for item in runs[1].metrics()] == [1, 2, 3] and len(runs[0].samples()) == 4
+    asked = {name: hub.asked[0][name] for name in ("image", "flavor", "timeout", "secrets", "labels")}
+    assert asked == {
+        "image": "hf.co/spaces/me/playground", "flavor": "t4-small", "timeout": "2700s",
+        "secrets": {"HF_TOKEN": "hf_of_a_test"}, "labels": {"playground-run": "one"},
+    }  # fmt: skip
+    assert [path.name for path in (hub.folder / "me/runs").rglob("*") if path.is_file()] == ["leash"]
+
+
+def test_a_stop_travels_to_the_job(outputs: Path, hub: FakeHub) -> None:
+    run = new_run(outputs, "one", name="wait")
+    going = driving(hub, run)
+    wait_until(lambda: run.status().state == "running")
+    launcher.stop(run)
+    going.join()
+    assert (run.status().state, run.status().message) == ("stopped", "Stopped after update 1.")
+
+
+def test_a_job_that_is_gone_is_a_loss(outputs: Path, hub: FakeHub) -> None:
+    run = new_run(outputs, "one", name="wait")
+    going = driving(hub, run)
+    wait_until(lambda: run.status().state == "running")
+    hub.jobs[0].kill()
+    wait_until(lambda: len(hub.jobs) == 2)
+    assert "its job job-1 ended as ERROR" in run.events_path.read_text()
+    wait_until(lambda: run.status().state == "running" and run.status().attempt == 2)
+    launcher.stop(run)
+    going.join()
+
+
+def test_a_hub_that_is_away_for_a_moment_costs_nothing(outputs: Path, hub: FakeHub) -> None:
+    run = new_run(outputs, "one", name="wait")
+    going = driving(hub, run)
+    wait_until(lambda: run.status().state == "running")
+    hub.failing = 3
+    launcher.stop(run)
+    going.join()
+    assert (run.status().state, run.status().attempt) == ("stopped", 1)
+
+
+def test_a_hub_that_stays_away_ends_the_sweep(outputs: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_place, "GONE_SECONDS", 0.2)
+    run = new_run(outputs, "one", name="wait")
+    going = driving(hub, run)
+    wait_until(lambda: run.status().state == "running")
+    hub.failing = 10**6
+    going.join()
+    assert run.status().reason == "place_lost" and "The hub has not answered" in run.status().message
+
+
+def test_what_the_hub_refuses_is_said(outputs: Path, hub: FakeHub) -> None:
+    hub.failing = 1
+    with pytest.raises(PlaceUnavailable, match=r"The bucket me/runs cannot be used \(the hub is away\)"):
+        JobsPlace(OPTIONS, "sweep", hub)
+    hub.token = ""
+    with pytest.raises(PlaceUnavailable, match="hf auth login"):
+        JobsPlace(OPTIONS, "sweep", hub)
+
+
+def test_sending_is_tried_again_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(job_side.time, "sleep", waited.append)
+    answers = iter([OSError(), OSError(), b"there"])
+
+    def one() -> bytes:
+        answer = next(answers)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    assert job_side.insisted(one) == b"there" and waited == [1, 2]
+
+    def never() -> bytes:
+        raise OSError("away")
+
+    with pytest.raises(OSError, match="away"):
+        job_side.insisted(never)
+    assert waited[2:] == [1, 2, 4, 8, 16]
+
+
+def test_a_bucket_lists_what_is_in_its_folder_only(hub: FakeHub) -> None:
+    hub.create_bucket("me/runs", private=True, exist_ok=True)
+    mine, other = Bucket(hub, "me/runs", "a/1"), Bucket(hub, "me/runs", "a/10")
+    other.put("news/000000001", b"x")
+    mine.put("news/000000002", b"y")
+    assert mine.names() == ["news/000000002"] and mine.names("asked") == []
+    assert mine.get("news/000000002") == b"y"
+    mine.delete(mine.names())
+    assert mine.names() == [] and other.names() == ["news/000000001"]
+
+
+def test_a_job_ends_its_run_before_the_hub_does(tmp_path: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.create_bucket("me/runs", private=True, exist_ok=True)
+    bucket = Bucket(hub, "me/runs", "a/1")
+    bucket.put("parcel", b"x")
+    told: list[float] = []
+
+    class Seat:
+        """At work until the lifeline is let go of."""
+
+        over = False
+
+        def __init__(self, *_: object) -> None:
+            """Nothing to start."""
+
+        def look(self) -> Iterator[list[object]]:
+            self.over = bool(told)
+            yield from ()
+
+        def leave(self) -> None:
+            told.append(-1)
+
+    clock = iter(range(0, 10_000, 60))
+    monkeypatch.setattr(job_side, "Seat", Seat)
+    monkeypatch.setattr(job_side.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(job_side.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(job_side.lifeline, "let_go", lambda: told.append(1))
+    monkeypatch.setattr(job_side.lifeline, "choose", lambda policy: None)
+    monkeypatch.setattr(job_side, "PATIENCE_SECONDS", 1e9)
+    job_side.compute(bucket, bucket, "one", seconds=1800, checkpoint_seconds=0)
+    assert told == [1, -1]
+    assert 1800 - 180 < next(clock) <= 1800

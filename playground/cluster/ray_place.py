@@ -22,7 +22,7 @@ from playground.cluster.ray_seat import RaySeat
 from playground.errors import PlaceUnavailable
 from playground.runs.start.children import PROJECT
 
-NOT_SENT = [".git", ".venv", "node_modules", "outputs", "tests", "docs"]
+NOT_SENT = [".git", ".venv", ".mypy_cache", ".ruff_cache", "node_modules", "outputs", "tests", "docs", "bench"]
 BATCHES_AHEAD = 8  # news that may wait in the object store until the driver has written them
 LEAVE_SECONDS = 20.0
 ASK_AGAIN_SECONDS = 1.0  # an actor that cannot be reached

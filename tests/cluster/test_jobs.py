@@ -136,7 +136,7 @@ def test_a_job_ends_its_run_before_the_hub_does(tmp_path: Path, hub: FakeHub, mo
     hub.create_bucket("me/runs", private=True, exist_ok=True)
     bucket = Bucket(hub, "me/runs", "a/1")
     bucket.put("parcel", b"x")
-    told: list[float] = []
+    now, let_go_at, left_at = [0.0], [], []
 
     class Seat:
         """At work until the lifeline is let go of."""
@@ -147,19 +147,18 @@ def test_a_job_ends_its_run_before_the_hub_does(tmp_path: Path, hub: FakeHub, mo
             """Nothing to start."""
 
         def look(self) -> Iterator[list[object]]:
-            self.over = bool(told)
+            self.over = bool(let_go_at)
             yield from ()
 
         def leave(self) -> None:
-            told.append(-1)
+            left_at.append(now[0])
 
-    clock = iter(range(0, 10_000, 60))
     monkeypatch.setattr(job_side, "Seat", Seat)
-    monkeypatch.setattr(job_side.time, "monotonic", lambda: float(next(clock)))
-    monkeypatch.setattr(job_side.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(job_side.lifeline, "let_go", lambda: told.append(1))
+    monkeypatch.setattr(job_side.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(job_side.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr(job_side.lifeline, "let_go", lambda: let_go_at.append(now[0]))
     monkeypatch.setattr(job_side.lifeline, "choose", lambda policy: None)
     monkeypatch.setattr(job_side, "PATIENCE_SECONDS", 1e9)
-    job_side.compute(bucket, bucket, "one", seconds=1800, checkpoint_seconds=0)
-    assert told == [1, -1]
-    assert 1800 - 180 < next(clock) <= 1800
+    job_side.compute(bucket, bucket, "one", seconds=1800, checkpoint_seconds=0, look_seconds=10)
+    assert let_go_at[0] == 1800 - 180 + 10  # the first look behind the margin
+    assert left_at and left_at[0] < 1800

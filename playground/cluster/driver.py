@@ -216,18 +216,18 @@ class Driver:
 def place_of(name: str, options: Options, outputs: Path, sweep: str) -> Place:
     """The place of that name. Raises: PlaceUnavailable, if it cannot be reached."""
     if name == "ray":
-        from playground.cluster.ray_place import RayPlace
+        from playground.cluster.places.ray_place import RayPlace
 
         return RayPlace(options)
     if name == "slurm":
-        from playground.cluster.slurm_place import SlurmPlace
+        from playground.cluster.places.slurm_place import SlurmPlace
 
         return SlurmPlace(options, outputs, sweep)
     if name == "jobs":
-        from playground.cluster.jobs_place import JobsPlace
+        from playground.cluster.places.jobs_place import JobsPlace
 
         return JobsPlace(options, sweep)
-    from playground.cluster.local_place import LocalPlace
+    from playground.cluster.places.local_place import LocalPlace
 
     return LocalPlace(options)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from playground.cluster import job_side
-from playground.cluster.bucket import Bucket
+from playground.cluster.places import job_side
+from playground.cluster.places.bucket import Bucket
 from playground.runs.start import launcher
 from tests.support import PROJECT
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from playground.cluster.local_place import LocalPlace
 from playground.cluster.news import Lost, Over
 from playground.cluster.place import Options
+from playground.cluster.places.local_place import LocalPlace
 from playground.errors import PlaceUnavailable, RunBusy, RunNotResumable
 from playground.runs import reconciler
 from playground.runs.folder import placed, requests

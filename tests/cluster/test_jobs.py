@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from playground.cluster import job_side, jobs_place
-from playground.cluster.bucket import Bucket
-from playground.cluster.jobs_place import JobsPlace
 from playground.cluster.place import Options
+from playground.cluster.places import job_side, jobs_place
+from playground.cluster.places.bucket import Bucket
+from playground.cluster.places.jobs_place import JobsPlace
 from playground.errors import PlaceUnavailable
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher

@@ -8,12 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground.cluster.leash import Collar, Leash
 from playground.cluster.news import Lost, Over
 from playground.cluster.parcel import pack
 from playground.cluster.place import Needs, Options
-from playground.cluster.slurm_job import LEASH, NODE, OVER
-from playground.cluster.slurm_place import SlurmPlace, _Job
+from playground.cluster.places.leash import Collar, Leash
+from playground.cluster.places.slurm_job import LEASH, NODE, OVER
+from playground.cluster.places.slurm_place import SlurmPlace, _Job
 from playground.errors import PlaceUnavailable
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
@@ -95,7 +95,7 @@ def test_without_slurm_it_is_said_where_to_start(outputs: Path) -> None:
 
 def test_a_collar_is_loose_once_nobody_has_pulled_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("playground.cluster.leash.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("playground.cluster.places.leash.time.monotonic", lambda: now[0])
     path = tmp_path / LEASH
     leash = Leash(path.write_text, pull_seconds=20)
     collar = Collar(lambda: path.read_text() if path.exists() else "", patience_seconds=60)

@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from playground.cluster.bucket import ASKED, LEASH, NEWS, PARCEL, Bucket, numbered
-from playground.cluster.leash import Leash
 from playground.cluster.news import Lost, News, Over, Replaced, Taken, decode, encode
 from playground.cluster.place import Needs, Options
+from playground.cluster.places.bucket import ASKED, LEASH, NEWS, PARCEL, Bucket, numbered
+from playground.cluster.places.leash import Leash
 from playground.errors import PlaceUnavailable
 
-MODULE = "playground.cluster.job_side"
+MODULE = "playground.cluster.places.job_side"
 POLL_SECONDS = 10.0
 LEASH_SECONDS = 120.0
 GONE_SECONDS = 600.0  # without an answer of the hub, after which it counts as out of reach

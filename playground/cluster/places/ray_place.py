@@ -18,7 +18,7 @@ from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTa
 
 from playground.cluster.news import Lost, News, Over
 from playground.cluster.place import Needs, Options
-from playground.cluster.ray_seat import RaySeat
+from playground.cluster.places.ray_seat import RaySeat
 from playground.errors import PlaceUnavailable
 from playground.runs.start.children import PROJECT
 

@@ -1,4 +1,4 @@
-"""What an HF Job runs: `python -m playground.cluster.job_side BUCKET FOLDER RUN MINUTES CHECKPOINT_SECONDS`.
+"""What an HF Job runs: `python -m playground.cluster.places.job_side BUCKET FOLDER RUN MINUTES CHECKPOINT_SECONDS`.
 
 Takes the parcel from the bucket, computes the run, and puts the news there. Shortly before the hub would end the job it
 ends by itself, with a checkpoint, so that the run goes on in the next one.
@@ -12,9 +12,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from playground.cluster.bucket import ASKED, LEASH, NEWS, PARCEL, Bucket, numbered
-from playground.cluster.leash import Collar
 from playground.cluster.news import News, Replaced, Taken, decode, encode
+from playground.cluster.places.bucket import ASKED, LEASH, NEWS, PARCEL, Bucket, numbered
+from playground.cluster.places.leash import Collar
 from playground.cluster.seat import Seat, fresh_folder
 from playground.runs.start import lifeline
 from playground.runs.start.launcher import Spawn

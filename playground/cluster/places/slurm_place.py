@@ -1,7 +1,7 @@
 """A Slurm cluster as a place, through submitit: a job for each run, in a folder that this machine and all nodes see.
 
 The runs' folders on the nodes' side lie there, and are read from here like any other; no connection is held. A job that
-Slurm takes back is queued again by submitit (`cluster.slurm_job`) and is no loss; one that vanishes is.
+Slurm takes back is queued again by submitit (`cluster.places.slurm_job`) and is no loss; one that vanishes is.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 
 import submitit
 
-from playground.cluster.leash import PULL_SECONDS, Leash
 from playground.cluster.news import Begun, Lost, News, Over
 from playground.cluster.parcel import unpack
 from playground.cluster.place import Needs, Options
+from playground.cluster.places.leash import PULL_SECONDS, Leash
+from playground.cluster.places.slurm_job import LEASH, NODE, OVER, PATIENCE_SECONDS, SlurmJob
 from playground.cluster.pump import Pump
 from playground.cluster.seat import LOOK_SECONDS, put_request
-from playground.cluster.slurm_job import LEASH, NODE, OVER, PATIENCE_SECONDS, SlurmJob
 from playground.errors import PlaceUnavailable
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, write_atomically

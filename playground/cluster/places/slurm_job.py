@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from playground.cluster.leash import Collar
+from playground.cluster.places.leash import Collar
 from playground.cluster.seat import LOOK_SECONDS, start_worker
 from playground.runs import reconciler
 from playground.runs.end import processes

@@ -64,8 +64,9 @@ class Seat:
             reconciler.end_if_dead(self.run, self.run.path.parent)
         yield from self._pump.look(over=gone)
         if gone:
-            yield [Over()]
+            self.leave()  # before the last word: who hears it may end this process at once
             self.over = True
+            yield [Over()]
 
     def news(self) -> Iterator[list[News]]:
         """All of it, until the worker has gone."""

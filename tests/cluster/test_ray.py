@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from ray.cluster_utils import Cluster
 
 from playground.cluster import Options, hand_over, handing
+from playground.cluster.seat import ROOT
 from playground.runs.folder import placed
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
@@ -45,6 +47,12 @@ def drivers(cluster: Cluster, outputs: Path) -> Iterator[list[subprocess.Popen[b
 def handed(cluster: Cluster, drivers: list[subprocess.Popen[bytes]], outputs: Path, *runs: RunDirectory) -> None:
     options = Options(address=cluster.address, checkpoint_seconds=0)
     drivers.append(hand_over(outputs, "sweep", [run.id for run in runs], "ray", options))
+
+
+def seats(*runs: RunDirectory) -> list[str]:
+    """Of which of these runs the nodes, which are all this machine, still have folders."""
+    there = {path.name for path in Path(tempfile.gettempdir()).glob(f"{ROOT}/*/*")}
+    return sorted(run.id for run in runs if run.id in there)
 
 
 def log(outputs: Path) -> str:
@@ -100,14 +108,18 @@ def test_a_stop_reaches_the_worker_and_a_killed_driver_leaves_none(
 def test_runs_whose_node_dies_end_like_those_of_the_other_node(
     cluster: Cluster, drivers: list[subprocess.Popen[bytes]], outputs: Path, tmp_path: Path
 ) -> None:
-    runs = new_runs(outputs, tiny_model(tmp_path / "model"), "one", "two", "three", "four")
+    runs = new_runs(
+        outputs,
+        tiny_model(tmp_path / "model"),
+        *(f"{tmp_path.name.replace('_', '-')[-20:].lower()}-{n}" for n in range(4)),
+    )
     handed(cluster, drivers, outputs, *runs)
     wait_until(lambda: all(is_after(run, 1) for run in runs))
     for run in runs:
         changes.request_step(run)
     wait_until(lambda: all(is_after(run, 2) for run in runs))
     node_of = {run.id: (placed.read(run.path) or placed.Placed()).node for run in runs}
-    doomed = next(node for node in cluster.worker_nodes if node.node_id[:8] in node_of["one"])
+    doomed = next(node for node in cluster.worker_nodes if node.node_id[:8] in node_of[runs[0].id])
     cluster.remove_node(doomed, allow_graceful=False)
     lost = [run for run in runs if doomed.node_id[:8] in node_of[run.id]]
     others = [run for run in runs if run not in lost]
@@ -117,6 +129,7 @@ def test_runs_whose_node_dies_end_like_those_of_the_other_node(
         changes.request_resume(run)
     assert drivers[0].wait(120) == 0, log(outputs)
     assert [run.status().state for run in runs] == ["finished"] * 4
+    assert seats(*others) == []
     assert {run.id: [item.attempt for item in run.metrics()] for run in runs} == {
         run.id: [1, 1, 2, 2] if run in lost else [1, 1, 1, 1] for run in runs
     }

@@ -30,7 +30,6 @@ class RaySeat:
         node = f"{socket.gethostname()} ({get_runtime_context().get_node_id()[:8]})"
         self._seat = Seat(parcel, fresh_folder(run_id), checkpoint_seconds, node=node)
         yield from self._seat.news()
-        self._seat.leave()
 
     def control(self, name: str, data: bytes | None) -> None:
         """A request for the worker."""

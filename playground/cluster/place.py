@@ -116,6 +116,7 @@ def check(name: str, options: Options) -> None:
 def needs_of(config: RunConfig, options: Options) -> Needs:
     """What a run takes of a node: no GPU where it computes on the processor, whatever the options say."""
     if config.device == "cpu":
-        return Needs(options.cpus, 0)
+        return Needs(options.cpus * config.ranks, 0)
     named = len(config.device.partition(":")[2].split(",")) if ":" in config.device else None
-    return Needs(options.cpus, named if options.gpus is None else options.gpus)
+    several = config.ranks if config.ranks > 1 else named
+    return Needs(options.cpus, several if options.gpus is None else options.gpus)

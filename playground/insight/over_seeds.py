@@ -18,7 +18,7 @@ from playground.errors import PlaygroundError
 from playground.insight import before_after, meters
 from playground.insight.frontier import against_kl
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.sweeps.sweep_record import Sweep
+from playground.sweeps.sweep_record import Sweep
 
 NO_INTERVAL = "1 seed: no interval"
 CURVES = ("score_mean", "kl_to_reference")

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -44,7 +44,7 @@ class Device:
 
 def available() -> list[Device]:
     """Every device of this machine, the one that `auto` takes first."""
-    found = [*_gpus(int(time.monotonic() / KEEP_SECONDS))]
+    found = visible([*_gpus(int(time.monotonic() / KEEP_SECONDS))], os.environ.get("CUDA_VISIBLE_DEVICES"))
     if sys.platform == "darwin" and platform.machine() == "arm64":
         total, free = _memory()
         found.append(Device("mps", "Apple GPU", total, free))
@@ -127,6 +127,20 @@ def parsed(table: str) -> list[Device]:
         if len(row) == 4 and row[0].isdigit() and row[2].isdigit() and row[3].isdigit():
             found.append(Device(f"cuda:{row[0]}", row[1][:60], int(row[2]) * MIB, int(row[3]) * MIB))
     return found
+
+
+def visible(gpus: list[Device], named: str | None) -> list[Device]:
+    """Those of a machine's GPUs that PyTorch sees, by its own numbers: Slurm, Ray and people name them in
+    CUDA_VISIBLE_DEVICES. Of names that are no numbers only how many there are is known."""
+    if named is None:
+        return gpus
+    words = [word.strip() for word in named.split(",")]
+    if all(map(str.isdecimal, words)):
+        by_number = {gpu.name.partition(":")[2]: gpu for gpu in gpus}
+        chosen = [by_number[word] for word in words if word in by_number]
+    else:
+        chosen = [] if words[0] in ("", "-1") else gpus[: len(words)]
+    return [replace(gpu, name=f"cuda:{number}") for number, gpu in enumerate(chosen)]
 
 
 def _memory() -> tuple[int, int]:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import pytest
 
 from playground import cli
+from playground.cluster import place
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
-from playground.runs.sweeps import sweep_record
+from playground.sweeps import sweep_record
 from tests.support import PROJECT, small_config, wait_until
 
 
@@ -160,9 +161,9 @@ def test_a_sweep_that_is_not_there_is_exit_code_2(sweep: Sweep, command: str) ->
 def test_elsewhere_without_an_engine_is_exit_code_2(
     sweep: Sweep, tmp_path: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("playground.runs.sweeps.elsewhere.MODULE", "playground.no_such_engine")
+    monkeypatch.setitem(place.PLACES, "ray", ("no_such_engine", "pip install it"))
     result = sweep(preset(tmp_path), *VARY, "--on", "ray")
-    assert result.code == 2 and "`ray` is not installed here" in result.err and not outputs.exists()
+    assert result.code == 2 and "needs the package `no_such_engine`" in result.err and not outputs.exists()
 
 
 class Foreground(NamedTuple):

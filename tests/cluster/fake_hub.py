@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from playground.cluster.places import job_side
-from playground.cluster.places.bucket import Bucket
+from playground.cluster.places.jobs_bucket import Bucket
 from playground.runs.start import launcher
 from tests.support import PROJECT
 

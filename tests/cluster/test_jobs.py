@@ -9,7 +9,7 @@ import pytest
 
 from playground.cluster.place import Options
 from playground.cluster.places import job_side, jobs_place
-from playground.cluster.places.bucket import Bucket
+from playground.cluster.places.jobs_bucket import Bucket
 from playground.cluster.places.jobs_place import JobsPlace
 from playground.errors import PlaceUnavailable
 from playground.runs.folder.directory import RunDirectory

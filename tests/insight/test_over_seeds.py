@@ -11,7 +11,7 @@ from playground.insight.frontier.against_kl import Look
 from playground.insight.over_seeds import Curve, End, Interval
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.runs.sweeps.sweep_record import Sweep
+from playground.sweeps.sweep_record import Sweep
 from tests.support import sample, small_config, update_metrics
 
 

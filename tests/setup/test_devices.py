@@ -84,3 +84,16 @@ def test_without_a_gpu_all_and_auto_are_processes_on_the_processor(monkeypatch: 
     monkeypatch.setattr(devices, "available", lambda: FOUR[-1:])
     assert devices.members("all", 2) == devices.members("auto", 2) == ["cpu", "cpu"]
     assert devices.members("all") == ["cpu"]
+
+
+@pytest.mark.parametrize(
+    ("named", "labels"),
+    [(None, ["a", "b", "c"]), ("2,0", ["c", "a"]), ("1", ["b"]), ("", []), ("-1", []), ("GPU-1f,GPU-2e", ["a", "b"]),
+     ("0,7", ["a"])],
+)  # fmt: skip
+def test_only_the_gpus_that_this_process_may_see_count_by_its_own_numbers(named: str | None, labels: list[str]) -> None:
+    """Ray and Slurm give a run some of a machine's GPUs; for PyTorch these are cuda:0, cuda:1, ..."""
+    gpus = [devices.Device(f"cuda:{number}", label, 1, 1) for number, label in enumerate("abc")]
+    found = devices.visible(gpus, named)
+    assert [gpu.label for gpu in found] == labels
+    assert [gpu.name for gpu in found] == [f"cuda:{number}" for number in range(len(labels))]

@@ -30,10 +30,10 @@ from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
 from playground.runs.steer.steering import Steering
-from playground.runs.sweeps import sweep_record
-from playground.runs.sweeps.sweep_record import Sweep
 from playground.safety.process_identity import boot_id
 from playground.setup import catalog
+from playground.sweeps import sweep_record
+from playground.sweeps.sweep_record import Sweep
 from tests.ui import fake_trace
 
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"

@@ -14,8 +14,8 @@ from playground.runs import history
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import queue
-from playground.runs.sweeps import sweep_making, sweep_record
 from playground.setup.limits import LIMITS
+from playground.sweeps import sweep_making, sweep_record
 from playground.ui import routes
 from playground.ui.door.access import Access, Caller, Role
 from playground.ui.door.visitors import Visitor

@@ -16,11 +16,11 @@ from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.runs import history, trial
 from playground.runs.reconciler import Reconciler
-from playground.runs.sweeps import grid, sweep_making, sweep_record
-from playground.runs.sweeps.sweep_record import Sweep, Where
-from playground.runs.sweeps.sweep_standing import standing
 from playground.setup import catalog, checks
 from playground.setup.estimates import disk
+from playground.sweeps import grid, sweep_making, sweep_record
+from playground.sweeps.sweep_record import Sweep, Where
+from playground.sweeps.sweep_standing import standing
 
 STOP_POLL_SECONDS = 0.1
 SweepArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a sweep; `sweep list` has them.")]
@@ -65,6 +65,10 @@ def start(
     on: Annotated[Where, typer.Option("--on", help="Where the runs are computed; here is this machine's queue.")] = (
         "here"
     ),
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="name=value", help="Of the cluster, with --on; docs/scale.md. Repeatable."),
+    ] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: JsonLines = False,
     wait: Wait = True,
@@ -80,7 +84,9 @@ def start(
     def check(config: RunConfig) -> None:
         checks.check(config, outputs)
 
-    planned = sweep_making.plan(outputs, preset, base, set_ or [], vary or [], check, name=name, on=on)
+    planned = sweep_making.plan(
+        outputs, preset, base, set_ or [], vary or [], check, name=name, on=on, options=option or []
+    )
     if not sweep_record.runs_of(outputs, planned.sweep):  # else it goes on
         disk.check_together(planned.configs, outputs)
     printing.complain(_told(planned, outputs))

@@ -18,9 +18,9 @@ from playground.cli.printing import complain, print_json, time_range
 from playground.insight.pace import Range, all_left
 from playground.runs.folder.records import Status
 from playground.runs.reconciler import Reconciler, every
-from playground.runs.sweeps import sweep_making, sweep_record
-from playground.runs.sweeps.sweep_record import Sweep
-from playground.runs.sweeps.sweep_standing import Standing, standing
+from playground.sweeps import sweep_making, sweep_record
+from playground.sweeps.sweep_record import Sweep
+from playground.sweeps.sweep_standing import Standing, standing
 
 POLL_SECONDS = 0.5
 

@@ -14,10 +14,10 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import over_seeds
 from playground.insight.over_seeds import NO_INTERVAL, Row, in_words
-from playground.runs.sweeps import sweep_record
-from playground.runs.sweeps.sweep_record import SEED, Sweep
-from playground.runs.sweeps.sweep_standing import standing
 from playground.setup import telling
+from playground.sweeps import sweep_record
+from playground.sweeps.sweep_record import SEED, Sweep
+from playground.sweeps.sweep_standing import standing
 
 MOST_BEHAVIOURS = 2  # columns; --json has all
 

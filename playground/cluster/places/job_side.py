@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from playground.cluster.news import News, Replaced, Taken, decode, encode
-from playground.cluster.places.bucket import ASKED, LEASH, NEWS, PARCEL, Bucket, numbered
+from playground.cluster.places.jobs_bucket import ASKED, LEASH, NEWS, PARCEL, Bucket, numbered
 from playground.cluster.places.leash import Collar
 from playground.cluster.seat import Seat, fresh_folder
 from playground.runs.start import lifeline

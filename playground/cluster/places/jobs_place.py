@@ -13,7 +13,7 @@ from typing import Any
 
 from playground.cluster.news import Lost, News, Over, Replaced, Taken, decode, encode
 from playground.cluster.place import Needs, Options
-from playground.cluster.places.bucket import ASKED, LEASH, NEWS, PARCEL, Bucket, numbered
+from playground.cluster.places.jobs_bucket import ASKED, LEASH, NEWS, PARCEL, Bucket, numbered
 from playground.cluster.places.leash import Leash
 from playground.errors import PlaceUnavailable
 

@@ -19,10 +19,10 @@ from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.history import RunSummary
 from playground.runs.start import queue
-from playground.runs.sweeps import sweep_record
-from playground.runs.sweeps.sweep_record import Sweep
-from playground.runs.sweeps.sweep_standing import standing
 from playground.setup import telling
+from playground.sweeps import sweep_record
+from playground.sweeps.sweep_record import Sweep
+from playground.sweeps.sweep_standing import standing
 from playground.ui.live import standing as run_standing
 from playground.ui.live import wire
 from playground.ui.runs import sweep_data

@@ -15,10 +15,10 @@ from playground.insight.over_seeds import Curve, End, Interval, Row
 from playground.insight.pace import all_left
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
-from playground.runs.sweeps import sweep_record
-from playground.runs.sweeps.sweep_record import SEED, Sweep
-from playground.runs.sweeps.sweep_standing import standing
 from playground.setup import telling
+from playground.sweeps import sweep_record
+from playground.sweeps.sweep_record import SEED, Sweep
+from playground.sweeps.sweep_standing import standing
 from playground.ui.live import overlay, wire, wire_frontier
 from playground.ui.live.figures import rounded
 from playground.ui.train import form

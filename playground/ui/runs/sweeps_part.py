@@ -17,12 +17,12 @@ from playground.runs import history, trial
 from playground.runs.folder.requests import Request
 from playground.runs.start import queue
 from playground.runs.start.launcher import Workers
-from playground.runs.sweeps import grid, sweep_making, sweep_record
-from playground.runs.sweeps.sweep_making import Plan
-from playground.runs.sweeps.sweep_record import MOST_RUNS, SEED
 from playground.setup import catalog, checks, limits
 from playground.setup.estimates import disk, room
 from playground.setup.limits import Limits
+from playground.sweeps import grid, sweep_making, sweep_record
+from playground.sweeps.sweep_making import Plan
+from playground.sweeps.sweep_record import MOST_RUNS, SEED
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
 from playground.ui.live import standing as run_standing

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
-from playground.runs.sweeps import sweep_record
-from playground.runs.sweeps.sweep_record import MOST_RUNS
 from playground.setup import estimates
 from playground.setup.estimates.timing import Finished
+from playground.sweeps import sweep_record
+from playground.sweeps.sweep_record import MOST_RUNS
 
 EXAMPLE = "for example kl.coef=0.1,0.25,0.5"
 Check = Callable[[RunConfig], None]  # raises InvalidConfig

@@ -8,7 +8,7 @@ import pytest
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, Problem
-from playground.runs.sweeps import grid
+from playground.sweeps import grid
 from tests.support import small_config
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from playground.runs.folder.records import Status
-from playground.runs.sweeps.sweep_record import Sweep
+from playground.sweeps.sweep_record import Sweep
 
 
 class Standing(NamedTuple):

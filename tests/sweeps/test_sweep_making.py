@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import types
 from pathlib import Path
 from typing import IO
 from unittest.mock import Mock
 
 import pytest
 
+from playground.cluster import place
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunNotFound
 from playground.runs import history
@@ -18,10 +18,10 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
 from playground.runs.start import launcher, queue
-from playground.runs.sweeps import elsewhere, sweep_making, sweep_record
-from playground.runs.sweeps.sweep_making import Plan
-from playground.runs.sweeps.sweep_record import Sweep
-from playground.runs.sweeps.sweep_standing import Standing, standing
+from playground.sweeps import sweep_making, sweep_record
+from playground.sweeps.sweep_making import Plan
+from playground.sweeps.sweep_record import Sweep
+from playground.sweeps.sweep_standing import Standing, standing
 from tests.support import at_once, small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
@@ -215,23 +215,25 @@ def test_a_full_disk_in_the_middle_is_said_and_the_rest_can_be_made_later(
 
 
 def test_a_sweep_elsewhere_is_refused_where_there_is_no_engine(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elsewhere, "MODULE", "playground.no_such_engine")
-    with pytest.raises(InvalidConfig, match="on: `ray` is not installed here"):
+    monkeypatch.setitem(place.PLACES, "ray", ("no_such_engine", "pip install it"))
+    with pytest.raises(InvalidConfig, match="on: needs the package `no_such_engine`"):
         planned(outputs, on="ray")
+    with pytest.raises(InvalidConfig, match="option: is of a cluster"):
+        planned(outputs, options=["cpus=2"])
+    with pytest.raises(InvalidConfig, match=r"place\.cpu: is no option of a place"):
+        planned(outputs, on="slurm", options=["cpu=2"])
 
 
 def test_a_sweep_elsewhere_is_handed_over_as_published_runs_that_nobody_has_started(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed: list[tuple[str, ...]] = []
-    cluster = types.SimpleNamespace(
-        Options=dict,
-        check=lambda place, options: None,
-        hand_over=lambda folder, name, run_ids, place: handed.append((name, place, *run_ids)),
+    monkeypatch.setattr(
+        "playground.cluster.hand_over",
+        lambda folder, name, run_ids, place, options: handed.append((name, place, str(options.cpus), *run_ids)),
     )
-    monkeypatch.setattr(elsewhere, "_cluster", lambda place: cluster)
-    sweep = sweep_making.create(outputs, planned(outputs, on="ray").sweep)
-    assert handed == [("leash", "ray", *ids())] and queue.waiting(outputs) == []
+    sweep = sweep_making.create(outputs, planned(outputs, on="ray", options=["cpus=2"]).sweep)
+    assert handed == [("leash", "ray", "2.0", *ids())] and queue.waiting(outputs) == []
     assert all(run.config().seed in (0, 1) for run in sweep_record.runs_of(outputs, sweep))
     sweep_making.create(outputs, sweep)
     assert len(handed) == 1, "who repeats it hands nothing over again"
@@ -239,7 +241,7 @@ def test_a_sweep_elsewhere_is_handed_over_as_published_runs_that_nobody_has_star
     run.status_path.write_text(Status(state="stopped", reason="stopped").model_dump_json())
     for other in (*ids()[:1], *ids()[2:]):
         (outputs / other / "status.json").write_text(Status(state="finished").model_dump_json())
-    assert sweep_making.resume_all(outputs, sweep).going == [run.id] and handed[1] == ("leash", "ray", run.id)
+    assert sweep_making.resume_all(outputs, sweep).going == [run.id] and handed[1] == ("leash", "ray", "2.0", run.id)
 
 
 def test_who_asked_for_a_sweep_asked_for_each_run(outputs: Path) -> None:

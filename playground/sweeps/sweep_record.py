@@ -38,7 +38,8 @@ class Sweep(Record):
     Attributes:
         preset: what somebody named to begin with, for reading. base: that configuration as plain data, with what was
             set for all runs. vary: dotted field -> its values; the runs take them in order, the last field fastest.
-        on: where they are computed. runs: their ids. visitor, mode: who asked, as in request.json of each run.
+        on: where they are computed. options: of that place, as `name=value`. runs: their ids. visitor, mode: who asked,
+            as in request.json of each run.
     """
 
     format: Literal[1] = 1
@@ -48,6 +49,7 @@ class Sweep(Record):
     base: dict[str, Any]
     vary: dict[str, list[Any]] = Field(min_length=1)
     on: Where = "here"
+    options: list[str] = Field(default=[])
     runs: list[str] = Field(min_length=1, max_length=MOST_RUNS)
     made: bool = False
     visitor: str = ""

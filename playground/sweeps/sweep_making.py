@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from playground import cluster
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunNotFound, WorkerNotStarted
 from playground.runs.folder import requests
@@ -25,9 +26,9 @@ from playground.runs.folder.requests import Request
 from playground.runs.start import launcher, lifeline, queue
 from playground.runs.start.launcher import Workers
 from playground.runs.steer import changes
-from playground.runs.sweeps import elsewhere, grid, sweep_record
-from playground.runs.sweeps.sweep_record import NAME_CHARACTERS, Sweep, Where
 from playground.setup import checks
+from playground.sweeps import grid, sweep_record
+from playground.sweeps.sweep_record import NAME_CHARACTERS, Sweep, Where
 
 HERE: Where = "here"
 
@@ -48,14 +49,15 @@ class Resumed(NamedTuple):
 
 def plan(
     outputs: Path, preset: str, base: dict[str, Any], overrides: Sequence[str], vary: Sequence[str], check: grid.Check,
-    *, name: str | None = None, on: Where = HERE, asked: Request | None = None,
+    *, name: str | None = None, on: Where = HERE, options: Sequence[str] = (), asked: Request | None = None,
 ) -> Plan:  # fmt: skip
     """What a sweep would be; nothing is made. The plan of a sweep of that name that is there is that sweep: who repeats
     a command goes on with what it has begun.
 
     Args:
         preset: its name, for reading; base: it as plain data. overrides: `path=value` for all runs. vary:
-            `field=value,value`. check: see `grid.grid`. name: by default made up. asked: who asks.
+            `field=value,value`. check: see `grid.grid`. name: by default made up. options: of the place, `name=value`.
+            asked: who asks.
 
     Raises:
         InvalidConfig: with everything that is wrong.
@@ -66,9 +68,9 @@ def plan(
         found = grid.grid(base, overrides, grid.read(vary), check)
     except InvalidConfig as error:
         problems += error.problems
-    if on != HERE:
+    if on != HERE or options:
         try:
-            elsewhere.check(on)
+            _check_place(on, options)
         except InvalidConfig as error:
             problems += error.problems
     chosen = name or fresh_name(outputs, preset)
@@ -87,7 +89,8 @@ def plan(
     sweep_record.raise_if(_taken(outputs, ids))
     asked = asked or Request()
     sweep = Sweep(
-        name=chosen, created_at=time.time(), preset=preset, base=found.base, vary=found.vary, on=on, runs=ids,
+        name=chosen, created_at=time.time(), preset=preset, base=found.base, vary=found.vary, on=on,
+        options=[*options], runs=ids,
         visitor=asked.visitor, mode=asked.mode,
     )  # fmt: skip
     return Plan(sweep, found.configs)
@@ -128,7 +131,7 @@ def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep
                 _publish(outputs, sweep, run_id)
     new = [run for run in sweep_record.runs_of(outputs, sweep) if _waits_for_nobody(run)] if sweep.on != HERE else []
     if new:
-        elsewhere.hand_over(outputs, sweep.name, new, sweep.on)
+        _hand_over(outputs, sweep, new)
     made = sweep.model_copy(update={"made": True})
     sweep_record.write(outputs, made)
     return made
@@ -171,7 +174,7 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Res
             continue
         found.going.append(run.id)
     if waiting:
-        elsewhere.hand_over(outputs, sweep.name, waiting, sweep.on)
+        _hand_over(outputs, sweep, waiting)
     return found
 
 
@@ -210,6 +213,18 @@ def _clear_half_made(run: RunDirectory) -> None:
 def _waits_for_nobody(run: RunDirectory) -> bool:
     """True for a run that is published and that nobody has begun."""
     return run.status_on_disk().state == "queued" and not run.is_alive()
+
+
+def _check_place(on: Where, options: Sequence[str]) -> None:
+    """Can runs be computed there? Raises: InvalidConfig."""
+    if on == HERE:
+        raise InvalidConfig([Problem("option", "is of a cluster (--on ray, slurm or jobs); here there is none.")])
+    cluster.check(on, cluster.options_of(options))
+
+
+def _hand_over(outputs: Path, sweep: Sweep, runs: Sequence[RunDirectory]) -> None:
+    """Have these runs computed where the sweep says; returns at once. Raises: PlaygroundError, OSError."""
+    cluster.hand_over(outputs, sweep.name, [run.id for run in runs], sweep.on, cluster.options_of(sweep.options))
 
 
 def _publish(outputs: Path, sweep: Sweep, run_id: str) -> None:

@@ -76,6 +76,15 @@ def test_it_stops_with_a_checkpoint_pauses_takes_changes_and_leaves_nobody(outpu
     wait_until(lambda: has_ended(helper.pid))
 
 
+def test_a_stop_while_the_others_start_does_not_wait_for_them(outputs: Path, forker: Forker) -> None:
+    run = start(outputs, forker)
+    helper = wait_until(lambda: helper_of(run))
+    run.request_stop()
+    wait_until(lambda: run.status().ended and not run.is_alive(), 20)
+    assert run.status().reason == "stopped" and "did not answer" not in run.status().message, run.log_tail()
+    wait_until(lambda: has_ended(helper.pid))
+
+
 @pytest.mark.parametrize("sent", cases([signal.SIGKILL, signal.SIGTERM], always=[signal.SIGKILL]))
 def test_a_helper_that_is_ended_ends_the_run_with_its_reason(
     outputs: Path, forker: Forker, sent: signal.Signals

@@ -92,9 +92,9 @@ class Helpers:
                 return f"Process {rank} of the {len(self._processes) + 1} that compute this run {how}."
         return ""
 
-    def close(self) -> None:
-        """Wait for those that leave, and end the rest."""
-        deadline = time.monotonic() + LEAVE_SECONDS
+    def close(self, seconds: float) -> None:
+        """Wait so long for those that leave, and end the rest."""
+        deadline = time.monotonic() + seconds
         with contextlib.suppress(subprocess.TimeoutExpired):
             for process in self._processes:
                 process.wait(max(0.0, deadline - time.monotonic()))
@@ -133,7 +133,7 @@ def joined(
         yield ALONE
         return
     folder = tempfile.mkdtemp(prefix="playground-ranks-")  # for this user alone
-    helpers = None
+    helpers, ranks = None, None
     try:
         if not place:
             os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)  # nobody beyond this machine is listened to
@@ -156,7 +156,7 @@ def joined(
             raise StopRequested(LOST, f"{sentence} Stopped after update {{}}.") from error
     finally:
         if helpers:
-            helpers.close()
+            helpers.close(LEAVE_SECONDS if ranks else 0.0)
         shutil.rmtree(folder, ignore_errors=True)
 
 

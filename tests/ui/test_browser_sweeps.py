@@ -2,6 +2,8 @@
 
 from tests.ui import fake_run
 from tests.ui.conftest import go
+from tests.ui.test_browser_behaviours import serious
+from tests.ui.test_browser_keyboard import AXE
 
 
 def form(page):
@@ -33,6 +35,10 @@ def test_a_sweep_is_told_before_it_starts_and_opens_from_its_row(open_page):
     assert [row.locator("td").nth(1).inner_text() for row in rows.all()] == ["0.1", "0.5"]
     assert rows.first.get_by_role("link").get_attribute("href").endswith("run=leash-1")
     panel.locator("[data-chart='sweep-score'] canvas").first.wait_for(state="attached")
+    page.get_by_role("button", name="Sweep", exact=True).click()
+    page.add_script_tag(path=AXE)
+    assert serious(page) == [], "with the panel and the form open"
+    told.get_by_role("button", name="Cancel").click()
 
     name = page.locator("[data-key='toggle leash']")
     assert name.get_attribute("aria-expanded") == "true" and page.locator("tr.in-sweep").count() == 2

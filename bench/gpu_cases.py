@@ -532,6 +532,47 @@ def devices(place: Place) -> dict[str, Any]:
     return told
 
 
+def one_rank(place: Place) -> dict[str, Any]:
+    """What several processes of a run exchange, here with one, so that nothing may change: over NCCL on a GPU."""
+    import torch
+    import torch.distributed as dist
+
+    from playground.training.process import family
+
+    ranks = family.connected(
+        family.Place(0, 1, place.device, str(place.folder / "store")), lambda: None, lambda error: {}
+    )
+    told = {"numbers": torch.rand(3, 5, device=ranks.device), "bits": torch.rand(3, 4, device=ranks.device) > 0.5}
+    if any(not torch.equal(told[name], whole) for name, whole in ranks.gather(told, 3).items()):
+        raise AssertionError("what was gathered is not what was told")
+    if ranks.exchange({"a": 1.5}) != [{"a": 1.5}] or ranks.first(["b"]) != ["b"]:
+        raise AssertionError("plain data did not come back")
+    weights = [weights_after_an_update(place, name, among) for name, among in (("alone", None), ("one-rank", ranks))]
+    apart = max(float((one - other).abs().max()) for one, other in zip(*weights, strict=True))
+    if not apart <= 1e-6:
+        raise AssertionError(f"with the exchanges an update ends {apart} away from one without")
+    return {"backend": str(dist.get_backend_config()), "apart": apart}
+
+
+def weights_after_an_update(place: Place, name: str, ranks: Any) -> list[Any]:
+    """The weights of the default preset after one small update, with the exchanges of `ranks`, if there are any."""
+    from playground.runs.folder.directory import RunDirectory
+    from playground.runs.folder.writer import RunWriter
+    from playground.setup import catalog
+    from playground.training.process.session import Session
+
+    config = catalog.preset(catalog.DEFAULT_PRESET)
+    small = config.ppo.model_copy(
+        update={"num_updates": 1, "batch_size": 8, "minibatch_size": 4, "micro_batch_size": 4, "num_epochs": 2}
+    )
+    config = config.model_copy(update={"device": place.device, "ppo": small})
+    run = RunDirectory.create(place.folder / "runs", config, name)
+    session = Session(run, config, RunWriter(run, 1), lambda: None)
+    session.trainer.ranks = ranks or session.trainer.ranks
+    session.trainer.update()
+    return [weight.detach().clone() for weight in session.trainer.trained().values()]
+
+
 def asked_by_doctor() -> Any:
     """What the script of `python -m playground doctor` answers in a process of its own."""
     try:
@@ -613,6 +654,7 @@ CASES: dict[str, Case] = {
     "memory runs out": Case(memory_runs_out, 75),
     "pause, stop, resume": Case(pause_stop_resume, 75),
     "devices": Case(devices, 30),
+    "one rank": Case(one_rank, 45),
     "reward model": Case(reward_model, 60),
     "0.5B, DPO": Case(half_billion_dpo, 60, timed=True),
 }

@@ -51,11 +51,18 @@ def test_runs_that_were_handed_over_live_from_that_moment_and_finish(
     runs = [new_run(outputs, name) for name in ("one", "two")]
     driver = hand(*runs)
     assert [run.status().state for run in runs] == ["queued", "queued"] and all(run.is_alive() for run in runs)
-    with pytest.raises(RunBusy):
-        hand_over(outputs, "sweep", ["one"], "local")
     assert driver.wait(60) == 0, (outputs / handing.LOGS / "sweep.log").read_text()
     assert [run.status().state for run in runs] == ["finished", "finished"]
     assert [item.update for item in runs[1].metrics()] == [1, 2, 3]
+
+
+def test_runs_that_somebody_has_are_not_handed_over(outputs: Path) -> None:
+    runs = [new_run(outputs, name) for name in ("one", "two")]
+    lock = launcher.take_lock(runs[1])
+    assert lock is not None
+    with lock, pytest.raises(RunBusy):
+        hand_over(outputs, "sweep", ["one", "two"], "local")
+    assert not runs[0].is_alive() and runs[0].status_on_disk().attempt == 1
 
 
 def test_a_driver_can_be_started_by_hand(outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

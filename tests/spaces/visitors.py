@@ -48,7 +48,7 @@ def start(client: httpx.Client, **changes: Any) -> tuple[str | None, list[dict[s
 
 def states(client: httpx.Client) -> dict[str, str]:
     """The state of every run, as the page lists them."""
-    return {run["id"]: run["state"] for run in client.get("live/_runs").json()}
+    return {run["id"]: run["state"] for run in client.get("live/_runs").json()["runs"]}
 
 
 def finished(client: httpx.Client, run: str, seconds: float = 240) -> str:

@@ -64,7 +64,7 @@ export class SweepPanel {
     this.progress = el("div", { class: "sweep-progress" });
     this.words = el("p", { role: "status" });
     this.problem = el("p", { class: "problem", role: "status" });
-    this.warning = el("p", { class: "overlay-warning", role: "status" });
+    this.warning = el("p", { class: "panel-warning", role: "status" });
     this.undrawn = el("p", { class: "undrawn-note", role: "status" });
     this.buttons = el("div", { class: "sweep-actions" });
     this.table = el("div", { class: "numbers sweep-table", tabindex: "0", role: "region",
@@ -76,7 +76,7 @@ export class SweepPanel {
       this.draw();
     });
     this.close = buttonOf("quiet-button", { onclick: () => go({ page: "runs", sweep: "" }) }, "Close");
-    this.root = el("section", { class: "panel overlay sweep-panel", "aria-label": "Sweep", hidden: true },
+    this.root = el("section", { class: "panel sweep-panel", "aria-label": "Sweep", hidden: true },
       el("div", { class: "chart-bar" }, this.title, el("span", { class: "grow" }), this.buttons, this.close),
       this.told, this.progress, this.words, this.problem, this.warning, this.table, this.about, this.undrawn,
       el("div", { class: "chart-bar" }, el("h3", {}, "Curves, and what each setting got for its drift"),

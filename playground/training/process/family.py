@@ -39,6 +39,7 @@ DEVICE_VARIABLE = "PLAYGROUND_RANK_DEVICE"
 LIFELINE_VARIABLE = "PLAYGROUND_RANK_LIFELINE_FD"
 LONGEST_WAIT = datetime.timedelta(days=365)  # of an exchange: a paused run waits as long as it is paused
 POLL_SECONDS = 0.05
+DYING_SECONDS = 1.0
 LEAVE_SECONDS = 10.0  # for helpers that were told of the end
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 LOST = "helper_lost"
@@ -152,6 +153,9 @@ def joined(
                 raise StopRequested from error
             raise HelperFailed(why["reason"], f"Process {told_by} of this run: {why['message']}") from error
         except OtherLost as error:
+            deadline = time.monotonic() + DYING_SECONDS  # its connections close a moment before it has an exit code
+            while helpers and not helpers.lost() and time.monotonic() < deadline:
+                time.sleep(POLL_SECONDS)
             sentence = (helpers.lost() if helpers else "") or f"Another process of this run does not answer ({error})."
             raise StopRequested(LOST, f"{sentence} Stopped after update {{}}.") from error
     finally:

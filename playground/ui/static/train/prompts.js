@@ -26,7 +26,15 @@ export function mount(element, props, { watch }) {
   const line = el("p", { class: "prompts-note", role: "status" });
   element.append(line);
 
+  /** Gradio may empty the element that it gave us when the value changes, or put another one in its place. */
+  function keep() {
+    if (!line.isConnected) (element.isConnected ? element : document.getElementById("prompts-note"))?.append(line);
+  }
+
+  new MutationObserver(keep).observe(element, { childList: true });
+
   function say(sentence, isProblem) {
+    keep();
     line.classList.toggle("field-problem", Boolean(sentence && isProblem));
     line.classList.toggle("help", !isProblem);
     setWords(line, sentence);

@@ -64,10 +64,10 @@ class Pump:
         for name, offset in self._offsets.items():
             with contextlib.suppress(FileNotFoundError), open(self._run.path / name, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
-                file.seek(min(offset, size))  # smaller than it was: the middle of the log was cut out
+                self._offsets[name] = file.seek(min(offset, size))  # smaller than it was: the log's middle was cut out
                 while (left := size - file.tell()) > 0 and (data := file.read(min(left, READ_BYTES))):
+                    self._offsets[name] = file.tell()
                     yield [Appended(name, data)]
-                self._offsets[name] = file.tell()
 
     def _new_traces(self) -> Iterator[News]:
         there = self._traces_there()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from playground.cluster.place import Options
+from playground.cluster.news import Appended, News, Replaced, Taken, decode, encode
+from playground.cluster.place import Needs, Options
 from playground.cluster.places import job_side, jobs_place
 from playground.cluster.places.jobs_bucket import Bucket
 from playground.cluster.places.jobs_place import JobsPlace
@@ -79,6 +82,37 @@ def test_a_hub_that_is_away_for_a_moment_costs_nothing(outputs: Path, hub: FakeH
     launcher.stop(run)
     going.join()
     assert (run.status().state, run.status().attempt) == ("stopped", 1)
+
+
+@pytest.mark.parametrize("bad", range(13))
+def test_whichever_call_fails_all_is_heard_and_asked_once(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, bad: int
+) -> None:
+    monkeypatch.setattr(hub, "run_job", lambda **_: SimpleNamespace(id="job-1"))
+    monkeypatch.setattr(hub, "inspect_job", lambda **_: SimpleNamespace(status=SimpleNamespace(stage="RUNNING")))
+    place = JobsPlace(OPTIONS, "sweep", hub, poll_seconds=0)
+    place.begin("one", lambda: b"", Needs(1, None))
+    (parcel,) = hub.folder.rglob("parcel")
+    job = Bucket(hub, "me/runs", str(parcel.parent.relative_to(hub.folder / "me/runs")))
+    told: list[News] = [Appended("metrics.jsonl", b"%d" % number) for number in range(5)]
+    for number, news in enumerate(told, 1):
+        job.put(f"news/{number:09d}", encode([news]))
+    asked = [("stop", b"1"), ("pause", b"2"), ("pause", None)]
+    for name, data in asked:
+        place.control("one", name, data)
+    calls = itertools.count()
+
+    def _call() -> None:
+        if next(calls) == bad:
+            raise ConnectionError("the hub is away")
+
+    monkeypatch.setattr(hub, "_call", _call)
+    heard = [news for _ in range(4) for _, batch in place.news(0) for news in batch]
+    monkeypatch.undo()
+    assert heard == told and next(calls) > bad
+    assert [decode(job.get(name)) for name in job.names("asked")] == [
+        [Taken(name) if data is None else Replaced(name, data)] for name, data in asked
+    ]
 
 
 def test_a_hub_that_stays_away_ends_the_sweep(outputs: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,15 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import psutil
 import pytest
 from ray.cluster_utils import Cluster
 
 from playground.cluster import Options, hand_over, handing
+from playground.cluster.news import Lost
+from playground.cluster.places.ray_place import RayPlace, _Attempt
 from playground.cluster.seat import ROOT
 from playground.runs.folder import placed
 from playground.runs.folder.directory import RunDirectory
@@ -135,3 +138,14 @@ def test_runs_whose_node_dies_end_like_those_of_the_other_node(
     }
     assert all(weights(run) == weights(others[0]) != {} for run in runs)
     assert all(figures(run) == figures(others[0]) for run in runs)
+
+
+def test_a_run_that_cannot_be_sent_is_a_loss_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parcel() -> bytes:
+        raise OSError("Stale file handle")
+
+    place = RayPlace.__new__(RayPlace)  # without a cluster
+    place._attempts = {"one": _Attempt(MagicMock(), parcel)}
+    monkeypatch.setattr("playground.cluster.places.ray_place.ray.get", lambda reference: None)
+    assert place._next_of("one") == [Lost("it could not be sent (Stale file handle)")]
+    assert not place._attempts

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 from pathlib import Path
 
 import psutil
 import pytest
 
-from playground.cluster.news import Lost, Over
+from playground.cluster.news import Appended, Lost, Over
 from playground.cluster.parcel import pack
 from playground.cluster.place import Needs, Options
 from playground.cluster.places.leash import Collar, Leash
@@ -86,6 +87,27 @@ def test_an_end_is_told_once_the_job_says_that_it_is_one(tmp_path: Path) -> None
     (tmp_path / "1" / OVER).touch()
     told = [news for batch in job.look() for news in batch]
     assert told[-2].name == "status.json" and told[-1] == Over()
+
+
+def test_a_shared_folder_that_is_away_for_a_moment_costs_nothing(
+    outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = SlurmPlace(Options(), outputs, "sweep", cluster="local", pull_seconds=0)
+    jobs = {name: _Job(new_run(tmp_path / name, name).path, FakeJob(False), 0) for name in ("one", "two")}
+    place._jobs = dict(jobs)
+    for job in jobs.values():
+        job.run.log_path.write_bytes(b"hello\n")
+    away = [OSError(errno.ESTALE, "Stale file handle")] * 2
+    with monkeypatch.context() as patch:
+        patch.setattr(place._leash, "_write", lambda text: _raise(away.pop()))
+        patch.setattr(jobs["one"].pump, "_new_traces", lambda: _raise(away.pop()))
+        heard = place.news(0)
+    assert not away
+    assert heard + place.news(0) == [(name, [Appended("worker.log", b"hello\n")]) for name in ("one", "two")]
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def test_without_slurm_it_is_said_where_to_start(outputs: Path) -> None:

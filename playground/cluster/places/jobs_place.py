@@ -6,6 +6,7 @@ time is over before the run, the run has saved itself, and goes on in a new job:
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable
@@ -92,7 +93,8 @@ class JobsPlace:
                     found.append((run_id, batch))
                 if batch and isinstance(batch[-1], (Over, Lost)):
                     del self._jobs[run_id]
-                    job.bucket.delete(job.bucket.names())
+                    with contextlib.suppress(OSError):  # then they stay in the bucket
+                        job.bucket.delete(job.bucket.names())
             self._answered = time.monotonic()
         except OSError as error:
             if time.monotonic() - self._answered > GONE_SECONDS:
@@ -104,19 +106,22 @@ class JobsPlace:
 
     def _of(self, job: _Job) -> list[News]:
         """What is new of a job; that it is lost, once it has ended and was heard to its end. Raises: OSError."""
-        if job.to_ask:
-            job.bucket.put(numbered(ASKED, job.asked + 1), encode(job.to_ask))
-            job.asked, job.to_ask = job.asked + 1, []
+        while job.to_ask:  # one file for each: repeated after a failure, it is the same file again
+            job.bucket.put(numbered(ASKED, job.asked + 1), encode(job.to_ask[:1]))
+            job.asked, job.to_ask = job.asked + 1, job.to_ask[1:]
         batch: list[News] = []
         names = job.bucket.names(NEWS)
+        with contextlib.suppress(OSError):  # then next time, or with the last of them
+            job.bucket.delete([name for name in names if name <= numbered(NEWS, job.heard)])
+        heard = job.heard
         for name in names:
-            if name == numbered(NEWS, job.heard + 1):
+            if name == numbered(NEWS, heard + 1):
                 batch += decode(job.bucket.get(name))
-                job.heard += 1
+                heard += 1
                 if len(batch) > 1000:
                     break
-        if batch or (job.ended and names and names[-1] > numbered(NEWS, job.heard)):
-            job.bucket.delete([name for name in names if name <= numbered(NEWS, job.heard)])
+        job.heard = heard  # only now: what was read before a failure is read again
+        if batch or (job.ended and names and names[-1] > numbered(NEWS, heard)):
             return batch
         if job.ended:
             return [Lost(f"its job {job.job_id} ended as {job.ended}")]

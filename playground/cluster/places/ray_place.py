@@ -19,7 +19,7 @@ from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTa
 from playground.cluster.news import Lost, News, Over
 from playground.cluster.place import Needs, Options
 from playground.cluster.places.ray_seat import RaySeat
-from playground.errors import PlaceUnavailable
+from playground.errors import PlaceUnavailable, PlaygroundError
 from playground.runs.start.children import PROJECT
 
 NOT_SENT = [".git", ".venv", ".mypy_cache", ".ruff_cache", "node_modules", "outputs", "tests", "docs", "bench"]
@@ -91,6 +91,8 @@ class RayPlace:
             return []
         except RayError as error:
             batch = [Lost(_why(error))]
+        except (OSError, PlaygroundError) as error:  # of its parcel
+            batch = [Lost(f"it could not be sent ({error})")]
         if batch and isinstance(batch[-1], (Over, Lost)):
             del self._attempts[run_id]
         return batch

@@ -102,10 +102,12 @@ class SlurmPlace:
         self._jobs[run_id] = _Job(folder, job, self._options.checkpoint_seconds)
 
     def news(self, seconds: float) -> list[tuple[str, list[News]]]:
-        self._leash.pull()
         found: list[tuple[str, list[News]]] = []
+        with contextlib.suppress(OSError):  # then next time; where it lasts, the jobs leave and are lost
+            self._leash.pull()
         for run_id, job in list(self._jobs.items()):
-            found += [(run_id, batch) for batch in job.look()]
+            with contextlib.suppress(OSError):  # of a shared folder that is away for a moment: then next time
+                found.extend((run_id, batch) for batch in job.look())
             if found and found[-1][0] == run_id and isinstance(found[-1][1][-1], (Over, Lost)):
                 del self._jobs[run_id]
                 shutil.rmtree(job.run.path.parent, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Makes the runs of a sweep, stops them all, takes them all up again. Called by the command line and the page.
+"""Makes the runs of a sweep, stops them all, resumes them all, deletes them. Called by the command line and the page.
 
 First the plan is on disk, then the runs are made one after the other, each by the launcher under an id and a request
 that follow from the plan. So whoever is interrupted, or does it twice, or at the same time as somebody else, makes no
@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from playground import cluster
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, PlaygroundError, Problem, RunNotFound, WorkerNotStarted
+from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy, RunNotFound, WorkerNotStarted
+from playground.runs import history
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
@@ -176,6 +177,24 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Res
     if waiting:
         _hand_over(outputs, sweep, waiting)
     return found
+
+
+def delete_all(outputs: Path, sweep: Sweep) -> int:
+    """Move all its runs into the bin; gives how many that were.
+
+    Raises:
+        RunBusy: one of them has not ended; then none is moved, unless it was taken up in this moment. RunNotFound: see
+            `history.delete_run`. OSError.
+    """
+    runs = sweep_record.runs_of(outputs, sweep)
+    going = sum(not run.status().ended for run in runs)
+    if going:
+        told = "1 of its runs has" if going == 1 else f"{going} of its runs have"
+        raise RunBusy(f"{told} not ended. Press Stop all first, then delete `{sweep.name}`.")
+    sweep_record.write(outputs, sweep.model_copy(update={"made": True}))  # those that are not made yet never will be
+    for run in runs:
+        history.delete_run(run)
+    return len(runs)
 
 
 def fresh_name(outputs: Path, preset: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from playground.cluster import place
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, RunNotFound
+from playground.errors import InvalidConfig, RunBusy, RunNotFound
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
@@ -184,6 +184,20 @@ def test_all_are_taken_up_again_but_those_that_have_finished(outputs: Path, monk
     found = sweep_making.resume_all(outputs, sweep)
     assert found.going == ids(2) and found.refused == {ids()[3]: "No such model."}
     assert queue.waiting(outputs) == [ids()[1]]
+
+
+def test_all_are_deleted_at_once_but_not_while_any_goes_on(outputs: Path) -> None:
+    sweep = created(outputs)
+    with pytest.raises(RunBusy, match=r"4 of its runs have not ended\. Press Stop all first, then delete `leash`\."):
+        sweep_making.delete_all(outputs, sweep)
+    sweep_making.stop_all(outputs, sweep)
+    wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
+    wait_until(lambda: not launcher.living_runs(outputs))
+    half = sweep.model_copy(update={"made": False})
+    assert sweep_making.delete_all(outputs, half) == 4
+    assert len(list((outputs / history.BIN).iterdir())) == 4 and not list(outputs.glob("leash-*"))
+    assert sweep_record.every(outputs) == [] and sweep_record.find(outputs, "leash").made
+    assert created(outputs).created_at > sweep.created_at  # the name is free again
 
 
 def test_a_worker_that_cannot_be_started_costs_its_own_run_only(outputs: Path) -> None:

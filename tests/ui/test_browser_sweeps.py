@@ -64,8 +64,26 @@ def test_all_runs_of_a_sweep_are_stopped_and_taken_up_by_one_press_each(open_pag
     row.get_by_text("2 of 2 done; 2 stopped").wait_for()
     row.get_by_role("button", name="Resume all").click()
     row.get_by_text("running, 1 waiting").wait_for()
+    assert row.get_by_role("button", name="Delete all").count() == 0, "while it goes on"
     row.get_by_role("button", name="Stop all").click()
     row.get_by_text("2 of 2 done; 2 stopped").wait_for()
+
+
+def test_a_whole_sweep_is_deleted_once_that_is_confirmed(open_page, site):
+    page = open_page
+    fake_run.write_sweep(site.outputs, "done", {"kl.coef": [0.1, 0.5]}, finished=2)
+    go(page, "runs", sweep="done")
+    panel, dialog = page.get_by_role("region", name="Sweep", exact=True), page.get_by_role("dialog")
+    panel.get_by_role("button", name="Delete all").click()
+    dialog.get_by_text("2 runs.").wait_for()
+    assert "They move to the bin" in dialog.inner_text()
+    dialog.get_by_role("button", name="Keep it").click()
+    assert (site.outputs / "done-1").exists()
+    panel.get_by_role("button", name="Delete all").click()
+    dialog.get_by_role("button", name="Delete").click()
+    panel.wait_for(state="hidden")
+    page.locator("[data-key='sweep done']").wait_for(state="detached")
+    assert not list(site.outputs.glob("done-*")) and "sweep=" not in page.url
 
 
 def test_which_settings_are_drawn_can_be_chosen_and_deleted_runs_break_nothing(open_page, site):

@@ -85,6 +85,12 @@ def test_deleted_runs_leave_the_row_as_it_is_but_for_their_number(leash: Path) -
     assert history_data.history_data(leash)["sweeps"] == []
 
 
+def test_a_sweep_that_is_deleted_is_no_row_any_more(leash: Path) -> None:
+    assert sweeps_part.deleter(leash)("leash") == {"error": ""}
+    found = history_data.history_data(leash)
+    assert [run["id"] for run in found["runs"]] == ["alone"] and found["sweeps"] == []
+
+
 def test_another_run_with_an_id_of_a_sweep_stands_alone(leash: Path) -> None:
     shutil.rmtree(leash / "leash-2")
     fake_run.write_run(leash, "leash-2")
@@ -195,7 +201,12 @@ def test_a_sweep_is_started_stopped_and_taken_up_again(outputs: Path) -> None:
     assert queue.waiting(outputs) == [] and RunDirectory(outputs / "leash-1").stop_requested
     found = sweeps_part.resumer(outputs, Access())("leash", HOST)
     assert (found["error"], found["going"]) == ("", 3) and len(queue.waiting(outputs)) == 3
-    for answer in (sweeps_part.stopper(outputs)("../x"), sweeps_part.resumer(outputs, Access())(None, HOST)):
+    refused = sweeps_part.deleter(outputs)("leash")["error"]
+    assert refused.endswith("of its runs have not ended. Press Stop all first, then delete `leash`.")
+    for answer in (
+        sweeps_part.stopper(outputs)("../x"), sweeps_part.resumer(outputs, Access())(None, HOST),
+        sweeps_part.deleter(outputs)(["x"]),
+    ):  # fmt: skip
         assert answer["error"].startswith("There is no sweep")
 
 
@@ -245,7 +256,7 @@ def test_only_who_started_a_sweep_may_stop_it_or_take_it_up(outputs: Path, monke
     functions = {one.__name__: one for one in sweeps_part.guarded_functions(outputs, access)}
     callers: list[Caller] = [visitor("b")]
     monkeypatch.setattr(access, "caller", lambda request: callers[0])
-    for name in ("stop_sweep", "resume_sweep"):
+    for name in ("stop_sweep", "resume_sweep", "delete_sweep"):
         assert functions[name]("leash")["error"].startswith("This run was started by somebody else.")
         assert functions[name]("nothing")["error"].startswith("This run was started by somebody else.")
     assert len(queue.waiting(outputs)) == 3

@@ -1,4 +1,5 @@
-"""What the Runs page may ask of sweeps: what one would be, to start it, to stop all its runs, to take all of them up.
+"""What the Runs page may ask of sweeps: what one would be, to start it, to stop all its runs, to take
+all of them up, to delete them.
 
 Each function is called by static/runs/ through Gradio's server functions, with one argument that anybody could have
 made up: names go through `sweep_record.find`, values through the configuration's own checks and the limits of the mode,
@@ -67,6 +68,7 @@ def guarded_functions(outputs: Path, access: Access, spawn: Workers | None = Non
         *access.guard_all(Action.START, [starter(outputs, access, spawn)]),
         access.guard(Action.STEER, stopper(outputs), refused, run_of),
         access.guard(Action.RESUME, resumer(outputs, access, spawn), refused, run_of),
+        access.guard(Action.DELETE, deleter(outputs), refused, run_of),
     ]
 
 
@@ -122,6 +124,20 @@ def stopper(outputs: Path) -> Callable[[Any], dict[str, Any]]:
         return {"error": ""}
 
     return stop_sweep
+
+
+def deleter(outputs: Path) -> Callable[[Any], dict[str, Any]]:
+    """The server function that deletes all runs of a sweep."""
+
+    def delete_sweep(name: Any) -> dict[str, Any]:
+        """Move all runs of a sweep into the bin; called after the person confirmed it."""
+        try:
+            sweep_making.delete_all(outputs, sweep_record.find(outputs, str(name)))
+        except (PlaygroundError, OSError) as error:
+            return {"error": in_words(error)}
+        return {"error": ""}
+
+    return delete_sweep
 
 
 def resumer(outputs: Path, access: Access, spawn: Workers | None = None) -> Callable[..., dict[str, Any]]:

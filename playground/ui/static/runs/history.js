@@ -250,6 +250,8 @@ export function mount(element, props, { trigger, server }) {
         const [first] = answer.refused ?? [];
         return answer.error || !first ? answer : { error: `${answer.going} go on; ${first[0]} does not: ${first[1]}` };
       }) : null,
+      sweep.ended ? buttonOf("quiet-button delete", { "data-key": `${where}delete-all ${sweep.id}`,
+        onclick: () => confirmDeleteAll(sweep) }, "Delete all") : null,
     ].filter(Boolean);
   }
 
@@ -320,14 +322,31 @@ export function mount(element, props, { trigger, server }) {
   }
 
   async function confirmDelete(run) {
-    const what = el("p", {}, `${run.title}, ${when(run.started_at)} (${run.id}).`);
+    const what = `${run.title}, ${when(run.started_at)} (${run.id}).`;
+    const answer = await binned("Delete this run?", what, "It moves", () => server.delete_run(run.id));
+    if (answer && !answer.error && live.runId === run.id) open(null);
+  }
+
+  async function confirmDeleteAll(sweep) {
+    const runs = known.filter((run) => run.sweep === sweep.id).map(({ id }) => id);
+    const what = `${sweep.title}, ${when(sweep.started_at)}: ${runs.length === 1 ? "1 run" : `${runs.length} runs`}.`;
+    const answer = await binned("Delete all runs of this sweep?", what, runs.length === 1 ? "It moves" : "They move",
+      () => server.delete_sweep(sweep.id));
+    if (!answer || answer.error) return;
+    if (place().sweep === sweep.id) go({ page: "runs", sweep: "" });
+    if (runs.includes(live.runId)) open(null);
+  }
+
+  /** Delete what `ask` deletes, once that is confirmed; null where it is not. */
+  async function binned(title, what, moves, ask) {
+    const stays = moves.startsWith("It") ? "stays" : "stay";
     const kept = el("p", { class: "muted" },
-      "It moves to the bin, the folder .bin inside the outputs folder, and stays there until the bin is emptied.");
-    if (!(await confirmed("Delete this run?", [what, kept], "Delete"))) return;
-    const answer = await answerOf(() => server.delete_run(run.id), "; nothing was deleted.");
+      `${moves} to the bin, the folder .bin inside the outputs folder, and ${stays} there until the bin is emptied.`);
+    if (!(await confirmed(title, [el("p", {}, what), kept], "Delete"))) return null;
+    const answer = await answerOf(ask, "; look again before you repeat it.");
     await refresh();
     setWords(note, answer.error ?? "");
-    if (!answer.error && live.runId === run.id) open(null);
+    return answer;
   }
 
   onPlace(({ page, overlay: wanted }) => {

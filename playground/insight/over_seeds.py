@@ -31,6 +31,11 @@ class Interval(NamedTuple):
     half: float | None
     seeds: int
 
+    @property
+    def share_bounds(self) -> tuple[float, float] | None:
+        """The interval of a share, as far as a share can go: from 0 to 1 at most. None with one seed."""
+        return None if self.half is None else (max(0.0, self.mean - self.half), min(1.0, self.mean + self.half))
+
 
 class Setting(NamedTuple):
     """One choice of the fields that vary, but for the seed, and the runs that have it."""
@@ -168,9 +173,17 @@ def mean_looks(ends: Sequence[End]) -> list[tuple[int, Interval, Interval]]:
     return found
 
 
-def in_words(found: Interval | None, digits: int = 2, *, sign: bool = False, scale: float = 1.0) -> str:
+def in_words(found: Interval | None, *, sign: bool = False) -> str:
     """For a table: "+1.42 \u00b1 0.30", without the second part where there is one seed; a hyphen for nothing."""
     if found is None:
         return "-"
-    mean = f"{scale * found.mean:{'+' if sign else ''}.{digits}f}"
-    return mean if found.half is None else f"{mean} \u00b1 {scale * found.half:.{digits}f}"
+    mean = f"{found.mean:{'+' if sign else ''}.2f}"
+    return mean if found.half is None else f"{mean} \u00b1 {found.half:.2f}"
+
+
+def share_in_words(found: Interval | None) -> str:
+    """For a table, in percent: "62 (41 to 83)", without the second part where there is one seed."""
+    if found is None:
+        return "-"
+    bounds = found.share_bounds
+    return f"{100 * found.mean:.0f}" + (f" ({100 * bounds[0]:.0f} to {100 * bounds[1]:.0f})" if bounds else "")

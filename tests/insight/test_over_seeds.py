@@ -33,8 +33,16 @@ def test_one_seed_has_no_interval_and_none_has_no_mean() -> None:
     assert over_seeds.interval([1.5, None, float("nan")]) == Interval(1.5, None, 1)
     assert over_seeds.interval([None]) is None
     assert over_seeds.in_words(Interval(1.5, None, 1), sign=True) == "+1.50"
-    assert over_seeds.in_words(Interval(0.62, 0.031, 2), digits=0, scale=100) == "62 \u00b1 3"
-    assert over_seeds.in_words(None) == "-"
+    assert over_seeds.in_words(Interval(1.5, 0.25, 2)) == "1.50 \u00b1 0.25"
+    assert over_seeds.in_words(None) == over_seeds.share_in_words(None) == "-"
+
+
+def test_a_share_is_never_said_to_be_beyond_none_or_all() -> None:
+    two_seeds = over_seeds.interval([0.5, 0.7])
+    assert two_seeds is not None and two_seeds.half == pytest.approx(12.706 * 0.1, rel=1e-3)
+    assert over_seeds.share_in_words(two_seeds) == "60 (0 to 100)"
+    assert over_seeds.share_in_words(Interval(0.62, 0.031, 3)) == "62 (59 to 65)"
+    assert over_seeds.share_in_words(Interval(0.62, None, 1)) == "62"
 
 
 def test_runs_that_differ_in_the_seed_only_are_one_setting() -> None:

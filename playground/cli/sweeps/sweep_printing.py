@@ -13,7 +13,7 @@ from playground.cli.terminal import add_row, console, plain
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import over_seeds
-from playground.insight.over_seeds import NO_INTERVAL, Row, in_words
+from playground.insight.over_seeds import NO_INTERVAL, Row, in_words, share_in_words
 from playground.setup import telling
 from playground.sweeps import sweep_record
 from playground.sweeps.sweep_record import SEED, Sweep
@@ -64,7 +64,7 @@ def print_table(outputs: Path, sweep: Sweep) -> None:
             f"{row.finished} of {len(row.setting.runs)}",
             in_words(row.gain, sign=True),
             in_words(row.kl),
-            *(in_words(row.shares.get(words), digits=0, scale=100) for words in shares),
+            *(share_in_words(row.shares.get(words)) for words in shares),
         )
     console().print(table)
     print(note(sweep, rows))
@@ -79,7 +79,8 @@ def note(sweep: Sweep, rows: Sequence[Row]) -> str:
         return f"Score: gain on the fixed prompts. {NO_INTERVAL}."
     alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
     told = "Score: gain on the fixed prompts. Means over finished seeds"
-    return f"{told} \u00b1 half the 95 % interval (Student's t){alone}."
+    ranges = ", shares with all of it" if any(row.shares for row in rows) else ""
+    return f"{told} \u00b1 half the 95 % interval (Student's t){ranges}{alone}."
 
 
 def print_started(sweep: Sweep, outputs: Path, *, as_json: bool) -> None:

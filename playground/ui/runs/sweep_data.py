@@ -90,7 +90,7 @@ def _setting(
         "finished": row.finished,
         "gain": told_interval(row.gain),
         "kl": told_interval(row.kl),
-        "shares": {words: told_interval(found, 100) for words, found in row.shares.items()},
+        "shares": {words: told_share(found) for words, found in row.shares.items()},
         **(_drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours) if drawn else {}),
     }
 
@@ -134,12 +134,19 @@ def in_words(values: Mapping[str, Any]) -> str:
     return ", ".join(told) or "all runs"
 
 
-def told_interval(found: Interval | None, scale: float = 1.0) -> dict[str, Any] | None:
+def told_interval(found: Interval | None) -> dict[str, Any] | None:
     """An interval for the page; `half` is None where there is one seed."""
     if found is None:
         return None
-    half = None if found.half is None else rounded(scale * found.half)
-    return {"mean": rounded(scale * found.mean), "half": half, "seeds": found.seeds}
+    half = None if found.half is None else rounded(found.half)
+    return {"mean": rounded(found.mean), "half": half, "seeds": found.seeds}
+
+
+def told_share(found: Interval) -> dict[str, Any]:
+    """That of a share, in percent; `low` and `high` are None where there is one seed."""
+    low, high = found.share_bounds or (None, None)
+    percent = {"mean": found.mean, "low": low, "high": high}
+    return {name: None if value is None else round(100 * value) for name, value in percent.items()}
 
 
 def _configs(sweep: Sweep, rows: Sequence[Row]) -> list[RunConfig]:

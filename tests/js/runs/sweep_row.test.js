@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { toldOf } from "../../../playground/ui/static/runs/sweep_form.js";
-import { intervalOf, progressOf } from "../../../playground/ui/static/runs/sweep_row.js";
+import { intervalOf, progressOf, shareOf } from "../../../playground/ui/static/runs/sweep_row.js";
 
 test("how far it is, and how long it takes where that is known", () => {
   assert.equal(progressOf({ words: "2 of 6 done, 4 waiting", left: null }), "2 of 6 done, 4 waiting");
@@ -14,7 +14,9 @@ test("how far it is, and how long it takes where that is known", () => {
 test("a mean has its interval where there are two seeds", () => {
   assert.equal(intervalOf({ mean: 1.234, half: 0.5, seeds: 3 }, true), "+1.23 \u00b1 0.50");
   assert.equal(intervalOf({ mean: 1.234, half: null, seeds: 1 }), "1.23");
-  assert.equal(intervalOf({ mean: 62.4, half: 3.2, seeds: 2 }, false, 1), "62 \u00b1 3");
+  assert.equal(shareOf({ mean: 62, low: 0, high: 100 }), "62 (0 to 100)");
+  assert.equal(shareOf({ mean: 62, low: null, high: null }), "62");
+  assert.equal(shareOf(undefined), "\u2013");
   assert.equal(intervalOf(null), "\u2013");
 });
 

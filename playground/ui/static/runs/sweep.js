@@ -11,7 +11,7 @@ import { stateOf } from "../core/format.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
 import { whenNew } from "../core/signals.js";
-import { barOf, intervalOf, progressOf } from "./sweep_row.js";
+import { barOf, CHOSEN, intervalOf, progressOf, shareOf } from "./sweep_row.js";
 
 const EVERY_MS = 3000;
 const GLOSS = " The line is the mean over the seeds that have come so far; the band its 95 % interval (Student's t), "
@@ -139,7 +139,7 @@ export class SweepPanel {
         fields.length ? setting.values.map((value) => el("td", {}, value)) : el("td", {}, "all runs"),
         el("td", { class: "figure" }, intervalOf(setting.gain, true), aloneOf(setting.gain)),
         el("td", { class: "figure" }, intervalOf(setting.kl)),
-        behaviours.map((words) => el("td", { class: "figure" }, intervalOf(setting.shares[words], false, 1))),
+        behaviours.map((words) => el("td", { class: "figure" }, shareOf(setting.shares[words]))),
         el("td", { class: "sweep-runs" }, setting.runs.map(runLink)));
     })));
   }
@@ -213,10 +213,11 @@ export class SweepPanel {
 
 function aboutOf({ settings, seeds, shown }) {
   const first = seeds < 2 ? "1 seed: no interval. Add seeds to see what is chance."
-    : "Means over the seeds that have finished, \u00b1 half the 95 % interval (Student's t).";
+    : "Means over the seeds that have finished, \u00b1 half the 95 % interval (Student's t); shares with all of it.";
   const most = settings.length > shown.length && shown.length >= LETTERS.length
     ? ` At most ${LETTERS.length} settings are drawn at a time: tick which.` : "";
-  return `${first} Gain: on the fixed prompts, against before training.${most}`;
+  const chosen = settings.length > 1 ? ` ${CHOSEN}` : "";
+  return `${first} Gain: on the fixed prompts, against before training.${chosen}${most}`;
 }
 
 function aloneOf(found) {

@@ -3,16 +3,24 @@
 import { el, signOf } from "../core/dom.js";
 import { duration, rounded, signed, stateOf, timeRange, when } from "../core/format.js";
 
+export const CHOSEN = "The list names the setting with the highest mean: of several, that one is partly the luckiest.";
+
 /** "5 of 6 done, 1 running; about 20 to 35 s left". */
 export function progressOf({ words, left }) {
   return left ? `${words}; ${timeRange(...left)} left` : words;
 }
 
 /** A mean over seeds: "+1.42 \u00b1 0.30"; with one seed there is no interval. */
-export function intervalOf(found, sign = false, step = 0.01) {
+export function intervalOf(found, sign = false) {
   if (!found) return "\u2013";
-  const mean = sign ? signed(found.mean) : rounded(found.mean, step);
-  return found.half === null ? mean : `${mean} \u00b1 ${rounded(found.half, step)}`;
+  const mean = sign ? signed(found.mean) : rounded(found.mean);
+  return found.half === null ? mean : `${mean} \u00b1 ${rounded(found.half)}`;
+}
+
+/** A share in percent: "62 (41 to 83)". Its interval is cut off at 0 and 100, so it is not alike on both sides. */
+export function shareOf(found) {
+  if (!found) return "\u2013";
+  return found.low === null ? `${found.mean}` : `${found.mean} (${found.low} to ${found.high})`;
 }
 
 /** A bar of the runs that have ended, for the eye; the words beside it say the same. */
@@ -50,7 +58,7 @@ export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
       el("div", { class: "muted small" }, progressOf(sweep))),
     behaviours.map(({ words }) => none(words)),
     el("td", { "data-label": "Gain", class: "figure" }, intervalOf(best?.gain, true),
-      el("div", { class: "muted small" }, best ? `${sweep.unit}, best mean` : ""),
+      el("div", { class: "muted small", title: best ? CHOSEN : null }, best ? `${sweep.unit}, best mean` : ""),
       el("div", { class: "muted small" }, best ? best.setting : "")),
     el("td", { "data-label": "KL", class: "figure" }, intervalOf(best?.kl && { ...best.kl, half: null }),
       el("div", { class: "muted small nowrap" }, best?.kl?.half ? `\u00B1 ${best.kl.half.toFixed(2)}` : ""),

@@ -8,6 +8,7 @@ of runs and nothing of what is in them. `ui.server` calls it.
 
     <bucket>/runs/<run>/checkpoints/update-000040/   as in the run's folder
     <bucket>/runs/<run>/records/000003/              everything else of the run, status.json last but for the manifest
+    <bucket>/.sweeps/<name>.json                     what a sweep was to be, as in the outputs folder
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ VARIABLE = "PLAYGROUND_BUCKET"
 RUNS, RECORDS, CHECKPOINTS = "runs", "records", "checkpoints"
 NOT_KEPT = {"worker.lock", "vitals.json"}  # they are about a process of this machine
 KEPT_FOLDERS = ("traces",)
+SWEEPS = ".sweeps"  # of `sweeps.sweep_record`
 KEY_FILE = ".visitors.key"  # of `ui.door.visitors`: without it nobody would know their own runs again
 LOOK_SECONDS = 2.0
 RETRY_SECONDS = 30.0  # after a bucket that was full or gone
@@ -77,6 +79,7 @@ class Keeper:
     def __init__(self, outputs: Path, bucket: Path) -> None:
         self.outputs, self.bucket = outputs, bucket
         self._kept: dict[str, Mark] = {}
+        self._sweeps: dict[Path, int] = {}
 
     def look(self) -> list[str]:
         """Copy every run that has a new checkpoint or has ended since the last look, and forget those that have been
@@ -87,6 +90,7 @@ class Keeper:
         copied = []
         if not (self.bucket / RUNS).is_dir():  # another bucket, or it was not mounted before
             self._kept.clear()
+            self._sweeps.clear()
         for name, path in runs.items():
             try:
                 mark = _mark(RunDirectory(path))
@@ -99,7 +103,16 @@ class Keeper:
         for name in self._kept.keys() - runs.keys():
             _remove(self.bucket / RUNS / name)
             del self._kept[name]
+        self._look_at_sweeps()
         return copied
+
+    def _look_at_sweeps(self) -> None:
+        for path in (self.outputs / SWEEPS).glob("*.json"):
+            written = path.stat().st_mtime_ns
+            if self._sweeps.get(path) != written:
+                (self.bucket / SWEEPS).mkdir(exist_ok=True)
+                _copy(path, self.bucket / SWEEPS / path.name)
+                self._sweeps[path] = written
 
     def knows(self, names: list[str]) -> None:
         """These runs have come from the bucket: where they are deleted here, they go there too."""
@@ -150,6 +163,19 @@ def restore(bucket: Path, outputs: Path) -> list[str]:
         except (OSError, ValueError) as error:
             shutil.rmtree(outputs / f"{COMING}{name}", ignore_errors=True)
             say(f"The run {name} could not be brought back from the bucket: {_told(error)}")
+    return restored
+
+
+def restore_sweeps(bucket: Path, outputs: Path) -> list[str]:
+    """Bring back what sweeps were to be, where they are not here, and return their names."""
+    restored = []
+    for path in (bucket / SWEEPS).glob("*.json"):
+        target = outputs / SWEEPS / path.name
+        if RUN_ID.fullmatch(path.stem) and not target.exists():
+            with contextlib.suppress(OSError):
+                target.parent.mkdir(mode=0o700, exist_ok=True)
+                _copy(path, target)
+                restored.append(path.stem)
     return restored
 
 

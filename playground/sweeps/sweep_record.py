@@ -7,10 +7,11 @@ nothing (see sweep_making.py).
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -142,6 +143,16 @@ def statuses(outputs: Path, sweep: Sweep) -> dict[str, Status]:
 def is_gone(outputs: Path, sweep: Sweep) -> bool:
     """True where all its runs have been deleted: then nothing of it is shown, and its name is free."""
     return sweep.made and not any((Path(outputs) / run_id).exists() for run_id in sweep.runs)
+
+
+def after_restart(outputs: Path, names: Iterable[str]) -> None:
+    """Of sweeps that came back from a bucket, the runs that did not come with them (they waited, or had no checkpoint
+    yet, or were deleted) count as not made: who resumes the sweep makes them again."""
+    for name in names:
+        with contextlib.suppress(RunNotFound):
+            sweep = find(outputs, name)
+            if 0 < len(runs_of(outputs, sweep)) < len(sweep.runs):
+                write(outputs, sweep.model_copy(update={"made": False}))
 
 
 def _stamp(path: Path) -> tuple[int, int]:

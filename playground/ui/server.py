@@ -22,9 +22,8 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.runs import history
-from playground.runs.bucket import BucketThread, restore
-from playground.runs.bucket import of_environment as bucket_of_environment
+from playground.runs import bucket, history
+from playground.runs.bucket import BucketThread
 from playground.runs.folder import requests
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
@@ -34,6 +33,7 @@ from playground.runs.start.standby import StandbyWorker
 from playground.safety import redaction
 from playground.setup import limits, raised
 from playground.setup.raised import PageLimits
+from playground.sweeps import sweep_record
 from playground.ui import lent_gpu, page, routes, theme
 from playground.ui.door import gate, gradio_parts, sessions, sharing, visitors
 from playground.ui.door.access import Access
@@ -191,8 +191,12 @@ def launch(
 
 def _keeper(outputs: Path) -> BucketThread | None:
     """Bring back what a bucket has kept, and have somebody who keeps what comes; None where there is no bucket."""
-    bucket = bucket_of_environment(os.environ)
-    return BucketThread(outputs, bucket, restore(bucket, outputs)) if bucket else None
+    place = bucket.of_environment(os.environ)
+    if place is None:
+        return None
+    restored = bucket.restore(place, outputs)
+    sweep_record.after_restart(outputs, bucket.restore_sweeps(place, outputs))
+    return BucketThread(outputs, place, restored)
 
 
 def _gradio_warning(demo: gr.Blocks, mode: str) -> str:

@@ -17,10 +17,14 @@ from playground.runs import bucket, reconciler
 from playground.runs.bucket import BucketThread, Keeper
 from playground.runs.folder import checkpoints, writer
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Status
+from playground.sweeps import sweep_record
+from playground.sweeps.sweep_standing import standing
 from playground.ui.door import visitors
 from tests.faults import resuming
 from tests.figures import Figure
 from tests.support import wait_until
+from tests.ui import fake_run
 
 
 @pytest.fixture(scope="module")
@@ -329,3 +333,33 @@ def test_visitors_know_their_runs_again(outputs: Path, place: Path, restarted: C
     back = restarted(place)
     assert visitors.visitors_key(back) == key
     assert (back / visitors.KEY_FILE).stat().st_mode & 0o077 == 0
+
+
+def test_a_sweep_comes_back_and_what_was_not_kept_of_it_can_be_made_again(
+    place: Path, tmp_path: Path, restarted: Callable[[Path], Path]
+) -> None:
+    assert bucket.SWEEPS == sweep_record.FOLDER
+    outputs = tmp_path / "outputs"
+    fake_run.write_sweep(outputs, "leash", {"kl.coef": [0.1, 0.25, 0.5]})
+    fake_run.write_sweep(outputs, "whole", {"kl.coef": [0.1]})
+    fake_run.write_sweep(outputs, "gone", {"kl.coef": [0.1]})
+    waiting, deleted = RunDirectory(outputs / "leash-3"), RunDirectory(outputs / "gone-1")
+    waiting.status_path.write_text(Status(state="queued").model_dump_json())
+    shutil.rmtree(waiting.checkpoints_path, ignore_errors=True)
+    keeper = Keeper(outputs, place)
+    keeper.look()
+    shutil.rmtree(deleted.path)
+    before = (place / bucket.SWEEPS / "leash.json").stat().st_mtime_ns
+    keeper.look()
+    assert (place / bucket.SWEEPS / "leash.json").stat().st_mtime_ns == before, "written once"
+    (place / bucket.SWEEPS / "torn.json").write_text('{"name": "to')
+    (place / bucket.SWEEPS / "link.json").symlink_to("/etc/passwd")
+
+    back = restarted(place)
+    names = bucket.restore_sweeps(place, back)
+    sweep_record.after_restart(back, names)
+    assert {sweep.name: sweep.made for sweep in sweep_record.every(back)} == {"leash": False, "whole": True}
+    sweep = sweep_record.find(back, "leash")
+    assert [run.id for run in sweep_record.runs_of(back, sweep)] == ["leash-1", "leash-2"]
+    assert standing(sweep, sweep_record.statuses(back, sweep)).words == "2 of 3 done; 1 not made yet"
+    assert bucket.restore_sweeps(place, back) == [], "what is here is not overwritten"

@@ -6,6 +6,7 @@ Knows `playground.config` and YAML. The command line, the page and the worker ca
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from pathlib import Path
 from typing import Any, TypeVar
@@ -115,7 +116,14 @@ def load(path: Path, overrides: list[str] | None = None, *, links: bool = True) 
     Raises:
         InvalidConfig: unreadable file, bad YAML, bad override, or any invalid field (all of them at once).
     """
-    return overridden(read_yaml(path, links=links), overrides, RunConfig)
+    text = _text(path, links=links)
+    return overridden(parse_yaml(text), overrides, RunConfig) if overrides else _config(text)
+
+
+@functools.lru_cache(maxsize=256)
+def _config(text: str) -> RunConfig:
+    """Parsed once: a page that lists runs asks for the configuration of each again and again."""
+    return overridden(parse_yaml(text), None, RunConfig)
 
 
 def read_yaml(path: Path, *, links: bool = True) -> dict[str, Any]:
@@ -124,8 +132,12 @@ def read_yaml(path: Path, *, links: bool = True) -> dict[str, Any]:
     Raises:
         InvalidConfig: it cannot be read or is not YAML.
     """
+    return parse_yaml(_text(path, links=links))
+
+
+def _text(path: Path, *, links: bool) -> str:
     try:
-        return parse_yaml(plain_files.read_bytes(path, 4 * MAX_CONFIG_BYTES, links=links).decode("utf-8"))
+        return plain_files.read_bytes(path, 4 * MAX_CONFIG_BYTES, links=links).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. Give the path of a preset file.")]) from None

@@ -165,7 +165,18 @@ def headline_of(run: RunDirectory) -> Headline | None:
 
 @functools.lru_cache(maxsize=1024)
 def _of_samples(path: Path, *stamps: tuple[int, int]) -> Headline | None:
-    return headline(RunDirectory(path).samples(), [])
+    return headline(samples_of(RunDirectory(path)), [])
+
+
+def samples_of(run: RunDirectory) -> Sequence[Sample]:
+    """The samples of a run as they are on disk now; those of the last few runs are at hand, for a list of many runs
+    that asks several things of each."""
+    return _samples(run.path, *(stamp(path) for path in (run.samples_path, run.events_path)))
+
+
+@functools.lru_cache(maxsize=2)
+def _samples(path: Path, *stamps: tuple[int, int]) -> Sequence[Sample]:
+    return RunDirectory(path).samples()
 
 
 def stamp(path: Path) -> tuple[int, int]:

@@ -151,7 +151,7 @@ def at_ends_of(run: RunDirectory) -> list[Meter]:
 @functools.lru_cache(maxsize=1024)
 def _of_run(path: Path, *stamps: tuple[int, int]) -> list[Meter]:
     run = RunDirectory(path)
-    return at_ends(run.config(), run.samples())
+    return at_ends(run.config(), before_after.samples_of(run))
 
 
 def sentence(found: Sequence[Meter], most: int = MOST_TOLD) -> str:

@@ -122,7 +122,7 @@ def _end(path: Path, *stamps: tuple[int, int]) -> End | None:
     run = RunDirectory(path)
     try:
         found, counted = before_after.headline_of(run), meters.at_ends_of(run)
-        looks = against_kl.looks(run.samples(), run.events())
+        looks = against_kl.looks(before_after.samples_of(run), run.events())
     except PlaygroundError:
         return None
     shares = {meter.words: meter.after.share for meter in counted}

@@ -12,6 +12,7 @@ from playground.config import methods
 from playground.errors import InvalidConfig
 from playground.insight import before_after, meters, over_seeds
 from playground.insight.before_after import Headline
+from playground.insight.meters import Meter
 from playground.insight.over_seeds import End
 from playground.insight.pace import all_left
 from playground.runs import history
@@ -32,8 +33,10 @@ def history_data(outputs: Path) -> dict[str, Any]:
     """{runs, sweeps}, the newest first. A run of a sweep names it; a sweep has figures where a run has some, so that
     both stand in one table."""
     listed = history.list_runs(outputs)
-    folders = {run.id: RunDirectory(outputs / run.id) for run in listed}
-    headlines = {run_id: before_after.headline_of(folder) for run_id, folder in folders.items()}
+    headlines, counts = {}, {}
+    for run in listed:  # one after the other, so that each is read once for both
+        folder = RunDirectory(outputs / run.id)
+        headlines[run.id], counts[run.id] = before_after.headline_of(folder), meters.at_ends_of(folder)
     sweeps = sweep_record.every(outputs)
     members = {sweep.name: members_of(sweep, listed) for sweep in sweeps}
     sweep_of = {run.id: name for name, runs in members.items() for run in runs}
@@ -41,7 +44,7 @@ def history_data(outputs: Path) -> dict[str, Any]:
     return {
         "runs": [
             {
-                **_run(run, folders[run.id], headlines[run.id]),
+                **_run(run, headlines[run.id], counts[run.id]),
                 "place": waiting.get(run.id),
                 "sweep": sweep_of.get(run.id),
             }
@@ -58,7 +61,7 @@ def members_of(sweep: Sweep, listed: Iterable[RunSummary]) -> list[RunSummary]:
     return [run for run in found if run.asked == requests.digest(sweep.request(run.id).id)]
 
 
-def _run(run: RunSummary, folder: RunDirectory, headline: Headline | None) -> dict[str, Any]:
+def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -> dict[str, Any]:
     return {
         "id": run.id,
         "title": run.title,
@@ -84,7 +87,7 @@ def _run(run: RunSummary, folder: RunDirectory, headline: Headline | None) -> di
         "duration": round(run.duration_seconds, 1),
         "unit": run.unit,
         "headline": headline._asdict() if headline else None,
-        "behaviours": [meter.ends() for meter in meters.at_ends_of(folder)],
+        "behaviours": [meter.ends() for meter in counted],
         "spark": run.spark,
     }
 

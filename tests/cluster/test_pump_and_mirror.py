@@ -50,6 +50,14 @@ def test_what_a_status_says_is_told_before_it(node: RunDirectory) -> None:
     assert {"metrics.jsonl", "events.jsonl"} <= set(names(news))
     assert told(pump) == []
 
+    writer.metrics(update_metrics(2))
+    for batch in pump.look():  # the worker is at work meanwhile
+        for item in batch:
+            assert item.name != "status.json" or b'"update":1' in item.data
+        writer.metrics(update_metrics(3))
+        writer.set_status(update=3)
+    assert names(told(pump))[-1] == "status.json"
+
 
 def test_an_end_is_told_only_when_nothing_can_follow(node: RunDirectory) -> None:
     pump = Pump(node.path, checkpoint_seconds=0)

@@ -72,6 +72,14 @@ def workers(run: RunDirectory) -> list[psutil.Process]:
     return found
 
 
+def has_worker(process: psutil.Process) -> bool:
+    """Whether that process is at work still; nobody may have looked at its end yet."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def new_runs(outputs: Path, model: Path, *names: str) -> list[RunDirectory]:
     """Runs of four updates, which wait after the second."""
     made = [RunDirectory.create(outputs, config(model, ppo__num_updates=4), name) for name in names]
@@ -90,10 +98,15 @@ def is_after(run: RunDirectory, update: int) -> bool:
 def test_a_stop_reaches_the_worker_and_a_killed_driver_leaves_none(
     cluster: Cluster, drivers: list[subprocess.Popen[bytes]], outputs: Path, tmp_path: Path, forker: Forker
 ) -> None:
-    stopped, left = new_runs(outputs, tiny_model(tmp_path / "model"), "to-stop", "left-alone")
-    handed(cluster, drivers, outputs, stopped, left)
+    stopped, left, torn = new_runs(outputs, tiny_model(tmp_path / "model"), "to-stop", "left-alone", "torn-off")
+    handed(cluster, drivers, outputs, stopped, left, torn)
     assert stopped.status().state == "queued"
-    wait_until(lambda: is_after(stopped, 1) and is_after(left, 1))
+    wait_until(lambda: is_after(stopped, 1) and is_after(left, 1) and is_after(torn, 1))
+    (orphan,) = workers(torn)
+    orphan.parent().kill()  # the process of Ray's that it is below
+    wait_until(lambda: not has_worker(orphan), 30)
+    wait_until(lambda: torn.status().ended)
+    assert (torn.status().state, torn.status().attempt) == ("finished", 2)
     launcher.stop(stopped)
     wait_until(lambda: stopped.status().ended)
     assert (stopped.status().state, stopped.status().message) == ("stopped", "Stopped after update 1.")

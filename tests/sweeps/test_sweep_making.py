@@ -135,6 +135,8 @@ def test_a_run_that_was_deleted_is_not_made_again(outputs: Path, monkeypatch: py
     there = sweep_record.find(outputs, "leash")
     assert list(states(outputs, there)) == [ids()[0], *ids()[2:]]
     assert standing(there, sweep_record.statuses(outputs, there)).deleted == 1
+    assert sweep_making.create(outputs, sweep) == there
+    assert list(states(outputs, there)) == [ids()[0], *ids()[2:]]
 
 
 def test_another_run_that_was_given_an_id_of_the_sweep_is_not_its_run(outputs: Path) -> None:
@@ -165,7 +167,7 @@ def test_two_who_make_the_same_sweep_at_once_make_each_run_once(outputs: Path) -
 def test_all_are_stopped_and_none_of_them_trains_meanwhile(outputs: Path) -> None:
     sweep = created(outputs)
     wait_until(lambda: RunDirectory(outputs / ids()[0]).status().state == "running")
-    assert sorted(sweep_making.stop_all(outputs, sweep)) == ids()
+    assert sweep_making.stop_all(outputs, sweep) == ids()[::-1], "the one that trains last: it would make room"
     wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
     assert not any(run.metrics() for run in sweep_record.runs_of(outputs, sweep)[1:])
     assert standing(sweep, sweep_record.statuses(outputs, sweep)) == Standing(stopped=4)

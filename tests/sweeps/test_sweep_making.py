@@ -196,6 +196,7 @@ def test_all_are_deleted_at_once_but_not_while_any_goes_on(outputs: Path) -> Non
     wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
     wait_until(lambda: not launcher.living_runs(outputs))
     half = sweep.model_copy(update={"made": False})
+    sweep_record.write(outputs, half)
     assert sweep_making.delete_all(outputs, half) == 4
     assert len(list((outputs / history.BIN).iterdir())) == 4 and not list(outputs.glob("leash-*"))
     assert sweep_record.every(outputs) == [] and sweep_record.find(outputs, "leash").made

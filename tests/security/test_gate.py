@@ -300,6 +300,16 @@ def test_what_the_page_does_not_need_of_gradio_is_not_there():
     assert asked(path="/gradio_api/upload", mode="local").status_code == 200
 
 
+@pytest.mark.parametrize("query", ["page=runs", "tab=runs&page=runs&sweep=a%20b", "page=&pages=2", "%70age=x&tab=runs"])
+def test_a_page_of_gradio_s_that_is_not_there_is_not_asked_for(query):
+    async def told(request):
+        return PlainTextResponse(str(sorted(request.query_params.items())))
+
+    answer = asked("GET", f"/?{query}", app=Starlette(routes=[Route("/", told)]))
+    rest = [(name, value) for name, value in httpx.QueryParams(query).items() if name != "page"]
+    assert answer.text == str(sorted(rest))
+
+
 def test_a_stream_passes_part_by_part():
     """Nothing is held back: each part has left before the next one is made."""
     sent = []

@@ -21,7 +21,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, HTTPConnection
@@ -143,6 +143,7 @@ class Gate:
                 sent = await body.ahead() if scope["method"] == "POST" else b""
                 if problem := sessions.problem_of(path, scope["query_string"], sent):
                     refusal = 400, problem
+            scope = {**scope, "query_string": without_page(scope["query_string"])}
             coming = 0
             if uploads and scope["method"] == "POST" and self.incoming and refusal is None:
                 coming = int(connection.headers.get("content-length") or cap)  # bytes, at most
@@ -241,6 +242,14 @@ class Gate:
             return limits.upload_bytes + FORM_OVERHEAD_BYTES
         may_fill = self.access.may(connection, Action.FORM)
         return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
+
+
+def without_page(query: bytes) -> bytes:
+    """A query without `page`, by which Gradio means one of several pages of an app: it fails at a name that is none,
+    and an address of ours says `tab`."""
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    rest = [(name, value) for name, value in pairs if name != "page"]
+    return query if rest == pairs else urlencode(rest).encode()
 
 
 def own_names(listening: str) -> set[str]:

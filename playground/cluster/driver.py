@@ -35,6 +35,9 @@ from playground.runs.start import launcher
 LOOK_SECONDS = 0.25
 STOP_SECONDS = 150.0  # what a worker may take to save and leave (`training.process.watch`), and the way there and back
 WAITING = "waiting for a node"
+REFUSED_SECONDS = 300.0  # for which a place that has none of our runs may refuse them all, before they end
+ASK_AGAIN_SECONDS = 1.0  # after a refusal; twice as long after the next
+MOST_SECONDS = 30.0
 FAULTS_OF_PLACE = ("killed", "server_lost")  # ends of a worker that are none of the run
 
 
@@ -69,6 +72,8 @@ class Driver:
     ) -> None:
         self._place_name, self._connect, self._options = place_name, connect, options
         self._charges = {run.id: Charge(run, lock) for run, lock in zip(runs, locks, strict=True)}
+        self._refused_since: float | None = None
+        self._not_before, self._pause = 0.0, ASK_AGAIN_SECONDS
 
     def go(self) -> bool:
         """Until the last run has ended; False if the place could not be used so long. Whatever ends it before, the runs
@@ -106,19 +111,40 @@ class Driver:
     # -- beginning ----------------------------------------------------------------------------------------------------
 
     def _begin_more(self) -> None:
+        """Ask the place for as many as it may have. Where it refuses (it is restarted; one may have so many jobs and no
+        more), the others wait too, and it is asked again."""
         free = self._options.at_once - sum(charge.asked for charge in self._charges.values())
         for charge in [charge for charge in self._charges.values() if not charge.asked][: max(0, free)]:
+            if time.monotonic() < self._not_before:
+                return
             self._guarded(charge, self._begin)
 
     def _begin(self, charge: Charge) -> None:
         charge.mirror.begin_attempt()
         needs = needs_of(charge.run.config(), self._options)
-        charge.asked, charge.begun, charge.stop_since = True, False, None
-        self._place.begin(charge.run.id, lambda: pack(charge.run), needs)
+        charge.begun, charge.stop_since = False, None
+        try:
+            self._place.begin(charge.run.id, lambda: pack(charge.run), needs)
+        except PlaceUnavailable as error:
+            self._refused(charge, error)
+            return
+        charge.asked = True
+        self._refused_since, self._pause = None, ASK_AGAIN_SECONDS
 
-    def _wait_for_node(self, charge: Charge) -> None:
+    def _refused(self, charge: Charge, error: PlaceUnavailable) -> None:
+        """Raises: PlaceUnavailable, once that has lasted and nothing of ours is there."""
+        now = time.monotonic()
+        since = self._refused_since = self._refused_since or now
+        if any(other.asked for other in self._charges.values()):
+            self._refused_since = None
+        elif now - since > REFUSED_SECONDS:
+            raise error
+        self._not_before, self._pause = now + self._pause, min(2 * self._pause, MOST_SECONDS)
+        self._wait_for_node(charge, f"{WAITING}: {str(error).rstrip('.')[:300]}; it is asked again")
+
+    def _wait_for_node(self, charge: Charge, phase: str = WAITING) -> None:
         status = charge.run.status_on_disk()
-        charge.mirror.write_status(status.model_copy(update={"phase": WAITING}))
+        charge.mirror.write_status(status.model_copy(update={"phase": phase}))
         self._note(charge, status)
 
     def _note(self, charge: Charge, status: Status, node: str = "") -> None:
@@ -195,8 +221,8 @@ class Driver:
         """What goes wrong with one run takes no other with it."""
         try:
             function(charge, *arguments)
-        except PlaceUnavailable as error:
-            self._end(charge, "interrupted", placed.LOST, str(error))
+        except PlaceUnavailable:  # which is about all of them
+            raise
         except (OSError, ValueError, PlaygroundError) as error:
             traceback.print_exc()
             self._place.give_up(charge.run.id)

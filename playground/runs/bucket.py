@@ -86,7 +86,9 @@ class Keeper:
         deleted here. Returns the runs that were copied. Raises: OSError, if the bucket takes nothing."""
         os.listdir(self.bucket)  # not made anew where it has gone: what stood there would be no bucket
         _copy_if_new(self.outputs / KEY_FILE, self.bucket / KEY_FILE)
-        runs = {path.name: path for path in map(Path, folders(self.outputs)) if RUN_ID.fullmatch(path.name)}
+        with os.scandir(self.outputs) as found:  # a list that cannot be read must not look like one of no runs
+            paths = {one.name: Path(one) for one in found if one.is_dir(follow_symlinks=False)}
+        runs = {name: path for name, path in paths.items() if RUN_ID.fullmatch(name)}
         copied = []
         if not (self.bucket / RUNS).is_dir():  # another bucket, or it was not mounted before
             self._kept.clear()

@@ -234,6 +234,8 @@ def _numbers(config: RunConfig, limits: Limits) -> Iterator[Problem]:
         value = functools.reduce(getattr, field.split("."), config)
         if isinstance(value, (int, float)) and value > cap:
             yield Problem(field, f"may be at most {cap:g} {limits.where} (got {value:g}).")
+    if limits.numbers.get("ranks") == 1 and config.may_be_shared and config.ranks == 1:
+        yield Problem("device", f"must be one {limits.where} (got {config.device}).")
     if config.experiments and not limits.experiments:
         yield Problem("experiments", f"what is knowingly wrong is not run {limits.where}.")
     if limits.devices is not None and config.device not in limits.devices:

@@ -113,7 +113,7 @@ def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Fini
     """
     alike: dict[str, list[RunConfig]] = defaultdict(list)
     for config in configs:
-        alike[config.model_copy(update={"seed": 0}).to_yaml()].append(config)
+        alike[config.model_copy(update={"seed": 0}).model_dump_json()].append(config)
     paces = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).pace) for runs in alike.values()]
     return sum(count * pace.run_low for count, pace in paces), sum(count * pace.run_high for count, pace in paces)
 

@@ -123,7 +123,8 @@ def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep
     """
     if sweep.made:
         return sweep
-    for run_id in sweep.runs:
+    there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
+    for run_id in [run_id for run_id in sweep.runs if run_id not in there]:
         _clear_half_made(RunDirectory(outputs / run_id))
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
             if sweep.on == HERE:

@@ -18,6 +18,10 @@ from playground.runs.start import launcher
 from tests.support import PROJECT
 
 
+class HubAway(Exception):
+    """What the hub's client raises where there is no connection is no OSError, either."""
+
+
 class FakeHub:
     """Its buckets are folders; its jobs are processes here."""
 
@@ -33,7 +37,7 @@ class FakeHub:
     def _call(self) -> None:
         if self.failing:
             self.failing -= 1
-            raise ConnectionError("the hub is away")
+            raise HubAway("the hub is away")
 
     def create_bucket(self, bucket_id: str, *, private: bool, exist_ok: bool) -> None:
         self._call()

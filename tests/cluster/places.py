@@ -14,6 +14,7 @@ from playground.cluster.driver import Driver
 from playground.cluster.news import Appended, Begun, News, Over, Replaced
 from playground.cluster.parcel import unpack
 from playground.cluster.place import Needs, Options, Place
+from playground.errors import PlaceUnavailable
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Record, Status, to_json_line
@@ -32,11 +33,14 @@ class Scripted:
         self.closed = False
         self._told: list[tuple[str, list[News]]] = []
         self.error: Exception | None = None
+        self.refuses: Callable[[str], bool] = lambda run_id: False
 
     def tell(self, run_id: str, *news: News) -> None:
         self._told.append((run_id, list(news)))
 
     def begin(self, run_id: str, parcel: Callable[[], bytes], needs: Needs) -> None:
+        if self.refuses(run_id):
+            raise PlaceUnavailable("The controller does not answer.")
         self.parcels[run_id], self.needs[run_id] = parcel, needs
         self.begun.append(run_id)
 

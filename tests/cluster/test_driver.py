@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
+from playground.cluster import driver
 from playground.cluster.news import Lost, Over
 from playground.cluster.place import Options
 from playground.cluster.places.local_place import LocalPlace
@@ -204,6 +206,54 @@ def test_a_place_that_cannot_be_reached_is_the_end_of_its_runs(outputs: Path) ->
     Driving(Scripted(), [run], connect=refused).join()
     assert state(run) == ("interrupted", "place_lost")
     assert run.status().message == "No cluster answers at 10.0.0.1:6379." and run.status().resumable
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place that has refused is asked again at once."""
+    monkeypatch.setattr(driver, "ASK_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(driver, "MOST_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_place_that_refuses_for_a_while_costs_no_run(outputs: Path) -> None:
+    runs, place, open_now = [new_run(outputs, name) for name in ("one", "two", "three")], Scripted(), threading.Event()
+    place.refuses = lambda run_id: not open_now.is_set()
+    driving = Driving(place, runs, at_once=2)
+    told = "waiting for a node: The controller does not answer; it is asked again"
+    wait_until(lambda: runs[0].status().phase == told)
+    assert [run.status().state for run in runs] == ["queued"] * 3 and place.begun == []
+    open_now.set()
+    wait_until(lambda: len(place.begun) == 2)
+    for run in runs:
+        place.tell(run.id, begun(), *finished())
+        wait_until(lambda run=run: run.status().ended)
+    driving.join()
+    assert [run.status().state for run in runs] == ["finished"] * 3 and len(place.begun) == 3
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_place_that_takes_no_more_than_it_has_is_waited_for(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "REFUSED_SECONDS", 0.0)
+    runs, place = [new_run(outputs, name) for name in ("one", "two")], Scripted()
+    place.refuses = lambda run_id: run_id == "two" and not runs[0].status().ended
+    driving = Driving(place, runs)
+    wait_until(lambda: "asked again" in runs[1].status().phase)
+    place.tell("one", begun(), *finished())
+    wait_until(lambda: place.begun == ["one", "two"])
+    place.tell("two", begun(), *finished())
+    driving.join()
+    assert [state(run) for run in runs] == [("finished", "")] * 2
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_place_that_keeps_refusing_is_the_end_of_its_runs(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "REFUSED_SECONDS", 0.1)
+    runs, place = [new_run(outputs, name) for name in ("one", "two")], Scripted()
+    place.refuses = lambda run_id: True
+    Driving(place, runs).join()
+    assert [state(run) for run in runs] == [("interrupted", "place_lost")] * 2 and place.closed
+    assert {run.status().message for run in runs} == {"The controller does not answer."}
 
 
 def test_a_connection_that_breaks_is_told_to_every_run(outputs: Path) -> None:

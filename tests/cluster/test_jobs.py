@@ -17,7 +17,7 @@ from playground.cluster.places.jobs_place import JobsPlace
 from playground.errors import PlaceUnavailable
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
-from tests.cluster.fake_hub import FakeHub
+from tests.cluster.fake_hub import FakeHub, HubAway
 from tests.cluster.places import Driving, new_run
 from tests.support import wait_until
 
@@ -104,7 +104,7 @@ def test_whichever_call_fails_all_is_heard_and_asked_once(
 
     def _call() -> None:
         if next(calls) == bad:
-            raise ConnectionError("the hub is away")
+            raise HubAway("the hub is away")
 
     monkeypatch.setattr(hub, "_call", _call)
     heard = [news for _ in range(4) for _, batch in place.news(0) for news in batch]
@@ -113,6 +113,25 @@ def test_whichever_call_fails_all_is_heard_and_asked_once(
     assert [decode(job.get(name)) for name in job.names("asked")] == [
         [Taken(name) if data is None else Replaced(name, data)] for name, data in asked
     ]
+
+
+def test_jobs_are_cancelled_whatever_the_hub_answers_to_the_first(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers: list[str] = []
+
+    def cancel_job(job_id: str) -> None:
+        answers.append(job_id)
+        if len(answers) == 1:
+            raise HubAway("the hub is away")
+
+    monkeypatch.setattr(hub, "run_job", lambda labels, **_: SimpleNamespace(id=labels["playground-run"]))
+    monkeypatch.setattr(hub, "cancel_job", cancel_job)
+    place = JobsPlace(OPTIONS, "sweep", hub)
+    for name in ("one", "two"):
+        place.begin(name, lambda: b"", Needs(1, None))
+    place.close()
+    assert answers == ["one", "two"] and "The job one could not be cancelled" in capsys.readouterr().out
 
 
 def test_a_hub_that_stays_away_ends_the_sweep(outputs: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +146,7 @@ def test_a_hub_that_stays_away_ends_the_sweep(outputs: Path, hub: FakeHub, monke
 
 def test_what_the_hub_refuses_is_said(outputs: Path, hub: FakeHub) -> None:
     hub.failing = 1
-    with pytest.raises(PlaceUnavailable, match=r"The bucket me/runs cannot be used \(the hub is away\)"):
+    with pytest.raises(PlaceUnavailable, match=r"The bucket me/runs cannot be used \(HubAway: the hub is away\)"):
         JobsPlace(OPTIONS, "sweep", hub)
     hub.token = ""
     with pytest.raises(PlaceUnavailable, match="hf auth login"):

@@ -14,7 +14,9 @@ from ray.cluster_utils import Cluster
 
 from playground.cluster import Options, hand_over, handing
 from playground.cluster.news import Lost
+from playground.cluster.places import ray_seat
 from playground.cluster.places.ray_place import RayPlace, _Attempt
+from playground.cluster.places.ray_seat import RaySeat
 from playground.cluster.seat import ROOT
 from playground.runs.folder import placed
 from playground.runs.folder.directory import RunDirectory
@@ -45,6 +47,9 @@ def drivers(cluster: Cluster, outputs: Path) -> Iterator[list[subprocess.Popen[b
     for driver in started:
         driver.kill()
         driver.wait()
+    for folder in outputs.glob("*/worker.lock"):
+        for process in workers(RunDirectory(folder.parent)):  # none, unless what ties them is broken
+            process.kill()
 
 
 def handed(cluster: Cluster, drivers: list[subprocess.Popen[bytes]], outputs: Path, *runs: RunDirectory) -> None:
@@ -162,3 +167,19 @@ def test_a_run_that_cannot_be_sent_is_a_loss_of_its_own(monkeypatch: pytest.Monk
     monkeypatch.setattr("playground.cluster.places.ray_place.ray.get", lambda reference: None)
     assert place._next_of("one") == [Lost("it could not be sent (Stale file handle)")]
     assert not place._attempts
+
+
+def test_a_run_that_is_given_up_while_its_worker_is_started_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    seat = RaySeat()
+    made: list[MagicMock] = []
+
+    def slowly(*_: object, **__: object) -> MagicMock:
+        seat.leave()  # in the other thread of the actor
+        made.append(MagicMock())
+        return made[0]
+
+    monkeypatch.setattr(ray_seat, "Seat", slowly)
+    monkeypatch.setattr("ray.get_runtime_context", MagicMock())
+    assert list(seat.news("one", b"", 0)) == []
+    made[0].leave.assert_called_once_with()
+    made[0].news.assert_not_called()

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from playground.runs.bucket import BucketThread, Keeper
 from playground.runs.folder import checkpoints, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
-from playground.sweeps import sweep_record
+from playground.sweeps import sweep_making, sweep_record
 from playground.sweeps.sweep_standing import standing
 from playground.ui.door import visitors
 from tests.faults import resuming
@@ -238,6 +239,22 @@ def test_a_run_that_is_deleted_here_goes_there_too_and_what_was_never_here_stays
     assert [path.name for path in (place / "runs").iterdir()] == ["theirs"]
 
 
+def test_a_list_of_runs_that_cannot_be_read_empties_no_bucket(
+    outputs: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = Keeper(outputs, place)
+    keeper.look()
+    kept = sorted(place.rglob("*"))
+
+    def refused(path: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="Too many open files"):
+        patch.setattr(bucket.os, "scandir", refused)
+        keeper.look()
+    assert sorted(place.rglob("*")) == kept and keeper.look() == []
+
+
 def test_a_run_that_is_here_is_not_overwritten(outputs: Path, place: Path) -> None:
     Keeper(outputs, place).look()
     (outputs / "run/metrics.jsonl").write_text("newer")
@@ -363,3 +380,5 @@ def test_a_sweep_comes_back_and_what_was_not_kept_of_it_can_be_made_again(
     assert [run.id for run in sweep_record.runs_of(back, sweep)] == ["leash-1", "leash-2"]
     assert standing(sweep, sweep_record.statuses(back, sweep)).words == "2 of 3 done; 1 not made yet"
     assert bucket.restore_sweeps(place, back) == [], "what is here is not overwritten"
+    found = sweep_making.resume_all(back, sweep, Mock(side_effect=OSError(11, "no process to be had")))
+    assert found.going == ["leash-3"] and RunDirectory(back / "leash-3").config().kl.coef == 0.5

@@ -71,6 +71,8 @@ def test_caps_raised_for_all_let_visitors_train_suggested_models_only_and_no_lon
     assert refused(visitors, outputs, reference=HUB["model"]) == ["reference.source"]
     assert refused(visitors, outputs, prompts={"source": "owner/dataset"}) == ["prompts.source"]
     assert refused(visitors, outputs, device="cuda:0") == []
+    for several in ({"device": "all"}, {"device": "cuda:0,1"}, {"ranks": 2}):
+        assert refused(visitors, outputs, **several) == [*several], "one device for each visitor"
     for field, cap in LIMITS["space"].numbers.items():
         assert visitors.numbers[field] == cap
     assert limits.capped(small_config(), visitors).max_minutes == 30

@@ -64,6 +64,14 @@ def test_all_runs_of_a_sweep_are_stopped_and_taken_up_by_one_press_each(open_pag
     row.get_by_text("2 of 2 done; 2 stopped").wait_for()
     row.get_by_role("button", name="Resume all").click()
     row.get_by_text("running, 1 waiting").wait_for()
+    row.get_by_role("button", name="Stop all").click()
+    panel = page.get_by_role("region", name="Sweep", exact=True)
+    panel.get_by_text("2 of 2 done; 2 stopped").wait_for()
+    beside = page.context.new_page()
+    beside.goto(page.url)
+    beside.locator("[data-key='sweep long']").get_by_role("button", name="Resume all").click()
+    panel.get_by_text("running, 1 waiting").wait_for()  # somebody has taken it up elsewhere
+    beside.close()
     assert row.get_by_role("button", name="Delete all").count() == 0, "while it goes on"
     row.get_by_role("button", name="Stop all").click()
     row.get_by_text("2 of 2 done; 2 stopped").wait_for()

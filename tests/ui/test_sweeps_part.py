@@ -5,17 +5,21 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from playground.config import yaml_io
 from playground.runs import history
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import queue
+from playground.setup import catalog, checks
 from playground.setup.limits import LIMITS
 from playground.sweeps import sweep_making, sweep_record
+from playground.sweeps.sweep_record import Sweep
 from playground.ui import routes
 from playground.ui.door.access import Access, Caller, Role
 from playground.ui.door.visitors import Visitor
@@ -63,7 +67,7 @@ def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(leash: Path) -> No
     (row,) = found["sweeps"]
     assert (row["id"], row["done"], row["total"], row["state"]) == ("leash", 4, 4, "stopped")
     assert row["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1" and row["preset"] == "Kinder reviews"
-    assert row["beta"] is None and row["learning_rate"] is not None and row["resumable"]
+    assert row["beta"] == "varies" and row["learning_rate"] == 0.0002 and row["resumable"]
     ends = {run["id"]: run["headline"] for run in found["runs"]}
     assert row["best"]["setting"] == "Leash (beta) 0.1"
     mean = (ends["leash-1"]["gain"] + ends["leash-2"]["gain"]) / 2
@@ -83,6 +87,18 @@ def test_deleted_runs_leave_the_row_as_it_is_but_for_their_number(leash: Path) -
     for run_id in ("leash-2", "leash-4"):
         history.delete_run(RunDirectory(leash / run_id))
     assert history_data.history_data(leash)["sweeps"] == []
+
+
+def test_a_setting_that_no_run_reads_is_no_setting_that_varies(outputs: Path) -> None:
+    config = yaml_io.load(catalog.preset_path("best-of-n"))
+    runs = [fake_run.write_run(outputs, f"best-{seed}", config.model_copy(update={"seed": seed})) for seed in (1, 2)]
+    sweep = Sweep(name="best", created_at=1.0, base=config.model_dump(), vary={"seed": [1, 2]}, made=True,
+                  runs=[run.id for run in runs])  # fmt: skip
+    sweep_record.write(outputs, sweep)
+    for run in runs:
+        requests.record(run, sweep.request(run.id), "cpu")
+    (row,) = history_data.history_data(outputs)["sweeps"]
+    assert (row["beta"], row["learning_rate"]) == (None, None)
 
 
 def test_a_sweep_that_is_deleted_is_no_row_any_more(leash: Path) -> None:
@@ -221,6 +237,27 @@ def public(outputs: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Acces
 
 def visitor(name: str = "a") -> Caller:
     return Caller("space", Role.VISITOR, Visitor(name, f"address-{name}"))
+
+
+def test_a_public_page_refuses_too_many_runs_before_any_is_looked_at(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access, looked = public(outputs, monkeypatch), Mock()
+    monkeypatch.setattr(checks, "check", looked)
+    many = {"vary": [{"field": "kl.coef", "values": ", ".join(map(str, range(1, 150)))}], "seeds": 1}
+    for ask in (sweeps_part.planner, sweeps_part.starter):
+        answer = ask(outputs, access)({**ASKED, **many}, visitor())
+        assert answer["error"] == "These are 149 runs; at a time one may have 1 here."
+    looked.assert_not_called()
+
+
+def test_no_run_of_a_stranger_is_without_a_limit_of_time(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    access = public(outputs, monkeypatch, runs_per_visitor=4)
+    for values in ("null", "10, null"):
+        asked = {**ASKED, "vary": [{"field": "max_minutes", "values": values}], "seeds": 1}
+        (problem,) = sweeps_part.starter(outputs, access)(asked, visitor())["problems"]
+        assert problem["message"] == "must be at most 30 on a public page (got no limit)."
+    assert sweep_record.every(outputs) == []
 
 
 @pytest.mark.usefixtures("workers")

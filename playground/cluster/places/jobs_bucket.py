@@ -27,19 +27,19 @@ class Bucket:
 
     def put(self, name: str, data: bytes) -> None:
         """Write a file."""
-        _tried(lambda: self._api.batch_bucket_files(self._name, add=[(data, f"{self._folder}/{name}")]))
+        tried(lambda: self._api.batch_bucket_files(self._name, add=[(data, f"{self._folder}/{name}")]))
 
     def get(self, name: str) -> bytes:
         """The content of a file."""
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder) / "file"
-            _tried(lambda: self._api.download_bucket_files(self._name, [(f"{self._folder}/{name}", target)]))
+            tried(lambda: self._api.download_bucket_files(self._name, [(f"{self._folder}/{name}", target)]))
             return target.read_bytes()
 
     def names(self, below: str = "") -> list[str]:
         """The files there are, sorted, as far as the list is up to date."""
         prefix = f"{self._folder}/{below}".rstrip("/")
-        found = _tried(lambda: list(self._api.list_bucket_tree(self._name, prefix=prefix, recursive=True)))
+        found = tried(lambda: list(self._api.list_bucket_tree(self._name, prefix=prefix, recursive=True)))
         paths = [item.path for item in found if item.type == "file"]
         return sorted(path.removeprefix(f"{self._folder}/") for path in paths if path.startswith(f"{prefix}/"))
 
@@ -47,7 +47,7 @@ class Bucket:
         """Delete files."""
         paths = [f"{self._folder}/{name}" for name in names]
         if paths:
-            _tried(lambda: self._api.batch_bucket_files(self._name, delete=paths))
+            tried(lambda: self._api.batch_bucket_files(self._name, delete=paths))
 
 
 def numbered(kind: str, number: int) -> str:
@@ -55,7 +55,8 @@ def numbered(kind: str, number: int) -> str:
     return f"{kind}/{number:09d}"
 
 
-def _tried(function: Callable[[], T]) -> T:
+def tried(function: Callable[[], T]) -> T:
+    """What a call of the hub's client gives. Raises: OSError, whatever it failed with."""
     try:
         return function()
     except Exception as error:  # the client's library raises its own classes and those of two others

@@ -14,7 +14,7 @@ from typing import Any
 
 from playground.cluster.news import Lost, News, Over, Replaced, Taken, decode, encode
 from playground.cluster.place import Needs, Options
-from playground.cluster.places.jobs_bucket import ASKED, LEASH, NEWS, PARCEL, Bucket, numbered
+from playground.cluster.places.jobs_bucket import ASKED, LEASH, NEWS, PARCEL, Bucket, numbered, tried
 from playground.cluster.places.leash import Leash
 from playground.errors import PlaceUnavailable
 
@@ -57,24 +57,27 @@ class JobsPlace:
         self._numbers = itertools.count(1)
         self._polled = self._answered = time.monotonic()
         try:
-            self._api.create_bucket(options.bucket, private=True, exist_ok=True)
+            tried(lambda: self._api.create_bucket(options.bucket, private=True, exist_ok=True))
             self._leash.pull()
-        except OSError as error:  # the hub's own errors are such, too
+        except OSError as error:
             raise PlaceUnavailable(f"The bucket {options.bucket} cannot be used ({error}).") from None
 
     def begin(self, run_id: str, parcel: Callable[[], bytes], needs: Needs) -> None:
         options, folder = self._options, f"{self._folder}/{next(self._numbers)}"
         bucket = Bucket(self._api, options.bucket, folder)
         told = [options.bucket, folder, run_id, f"{options.minutes:g}", f"{options.checkpoint_seconds:g}"]
+        packed = parcel()
         try:
-            bucket.put(PARCEL, parcel())
-            job = self._api.run_job(
-                image=options.image,
-                command=["python", "-m", MODULE, *told],
-                flavor=options.flavor,
-                timeout=f"{round(60 * options.minutes)}s",
-                secrets={"HF_TOKEN": self._token},
-                labels={"playground-run": run_id},
+            bucket.put(PARCEL, packed)
+            job = tried(
+                lambda: self._api.run_job(
+                    image=options.image,
+                    command=["python", "-m", MODULE, *told],
+                    flavor=options.flavor,
+                    timeout=f"{round(60 * options.minutes)}s",
+                    secrets={"HF_TOKEN": self._token},
+                    labels={"playground-run": run_id},
+                )
             )
         except OSError as error:
             raise PlaceUnavailable(f"The hub refused the job of {run_id}: {error}") from None
@@ -125,7 +128,7 @@ class JobsPlace:
             return batch
         if job.ended:
             return [Lost(f"its job {job.job_id} ended as {job.ended}")]
-        status = self._api.inspect_job(job_id=job.job_id).status
+        status = tried(lambda: self._api.inspect_job(job_id=job.job_id)).status
         if status.stage in ENDED:  # and is listened to once more: its last news may not have been in the list
             job.ended = f"{status.stage} ({status.message})" if status.message else str(status.stage)
         return []
@@ -140,7 +143,7 @@ class JobsPlace:
 
     def _cancel(self, job: _Job) -> None:
         try:
-            self._api.cancel_job(job_id=job.job_id)
+            tried(lambda: self._api.cancel_job(job_id=job.job_id))
         except OSError as error:  # its time limit will end it, and the leash before that
             print(f"The job {job.job_id} could not be cancelled: {error}")
 

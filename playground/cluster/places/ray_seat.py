@@ -19,6 +19,7 @@ class RaySeat:
     def __init__(self) -> None:
         lifeline.choose("die")
         self._seat: Seat | None = None
+        self._left = False
 
     def ready(self) -> None:
         """Returns once there is a node, and the project is on it."""
@@ -29,6 +30,9 @@ class RaySeat:
 
         node = f"{socket.gethostname()} ({get_runtime_context().get_node_id()[:8]})"
         self._seat = Seat(parcel, fresh_folder(run_id), checkpoint_seconds, node=node)
+        if self._left:  # while it was made
+            self._seat.leave()
+            return
         yield from self._seat.news()
 
     def control(self, name: str, data: bytes | None) -> None:
@@ -38,5 +42,6 @@ class RaySeat:
 
     def leave(self) -> None:
         """End the worker and delete its folder."""
+        self._left = True
         if self._seat is not None:
             self._seat.leave()

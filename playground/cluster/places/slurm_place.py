@@ -83,9 +83,13 @@ class SlurmPlace:
             raise PlaceUnavailable(f"Slurm cannot be used from here ({error}). Start this on a login node.") from None
 
     def begin(self, run_id: str, parcel: Callable[[], bytes], needs: Needs) -> None:
-        self._leash.pull()
-        folder = self._folder / str(next(self._numbers)) / run_id
-        unpack(parcel(), folder)
+        packed, folder = parcel(), self._folder / str(next(self._numbers)) / run_id
+        try:
+            self._leash.pull()
+            unpack(packed, folder)
+        except OSError as error:
+            shutil.rmtree(folder.parent, ignore_errors=True)
+            raise PlaceUnavailable(f"{self._folder} cannot be written ({error}).") from None
         settings: dict[str, Any] = {
             "name": run_id,
             "timeout_min": max(1, round(self._options.minutes)),

@@ -29,9 +29,11 @@ OTHER_GPU = 2e13
 REACHED = 0.4  # of what large products reach, the share that a transformer of small matrices does
 FASTEST, SLOWEST = 0.35, 2.5  # the range: completions may end early, and a busy machine is much slower
 LAST_FASTEST, LAST_SLOWEST = 0.75, 1.4  # the range around what a run here took: other lengths, other load
+TRIED_SECONDS = 1.0
 PRODUCT_SIZE, PRODUCTS, TRIES = 64, 400, 6  # so small that one core makes each by itself, whatever else is busy
 LARGE_PRODUCTS = 2.4  # how much faster a core is with large products, measured
 _best_seconds = float("inf")
+_tried_at = float("-inf")
 
 
 class Pace(NamedTuple):
@@ -156,11 +158,19 @@ def operations_per_second(device: Device, parameters: int) -> float:
 
 
 def _measured() -> float:
-    """Of one core: the best of all tries of this process so far, and of a few more now, which take some 20 ms."""
-    global _best_seconds
+    """Of one core: the best of all tries of this process so far, and of a few more now, which take some 20 ms and are
+    not repeated within a second, since a sweep asks for each of its settings."""
+    global _best_seconds, _tried_at
+    if time.monotonic() - _tried_at < TRIED_SECONDS:
+        return _rate()
+    _tried_at = time.monotonic()
     left = np.ones((PRODUCTS, PRODUCT_SIZE, PRODUCT_SIZE), dtype=np.float32)
     for _ in range(TRIES):
         started = time.perf_counter()
         left @ left
         _best_seconds = min(_best_seconds, time.perf_counter() - started)
+    return _rate()
+
+
+def _rate() -> float:
     return 2.0 * PRODUCTS * PRODUCT_SIZE**3 / _best_seconds * LARGE_PRODUCTS

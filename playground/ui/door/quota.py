@@ -48,8 +48,7 @@ def admitted(
                 for visitor in visitors.values()
                 if visitor.address and visitor.address == caller.visitor.address
             ]
-            if count > limits.runs_per_visitor:
-                raise NotAllowed(f"These are {count} runs; at a time one may have {limits.runs_per_visitor} here.")
+            check_count(count, access, caller)
             if len(mine) + count > limits.runs_per_visitor:
                 raise NotAllowed(f"You have a run here already: {min(mine)}. Stop it or wait for it, then start again.")
             if limits.runs_per_address is not None and len(near) + count > limits.runs_per_address:
@@ -57,3 +56,10 @@ def admitted(
             if limits.queue is not None and len(waiting) + count > limits.queue:
                 raise NotAllowed(f"The queue is full: {len(waiting)} runs wait. Watch one, and try again later.")
         yield
+
+
+def check_count(count: int, access: Access, caller: Caller) -> None:
+    """Whether somebody may have so many runs here at all. Raises: NotAllowed."""
+    most = None if caller.role is Role.HOST else access.limits.runs_per_visitor
+    if most is not None and count > most:
+        raise NotAllowed(f"These are {count} runs; at a time one may have {most} here.")

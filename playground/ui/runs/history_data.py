@@ -4,7 +4,7 @@ and with it whoever has that page open, every few seconds."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +108,8 @@ def _sweep(sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headlin
         "preset": first_title(sweep, first),
         "model": _alike(telling.in_words("model.source", run.model) for run in runs),
         "reward": _alike(run.reward for run in runs),
-        "beta": _alike_value(run.beta for run in runs),
-        "learning_rate": _alike_value(run.learning_rate for run in runs),
+        "beta": _alike_value([run.beta for run in runs]),
+        "learning_rate": _alike_value([run.learning_rate for run in runs]),
         "on": sweep.on,
         "state": found.state,
         "words": found.words,
@@ -145,6 +145,6 @@ def _alike(values: Iterable[str]) -> str:
     return found[0] if len(found) == 1 else f"{len(found)} different"
 
 
-def _alike_value(values: Iterable[float | None]) -> float | None:
-    found = set(values)
-    return found.pop() if len(found) == 1 else None
+def _alike_value(values: Sequence[float | None]) -> float | str | None:
+    """The value that all have; None is that of runs that do not read it."""
+    return values[0] if len(set(values)) == 1 else "varies"

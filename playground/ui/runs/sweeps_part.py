@@ -8,6 +8,7 @@ and a sweep counts as its runs wherever runs are counted. `runs_page` registers 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from playground.runs.start import queue
 from playground.runs.start.launcher import Workers
 from playground.setup import catalog, checks, limits
 from playground.setup.estimates import disk, room
-from playground.setup.limits import Limits
 from playground.sweeps import grid, sweep_making, sweep_record
 from playground.sweeps.sweep_making import Plan
 from playground.sweeps.sweep_record import MOST_RUNS, SEED
@@ -78,7 +78,7 @@ def planner(outputs: Path, access: Access) -> Callable[..., dict[str, Any]]:
     def plan_sweep(asked: Any, caller: Caller) -> dict[str, Any]:
         """{preset, vary: [{field, values}], seeds, name}; answers {error, problems, count, seconds, beside}."""
         try:
-            found = _plan(asked, outputs, access.limits_of(caller), Request())
+            found = _plan(asked, outputs, access, caller, Request())
             seconds = grid.seconds(found.configs, outputs, history.finished_runs(outputs))
         except InvalidConfig as error:
             return _answer(problems=_told(error.problems))
@@ -98,7 +98,7 @@ def starter(outputs: Path, access: Access, spawn: Workers | None = None) -> Call
         """As `plan_sweep`; answers {error, problems, name}."""
         request = Request(visitor=str(caller.visitor), mode=access.mode)
         try:
-            found = _plan(asked, outputs, access.limits_of(caller), request)
+            found = _plan(asked, outputs, access, caller, request)
             disk.check_together(found.configs, outputs)
             with quota.admitted(request, access, caller, outputs, count=len(found.configs)):
                 trial.end(outputs)  # whoever starts is done with trying
@@ -159,8 +159,9 @@ def resumer(outputs: Path, access: Access, spawn: Workers | None = None) -> Call
     return resume_sweep
 
 
-def _plan(asked: Any, outputs: Path, capped: Limits, request: Request) -> Plan:
-    """Raises: InvalidConfig, with everything that is wrong."""
+def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Request) -> Plan:
+    """Raises: InvalidConfig, with everything that is wrong; NotAllowed."""
+    capped = access.limits_of(caller)
     asked = filling.as_dict(asked)
     preset = str(asked.get("preset"))
     filling.base_of(preset, outputs)  # a name, never the path of a file
@@ -173,10 +174,13 @@ def _plan(asked: Any, outputs: Path, capped: Limits, request: Request) -> Plan:
     if seeds > 1:
         first = int(base.get(SEED, 0))
         vary.append(f"{SEED}={','.join(map(str, range(first, first + seeds)))}")
+    quota.check_count(math.prod(map(len, grid.read(vary).values())), access, caller)  # before any of them is made
     most = capped.numbers.get("max_minutes")
     told = base.get("max_minutes") is not None or any(one.startswith("max_minutes=") for one in vary)
 
     def check(config: RunConfig) -> None:
+        if limits.capped(config, capped) != config:  # where its time varies: to none
+            raise InvalidConfig([Problem("max_minutes", f"must be at most {most:g} {capped.where} (got no limit).")])
         limits.require(config, capped, outputs)
         room.require(config, capped, outputs)
         checks.check(config, outputs)

@@ -104,7 +104,7 @@ export function mount(element, props, { trigger, server }) {
     sweepsById = new Map(answer.sweeps.map((sweep) => [sweep.id, sweep]));
     for (const id of chosen) if (!known.some((run) => run.id === id)) chosen.delete(id);
     showList();
-    sweepPanel.showActions();
+    sweepPanel.listed(sweepsById.get(place().sweep));
   });
   effect(() => {
     mayStart = Boolean(rights.value.start);
@@ -248,7 +248,8 @@ export function mount(element, props, { trigger, server }) {
       sweep.ended && sweep.resumable ? action("Resume all", "resume-all", "Resuming\u2026", async () => {
         const answer = await server.resume_sweep(sweep.id);
         const [first] = answer.refused ?? [];
-        return answer.error || !first ? answer : { error: `${answer.going} go on; ${first[0]} does not: ${first[1]}` };
+        return answer.error || !first ? answer
+          : { ...answer, error: `${answer.going} go on; ${first[0]} does not: ${first[1]}` };
       }) : null,
       sweep.ended ? buttonOf("quiet-button delete", { "data-key": `${where}delete-all ${sweep.id}`,
         onclick: () => confirmDeleteAll(sweep) }, "Delete all") : null,
@@ -297,7 +298,7 @@ export function mount(element, props, { trigger, server }) {
     const answer = await answerOf(ask, "; nothing was done. Try again in a moment.");
     busy.delete(key);
     tell(name);
-    if (!answer.error) await then();
+    if (!answer.error || answer.going) await then();
     setWords(note, answer.error ?? "");
     refreshHome();
   }

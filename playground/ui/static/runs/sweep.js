@@ -115,6 +115,12 @@ export class SweepPanel {
     this.draw();
   }
 
+  /** What the list says of it: somebody may have taken up again what had ended here. */
+  listed(sweep) {
+    this.showActions();
+    if (sweep && this.data?.ended && !sweep.ended) this.refresh();
+  }
+
   /** The buttons, which also depend on what is under way. */
   showActions() {
     if (this.data) showParts(this.buttons, this.actionsOf(this.name), this.close);

@@ -40,7 +40,7 @@ export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
   const { best } = sweep;
   const none = (label) => el("td", { "data-label": label, class: "figure" }, "\u2013");
   const setting = (label, value) => el("td", { "data-label": label, class: "figure nowrap" },
-    value === null ? "varies" : String(Number(value.toPrecision(3))));
+    value === null ? "\u2013" : typeof value === "string" ? value : String(Number(value.toPrecision(3))));
   return el("tr", { "data-key": `sweep ${sweep.id}`, class: open ? "sweep open" : "sweep" },
     el("td", { class: "tick" }),
     el("td", { "data-label": "When", class: "when nowrap" }, when(sweep.started_at)),

@@ -8,6 +8,7 @@ from pathlib import Path
 import datasets
 import pandas
 import pytest
+from huggingface_hub import errors
 
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
@@ -136,9 +137,14 @@ def cut_off(*_, **__):
     raise ConnectionError("Couldn't reach 'a/b' on the Hub (ReadTimeout)")
 
 
+def cut_off_by_the_client(*_, **__):
+    raise type("ReadError", (errors.HTTPError,), {})("the connection is gone")  # which is no OSError
+
+
 @pytest.mark.parametrize(
     ("load", "message"),
     [
+        (cut_off_by_the_client, "the hub cannot be reached for a/b. Check the network, or use a local folder."),
         (gated, "a/b is gated. Accept its terms on its page, then log in with `hf auth login`."),
         (missing, "there is no dataset a/b on the hub, or it is private. Check the spelling."),
         (cut_off, "the hub cannot be reached for a/b. Check the network, or use a local folder."),

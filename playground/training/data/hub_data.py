@@ -106,9 +106,9 @@ class Rows:
     def _told(self) -> Iterator[None]:
         """Turn what `datasets` and the libraries below it raise into one sentence."""
         import pyarrow
-        from huggingface_hub.errors import HfHubHTTPError
+        from huggingface_hub.errors import HTTPError  # the client's own, for anything between here and the hub
 
-        unreadable = (OSError, ValueError, RuntimeError, KeyError, TypeError, HfHubHTTPError, pyarrow.ArrowException)
+        unreadable = (OSError, ValueError, RuntimeError, KeyError, TypeError, HTTPError, pyarrow.ArrowException)
         try:
             yield
         except unreadable as error:
@@ -131,7 +131,7 @@ class Rows:
             return f"prompts.source: there is no dataset {name} on the hub, or it is private. Check the spelling."
         if "OfflineModeIsEnabled" in text:
             return f"prompts.source: {name} is not on this machine, and the hub is switched off (HF_HUB_OFFLINE)."
-        if kinds & {"ConnectionError", "TimeoutError", "ConnectError", "TimeoutException", "HfHubHTTPError"}:
+        if kinds & {"ConnectionError", "TimeoutError", "ConnectError", "HTTPError"}:
             return f"prompts.source: the hub cannot be reached for {name}. Check the network, or use a local folder."
         if "EmptyDatasetError" in kinds or "DataFilesNotFoundError" in kinds:
             return f"prompts.source: {name} has no data files such as .parquet, .jsonl or .csv."

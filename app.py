@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -15,7 +16,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="RLHF Playground: train a small language model with PPO and watch.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=7860)
-    parser.add_argument("--outputs", type=Path, default=Path("outputs"), help="folder for runs (default: outputs)")
+    parser.add_argument(
+        "--outputs",
+        type=Path,
+        default=Path(os.environ.get("PLAYGROUND_OUTPUTS") or "outputs"),
+        help="folder for runs (default: outputs, or what PLAYGROUND_OUTPUTS says)",
+    )
     parser.add_argument("--mode", help="local, classroom or space (default: local, and space on Hugging Face Spaces)")
     parser.add_argument(
         "--on-server-death",

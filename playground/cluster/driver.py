@@ -270,9 +270,10 @@ def main(arguments: list[str] | None = None, place_of: Callable[[str, Options, P
         "--option", action="append", default=[], metavar="NAME=VALUE", help="of the place: docs/scale.md"
     )
     chosen = parser.parse_args(arguments)
-    runs = [RunDirectory(chosen.outputs / run_id) for run_id in chosen.runs]
     signal.signal(signal.SIGTERM, _leave)
     try:
+        handing.check_name(chosen.name)
+        runs = [RunDirectory.open(chosen.outputs / run_id) for run_id in chosen.runs]
         options = options_of(chosen.option)
         handing.allow_open_files(len(runs))
         locks = _adopted() or handing.take_over(runs, chosen.on)

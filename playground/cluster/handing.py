@@ -53,8 +53,7 @@ def hand_over(
     """
     options = options or Options()
     places.check(place, options)
-    if not RUN_ID.fullmatch(name):
-        raise InvalidConfig([Problem("sweep", "Use 1 to 60 small letters, digits and hyphens.")])
+    check_name(name)
     runs = [RunDirectory.open(Path(outputs) / run_id) for run_id in run_ids]
     allow_open_files(len(runs))
     with contextlib.ExitStack() as held:
@@ -62,6 +61,12 @@ def hand_over(
         driver = _spawn(Path(outputs), name, run_ids, place, options, locks)
     threading.Thread(target=driver.wait, daemon=True).start()  # else it would stay as a zombie of this process
     return driver
+
+
+def check_name(name: str) -> None:
+    """Whether a sweep can be called so: its log and its folders are. Raises: InvalidConfig."""
+    if not RUN_ID.fullmatch(name):
+        raise InvalidConfig([Problem("sweep", "Use 1 to 60 small letters, digits and hyphens.")])
 
 
 def take_over(runs: Sequence[RunDirectory], place: str) -> list[IO[bytes]]:

@@ -49,11 +49,12 @@ KEPT_COPIES = 2  # of the records: the newest may be torn on its way, after it w
 Mark = tuple[Any, ...]
 
 
-def of_environment(environment: Mapping[str, str]) -> Path | None:
+def of_environment(environment: Mapping[str, str], outputs: Path | None = None) -> Path | None:
     """The bucket's folder; None where none is wanted.
 
     Raises:
-        InvalidConfig: it is not there or cannot be written. Better no page than one that loses runs unnoticed.
+        InvalidConfig: it is not there, cannot be written, or goes with the outputs folder. Better no page than one that
+            loses runs unnoticed.
     """
     named = environment.get(VARIABLE)
     if not named:
@@ -62,6 +63,10 @@ def of_environment(environment: Mapping[str, str]) -> Path | None:
     try:
         if not folder.is_dir():
             raise NotADirectoryError(0, "there is no such folder")
+        if outputs and {folder.resolve(), outputs.resolve()} & {*folder.resolve().parents, *outputs.resolve().parents}:
+            raise OSError(0, "the folder of the runs lies in it, or it in that")
+        if outputs and folder.resolve() == outputs.resolve():
+            raise OSError(0, "that is the folder of the runs itself")
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

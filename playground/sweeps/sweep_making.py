@@ -80,7 +80,7 @@ def plan(
             there = sweep_record.find(outputs, chosen)
             same = (there.base, there.vary, there.on) == (found.base, found.vary, on)
             if same and not sweep_record.is_gone(outputs, there):
-                return Plan(there, found.configs)
+                return Plan(there.model_copy(update={"options": [*options]}), found.configs)
     problem = sweep_record.name_problem(outputs, chosen)
     problems += [problem] if problem else []
     sweep_record.raise_if(problems)
@@ -112,6 +112,9 @@ def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
             problem = sweep_record.name_problem(outputs, sweep.name)
             sweep_record.raise_if([problem] if problem else _taken(outputs, sweep.runs))
             sweep_record.write(outputs, sweep)
+        elif there.options != sweep.options:  # of the place, which one may have to correct
+            there = there.model_copy(update={"options": sweep.options})
+            sweep_record.write(outputs, there)
     return complete(outputs, there or sweep, spawn)
 
 

@@ -191,7 +191,7 @@ def launch(
 
 def _keeper(outputs: Path) -> BucketThread | None:
     """Bring back what a bucket has kept, and have somebody who keeps what comes; None where there is no bucket."""
-    place = bucket.of_environment(os.environ)
+    place = bucket.of_environment(os.environ, outputs)
     if place is None:
         return None
     restored = bucket.restore(place, outputs)

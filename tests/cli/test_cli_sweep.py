@@ -143,6 +143,17 @@ def test_it_can_be_left_to_itself_shown_stopped_and_taken_up_again(sweep: Sweep,
     assert "leash-3 cannot be taken up again" in resumed.err and "4 of 4 done; 2 failed" in resumed.out
 
 
+def test_the_same_command_again_takes_up_what_was_stopped(sweep: Sweep, tmp_path: Path, outputs: Path) -> None:
+    command = (preset(tmp_path, "wait"), *VARY, "--name", "leash")
+    assert sweep(*command, "--no-wait").code == 0 and sweep("stop", "leash").code == 0
+    for run_id in ("leash-1", "leash-2", "leash-3", "leash-4"):
+        config = RunDirectory(outputs / run_id).config()
+        RunDirectory(outputs / run_id).publish(config.model_copy(update={"name": "finish"}))
+    again = sweep(*command)
+    assert again.code == 0 and "4 of 4 runs go on." in again.err and "4 of 4 done" in again.err
+    assert "leash: 4 runs, all finished." in sweep(*command).err
+
+
 def test_the_sweeps_are_listed(sweep: Sweep, tmp_path: Path) -> None:
     assert "There are no sweeps" in sweep("list").err
     sweep(preset(tmp_path), *VARY, "--name", "leash")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from playground.cluster import Options, check, hand_over, handing, options_of
+from playground.cluster.driver import main as drive
 from playground.cluster.place import needs_of
 from playground.errors import InvalidConfig, RunBusy
 from playground.runs import reconciler
@@ -73,6 +74,14 @@ def test_a_driver_can_be_started_by_hand(outputs: Path, tmp_path: Path, monkeypa
     assert run.status().state == "finished"
     again = subprocess.run(command, cwd=PROJECT, timeout=60, capture_output=True, text=True)
     assert (again.returncode, again.stderr) == (2, "one has finished all its updates.\n")
+
+
+def test_a_driver_by_hand_says_what_is_wrong(outputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new_run(outputs, "there")
+    for name, run, told in (("sweep", "missing", "is not a run folder"), ("bad name/..", "there", "small letters")):
+        assert drive([str(outputs), name, "--on", "local", run]) == 2
+        assert told in capsys.readouterr().err
+    assert not RunDirectory(outputs / "there").is_alive()
 
 
 def test_a_driver_that_is_told_to_end_says_so_in_every_run(

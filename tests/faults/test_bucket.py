@@ -341,6 +341,10 @@ def test_a_bucket_that_cannot_be_written_keeps_the_page_from_starting(place: Pat
     assert bucket.of_environment({bucket.VARIABLE: str(place)}) == place
     with pytest.raises(InvalidConfig, match=r"PLAYGROUND_BUCKET.*there is no such folder\. Attach a bucket"):
         bucket.of_environment({bucket.VARIABLE: str(place / "missing")})
+    for outputs in (place, place / "outputs", place.parent):
+        with pytest.raises(InvalidConfig, match="the folder of the runs"):
+            bucket.of_environment({bucket.VARIABLE: str(place)}, outputs)
+    assert bucket.of_environment({bucket.VARIABLE: str(place)}, place.parent / "outputs") == place
 
 
 def test_visitors_know_their_runs_again(outputs: Path, place: Path, restarted: Callable[[Path], Path]) -> None:

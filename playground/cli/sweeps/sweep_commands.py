@@ -87,12 +87,16 @@ def start(
     planned = sweep_making.plan(
         outputs, preset, base, set_ or [], vary or [], check, name=name, on=on, options=option or []
     )
-    if not sweep_record.runs_of(outputs, planned.sweep):  # else it goes on
+    there = bool(sweep_record.runs_of(outputs, planned.sweep))
+    if not there:
         disk.check_together(planned.configs, outputs)
     printing.complain(_told(planned, outputs))
     Reconciler(outputs).look()
     trial.end(outputs)
-    _follow(sweep_making.create(outputs, planned.sweep), outputs, json, wait)
+    sweep = sweep_making.create(outputs, planned.sweep)
+    if there:
+        _resume(sweep, outputs)
+    _follow(sweep, outputs, json, wait)
 
 
 @app.command("list")
@@ -139,11 +143,16 @@ def resume(name: SweepArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: JsonLi
     does."""
     sweep = sweep_record.find(outputs, name)
     Reconciler(outputs).look()
+    _resume(sweep, outputs)
+    _follow(sweep_record.find(outputs, name), outputs, json, wait)
+
+
+def _resume(sweep: Sweep, outputs: Path) -> None:
+    """Take up what has ended early, and say what goes on."""
     found = sweep_making.resume_all(outputs, sweep)
     for run_id, why in found.refused.items():
         printing.complain(f"{run_id} cannot be taken up again: {why}")
     printing.complain(f"{len(found.going)} of {len(sweep.runs)} runs go on.")
-    _follow(sweep_record.find(outputs, name), outputs, json, wait)
 
 
 def _follow(sweep: Sweep, outputs: Path, as_json: bool, wait: bool) -> None:
@@ -158,12 +167,16 @@ def _follow(sweep: Sweep, outputs: Path, as_json: bool, wait: bool) -> None:
 
 def _told(planned: sweep_making.Plan, outputs: Path) -> str:
     """How many runs, and how long they may take."""
+    statuses = sweep_record.statuses(outputs, planned.sweep)
+    done = {run_id for run_id, status in statuses.items() if status.state == "finished"}
+    left = [config for run_id, config in zip(planned.sweep.runs, planned.configs, strict=True) if run_id not in done]
     count = len(planned.configs)
     runs = f"{planned.sweep.name}: {count} {'run' if count == 1 else 'runs'}"
     if planned.sweep.on != sweep_making.HERE:
         return f"{runs} on {planned.sweep.on}."
     try:
-        low, high = grid.seconds(planned.configs, outputs, history.finished_runs(outputs))
+        low, high = grid.seconds(left, outputs, history.finished_runs(outputs))
     except (ModelNotFound, InvalidConfig):  # a model that is still to be fetched
         return f"{runs}."
-    return f"{runs}, {printing.time_range(low, high)} one after the other."
+    ahead = f"{len(left)} left, " if done else ""
+    return f"{runs}, {ahead}{printing.time_range(low, high)} one after the other." if left else f"{runs}, all finished."

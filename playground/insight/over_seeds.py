@@ -33,8 +33,9 @@ class Interval(NamedTuple):
 
     @property
     def share_bounds(self) -> tuple[float, float] | None:
-        """The interval of a share, as far as a share can go: from 0 to 1 at most. None with one seed."""
-        return None if self.half is None else (max(0.0, self.mean - self.half), min(1.0, self.mean + self.half))
+        """The interval of a share, as far as a share can go: from 0 to 1 at most. None with one seed, and where all
+        seeds agree: that they do so by chance is likelier than that nothing is unsure."""
+        return None if not self.half else (max(0.0, self.mean - self.half), min(1.0, self.mean + self.half))
 
 
 class Setting(NamedTuple):

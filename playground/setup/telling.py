@@ -199,17 +199,24 @@ def options_in(annotation: Any) -> list[str]:
 
 def _has_effect(field: str, config: RunConfig, preset: RunConfig) -> bool:
     """Whether a difference changes what is learned: not what is left unread, nor what follows from the method."""
-    if field.startswith(WITHOUT_EFFECT) or methods.unused(config.method, field):
-        return False
-    if field.startswith("model.adapter.") and field != "model.adapter.kind" and config.model.adapter.kind == "none":
-        return False
-    if field in ("kl.target", "kl.horizon") and config.kl.controller == "fixed":
+    if field.startswith(WITHOUT_EFFECT) or unread(field, config):
         return False
     if config.method == preset.method:
         return True
     chosen = methods.chosen(config.method)
     group, _, name = field.partition(".")
     return field not in chosen or chosen[field] != getattr(getattr(config, group), name)
+
+
+def unread(field: str, config: RunConfig) -> str:
+    """Why a run of this configuration does not read a field; empty where it does."""
+    if methods.unused(config.method, field):
+        return f"method {config.method} does not read it"
+    if field.startswith("model.adapter.") and field != "model.adapter.kind" and config.model.adapter.kind == "none":
+        return "model.adapter.kind is none"
+    if field in ("kl.target", "kl.horizon") and config.kl.controller == "fixed":
+        return "kl.controller is fixed"
+    return ""
 
 
 def _phrase(field: str, before: Any, after: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
-from playground.setup import estimates
+from playground.setup import estimates, telling
 from playground.setup.estimates.timing import Finished
 from playground.sweeps import sweep_record
 from playground.sweeps.sweep_record import MOST_RUNS
@@ -50,7 +50,7 @@ def read(texts: Sequence[str]) -> dict[str, list[Any]]:
             problems += error.problems
             continue
         if not isinstance(values, list) or not values:
-            problems.append(Problem(field, f"Name its values, with commas between them, {EXAMPLE}."))
+            problems.append(Problem(field, "Name its values, with commas between them."))
         elif clash := next((known for known in vary if _overlap(known, field)), None):
             same = "is varied twice" if clash == field else f"is varied beside {clash}, and one holds the other"
             problems.append(Problem(field, f"{same}. Give all its values at once, {EXAMPLE}."))
@@ -97,6 +97,8 @@ def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[An
             configs.append(config)
         except InvalidConfig as error:
             problems += error.problems
+    if not problems:
+        problems += _unread(vary, configs)
     sweep_record.raise_if(problems)
     return Grid(base, vary, configs)
 
@@ -116,6 +118,12 @@ def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Fini
         alike[config.model_copy(update={"seed": 0}).model_dump_json()].append(config)
     paces = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).pace) for runs in alike.values()]
     return sum(count * pace.run_low for count, pace in paces), sum(count * pace.run_high for count, pace in paces)
+
+
+def _unread(vary: dict[str, list[Any]], configs: Sequence[RunConfig]) -> list[Problem]:
+    """Fields of which no run takes notice: runs that differ in nothing else would be the same."""
+    found = {field: [telling.unread(field, config) for config in configs] for field in vary}
+    return [Problem(field, f"has no effect here: {why[0]}.") for field, why in found.items() if all(why)]
 
 
 def _overlap(one: str, other: str) -> bool:

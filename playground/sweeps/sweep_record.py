@@ -106,7 +106,10 @@ def find(outputs: Path, name: str) -> Sweep:
     """The sweep of that name. Safe with names from strangers. Raises: RunNotFound."""
     found = read_record(path_of(outputs, name), Sweep) if RUN_ID.fullmatch(name) else None
     if found is None or found.name != name:
-        raise RunNotFound(f"There is no sweep `{name[:60]}` in {outputs}. `sweep list` lists the sweeps there are.")
+        raise RunNotFound(
+            f"There is no sweep `{name[:60]}` here. It may have been deleted; the Runs page and `sweep list` show "
+            "those there are."
+        )
     return found
 
 

@@ -43,6 +43,7 @@ def test_a_share_is_never_said_to_be_beyond_none_or_all() -> None:
     assert over_seeds.share_in_words(two_seeds) == "60 (0 to 100)"
     assert over_seeds.share_in_words(Interval(0.62, 0.031, 3)) == "62 (59 to 65)"
     assert over_seeds.share_in_words(Interval(0.62, None, 1)) == "62"
+    assert over_seeds.share_in_words(over_seeds.interval([1.0, 1.0])) == "100", "that they agree proves nothing"
 
 
 def test_runs_that_differ_in_the_seed_only_are_one_setting() -> None:

@@ -59,6 +59,9 @@ def test_everything_wrong_is_said_at_once_and_once() -> None:
         (["seed=0,1,0"], "seed: has the value 0 twice"),
         (["seed=[0"], "seed"),
         ([], "Name at least one field"),
+        (["model.adapter.r=4,8"], "model.adapter.r: has no effect here: model.adapter.kind is none."),
+        (["kl.horizon=10,100", "seed=0,1"], "kl.horizon: has no effect here: kl.controller is fixed."),
+        (["steering.strength=1,2"], "steering.strength: has no effect here: method ppo does not read it."),
     ],
 )
 def test_words_that_vary_nothing_are_told_how_to_be_written(vary: list[str], told: str) -> None:

@@ -15,7 +15,14 @@ def form(page):
 
 def test_a_sweep_is_told_before_it_starts_and_opens_from_its_row(open_page):
     page, told = open_page, form(open_page)
-    told.get_by_text("9 runs, about").wait_for()  # as it is offered: three values, three seeds
+    told.get_by_text("Leash (beta): 0.1, 0.25, 0.5; Seed: 0, 1, 2. 9 runs, about").wait_for()  # as it is offered
+    told.get_by_label("Setting", exact=True).select_option("kl.controller")
+    values = told.get_by_label("Values", exact=True)
+    assert (values.input_value(), values.get_attribute("placeholder")) == ("", "fixed, adaptive")
+    told.get_by_label("Setting", exact=True).select_option("kl.horizon")
+    values.fill("10, 100")
+    told.get_by_text("has no effect here").wait_for()
+    told.get_by_label("Setting", exact=True).select_option("kl.coef")
     told.get_by_label("Values", exact=True).fill("0.1, -3")
     told.get_by_text("Leash (beta): must be at least 0").wait_for()
     assert told.get_by_role("button", name="Start sweep").get_attribute("aria-disabled") == "true"
@@ -35,6 +42,10 @@ def test_a_sweep_is_told_before_it_starts_and_opens_from_its_row(open_page):
     assert [row.locator("td").nth(1).inner_text() for row in rows.all()] == ["0.1", "0.5"]
     assert rows.first.get_by_role("link").get_attribute("href").endswith("run=leash-1")
     panel.locator("[data-chart='sweep-score'] canvas").first.wait_for(state="attached")
+    rows.nth(0).get_by_role("checkbox").click()
+    panel.locator("[data-key='setting 1'] .letter", has_text="A").wait_for()
+    rows.nth(1).get_by_role("checkbox").click()  # the last one: it stays drawn, and says so
+    page.wait_for_function("() => document.querySelectorAll('.sweep-table input')[1].checked")
     page.get_by_role("button", name="Sweep", exact=True).click()
     page.add_script_tag(path=AXE)
     assert serious(page) == [], "with the panel and the form open"
@@ -91,7 +102,25 @@ def test_a_whole_sweep_is_deleted_once_that_is_confirmed(open_page, site):
     dialog.get_by_role("button", name="Delete").click()
     panel.wait_for(state="hidden")
     page.locator("[data-key='sweep done']").wait_for(state="detached")
+    page.wait_for_function("() => document.activeElement.matches('.name :is(a, button)')")  # of another row
     assert not list(site.outputs.glob("done-*")) and "sweep=" not in page.url
+
+
+def test_who_deletes_a_run_of_an_open_sweep_stays_there_and_the_panel_follows(open_page, site):
+    page = open_page
+    fake_run.write_sweep(site.outputs, "two", {"kl.coef": [0.1, 0.5]}, finished=2)
+    fake_run.write_sweep(site.outputs, "other", {"kl.coef": [0.1, 0.5]}, finished=2)
+    go(page, "runs", sweep="two")
+    panel, dialog = page.get_by_role("region", name="Sweep", exact=True), page.get_by_role("dialog")
+    panel.get_by_role("link", name="two-1").wait_for()
+    page.locator("[data-key='delete two-1']").focus()
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Delete").click()
+    panel.get_by_text("two-1: not there").wait_for()
+    panel.get_by_text("2 of 2 done; 1 deleted").wait_for()
+    assert page.evaluate("document.activeElement.dataset.key") == "open two-2"
+    panel.get_by_role("button", name="Close").click()
+    assert page.evaluate("document.activeElement.dataset.key") == "toggle two"
 
 
 def test_which_settings_are_drawn_can_be_chosen_and_deleted_runs_break_nothing(open_page, site):

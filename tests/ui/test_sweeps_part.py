@@ -167,6 +167,8 @@ def test_before_the_start_it_says_how_many_runs_and_how_long_and_makes_nothing(o
     assert (found["error"], found["problems"], found["count"]) == ("", [], 4)
     low, high = found["seconds"]
     assert 0 < low < high
+    assert found["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1"
+    assert planned(outputs, vary=[], seeds=3)["told"] == "Seed: 0, 1, 2"
     assert planned(outputs, seeds=4)["seconds"][0] == pytest.approx(2 * low, rel=0.3)
     assert not outputs.exists()
 

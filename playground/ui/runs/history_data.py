@@ -122,6 +122,7 @@ def _sweep(sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headlin
         "duration": round(sum(run.duration_seconds for run in runs), 1),
         "unit": first.unit,
         "best": None if best is None else {
+            "of": len(rows),
             "setting": sweep_data.in_words(best.setting.values), "gain": sweep_data.told_interval(best.gain),
             "kl": sweep_data.told_interval(best.kl),
         },

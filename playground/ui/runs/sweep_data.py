@@ -115,6 +115,8 @@ def _columns(curves: Mapping[str, Curve]) -> dict[str, list[Any]]:
     for figure, curve in curves.items():
         at = {update: place for place, update in enumerate(curve.update)}
         bounds = {f"{NAMES[figure]}_{name}": getattr(curve, name) for name in ("low", "high", "seeds")}
+        if figure == "kl_to_reference":  # which is never negative, whatever an interval of two seeds says
+            bounds["kl_low"] = [None if low is None else max(0.0, low) for low in curve.low]
         for name, values in {figure: curve.mean, **bounds}.items():
             columns[name] = [rounded(values[at[update]]) if update in at else None for update in updates]
     return wire.thinned(columns, MOST_POINTS)

@@ -27,6 +27,7 @@ from playground.sweeps.sweep_record import MOST_RUNS, SEED
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
 from playground.ui.live import standing as run_standing
+from playground.ui.runs import sweep_data
 from playground.ui.train import controls, filling, form
 
 MOST_FIELDS = 2  # beside the seed; the command line takes any number
@@ -43,6 +44,7 @@ def choices(access: Access) -> dict[str, Any]:
         "presets": [[title, [list(item) for item in items]] for title, items in groups],
         "preset": catalog.DEFAULT_PRESET,
         "fields": sorted(([field, form.label_of(field)] for field in fields), key=lambda item: item[1].lower()),
+        "values": {field: ", ".join(words) for field in fields if (words := _words(field))},
         "first": {"field": USUAL_FIELD, "values": USUAL_VALUES},
         "seeds": USUAL_SEEDS,
         "most": MOST_RUNS,
@@ -76,7 +78,7 @@ def planner(outputs: Path, access: Access) -> Callable[..., dict[str, Any]]:
     """The server function that says what a sweep would be."""
 
     def plan_sweep(asked: Any, caller: Caller) -> dict[str, Any]:
-        """{preset, vary: [{field, values}], seeds, name}; answers {error, problems, count, seconds, beside}."""
+        """{preset, vary: [{field, values}], seeds, name}; answers {error, problems, count, seconds, beside, told}."""
         try:
             found = _plan(asked, outputs, access, caller, Request())
             seconds = grid.seconds(found.configs, outputs, history.finished_runs(outputs))
@@ -86,7 +88,8 @@ def planner(outputs: Path, access: Access) -> Callable[..., dict[str, Any]]:
             return _answer(count=len(found.configs))
         except (PlaygroundError, OSError) as error:
             return _answer(in_words(error))
-        return _answer(count=len(found.configs), seconds=seconds, beside=len(queue.waiting(outputs)))
+        told = sweep_data.varies(found.sweep)
+        return _answer(count=len(found.configs), seconds=seconds, beside=len(queue.waiting(outputs)), told=told)
 
     return plan_sweep
 
@@ -190,6 +193,11 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
     return sweep_making.plan(outputs, preset, base, overrides, vary, check, name=name, asked=request)
 
 
+def _words(field: str) -> list[str]:
+    """All values that a field of words may have."""
+    return ["true", "false"] if form.is_switch(field) else form.options_of(field)
+
+
 def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
     """`field=values` of each field that was chosen."""
     found, problems = [], []
@@ -197,6 +205,8 @@ def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
     for item in given[:MOST_FIELDS] if isinstance(given, list) else []:
         field, values = str(filling.as_dict(item).get("field") or ""), str(filling.as_dict(item).get("values") or "")
         if not field:
+            if values.strip():
+                problems.append(Problem("vary", f"Choose the setting that `{values.strip()[:40]}` are values of."))
             continue
         if field not in form.KNOBS:
             problems.append(Problem("vary", f"`{field[:60]}` is no setting of the form."))
@@ -213,4 +223,4 @@ def _told(problems: list[Problem]) -> list[dict[str, str]]:
 
 
 def _answer(error: str = "", **found: Any) -> dict[str, Any]:
-    return {"error": error, "problems": [], "count": 0, "seconds": None, "beside": 0, "name": "", **found}
+    return {"error": error, "problems": [], "count": 0, "seconds": None, "beside": 0, "told": "", "name": "", **found}

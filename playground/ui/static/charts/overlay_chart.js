@@ -45,7 +45,10 @@ export class OverlayChart extends Chart {
   /** A letter at the end of each line, none on top of another. */
   placeEnds() {
     const box = this.frame();
-    if (!box || !this.yBounds) return;
+    if (!box || !this.yBounds || !this.series.some(({ line }) => line.length)) {
+      this.ends.replaceChildren();
+      return;
+    }
     const labels = this.series.map(({ x, line }, index) => {
       const last = line.findLastIndex((value, at) => !Number.isNaN(value) && this.pixel(x[at]) !== null);
       return { index, last, left: this.pixel(x[last]), top: this.height(line[last]) };

@@ -159,6 +159,7 @@ function renewed(known, node) {
     // what a person has unfolded stays open
     if (!node.hasAttribute(name) && name !== "open") known.removeAttribute(name);
   }
+  if (known.type === "checkbox") known.checked = node.checked; // which the attribute no longer tells once it was ticked
   renewParts(known, [...node.childNodes]);
   return known;
 }

@@ -123,7 +123,7 @@ export function mount(element, props, { trigger, server }) {
     showHeads();
     showChoices();
     showParts(body, shown.map((item) => (item.runs ? sweepRow(item, { behaviours, open: item.id === open,
-      actions: sweepActions(item), toggle: () => go({ page: "runs", sweep: place().sweep === item.id ? "" : item.id }),
+      actions: sweepActions(item), toggle: () => unfold(item.id),
     }) : row(item))), filter);
     showChoice();
     table.hidden = !fitting.length;
@@ -134,6 +134,13 @@ export function mount(element, props, { trigger, server }) {
     setText(empty, known.length ? "No run fits. Clear the filter to see all of them." : mayStart
       ? "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here."
       : "No runs yet. Each will be listed here once it has been started.");
+  }
+
+  /** Open a sweep, or close it; its panel stands above the list, perhaps far above. */
+  function unfold(name) {
+    const opened = place().sweep !== name;
+    go({ page: "runs", sweep: opened ? name : "" });
+    if (opened) sweepPanel.root.scrollIntoView({ block: "start", behavior: "smooth" });
   }
 
   function showHeads() {
@@ -324,7 +331,7 @@ export function mount(element, props, { trigger, server }) {
 
   async function confirmDelete(run) {
     const what = `${run.title}, ${when(run.started_at)} (${run.id}).`;
-    const answer = await binned("Delete this run?", what, "It moves", () => server.delete_run(run.id));
+    const answer = await binned("Delete this run?", what, "It moves", `run ${run.id}`, () => server.delete_run(run.id));
     if (answer && !answer.error && live.runId === run.id) open(null);
   }
 
@@ -332,21 +339,26 @@ export function mount(element, props, { trigger, server }) {
     const runs = known.filter((run) => run.sweep === sweep.id).map(({ id }) => id);
     const what = `${sweep.title}, ${when(sweep.started_at)}: ${runs.length === 1 ? "1 run" : `${runs.length} runs`}.`;
     const answer = await binned("Delete all runs of this sweep?", what, runs.length === 1 ? "It moves" : "They move",
-      () => server.delete_sweep(sweep.id));
+      `sweep ${sweep.id}`, () => server.delete_sweep(sweep.id));
     if (!answer || answer.error) return;
     if (place().sweep === sweep.id) go({ page: "runs", sweep: "" });
     if (runs.includes(live.runId)) open(null);
   }
 
-  /** Delete what `ask` deletes, once that is confirmed; null where it is not. */
-  async function binned(title, what, moves, ask) {
+  /** Delete what `ask` deletes, once that is confirmed; null where it is not. The name in the row that follows `key`
+      gets the keyboard. */
+  async function binned(title, what, moves, key, ask) {
     const stays = moves.startsWith("It") ? "stays" : "stay";
     const kept = el("p", { class: "muted" },
       `${moves} to the bin, the folder .bin inside the outputs folder, and ${stays} there until the bin is emptied.`);
     if (!(await confirmed(title, [el("p", {}, what), kept], "Delete"))) return null;
+    const keys = [...body.children].map((part) => part.dataset.key);
+    const near = [...keys.slice(keys.indexOf(key)), ...keys.slice(0, keys.indexOf(key)).reverse()];
     const answer = await answerOf(ask, "; look again before you repeat it.");
     await refresh();
     setWords(note, answer.error ?? "");
+    const names = near.map((one) => body.querySelector(`[data-key="${CSS.escape(one)}"] .name :is(a, button)`));
+    (names.find(Boolean) ?? sweepButton).focus({ preventScroll: true });
     return answer;
   }
 

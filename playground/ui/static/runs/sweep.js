@@ -75,12 +75,18 @@ export class SweepPanel {
       this.frontier?.forget();
       this.draw();
     });
-    this.close = buttonOf("quiet-button", { onclick: () => go({ page: "runs", sweep: "" }) }, "Close");
+    this.curves = el("div", { hidden: true },
+      el("div", { class: "chart-bar" }, el("h3", {}, "Curves, and what each setting got for its drift"),
+        el("span", { class: "grow" }), this.scale.button), this.grid);
+    this.close = buttonOf("quiet-button", { onclick: () => {
+      const toggle = document.querySelector(`[data-key="toggle ${CSS.escape(this.name)}"]`);
+      go({ page: "runs", sweep: "" });
+      /** @type {HTMLElement | null} */ (toggle)?.focus();
+    } }, "Close");
     this.root = el("section", { class: "panel sweep-panel", "aria-label": "Sweep", hidden: true },
       el("div", { class: "chart-bar" }, this.title, el("span", { class: "grow" }), this.buttons, this.close),
       this.told, this.progress, this.words, this.problem, this.warning, this.table, this.about, this.undrawn,
-      el("div", { class: "chart-bar" }, el("h3", {}, "Curves, and what each setting got for its drift"),
-        el("span", { class: "grow" }), this.scale.button), this.grid);
+      this.curves);
   }
 
   want(name) {
@@ -94,6 +100,7 @@ export class SweepPanel {
     this.data = null;
     this.chosen = null;
     this.cleared += 1;
+    this.curves.hidden = true;
     for (const part of [this.table, this.progress, this.buttons]) part.replaceChildren();
     for (const part of [this.told, this.words, this.problem, this.warning, this.about]) setText(part, "");
     setText(this.title, name ?? "");
@@ -102,6 +109,7 @@ export class SweepPanel {
   }
 
   showAll(data) {
+    this.curves.hidden = false;
     setText(this.told, data.told);
     showParts(this.progress, [barOf(data)]);
     setText(this.words, progressOf(data));
@@ -115,10 +123,10 @@ export class SweepPanel {
     this.draw();
   }
 
-  /** What the list says of it: somebody may have taken up again what had ended here. */
+  /** What the list says of it: somebody may have taken up again what had ended here, or deleted it. */
   listed(sweep) {
     this.showActions();
-    if (sweep && this.data?.ended && !sweep.ended) this.refresh();
+    if (this.data?.ended && sweep?.words !== this.data.words) this.refresh();
   }
 
   /** The buttons, which also depend on what is under way. */
@@ -131,7 +139,8 @@ export class SweepPanel {
     const several = settings.length > 1;
     return el("table", {}, el("thead", {}, el("tr", {},
       several ? headOf("Curve") : null,
-      fields.length ? fields.map(({ label, unit: of }) => headOf(of ? `${label}, ${of}` : label)) : headOf("Setting"),
+      fields.length ? fields.map(({ label, unit: of }) =>
+        headOf(of && of.toLowerCase() !== label.toLowerCase() ? `${label}, ${of}` : label)) : headOf("Setting"),
       headOf(`Gain, ${unit}`, "figure"), headOf("KL, nats", "figure"),
       behaviours.map((words) => headOf(`${words}, %`, "figure")), headOf("Runs"))),
     el("tbody", {}, settings.map((setting, at) => {
@@ -152,7 +161,7 @@ export class SweepPanel {
 
   /** Draw a setting, or no longer; at least one stays. */
   choose(at) {
-    const { shown } = this.data;
+    const shown = this.chosen ?? this.data.shown; // the answer to the click before may still be on its way
     const wanted = shown.includes(at) ? shown.filter((other) => other !== at) : [...shown, at];
     if (wanted.length) this.chosen = wanted.sort((one, other) => one - other);
     else this.cleared += 1;

@@ -1,17 +1,17 @@
 // What a new sweep is to be: a preset, one or two settings with their values, and how many seeds. Before it is started
 // the server says how many runs that are and how long they take.
 
-import { answerOf, buttonOf, el, setText, showParts } from "../core/dom.js";
+import { answerOf, buttonOf, el, setText, showParts, withCode } from "../core/dom.js";
 import { timeRange } from "../core/format.js";
 
 const WAIT_MS = 300; // after the last key
 
-/** The sentence before the start: {count, seconds, beside}. */
-export function toldOf({ count, seconds, beside }) {
+/** The sentence before the start: {count, seconds, beside, told}; `told` is what was understood. */
+export function toldOf({ count, seconds, beside, told = "" }) {
   const runs = `${count} ${count === 1 ? "run" : "runs"}`;
   const time = seconds ? `, ${timeRange(...seconds)} one after the other on this machine` : "";
   const queue = beside ? `, behind ${beside} that ${beside === 1 ? "waits" : "wait"} already` : "";
-  return `${runs}${time}${queue}.`;
+  return `${told ? `${told}. ` : ""}${runs}${time}${queue}.`;
 }
 
 export class SweepForm {
@@ -32,18 +32,22 @@ export class SweepForm {
     element.append(this.root);
   }
 
-  build({ presets, preset, fields, first, seeds, most }) {
+  build({ presets, preset, fields, values: words, first, seeds, most }) {
     const changed = { oninput: () => this.plan(WAIT_MS), onchange: () => this.plan(0) };
     const options = (pairs, chosen) => pairs.map(([value, label]) =>
       el("option", { value, selected: value === chosen }, label));
     this.preset = el("select", changed, presets.map(([title, items]) =>
       el("optgroup", { label: title }, options(items, preset))));
-    this.fields = [0, 1].map((at) => ({
-      field: el("select", { ...changed, "aria-label": at ? "Second setting" : "Setting" },
-        at ? el("option", { value: "" }, "none") : null, options(fields, at ? "" : first.field)),
-      values: el("input", { ...changed, type: "text", value: at ? "" : first.values, placeholder: "1, 2, 3",
-        spellcheck: "false", autocomplete: "off", "aria-label": at ? "Values of the second setting" : "Values" }),
-    }));
+    this.fields = [0, 1].map((at) => {
+      const values = el("input", { ...changed, type: "text", value: at ? "" : first.values, placeholder: "1, 2, 3",
+        spellcheck: "false", autocomplete: "off", "aria-label": at ? "Values of the second setting" : "Values" });
+      const field = el("select", { "aria-label": at ? "Second setting" : "Setting", onchange: () => {
+        values.value = ""; // those of another setting mean nothing here
+        values.placeholder = words[field.value] ?? (field.value ? "1, 2, 3" : "");
+        this.plan(0);
+      } }, el("option", { value: "" }, at ? "none" : "none: only the seed"), options(fields, at ? "" : first.field));
+      return { field, values };
+    });
     this.seeds = el("input", { ...changed, type: "number", min: 1, max: most, value: seeds });
     this.name = el("input", { ...changed, type: "text", maxlength: 50, placeholder: "made up", spellcheck: "false",
       autocomplete: "off" });
@@ -77,7 +81,7 @@ export class SweepForm {
   }
 
   asked() {
-    return { preset: this.preset.value, seeds: Math.round(Number(this.seeds.value)) || 0, name: this.name.value.trim(),
+    return { preset: this.preset.value, seeds: Number(this.seeds.value), name: this.name.value.trim(),
       vary: this.fields.map(({ field, values }) => ({ field: field.value, values: values.value })) };
   }
 
@@ -97,7 +101,8 @@ export class SweepForm {
     const ready = !error && !problems.length && count > 0;
     setText(this.told, ready ? toldOf(answer) : "");
     const told = [...(error ? [{ label: "", message: error }] : []), ...problems];
-    showParts(this.problems, told.map(({ label, message }) => el("li", {}, label ? `${label}: ${message}` : message)));
+    showParts(this.problems, told.map(({ label, message }) =>
+      el("li", {}, label ? `${label}: ` : null, withCode(message))));
     this.go.setAttribute("aria-disabled", String(!ready));
   }
 

@@ -38,6 +38,7 @@ export function barOf({ done, total }) {
 export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
   const { icon, word, tone } = stateOf(sweep.state);
   const { best } = sweep;
+  const several = best?.of > 1;
   const none = (label) => el("td", { "data-label": label, class: "figure" }, "\u2013");
   const setting = (label, value) => el("td", { "data-label": label, class: "figure nowrap" },
     value === null ? "\u2013" : typeof value === "string" ? value : String(Number(value.toPrecision(3))));
@@ -47,7 +48,7 @@ export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
     el("td", { "data-label": "Name", class: "name" },
       el("button", { type: "button", class: "sweep-name", "data-key": `toggle ${sweep.id}`,
         "aria-expanded": String(open), onclick: toggle }, signOf(open ? "\u25BE " : "\u25B8 "), sweep.title),
-      el("div", { class: "small" }, `Sweep of ${sweep.total} runs: ${sweep.preset}`),
+      el("div", { class: "small" }, `Sweep of ${sweep.total} ${sweep.total === 1 ? "run" : "runs"}: ${sweep.preset}`),
       el("div", { class: "muted small" }, sweep.told)),
     el("td", { "data-label": "Model", class: "words model", title: sweep.model }, sweep.model),
     el("td", { "data-label": "Reward", class: "words" }, sweep.reward),
@@ -58,10 +59,11 @@ export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
       el("div", { class: "muted small" }, progressOf(sweep))),
     behaviours.map(({ words }) => none(words)),
     el("td", { "data-label": "Gain", class: "figure" }, intervalOf(best?.gain, true),
-      el("div", { class: "muted small", title: best ? CHOSEN : null }, best ? `${sweep.unit}, best mean` : ""),
-      el("div", { class: "muted small" }, best ? best.setting : "")),
+      el("div", { class: "muted small", title: several ? CHOSEN : null },
+        best ? `${sweep.unit}${several ? ", best mean" : ""}` : ""),
+      el("div", { class: "muted small" }, several ? best.setting : "")),
     el("td", { "data-label": "KL", class: "figure" }, intervalOf(best?.kl && { ...best.kl, half: null }),
-      el("div", { class: "muted small nowrap" }, best?.kl?.half ? `\u00B1 ${best.kl.half.toFixed(2)}` : ""),
+      el("div", { class: "muted small nowrap" }, best?.kl?.half ? `\u00B1 ${rounded(best.kl.half)}` : ""),
       el("div", { class: "muted small" }, best?.kl ? "nats" : "")),
     el("td", { "data-label": "Duration", class: "figure nowrap" }, duration(sweep.duration)),
     el("td", { class: "actions", "data-key": `actions ${sweep.id}` }, el("div", {}, actions)));

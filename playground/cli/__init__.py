@@ -145,6 +145,7 @@ def train(
     """
     _help_if_launched()
     config = yaml_io.load(catalog.preset_path(preset), set_)
+    devices.check_launched(config.ranks)  # before there is a run: the others wait for it
     checks.check(config, outputs)
     disk.check(config, outputs)
     Reconciler(outputs).look()

@@ -68,6 +68,14 @@ def launched_ranks() -> int:
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if several else 0
 
 
+def check_launched(ranks: int) -> None:
+    """Whether a launcher has started as many processes as a run is for. Raises: InvalidConfig."""
+    started = int(os.environ["WORLD_SIZE"]) if launched_ranks() else ranks
+    if started != ranks:
+        told = f"The launcher started {started} processes, and this run is for {ranks}"
+        raise InvalidConfig([Problem("ranks", f"{told}: set ranks to {started}.")])
+
+
 def members(name: str, ranks: int = 1) -> list[str]:
     """The device of each process of a run on this machine, by rank.
 

@@ -129,6 +129,34 @@ def test_two_processes_begin_one_goes_on_and_two_end_it(outputs: Path, forker: F
 
 
 @pytest.mark.thorough
+def test_more_processes_than_a_run_is_for_end_at_once_and_say_so(outputs: Path) -> None:
+    preset = outputs / "preset.yaml"
+    preset.write_text(config(ranks=1).to_yaml(), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m",
+         "playground", "train", str(preset), "--outputs", str(outputs), "--run-id", "launched"],
+        cwd=PROJECT, env={**children.torch_environment(), "GLOO_SOCKET_IFNAME": "lo"}, timeout=SECONDS,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode != 0 and "this run is for 1: set ranks to 2." in done.stderr
+    assert not (outputs / "launched").exists()
+    assert "forcefully exiting" not in done.stderr, "torchrun had to kill the one that waited"
+
+
+def test_a_process_that_waits_for_the_others_can_be_ended(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    variables = {"RANK": "1", "WORLD_SIZE": "2", family.STORE_VARIABLE: str(store), family.DEVICE_VARIABLE: "cpu"}
+    helper = subprocess.Popen(
+        [sys.executable, "-m", family.HELPER_MODULE], cwd=PROJECT, env={**children.torch_environment(), **variables}
+    )
+    try:
+        wait_until(lambda: store.exists() and b"here/1" in store.read_bytes(), SECONDS)
+        helper.terminate()
+        assert helper.wait(30) == 0
+    finally:
+        helper.kill()
+
+
 def test_torchrun_starts_the_processes_too(outputs: Path) -> None:
     """On this machine or over several: then each has its own part of them, and rank 0 the run's folder."""
     preset = outputs / "preset.yaml"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from playground.config import RunConfig
-from playground.errors import HelperFailed, InvalidConfig, Problem
+from playground.errors import HelperFailed
 from playground.setup import devices
 from playground.training.process.ending import StopRequested, diagnosis
 from playground.training.ranks.leaving import OtherLeft, OtherLost, Told
@@ -125,9 +125,7 @@ def joined(
     from playground.training.ranks.ranks import ALONE
 
     place = launched()
-    if place and place.total != config.ranks:
-        told = f"The launcher started {place.total} processes, and this run is for {config.ranks}"
-        raise InvalidConfig([Problem("ranks", f"{told}: set ranks to {place.total}.")])
+    devices.check_launched(config.ranks)
     shared = not place and config.may_be_shared
     named = devices.members(config.device, config.ranks) if shared else []
     if not place and len(named) < 2:

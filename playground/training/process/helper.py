@@ -39,14 +39,17 @@ def main() -> int:
         return job.UNUSABLE
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))  # of a launcher that ends all ranks
-    ranks = family.connected(place, lambda: None, lambda error: family.reason_of(error, lambda: MEMORY_ADVICE))
 
-    def between() -> None:
+    def waiting() -> None:
         if asked:
             raise StopRequested
+
+    def between() -> None:
+        waiting()
         ranks.between()
 
     try:
+        ranks = family.connected(place, waiting, lambda error: family.reason_of(error, lambda: MEMORY_ADVICE))
         with ranks.leaving_together():
             told = ranks.first()
             help_with(RunConfig.model_validate(told["config"]), Path(told["outputs"]), ranks, between)

@@ -117,3 +117,4 @@ def left(ranks: ManyRanks, folder: Path, who: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
+    family.disconnect()

@@ -102,7 +102,7 @@ def test_a_whole_sweep_is_deleted_once_that_is_confirmed(open_page, site):
     dialog.get_by_role("button", name="Delete").click()
     panel.wait_for(state="hidden")
     page.locator("[data-key='sweep done']").wait_for(state="detached")
-    page.wait_for_function("() => document.activeElement.matches('.name :is(a, button)')")  # of another row
+    page.wait_for_function("() => document.activeElement.matches('.name :is(a, button), .sweep-button')")
     assert not list(site.outputs.glob("done-*")) and "sweep=" not in page.url
 
 

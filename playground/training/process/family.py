@@ -195,6 +195,14 @@ def connected(place: Place, between: Callable[[], None], explained: Callable[[Ba
     return ManyRanks(store, place.rank, place.total, device, explained)
 
 
+def disconnect() -> None:
+    """End the threads of the exchanges, after the last of them: the interpreter's end may abort where they still run,
+    and rank 0 would take that for a loss."""
+    import torch.distributed as dist
+
+    dist.destroy_process_group()
+
+
 def _store(place: Place) -> dist.Store:
     import torch.distributed as dist
 

@@ -53,6 +53,7 @@ def main() -> int:
         with ranks.leaving_together():
             told = ranks.first()
             help_with(RunConfig.model_validate(told["config"]), Path(told["outputs"]), ranks, between)
+        family.disconnect()
     except (OtherLeft, StopRequested):
         return 0
     except OtherLost:

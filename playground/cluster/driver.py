@@ -30,6 +30,7 @@ from playground.runs.folder import placed, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.placed import Placed
 from playground.runs.folder.records import State, Status
+from playground.runs.history import find_run
 from playground.runs.start import launcher
 
 LOOK_SECONDS = 0.25
@@ -273,7 +274,7 @@ def main(arguments: list[str] | None = None, place_of: Callable[[str, Options, P
     signal.signal(signal.SIGTERM, _leave)
     try:
         handing.check_name(chosen.name)
-        runs = [RunDirectory.open(chosen.outputs / run_id) for run_id in chosen.runs]
+        runs = [find_run(chosen.outputs, run_id) for run_id in chosen.runs]
         options = options_of(chosen.option)
         handing.allow_open_files(len(runs))
         locks = _adopted() or handing.take_over(runs, chosen.on)

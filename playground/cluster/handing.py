@@ -20,7 +20,7 @@ from playground.cluster import place as places
 from playground.cluster.place import Options
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, PlaceUnavailable, Problem, RunNotResumable
-from playground.runs import reconciler
+from playground.runs import history, reconciler
 from playground.runs.folder import checkpoints, placed, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
@@ -54,7 +54,7 @@ def hand_over(
     options = options or Options()
     places.check(place, options)
     check_name(name)
-    runs = [RunDirectory.open(Path(outputs) / run_id) for run_id in run_ids]
+    runs = [history.find_run(outputs, run_id) for run_id in run_ids]
     allow_open_files(len(runs))
     with contextlib.ExitStack() as held:
         locks = [held.enter_context(lock) for lock in take_over(runs, place)]

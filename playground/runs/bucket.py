@@ -63,10 +63,9 @@ def of_environment(environment: Mapping[str, str], outputs: Path | None = None) 
     try:
         if not folder.is_dir():
             raise NotADirectoryError(0, "there is no such folder")
-        if outputs and {folder.resolve(), outputs.resolve()} & {*folder.resolve().parents, *outputs.resolve().parents}:
+        here, runs = folder.resolve(), (outputs or folder).resolve()
+        if outputs and (here.is_relative_to(runs) or runs.is_relative_to(here)):
             raise OSError(0, "the folder of the runs lies in it, or it in that")
-        if outputs and folder.resolve() == outputs.resolve():
-            raise OSError(0, "that is the folder of the runs itself")
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

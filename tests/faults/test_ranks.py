@@ -128,16 +128,21 @@ def test_two_processes_begin_one_goes_on_and_two_end_it(outputs: Path, forker: F
     assert max(float((one[name] - two[name]).abs().max()) for name in one) < 1e-5
 
 
-@pytest.mark.thorough
-def test_more_processes_than_a_run_is_for_end_at_once_and_say_so(outputs: Path) -> None:
+def torchrun(outputs: Path, trained: RunConfig) -> subprocess.CompletedProcess[str]:
+    """The command that trains the run `launched`, started by torchrun as two processes."""
     preset = outputs / "preset.yaml"
-    preset.write_text(config(ranks=1).to_yaml(), encoding="utf-8")
-    done = subprocess.run(
+    preset.write_text(trained.to_yaml(), encoding="utf-8")
+    return subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m",
          "playground", "train", str(preset), "--outputs", str(outputs), "--run-id", "launched"],
         cwd=PROJECT, env={**children.torch_environment(), "GLOO_SOCKET_IFNAME": "lo"}, timeout=SECONDS,
         capture_output=True, text=True,
     )  # fmt: skip
+
+
+@pytest.mark.thorough
+def test_more_processes_than_a_run_is_for_end_at_once_and_say_so(outputs: Path) -> None:
+    done = torchrun(outputs, config(ranks=1))
     assert done.returncode != 0 and "this run is for 1: set ranks to 2." in done.stderr
     assert not (outputs / "launched").exists()
     assert "forcefully exiting" not in done.stderr, "torchrun had to kill the one that waited"
@@ -157,16 +162,10 @@ def test_a_process_that_waits_for_the_others_can_be_ended(tmp_path: Path) -> Non
         helper.kill()
 
 
+@pytest.mark.thorough
 def test_torchrun_starts_the_processes_too(outputs: Path) -> None:
     """On this machine or over several: then each has its own part of them, and rank 0 the run's folder."""
-    preset = outputs / "preset.yaml"
-    preset.write_text(config(ppo__num_updates=2).to_yaml(), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m",
-         "playground", "train", str(preset), "--outputs", str(outputs), "--run-id", "launched"],
-        cwd=PROJECT, env={**children.torch_environment(), "GLOO_SOCKET_IFNAME": "lo"}, timeout=SECONDS,
-        capture_output=True, text=True,
-    )  # fmt: skip
+    done = torchrun(outputs, config(ppo__num_updates=2))
     assert done.returncode == 0, done.stderr
     run = RunDirectory.open(outputs / "launched")
     assert run.status().state == "finished"

@@ -161,16 +161,11 @@ def _measured() -> float:
     """Of one core: the best of all tries of this process so far, and of a few more now, which take some 20 ms and are
     not repeated within a second, since a sweep asks for each of its settings."""
     global _best_seconds, _tried_at
-    if time.monotonic() - _tried_at < TRIED_SECONDS:
-        return _rate()
-    _tried_at = time.monotonic()
-    left = np.ones((PRODUCTS, PRODUCT_SIZE, PRODUCT_SIZE), dtype=np.float32)
-    for _ in range(TRIES):
-        started = time.perf_counter()
-        left @ left
-        _best_seconds = min(_best_seconds, time.perf_counter() - started)
-    return _rate()
-
-
-def _rate() -> float:
+    if time.monotonic() - _tried_at >= TRIED_SECONDS:
+        _tried_at = time.monotonic()
+        left = np.ones((PRODUCTS, PRODUCT_SIZE, PRODUCT_SIZE), dtype=np.float32)
+        for _ in range(TRIES):
+            started = time.perf_counter()
+            left @ left
+            _best_seconds = min(_best_seconds, time.perf_counter() - started)
     return 2.0 * PRODUCTS * PRODUCT_SIZE**3 / _best_seconds * LARGE_PRODUCTS

@@ -1,5 +1,5 @@
-"""What the Runs page may ask of sweeps: what one would be, to start it, to stop all its runs, to take
-all of them up, to delete them.
+"""What the Runs page may ask of sweeps: what one would be, to start it, to stop all its runs, to take all of them up,
+to delete them.
 
 Each function is called by static/runs/ through Gradio's server functions, with one argument that anybody could have
 made up: names go through `sweep_record.find`, values through the configuration's own checks and the limits of the mode,
@@ -23,7 +23,7 @@ from playground.setup import catalog, checks, limits
 from playground.setup.estimates import disk, room
 from playground.sweeps import grid, sweep_making, sweep_record
 from playground.sweeps.sweep_making import Plan
-from playground.sweeps.sweep_record import MOST_RUNS, SEED
+from playground.sweeps.sweep_record import MOST_RUNS, SEED, Sweep
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
 from playground.ui.live import standing as run_standing
@@ -120,11 +120,7 @@ def stopper(outputs: Path) -> Callable[[Any], dict[str, Any]]:
 
     def stop_sweep(name: Any) -> dict[str, Any]:
         """Ask all runs of a sweep to stop; those that wait are taken out of the queue."""
-        try:
-            sweep_making.stop_all(outputs, sweep_record.find(outputs, str(name)))
-        except (PlaygroundError, OSError) as error:
-            return {"error": in_words(error)}
-        return {"error": ""}
+        return _of_all(sweep_making.stop_all, outputs, name)
 
     return stop_sweep
 
@@ -134,13 +130,18 @@ def deleter(outputs: Path) -> Callable[[Any], dict[str, Any]]:
 
     def delete_sweep(name: Any) -> dict[str, Any]:
         """Move all runs of a sweep into the bin; called after the person confirmed it."""
-        try:
-            sweep_making.delete_all(outputs, sweep_record.find(outputs, str(name)))
-        except (PlaygroundError, OSError) as error:
-            return {"error": in_words(error)}
-        return {"error": ""}
+        return _of_all(sweep_making.delete_all, outputs, name)
 
     return delete_sweep
+
+
+def _of_all(act: Callable[[Path, Sweep], object], outputs: Path, name: Any) -> dict[str, Any]:
+    """Do something with all runs of a sweep; answers {error}."""
+    try:
+        act(outputs, sweep_record.find(outputs, str(name)))
+    except (PlaygroundError, OSError) as error:
+        return {"error": in_words(error)}
+    return {"error": ""}
 
 
 def resumer(outputs: Path, access: Access, spawn: Workers | None = None) -> Callable[..., dict[str, Any]]:
@@ -182,7 +183,7 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
     told = base.get("max_minutes") is not None or any(one.startswith("max_minutes=") for one in vary)
 
     def check(config: RunConfig) -> None:
-        if limits.capped(config, capped) != config:  # where its time varies: to none
+        if limits.capped(config, capped) is not config:  # where its time varies: to none
             raise InvalidConfig([Problem("max_minutes", f"must be at most {most:g} {capped.where} (got no limit).")])
         limits.require(config, capped, outputs)
         room.require(config, capped, outputs)

@@ -65,7 +65,8 @@ class Reconciler:
                     self._left_alone[path] = mark, math.inf
                 elif not run.config_path.is_file():  # a folder that is no run, or not yet
                     continue
-                elif not run.is_alive() and end_if_dead(run, self.outputs):
+                # To hold the lock of one that waits makes it look alive for a moment, and as if it had left the queue.
+                elif not (run.waits(run.status_on_disk()) or run.is_alive()) and end_if_dead(run, self.outputs):
                     ended.append(run)
             except Exception as error:  # a full disk, a folder that only another user may write, a damage of a new kind
                 if until in (0.0, math.inf):  # else it was said
@@ -152,7 +153,7 @@ def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
         except RunBusy:
             return False
         status = run.status_on_disk()
-        if _has_ended(run) or (status.state == "queued" and run.queue_path.exists()):
+        if _has_ended(run) or run.waits(status):
             return False
         exit_code = children.exit_code(run)
         if status.state == "queued" and exit_code is None and _is_young(run):

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 import pytest
@@ -292,6 +292,23 @@ def test_what_cannot_be_looked_at_for_want_of_files_is_neither_dead_nor_damaged(
     assert [run.status_path.read_bytes() for run in (living, waiting, ended)] == before and waiting.queue_path.exists()
     living.request_stop()
     wait_until(lambda: living.status().state == "stopped")
+
+
+def test_a_look_keeps_no_waiting_run_from_being_seen_in_the_queue(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = RunDirectory.create(outputs, small_config(), "waiting")
+    queue.enter(waiting, "cpu", attempt=1)
+    lost_run(outputs)
+    seen, take = [], launcher.take
+
+    def taken(lock: IO[bytes]) -> None:
+        take(lock)
+        seen.append((Path(lock.name).parent.name, queue.waiting(outputs)))
+
+    monkeypatch.setattr(launcher, "take", taken)
+    Reconciler(outputs).end_the_dead()
+    assert seen == [("lost", ["waiting"])]
 
 
 def test_several_who_look_at_once_write_one_end(outputs: Path) -> None:

@@ -192,10 +192,14 @@ class RunDirectory:
         """Where the place of this run in the queue is kept while it has one."""
         return self.path.parent / QUEUE / f"{self.id}.json"
 
+    def waits(self, status: Status) -> bool:
+        """True if it is queued, as its status says, and has a place in the queue."""
+        return status.state == "queued" and self.queue_path.exists()
+
     def status(self) -> Status:
         """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
         status = self.status_on_disk()
-        if status.ended or self.is_alive() or (status.state == "queued" and self.queue_path.exists()):
+        if status.ended or self.is_alive() or self.waits(status):
             return self._with_requests(status)
         status = self.status_on_disk()  # between the two looks it may have ended, or been given its worker
         if status.ended or self.is_alive():

@@ -27,6 +27,7 @@ from typing import Any
 
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, Problem, in_words
+from playground.runs import frontier_samples
 from playground.runs.folder import checkpoints
 from playground.runs.folder.checkpoints import MANIFEST, MAX_MANIFEST_BYTES, PIECE_BYTES
 from playground.runs.folder.directory import RunDirectory
@@ -232,8 +233,9 @@ def _mark(run: RunDirectory) -> Mark:
     if not found and not status.ended:
         return ()
     manifests = tuple((folder.name, (folder / MANIFEST).stat().st_mtime_ns) for folder in found)
-    label = run.label_path.stat().st_mtime_ns if run.label_path.is_file() else 0
-    return status.attempt, status.state if status.ended else "", manifests, label
+    by_viewers = (run.label_path, run.path / frontier_samples.NAME)  # at any time, also after the end
+    seen = tuple(path.stat().st_mtime_ns if path.is_file() else 0 for path in by_viewers)
+    return status.attempt, status.state if status.ended else "", manifests, seen
 
 
 def _keep_checkpoint(source: Path, target: Path) -> None:

@@ -326,6 +326,15 @@ def test_a_bucket_that_is_gone_for_a_while_has_everything_afterwards(
     assert records(RunDirectory(restarted(place) / "run")) == records(RunDirectory(outputs / "run"))
 
 
+@pytest.mark.parametrize("name", ["label.json", "frontier.json"])
+def test_what_viewers_add_to_a_run_that_has_ended_is_kept_too(outputs: Path, place: Path, name: str) -> None:
+    keeper = Keeper(outputs, place)
+    assert keeper.look() == ["run"] and keeper.look() == []
+    (outputs / "run" / name).write_text("{}")
+    assert keeper.look() == ["run"] and keeper.look() == []
+    assert (max((place / "runs/run/records").iterdir()) / name).read_text() == "{}"
+
+
 def test_the_last_look_is_at_the_end_of_the_page(outputs: Path, place: Path) -> None:
     thread = BucketThread(outputs, place, [])
     thread.start()

@@ -197,7 +197,8 @@ def in_use(outputs: Path) -> set[str]:
     runs that are their references)."""
     outputs = Path(outputs)
     found = set()
-    for name in [*(run.id for run in launcher.living_runs(outputs)), *queue.waiting(outputs)]:
+    waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
+    for name in [*waiting, *(run.id for run in launcher.living_runs(outputs))]:
         found.add(name)
         with contextlib.suppress(InvalidConfig):
             config = RunDirectory(outputs / name).config()

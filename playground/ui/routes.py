@@ -271,7 +271,8 @@ class Views:
 
     def _home_data(self) -> dict[str, Any]:
         outputs = self.hub.outputs
-        living, waiting = launcher.living_runs(outputs), queue.waiting(outputs)
+        waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
+        living = launcher.living_runs(outputs)
         runs = [] if living else history.list_runs(outputs)
         ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
         slots = standing.several_devices() if living else False

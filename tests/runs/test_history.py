@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from playground.errors import RunBusy, RunNotFound
 from playground.runs import history
+from playground.runs.folder import directory
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher, queue
@@ -36,9 +39,11 @@ def test_runs_are_listed_newest_first_with_their_figures(outputs: Path) -> None:
     assert older.duration_seconds == pytest.approx(70.0, abs=5.0)  # however long ago it was started
 
 
-def test_the_list_follows_what_happens_on_disk(outputs: Path) -> None:
+def test_the_list_follows_what_happens_on_disk(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert history.list_runs(outputs) == []
     run = RunDirectory.create(outputs, small_config(), "one")
+    assert [(item.status.state, item.score_last) for item in history.list_runs(outputs)] == [("queued", None)]
+    monkeypatch.setattr(directory, "GRACE_SECONDS", 0.0)  # nobody has come for it
     assert [(item.status.state, item.score_last) for item in history.list_runs(outputs)] == [("interrupted", None)]
     lock = launcher.take_lock(run)
     assert lock is not None
@@ -164,6 +169,34 @@ def test_a_living_run_cannot_be_deleted(outputs: Path) -> None:
         with pytest.raises(RunBusy, match="still training"):
             history.delete_run(run)
     assert run.config_path.is_file()
+
+
+def test_a_run_that_begins_between_two_looks_is_in_use(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = small_config(reference={"source": "start/update-000010"})
+    run = RunDirectory.create(outputs, config, "one")
+    queue.enter(run, "cpu", attempt=1)
+    living, waiting = launcher.living_runs, queue.waiting
+    locks: list[Any] = []
+
+    def begins() -> None:
+        if not locks:
+            locks.append(launcher.take_lock(run))
+            queue.leave(run)
+
+    def looked(function: Callable[[Path], list[Any]]) -> Callable[[Path], list[Any]]:
+        def look(folder: Path) -> list[Any]:
+            found = function(folder)
+            begins()
+            return found
+
+        return look
+
+    monkeypatch.setattr(launcher, "living_runs", looked(living))
+    monkeypatch.setattr(queue, "waiting", looked(waiting))
+    try:
+        assert {"one", "start"} <= history.in_use(outputs)
+    finally:
+        locks[0].close()
 
 
 def timed_run(outputs: Path, run_id: str, seconds: list[float], state: str = "finished") -> RunDirectory:

@@ -72,15 +72,19 @@ def end(run: RunDirectory, grace_seconds: float = GRACE_SECONDS) -> Ended:
 
     Returns at once for a run that has no living worker. A worker that cannot be told for certain gets no signal.
     """
-    begun = time.monotonic()
+    begun, attempt = time.monotonic(), run.status_on_disk().attempt
     worker = worker_of(run)
     if not run.is_alive():
         return Ended(False, 0.0)
+
+    def has_left() -> bool:  # also where somebody has taken it up again since: the next attempt is not to be ended
+        return not run.is_alive() or run.status_on_disk().attempt != attempt
+
     family = _family(worker) if worker else set()
     with contextlib.suppress(OSError):  # a disk that takes nothing is no reason to let it live
         run.request_stop()
     sent: list[str] = []
-    if not _wait_for(lambda: not run.is_alive(), grace_seconds):
+    if not _wait_for(has_left, grace_seconds):
         worker = worker_of(run)
         if worker is None:
             return Ended(run.is_alive(), time.monotonic() - begun)
@@ -90,11 +94,11 @@ def end(run: RunDirectory, grace_seconds: float = GRACE_SECONDS) -> Ended:
             for member in (worker, *family):
                 _send(member, signal)
             sent.append(signal.name)
-            if _wait_for(lambda: not run.is_alive(), patience):
+            if _wait_for(has_left, patience):
                 break
     if worker is not None and not _is_there(worker):
         family |= _session_of(worker.pid)  # its number is not given away while its session has members
-    return Ended(run.is_alive(), time.monotonic() - begun, tuple(sent), _bury(family))
+    return Ended(not has_left(), time.monotonic() - begun, tuple(sent), _bury(family))
 
 
 def end_own_family() -> None:

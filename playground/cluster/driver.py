@@ -196,7 +196,8 @@ class Driver:
         else:
             charge.lost += 1
             again = f"{told} It is taken up again ({charge.lost} of {self._options.retries})."
-            writer.write_end(charge.run, status, "interrupted", placed.LOST, again)
+            lost = status.model_copy(update={"state": "interrupted", "reason": placed.LOST, "message": again})
+            writer.tell_end(charge.run, lost)  # status.json does not say so: it would be taken for the end
             charge.run.queue_again(status, status.num_updates)
             charge.asked = False
             self._wait_for_node(charge)

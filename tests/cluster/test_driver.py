@@ -6,6 +6,7 @@ import errno
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,8 +59,17 @@ def test_a_run_elsewhere_takes_no_device_here(outputs: Path, fake_worker: None) 
     driving.join()
 
 
-def test_a_lost_run_is_taken_up_again_from_its_mirror(outputs: Path, tmp_path: Path) -> None:
+def test_a_lost_run_is_taken_up_again_from_its_mirror(
+    outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, place = new_run(outputs, "one"), Scripted()
+    queue_again, meanwhile = RunDirectory.queue_again, []
+
+    def seen(again: RunDirectory, *arguments: Any) -> None:
+        meanwhile.append(again.status().state)
+        queue_again(again, *arguments)
+
+    monkeypatch.setattr(RunDirectory, "queue_again", seen)
     driving = Driving(place, [run])
     wait_until(lambda: place.begun)
     make_checkpoint(run.checkpoints_path, 1)
@@ -67,6 +77,7 @@ def test_a_lost_run_is_taken_up_again_from_its_mirror(outputs: Path, tmp_path: P
     wait_until(lambda: len(place.begun) == 2)
     node = place.parcel_in(tmp_path / "node" / "one", "one")
     assert node.status_on_disk().attempt == 2 and node.latest_checkpoint() is not None
+    assert meanwhile == ["running"]  # nobody who follows it takes it for ended
     assert [item.update for item in node.metrics()] == [1]
     told = [item for item in run.events() if item.kind == "state"][-1]
     assert told.data == {"state": "interrupted", "reason": "place_lost"}

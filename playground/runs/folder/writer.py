@@ -178,11 +178,16 @@ def write_end(run: RunDirectory, status: Status, state: State, reason: str, mess
     ended = status.model_copy(update={"state": state, "phase": "", "reason": reason, "message": message})
     run.reserve_path.unlink(missing_ok=True)  # the disk may be full, and a killed worker has left it
     write_atomically(run.status_path, ended.model_dump_json())
+    tell_end(run, ended)
+
+
+def tell_end(run: RunDirectory, ended: Status) -> None:
+    """Add the end of an attempt to the events. For whom `write_end` is for."""
     before = [event.seq for event in run.all_events() if event.attempt == ended.attempt]
     cut_torn_line(run.events_path)  # or the two would be one line that nobody can read
     event = Event(
         attempt=ended.attempt, seq=max(before, default=-1) + 1, time=time.time(), kind="state", update=ended.update,
-        message=message, data={"state": state, "reason": reason},
+        message=ended.message, data={"state": ended.state, "reason": ended.reason},
     )  # fmt: skip
     _append(run.events_path, event)
 

@@ -21,14 +21,13 @@ from pathlib import Path
 from playground.errors import PlaygroundError, RunBusy
 from playground.runs.folder import evidence, requests, writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import folders, private, read_record
+from playground.runs.folder.files import folders, read_record
 from playground.runs.folder.records import Status
 from playground.runs.reward_models import TRAINING, RewardTraining
 from playground.runs.start import children, launcher, queue
 from playground.runs.start.launcher import Workers
 from playground.setup import catalog
 
-GRACE_SECONDS = 20.0  # between a folder made by hand and its worker's lock; the launcher itself leaves no such gap
 RETRY_SECONDS = 30.0  # after an end that could not be written, for example on a full disk
 LOOK_SECONDS = 1.0
 LOOK_SECONDS_WITH_QUEUE = 0.25
@@ -147,23 +146,27 @@ def every(seconds: float, function: Callable[[], None]) -> Callable[[], None]:
 def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
     """Write the true end of a run if its worker is dead and has not. Only under both locks: nobody starts it
     meanwhile, and no worker lives."""
-    with launcher.one_at_a_time(outputs), open(run.lock_path, "ab", opener=private) as lock:
+    with launcher.one_at_a_time(outputs):
         try:
-            launcher.take(lock)
+            with launcher.at_rest(run):
+                return _end(run)
         except RunBusy:
             return False
-        status = run.status_on_disk()
-        if _has_ended(run) or run.waits(status):
-            return False
-        exit_code = children.exit_code(run)
-        if status.state == "queued" and exit_code is None and _is_young(run):
-            return False
-        if status.ended:  # which is what is said of a file that cannot be read
-            writer.write_end(run, run.recovered_status(), status.state, status.reason, status.message)
-            return True
-        reason, message = evidence.of_death(exit_code, status, run.path)
-        writer.write_end(run, status, evidence.state_after(reason), reason, message)
+
+
+def _end(run: RunDirectory) -> bool:
+    status = run.status_on_disk()
+    if _has_ended(run) or run.waits(status):
+        return False
+    exit_code = children.exit_code(run)
+    if run.is_expected(status) and exit_code is None:
+        return False
+    if status.ended:  # which is what is said of a file that cannot be read
+        writer.write_end(run, run.recovered_status(), status.state, status.reason, status.message)
         return True
+    reason, message = evidence.of_death(exit_code, status, run.path)
+    writer.write_end(run, status, evidence.state_after(reason), reason, message)
+    return True
 
 
 def _all_runs(outputs: Path) -> Iterator[tuple[str, Callable[[], RunDirectory]]]:
@@ -187,7 +190,3 @@ def _has_ended(run: RunDirectory) -> bool:
     """True if status.json says so; a file that cannot be read says nothing."""
     status = read_record(run.status_path, Status)
     return status is not None and status.ended
-
-
-def _is_young(run: RunDirectory) -> bool:
-    return 0 <= time.time() - run.status_path.stat().st_mtime < GRACE_SECONDS

@@ -112,14 +112,15 @@ def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
             problem = sweep_record.name_problem(outputs, sweep.name)
             sweep_record.raise_if([problem] if problem else _taken(outputs, sweep.runs))
             sweep_record.write(outputs, sweep)
-        elif there.options != sweep.options:  # of the place, which one may have to correct
-            there = there.model_copy(update={"options": sweep.options})
+        else:  # the options are of the place, and one may have to correct them
+            there = there.model_copy(update={"options": sweep.options, "stopped": False})
             sweep_record.write(outputs, there)
     return complete(outputs, there or sweep, spawn)
 
 
 def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
-    """Make the runs that are not made yet. A run that was deleted meanwhile stays deleted.
+    """Make the runs that are not made yet, unless somebody stops or deletes the sweep meanwhile. A run that was deleted
+    stays deleted.
 
     Raises:
         RunExists: somebody else has made a run of such an id since. InvalidConfig, OSError: see `launcher.start`.
@@ -128,23 +129,33 @@ def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep
         return sweep
     there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
     for run_id in [run_id for run_id in sweep.runs if run_id not in there]:
+        now = sweep_record.find(outputs, sweep.name)
+        if now.stopped or now.made:
+            break
         _clear_half_made(RunDirectory(outputs / run_id))
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
             if sweep.on == HERE:
                 launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
             else:
                 _publish(outputs, sweep, run_id)
-    new = [run for run in sweep_record.runs_of(outputs, sweep) if _waits_for_nobody(run)] if sweep.on != HERE else []
-    if new:
-        _hand_over(outputs, sweep, new)
-    made = sweep.model_copy(update={"made": True})
-    sweep_record.write(outputs, made)
-    return made
+    now = sweep_record.find(outputs, sweep.name)
+    if now.stopped:
+        stop_all(outputs, now)  # also the one that was made just now
+        return now
+    if sweep.on != HERE:
+        with launcher.one_at_a_time(outputs):  # or who looks for the dead holds the lock of one in this moment
+            new = [run for run in sweep_record.runs_of(outputs, sweep) if _waits_for_nobody(run)]
+        if new:
+            _hand_over(outputs, sweep, new)
+    return _noted(outputs, sweep, made=True)
 
 
 def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
-    """Ask all its runs to stop; those that wait have ended when this returns. Gives the ids of all that were asked."""
+    """Ask all its runs to stop, and make no more; those that wait have ended when this returns. Gives the ids of all
+    that were asked."""
     asked = []
+    if not sweep.made:
+        _noted(outputs, sweep, stopped=True)
     for run in reversed(sweep_record.runs_of(outputs, sweep)):  # last those that train: none of them makes room
         if not run.status().ended:
             launcher.stop(run)
@@ -158,7 +169,7 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Res
     found = Resumed([], {})
     before = {run.id for run in sweep_record.runs_of(outputs, sweep)}
     if not sweep.made:
-        complete(outputs, sweep, spawn)
+        complete(outputs, _noted(outputs, sweep, stopped=False), spawn)
         found.going.extend(run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in before)
     waiting = []
     for run in sweep_record.runs_of(outputs, sweep):
@@ -195,7 +206,7 @@ def delete_all(outputs: Path, sweep: Sweep) -> int:
     if going:
         told = "1 of its runs has" if going == 1 else f"{going} of its runs have"
         raise RunBusy(f"{told} not ended. Press Stop all first, then delete `{sweep.name}`.")
-    sweep_record.write(outputs, sweep.model_copy(update={"made": True}))  # those that are not made yet never will be
+    _noted(outputs, sweep, made=True)  # those that are not made yet never will be
     for run in runs:
         history.delete_run(run)
     return len(runs)
@@ -216,6 +227,15 @@ def _written(outputs: Path, sweep: Sweep) -> Sweep | None:
         if there.created_at == sweep.created_at:
             return there
     return None
+
+
+def _noted(outputs: Path, sweep: Sweep, **changes: bool) -> Sweep:
+    """The sweep with what is to be known of it by everybody, on disk; whatever else others have noted stays. Raises:
+    RunNotFound, OSError."""
+    with launcher.one_at_a_time(outputs):
+        now = sweep_record.find(outputs, sweep.name).model_copy(update=changes)
+        sweep_record.write(outputs, now)
+    return now
 
 
 def _taken(outputs: Path, ids: Sequence[str]) -> list[Problem]:

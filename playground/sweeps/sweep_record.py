@@ -34,7 +34,8 @@ PLACES: tuple[str, ...] = get_args(Where)
 
 
 class Sweep(Record):
-    """A sweep, as planned; written once before its first run is made, and once more when all of them are (`made`).
+    """A sweep, as planned; written before its first run is made, and again when all of them are (`made`), or when
+    somebody stops it before that (`stopped`: until it is resumed, no more are made).
 
     Attributes:
         preset: what somebody named to begin with, for reading. base: that configuration as plain data, with what was
@@ -53,6 +54,7 @@ class Sweep(Record):
     options: list[str] = Field(default=[])
     runs: list[str] = Field(min_length=1, max_length=MOST_RUNS)
     made: bool = False
+    stopped: bool = False
     visitor: str = ""
     mode: str = "local"
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from playground import __version__, cli
-from playground.cli import health, printing
+from playground.cli import following, health, printing
 from playground.cli.health import Check
 from playground.config import yaml_io
 from playground.errors import ServiceUnavailable
@@ -24,11 +25,11 @@ from playground.runs import history, model_service
 from playground.runs.end import processes
 from playground.runs.folder import vitals
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.writer import RunWriter
+from playground.runs.folder.writer import RunWriter, write_end
 from playground.runs.start import launcher
 from playground.setup import catalog, checks, devices, expected
 from tests.model_folders import hub_cache, model_folder
-from tests.support import PROJECT, sample, small_config, update_metrics, wait_until
+from tests.support import PROJECT, kill_worker, sample, small_config, update_metrics, wait_until
 
 
 class Result(NamedTuple):
@@ -263,6 +264,19 @@ def test_ctrl_c_takes_a_waiting_run_out_of_the_queue(foreground: Callable[..., F
     wait_until(lambda: not holder.is_alive())
 
 
+def test_the_last_who_looks_waits_until_the_device_is_free(outputs: Path, fake_worker: None) -> None:
+    ended = RunDirectory.create(outputs, small_config(), "ended")
+    lock = launcher.take_lock(ended)
+    assert lock is not None
+    write_end(ended, ended.status_on_disk(), "stopped", "stopped", "Stopped.")
+    waiting, process = launcher.start(small_config("wait"), outputs, "next")
+    assert process is None
+    threading.Timer(0.3, lock.close).start()  # a worker that has written its end takes a moment to leave
+    assert following.follow(ended, None, following.display(True)).state == "stopped"
+    assert waiting.is_alive()
+    kill_worker(waiting)
+
+
 def test_a_second_ctrl_c_leaves_the_run_to_itself(foreground: Callable[[str], Foreground]) -> None:
     train = foreground("deaf")
     train.press_ctrl_c()
@@ -457,7 +471,7 @@ def test_runs_tells_below_a_name_what_has_changed(run: Run, outputs: Path, ended
 def test_a_runs_id_is_whole_in_a_usual_terminal(run: Run, outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     name = "kinder-reviews-20260131-101500"
-    RunDirectory.create(outputs, small_config(), name)
+    os.utime(RunDirectory.create(outputs, small_config(), name).status_path, (1, 1))  # long ago
     assert run("runs", "--outputs", outputs).out.splitlines()[1].split()[:2] == [name, "interrupted,"]
 
 
@@ -704,7 +718,7 @@ def test_outputs_that_cannot_be_written_fail(outputs: Path, healthy: Path) -> No
 def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(
     run: Run, outputs: Path, healthy: Path, ended: RunDirectory
 ) -> None:
-    RunDirectory.create(outputs, small_config(), "lost")
+    os.utime(RunDirectory.create(outputs, small_config(), "lost").status_path, (1, 1))  # long ago
     history.delete_run(ended)
     result = run("doctor", "--outputs", outputs)
     assert result.code == 0

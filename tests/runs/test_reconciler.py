@@ -18,7 +18,7 @@ import pytest
 
 from playground.config import RewardTrainingConfig
 from playground.runs import history, reconciler, reward_models
-from playground.runs.folder import files, writer
+from playground.runs.folder import directory, files, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked, write_atomically
 from playground.runs.folder.records import Status
@@ -219,7 +219,7 @@ def test_a_run_that_was_just_made_by_hand_has_time_to_get_its_worker(outputs: Pa
     run = RunDirectory.create(outputs, small_config(), "by-hand")
     keeper = Reconciler(outputs)
     assert keeper.end_the_dead() == [] and run.status_on_disk().state == "queued"
-    for age in (reconciler.GRACE_SECONDS + 1, -3600.0):  # long ago; or before the clock was set back
+    for age in (directory.GRACE_SECONDS + 1, -3600.0):  # long ago; or before the clock was set back
         run = RunDirectory.create(outputs, small_config(), f"by-hand-{int(abs(age))}")
         stamp = time.time() - age
         os.utime(run.status_path, (stamp, stamp))

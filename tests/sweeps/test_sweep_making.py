@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from unittest.mock import Mock
 
 import pytest
@@ -17,7 +18,8 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
-from playground.runs.start import launcher, queue
+from playground.runs.reconciler import Reconciler
+from playground.runs.start import children, launcher, queue
 from playground.sweeps import sweep_making, sweep_record
 from playground.sweeps.sweep_making import Plan
 from playground.sweeps.sweep_record import Sweep
@@ -296,3 +298,89 @@ def test_how_far_a_sweep_is_adds_up_in_numbers_and_words(outputs: Path) -> None:
     assert found.words == "3 of 4 done, 1 running; 1 failed, 1 deleted" and found.state == "running"
     assert standing(sweep, dict.fromkeys(ids(), Status(state="finished"))).state == "finished"
     assert standing(sweep, dict.fromkeys(ids(), Status())).state == "queued"
+
+
+def test_a_look_for_the_dead_keeps_no_run_from_being_handed_over(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds the lock of a run that was just made, for a moment."""
+    handed: list[str] = []
+    monkeypatch.setattr("playground.cluster.check", lambda *_: None)
+    monkeypatch.setattr("playground.cluster.hand_over", lambda outputs, name, ids, *_: handed.extend(ids))
+    sweep = planned(outputs, on="ray").sweep
+    waits, exit_code = sweep_making._waits_for_nobody, children.exit_code
+    holds, let_go = threading.Event(), threading.Event()
+    looks: list[threading.Thread] = []
+
+    def looked_at(run: RunDirectory) -> int | None:
+        holds.set()
+        let_go.wait(0.5)
+        return exit_code(run)
+
+    def asked(run: RunDirectory) -> bool:
+        if not looks:
+            looks.append(threading.Thread(target=Reconciler(outputs).end_the_dead))
+            looks[0].start()
+            holds.wait(0.5)
+        return waits(run)
+
+    monkeypatch.setattr(children, "exit_code", looked_at)
+    monkeypatch.setattr(sweep_making, "_waits_for_nobody", asked)
+    assert sweep_making.create(outputs, sweep).made
+    let_go.set()
+    looks[0].join()
+    assert handed == ids()
+    assert set(states(outputs, sweep).values()) == {"queued"}  # nobody takes it for lost before it has a driver
+
+
+@pytest.mark.parametrize("on", ["here", "ray"])
+def test_a_sweep_that_is_stopped_while_it_is_made_is_not_made_on(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, on: str
+) -> None:
+    handed: list[str] = []
+    monkeypatch.setattr("playground.cluster.check", lambda *_: None)
+    monkeypatch.setattr("playground.cluster.hand_over", lambda outputs, name, ids, *_: handed.extend(ids))
+    sweep, publish = planned(outputs, on=on).sweep, RunDirectory.publish
+
+    def published(run: RunDirectory, config: RunConfig) -> None:
+        publish(run, config)
+        if run.id == ids()[1]:  # of a thread, since this one holds the lock for starting
+            stops.append(threading.Thread(target=sweep_making.stop_all, args=(outputs, sweep)))
+            stops[0].start()
+
+    stops: list[threading.Thread] = []
+    begin = launcher.start if on == "here" else sweep_making._publish
+
+    def made(*arguments: Any) -> Any:
+        found = begin(*arguments)
+        for thread in stops:
+            thread.join()
+        return found
+
+    monkeypatch.setattr(RunDirectory, "publish", published)
+    monkeypatch.setattr(*((launcher, "start") if on == "here" else (sweep_making, "_publish")), made)
+    there = sweep_making.create(outputs, sweep)
+    assert not there.made and handed == []
+    wait_until(lambda: states(outputs, there) == dict.fromkeys(ids(2), "stopped"))
+    assert standing(there, sweep_record.statuses(outputs, there)) == Standing(stopped=2, unmade=2)
+    monkeypatch.undo()
+    if on == "here":
+        monkeypatch.setattr(launcher, "WORKER_MODULE", "tests.fake_worker")
+        assert sorted(sweep_making.resume_all(outputs, there).going) == ids()
+        assert sweep_record.find(outputs, "leash").made
+
+
+def test_the_run_that_is_made_while_its_sweep_is_stopped_is_stopped_too(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was not there yet when those that are to be stopped were listed."""
+    begin, sweep = launcher.start, planned(outputs).sweep
+
+    def made(config: RunConfig, folder: Path, run_id: str, *rest: Any) -> launcher.Started:
+        if run_id == ids()[1]:
+            sweep_making.stop_all(outputs, sweep_record.find(outputs, sweep.name))
+        return begin(config, folder, run_id, *rest)
+
+    monkeypatch.setattr(launcher, "start", made)
+    there = sweep_making.create(outputs, sweep)
+    wait_until(lambda: states(outputs, there) == dict.fromkeys(ids(2), "stopped"))

@@ -47,6 +47,7 @@ from playground.runs.folder.token_records import TokenFigures
 from playground.setup import telling
 
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
+GRACE_SECONDS = 20.0  # in which the worker of a run that was just made may still come
 
 
 class RunDirectory:
@@ -196,10 +197,20 @@ class RunDirectory:
         """True if it is queued, as its status says, and has a place in the queue."""
         return status.state == "queued" and self.queue_path.exists()
 
+    def is_expected(self, status: Status) -> bool:
+        """True if it was made a moment ago, was given no worker, and one may still come. The launcher leaves no such
+        gap; who makes a folder by hand does, and who is about to hand a run to another machine."""
+        if status.state != "queued" or status.pid:
+            return False
+        try:
+            return 0 <= time.time() - self.status_path.stat().st_mtime < GRACE_SECONDS
+        except FileNotFoundError:
+            return False
+
     def status(self) -> Status:
         """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
         status = self.status_on_disk()
-        if status.ended or self.is_alive() or self.waits(status):
+        if status.ended or self.is_alive() or self.waits(status) or self.is_expected(status):
             return self._with_requests(status)
         status = self.status_on_disk()  # between the two looks it may have ended, or been given its worker
         if status.ended or self.is_alive():

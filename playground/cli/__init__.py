@@ -55,7 +55,7 @@ from playground.errors import (
     RunNotSteerable,
     ServiceUnavailable,
 )
-from playground.runs import history, trial
+from playground.runs import history
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.reconciler import Reconciler
 from playground.runs.start import children, launcher, lifeline
@@ -149,7 +149,6 @@ def train(
     checks.check(config, outputs)
     disk.check(config, outputs)
     Reconciler(outputs).look()
-    trial.end(outputs)
     _follow(launcher.start(config, outputs, run_id), json, wait)
 
 

@@ -91,6 +91,7 @@ def follow(
             place = queue.position(run) if status.state == "queued" else None
             shown.phase(_phase(status) if place is None else waiting_words(place), place)
             if status.ended:
+                launcher.wait_until_left(run)  # its device is free then, and this may be the last who looks
                 keeper.look()
                 return run.status()
             if presses and not asked:

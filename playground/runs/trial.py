@@ -22,7 +22,6 @@ import psutil
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem, RunBusy
-from playground.runs.end import processes
 from playground.runs.folder import evidence
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, private, read_record, write_atomically
@@ -32,7 +31,6 @@ from playground.setup import checks, devices, estimates
 from playground.setup.estimates import disk
 from playground.setup.estimates.timing import Finished
 
-FOLDER = ".trial"
 FILE = ".trials.json"
 MOST = 12
 UPDATES = 2
@@ -109,12 +107,6 @@ def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) 
         shutil.rmtree(run.path, ignore_errors=True)
 
 
-def end(outputs: Path) -> bool:
-    """End the trial that is under way in an outputs folder; False if there is none. Who made it is told so."""
-    run = RunDirectory(Path(outputs) / FOLDER)
-    return not processes.end(run, grace_seconds=0.0).alive if run.is_alive() else False
-
-
 def timed(outputs: Path) -> list[Finished]:
     """What the trials of an outputs folder took, for estimates. Those of settings that there are no more are left
     out."""
@@ -138,7 +130,7 @@ def _start(
         if launcher.is_busy(outputs, slot):
             living = launcher.living_run(outputs)
             raise RunBusy(BUSY.format(f"The run {living.id}" if living else "A run", slot))
-        run = RunDirectory(outputs / FOLDER)
+        run = RunDirectory(outputs / launcher.TRIAL)
         if run.path.is_symlink() or run.is_alive():
             raise RunBusy("Another trial is under way. Wait for it, or stop it.")
         shutil.rmtree(run.path, ignore_errors=True)  # of one whose server died

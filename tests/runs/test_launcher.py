@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -50,6 +51,36 @@ def test_a_run_is_alive_before_anybody_can_see_it(outputs: Path, monkeypatch: py
     seen.append((run.is_alive() or run.status().ended, "queued"))
     process.wait(timeout=20)
     assert seen == [(True, "queued")] * 3
+
+
+def test_a_fork_of_a_moment_in_which_a_lock_is_held_keeps_nobody_out(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On ZeroGPU the page is forked by a thread that knows nothing of what the others hold."""
+    monkeypatch.setattr(launcher, "START_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.0)
+    run = RunDirectory.create(outputs, small_config(), "one")
+    flock, forks = fcntl.flock, []
+
+    def forked(file: IO[bytes], operation: int) -> None:
+        flock(file, operation)
+        if operation != fcntl.LOCK_UN and threading.current_thread() is threading.main_thread():
+            forks.append(os.fork())
+            if not forks[-1]:
+                signal.pause()
+
+    try:
+        monkeypatch.setattr(fcntl, "flock", forked)
+        with launcher.one_at_a_time(outputs), launcher.at_rest(run):
+            pass
+        assert not run.is_alive() and len(forks) == 3
+        with launcher.one_at_a_time(outputs), launcher.at_rest(run):
+            pass
+    finally:
+        monkeypatch.undo()  # others ask whether a run lives
+        for fork in forks:
+            os.kill(fork, signal.SIGKILL)
+            os.waitpid(fork, 0)
 
 
 def test_a_second_run_waits_while_one_lives_and_starts_afterwards(outputs: Path) -> None:

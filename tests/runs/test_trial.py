@@ -12,8 +12,9 @@ import pytest
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, RunBusy
 from playground.runs import history, trial
+from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher
+from playground.runs.start import launcher, queue
 from playground.setup import catalog, devices, estimates
 from playground.setup.devices import Device
 from tests.forking import Forker
@@ -39,14 +40,14 @@ def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs: Path, forker:
     config = small_config("mine", **QUICK)
     steps = trial.make(config, outputs, forker.spawn)
     first = next(steps)
-    assert first["state"] == "asking" and RunDirectory(outputs / trial.FOLDER).is_alive()
+    assert first["state"] == "asking" and RunDirectory(outputs / launcher.TRIAL).is_alive()
     assert history.list_runs(outputs) == [] and launcher.living_runs(outputs) == []
     *_, told = steps
     assert told["state"] == "done" and 1 <= told["updates"] < 30  # ended as soon as it is seen, long before its end
     assert 0 < told["seconds_per_update"] < 60 and 0.1 < told["memory_gb"] < 3
     assert told["seconds"][0] < 30 * told["seconds_per_update"] * 2 and told["verdict"] == "fits"
     assert told["advice"] == "" and told["better"] is None
-    assert not (outputs / trial.FOLDER).exists() and history.list_runs(outputs) == []
+    assert not (outputs / launcher.TRIAL).exists() and history.list_runs(outputs) == []
     found = estimates.estimate(config, outputs, finished=history.finished_runs(outputs))
     assert found.measured and found.total == pytest.approx(told["memory_gb"] * 1e9) and found.pace.as_last_runs
     assert [found.pace.run_low, found.pace.run_high] == pytest.approx(told["seconds"], rel=0.3)  # another measurement
@@ -65,19 +66,39 @@ def test_what_a_run_is_called_and_how_it_learns_does_not_make_it_another_for_the
 def test_who_stops_asking_ends_the_trial(outputs: Path) -> None:
     steps = trial.make(small_config(), outputs, silent)
     assert next(steps)["phase"] == "starting"
-    run = RunDirectory(outputs / trial.FOLDER)
+    run = RunDirectory(outputs / launcher.TRIAL)
     pid = run.status_on_disk().pid
     steps.close()
     assert has_ended(pid) and not run.path.exists()
 
 
 def test_a_trial_that_somebody_ends_says_so(outputs: Path) -> None:
-    assert trial.end(outputs) is False
+    assert launcher.end_trial(outputs) is False
     steps = trial.make(small_config(), outputs, silent)
     next(steps)
-    assert trial.end(outputs) is True
+    assert launcher.end_trial(outputs) is True
     *_, told = steps
     assert (told["state"], told["message"]) == ("stopped", trial.ENDED)
+
+
+@pytest.mark.parametrize("way", ["start", "resume", "queue"])
+def test_whoever_begins_to_train_ends_the_trial(outputs: Path, fake_worker: None, way: str) -> None:
+    ended = RunDirectory.create(outputs, small_config("wait"), "ended")
+    writer.write_end(ended, ended.status_on_disk(), "stopped", "stopped", "Stopped after update 1.")
+    steps = trial.make(small_config(), outputs, silent)
+    next(steps)
+    if way == "queue":
+        waiting = RunDirectory.create(outputs, small_config("wait"), "waiting")
+        queue.enter(waiting, "cpu", attempt=1)
+        (run,) = launcher.start_waiting(outputs)
+    elif way == "resume":
+        run = launcher.resume(ended).run
+    else:
+        run = launcher.start(small_config("wait"), outputs, "new").run
+    assert not RunDirectory(outputs / launcher.TRIAL).is_alive() and run.is_alive()
+    *_, told = steps
+    assert (told["state"], told["message"]) == ("stopped", trial.ENDED)
+    kill_worker(run)
 
 
 def test_only_one_trial_and_none_beside_a_run(outputs: Path, fake_worker: None) -> None:
@@ -91,7 +112,7 @@ def test_only_one_trial_and_none_beside_a_run(outputs: Path, fake_worker: None) 
         next(trial.make(small_config(), outputs, silent))
     kill_worker(run)
     wait_until(lambda: not run.is_alive())
-    (outputs / trial.FOLDER).mkdir()  # of a server that died in the middle of one
+    (outputs / launcher.TRIAL).mkdir()  # of a server that died in the middle of one
     steps = trial.make(small_config(), outputs, silent)
     assert next(steps)["state"] == "asking"
     steps.close()
@@ -118,7 +139,7 @@ def test_a_worker_that_fails_or_dies_is_told_in_words(outputs: Path, name: str, 
 
     *_, told = trial.make(small_config(), outputs, spawn)
     assert told["state"] == state and words in told["message"]
-    assert not (outputs / trial.FOLDER).exists() and trial.timed(outputs) == []
+    assert not (outputs / launcher.TRIAL).exists() and trial.timed(outputs) == []
 
 
 def test_where_memory_is_short_the_mildest_change_that_helps_comes_along(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +152,7 @@ def test_where_memory_is_short_the_mildest_change_that_helps_comes_along(monkeyp
 def test_what_cannot_be_started_cannot_be_tried(outputs: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(InvalidConfig):
         next(trial.make(small_config(**changes), outputs, silent))
-    assert not (outputs / trial.FOLDER).exists()
+    assert not (outputs / launcher.TRIAL).exists()
 
 
 def test_trials_of_settings_that_are_no_more_are_left_out(outputs: Path) -> None:

@@ -14,7 +14,7 @@ from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, set
 from playground.cli.sweeps import sweep_following, sweep_printing
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
-from playground.runs import history, trial
+from playground.runs import history
 from playground.runs.reconciler import Reconciler
 from playground.setup import catalog, checks
 from playground.setup.estimates import disk
@@ -92,7 +92,6 @@ def start(
         disk.check_together(planned.configs, outputs)
     printing.complain(_told(planned, outputs))
     Reconciler(outputs).look()
-    trial.end(outputs)
     sweep = sweep_making.create(outputs, planned.sweep)
     if there:
         _resume(sweep, outputs)

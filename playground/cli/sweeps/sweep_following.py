@@ -18,6 +18,7 @@ from playground.cli.printing import complain, print_json, time_range
 from playground.insight.pace import Range, all_left
 from playground.runs.folder.records import Status
 from playground.runs.reconciler import Reconciler, every
+from playground.runs.start import launcher
 from playground.sweeps import sweep_making, sweep_record
 from playground.sweeps.sweep_record import Sweep
 from playground.sweeps.sweep_standing import Standing, standing
@@ -53,6 +54,8 @@ def follow(sweep: Sweep, outputs: Path, shown: Display) -> str:
             found = standing(sweep, statuses)
             shown.tell(sweep, found, _updates(statuses.values()), all_left([*statuses.values()], time.time()))
             if found.ended:
+                for run in sweep_record.runs_of(outputs, sweep):
+                    launcher.wait_until_left(run)  # the devices are free then, and this may be the last who looks
                 keeper.look()
                 return standing(sweep, sweep_record.statuses(outputs, sweep)).state
             if presses and not asked:

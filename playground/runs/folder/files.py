@@ -81,6 +81,7 @@ def is_locked(path: Path | str) -> bool:
     try:
         with open_plain(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_UN)  # not by closing: a fork of this moment has a copy of the open file
             return False
     except BlockingIOError:
         return True

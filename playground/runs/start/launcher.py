@@ -18,6 +18,7 @@ from typing import IO, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
+from playground.runs.end import processes
 from playground.runs.folder import checkpoints, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, is_locked, make_outputs, private, write_atomically
@@ -29,6 +30,7 @@ from playground.setup import checks
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
 LOCK_PATIENCE_SECONDS = 1.0
 START_LOCK = ".start.lock"  # in the outputs folder
+TRIAL = ".trial"  # and the one trial that is under way there; a name that no run can have
 START_PATIENCE_SECONDS = 15.0
 START_BUSY = (
     f"Another program holds the lock for starting runs ({START_LOCK} in the outputs folder) and does not let go of it. "
@@ -97,6 +99,7 @@ def start(
             if isinstance(spawn, Lent):
                 spawn.call(run)
             return Started(run, None)
+        end_trial(outputs)
         with open(run.lock_path, "wb", opener=private) as lock:
             take(lock)
             run.publish(config)
@@ -116,7 +119,7 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
     config = run.config()
     checkpoints.check_engine(config)
     slot = _slot(config, spawn)
-    _wait_until_left(run)
+    wait_until_left(run)
     with one_at_a_time(run.path.parent):
         before = run.status()
         if run.is_at_work():
@@ -133,21 +136,24 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
                 asked.unlink(missing_ok=True)  # of the attempt that has ended
             requests.move(run, slot)
             if isinstance(spawn, Lent) or is_busy(run.path.parent, slot, besides=run):
-                queue.enter(run, slot, run.next_attempt(before))
-                run.queue_again(before, config.ppo.num_updates)
+                with let_go_of(lock):
+                    queue.enter(run, slot, run.next_attempt(before))
+                    run.queue_again(before, config.ppo.num_updates)
                 if isinstance(spawn, Lent):
                     spawn.call(run)
                 return Started(run, None)
+            end_trial(run.path.parent)
             run.queue_again(before, config.ppo.num_updates)
             return Started(run, spawn_worker(run, lock, spawn))
 
 
 def stop(run: RunDirectory) -> None:
-    """Ask a run to stop. One that waits in the queue is out of it, and has ended, when this returns."""
+    """Ask a run to stop. One that waits, in the queue or to be handed to another machine, has ended when this
+    returns."""
     run.request_stop()
-    if run.queue_path.exists():
+    if run.status_on_disk().state == "queued":
         with one_at_a_time(run.path.parent):
-            if run.id in queue.waiting(run.path.parent):
+            if run.status_on_disk().state == "queued" and not run.is_alive():
                 _take_out(run)
 
 
@@ -193,6 +199,7 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
     begun = False
     try:
         run.config()
+        end_trial(run.path.parent)
         with open(run.lock_path, "wb", opener=private) as lock:
             take(lock)
             spawn_worker(run, lock, spawn)
@@ -208,16 +215,24 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
 
 
 def _take_out(run: RunDirectory) -> None:
-    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", "Stopped while it waited in the queue.")
+    told = "Stopped while it waited in the queue." if run.queue_path.exists() else "Stopped before it began."
+    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", told)
     queue.leave(run)
 
 
-def _wait_until_left(run: RunDirectory) -> None:
+def wait_until_left(run: RunDirectory) -> None:
     """A worker that has just written its end holds its lock until it is gone: wait for that, before anybody else has to
     wait for us."""
     deadline = time.monotonic() + LEAVING_SECONDS
     while run.status_on_disk().ended and run.is_alive() and time.monotonic() < deadline:
         time.sleep(0.05)
+
+
+def end_trial(outputs: Path) -> bool:
+    """End the trial (`runs.trial`) that is under way in an outputs folder: whoever starts a run is done with trying.
+    Who made it is told so. False if there is none."""
+    run = RunDirectory(Path(outputs) / TRIAL)
+    return not processes.end(run, grace_seconds=0.0).alive if run.is_alive() else False
 
 
 def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bool:
@@ -308,12 +323,32 @@ def take(lock: IO[bytes]) -> None:
 
 
 @contextlib.contextmanager
+def at_rest(run: RunDirectory) -> Iterator[None]:
+    """Hold the lock of a run that nobody computes, for a moment. Raises: RunBusy, if somebody does; OSError."""
+    with open(run.lock_path, "ab", opener=private) as lock:
+        take(lock)
+        with let_go_of(lock):
+            yield
+
+
+@contextlib.contextmanager
+def let_go_of(lock: IO[bytes]) -> Iterator[None]:
+    """Unlock at the end. To close the file is not enough: where this process was forked meanwhile (ZeroGPU), the fork
+    has a copy of it, and would hold the lock for as long as it lives."""
+    try:
+        yield
+    finally:
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
 def one_at_a_time(outputs: Path) -> Iterator[None]:
     """Hold the outputs folder's lock for starting, which others hold for a moment. Raises: RunBusy, if somebody does
     not let go of it; OSError."""
     with open(outputs / START_LOCK, "wb", opener=private) as file:
         _take(file, START_PATIENCE_SECONDS, START_BUSY)
-        yield
+        with let_go_of(file):
+            yield
 
 
 def _take(lock: IO[bytes], patience_seconds: float, sentence: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem, RunNotFound, in_words
-from playground.runs import history, trial
+from playground.runs import history
 from playground.runs.folder.requests import Request
 from playground.runs.start import queue
 from playground.runs.start.launcher import Workers
@@ -104,7 +104,6 @@ def starter(outputs: Path, access: Access, spawn: Workers | None = None) -> Call
             found = _plan(asked, outputs, access, caller, request)
             disk.check_together(found.configs, outputs)
             with quota.admitted(request, access, caller, outputs, count=len(found.configs)):
-                trial.end(outputs)  # whoever starts is done with trying
                 sweep_making.create(outputs, found.sweep, spawn)
         except InvalidConfig as error:
             return _answer(problems=_told(error.problems))

@@ -16,7 +16,6 @@ import gradio as gr
 
 from playground.config import RunConfig, methods
 from playground.errors import PlaygroundError, Problem, in_words
-from playground.runs import trial
 from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
 from playground.runs.start.standby import StandbyWorker
@@ -195,7 +194,6 @@ def started(
     try:
         room.require(config, capped, outputs)
         with quota.admitted(request, access, caller, outputs):
-            trial.end(outputs)  # whoever starts is done with trying
             run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
     except (PlaygroundError, OSError) as error:
         problem = Problem("", in_words(error))

@@ -17,6 +17,7 @@ from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs import before_start, trial
 from playground.runs.model_service import ModelService
+from playground.runs.start import launcher
 from playground.ui import components
 from playground.ui.door.access import Access, Action, Caller
 from playground.ui.train import form, reward_form
@@ -29,7 +30,7 @@ def panel(outputs: Path, access: Access) -> gr.HTML:
 
     def stop_trial(_: Any) -> dict[str, Any]:
         """End the trial that is under way."""
-        trial.end(outputs)
+        launcher.end_trial(outputs)
         return {"error": ""}
 
     functions = access.guard_all(Action.TRY_UPDATE, [stop_trial])

@@ -144,7 +144,7 @@ def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep
         return now
     if sweep.on != HERE:
         with launcher.one_at_a_time(outputs):  # or who looks for the dead holds the lock of one in this moment
-            new = [run for run in sweep_record.runs_of(outputs, sweep) if _waits_for_nobody(run)]
+            new = [run for run in sweep_record.runs_of(outputs, sweep) if launcher.has_no_worker(run)]
         if new:
             _hand_over(outputs, sweep, new)
     return _noted(outputs, sweep, made=True)
@@ -251,11 +251,6 @@ def _clear_half_made(run: RunDirectory) -> None:
         with launcher.one_at_a_time(run.path.parent):  # so nobody is in the middle of it
             if not run.config_path.is_file():
                 shutil.rmtree(run.path, ignore_errors=True)
-
-
-def _waits_for_nobody(run: RunDirectory) -> bool:
-    """True for a run that is published and that nobody has begun."""
-    return run.status_on_disk().state == "queued" and not run.is_alive()
 
 
 def _check_place(on: Where, options: Sequence[str]) -> None:

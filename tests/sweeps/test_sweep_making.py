@@ -308,7 +308,7 @@ def test_a_look_for_the_dead_keeps_no_run_from_being_handed_over(
     monkeypatch.setattr("playground.cluster.check", lambda *_: None)
     monkeypatch.setattr("playground.cluster.hand_over", lambda outputs, name, ids, *_: handed.extend(ids))
     sweep = planned(outputs, on="ray").sweep
-    waits, exit_code = sweep_making._waits_for_nobody, children.exit_code
+    waits, exit_code = launcher.has_no_worker, children.exit_code
     holds, let_go = threading.Event(), threading.Event()
     looks: list[threading.Thread] = []
 
@@ -325,7 +325,7 @@ def test_a_look_for_the_dead_keeps_no_run_from_being_handed_over(
         return waits(run)
 
     monkeypatch.setattr(children, "exit_code", looked_at)
-    monkeypatch.setattr(sweep_making, "_waits_for_nobody", asked)
+    monkeypatch.setattr(launcher, "has_no_worker", asked)
     assert sweep_making.create(outputs, sweep).made
     let_go.set()
     looks[0].join()

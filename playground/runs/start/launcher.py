@@ -151,10 +151,15 @@ def stop(run: RunDirectory) -> None:
     """Ask a run to stop. One that waits, in the queue or to be handed to another machine, has ended when this
     returns."""
     run.request_stop()
-    if run.status_on_disk().state == "queued":
+    if has_no_worker(run):
         with one_at_a_time(run.path.parent):
-            if run.status_on_disk().state == "queued" and not run.is_alive():
+            if has_no_worker(run):
                 _take_out(run)
+
+
+def has_no_worker(run: RunDirectory) -> bool:
+    """True for a run that waits, in the queue or for who is to take it to another machine."""
+    return run.status_on_disk().state == "queued" and not run.is_alive()
 
 
 def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirectory]:

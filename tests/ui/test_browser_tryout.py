@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from playground.runs import history, trial
+from playground.runs.start import launcher
 from tests.ui.conftest import visit
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -81,7 +82,7 @@ def test_a_check_before_the_start_in_four_parts_leaves_no_run(site, make_page):
     expect(panel.locator(".answers tbody tr")).to_have_count(8)
     expect(panel.locator(".update .tryout-facts")).to_contain_text("for 40 updates")
     expect(page.locator("#needs summary").first).to_contain_text("(measured)")
-    assert history.list_runs(site.outputs) == [] and not (site.outputs / trial.FOLDER).exists()
+    assert history.list_runs(site.outputs) == [] and not (site.outputs / launcher.TRIAL).exists()
     assert len(trial.timed(site.outputs)) == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     panel.get_by_role("button", name="Close the check").click()

@@ -7,7 +7,6 @@ import gradio as gr
 import pytest
 
 from playground.config import Part, knob
-from playground.runs import trial
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
 from playground.runs.start.standby import StandbyWorker
@@ -70,7 +69,7 @@ def test_start_starts_the_run_that_the_form_describes(values, tmp_path, workers)
 
 def test_a_start_ends_the_trial_that_is_under_way(values, tmp_path, workers, monkeypatch):
     ended = []
-    monkeypatch.setattr(trial, "end", ended.append)
+    monkeypatch.setattr(launcher, "end_trial", ended.append)
     start(values, tmp_path)
     assert ended == [tmp_path]
 

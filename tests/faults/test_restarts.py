@@ -16,7 +16,7 @@ from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import TERMINAL
 from playground.runs.folder.requests import Request
-from playground.runs.start import queue
+from playground.runs.start import launcher, queue
 from tests.faults.servers import Server
 from tests.faults.witness import LEDGER, SECONDS_VARIABLE
 from tests.figures import Figure
@@ -44,10 +44,11 @@ def serve(outputs: Path) -> Iterator[Callable[..., Server]]:
 
 def queued(outputs: Path, config: RunConfig, run_id: str) -> RunDirectory:
     """A run that waits for whoever looks first: the web process, which so becomes its worker's parent."""
-    run = RunDirectory.reserve(outputs, config, run_id)
-    requests.record(run, Request(), "cpu")
-    queue.enter(run, "cpu", attempt=1)
-    run.publish(config)
+    with launcher.one_at_a_time(outputs):  # as the launcher does: an entry of what is no run yet is cleared away
+        run = RunDirectory.reserve(outputs, config, run_id)
+        requests.record(run, Request(), "cpu")
+        queue.enter(run, "cpu", attempt=1)
+        run.publish(config)
     return run
 
 

@@ -23,8 +23,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 CPU_INDEX := https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null 2>&1 && echo $(CPU_INDEX))
-# Three for two cores: for a third of their time the tests wait for a page or a process.
-POOL := --numprocesses=$(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2))) --dist=worksteal
+POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
 .PHONY: run test test-all tests test-faults test-mutations reliability lint style types results recordings reward-models sycophancy roads diagnosis bench frontier bench-gpu space-check clean chromium

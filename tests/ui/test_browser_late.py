@@ -52,9 +52,11 @@ def test_one_can_ask_as_soon_as_a_run_is_there_and_only_the_run_that_is_shown(si
     held.let_go()
     ask.click()  # waits until it can be clicked on, as a person would
     expect(page.locator("#answers tbody tr")).to_have_count(3)
-    held = Held(page, "**/then-asked/compare")
-    page.locator("#compare select").first.select_option("then-asked")
+    held = Held(page, "**/then-asked/compare*")
+    with page.expect_request("**/then-asked/compare*"):
+        page.locator("#compare select").first.select_option("then-asked")
     expect(ask).to_be_disabled()  # the rows above are still those of the other run
+    assert len(held.asked) == 1
     held.let_go()
     with page.expect_request("**/queue/join*") as asked:
         ask.click()

@@ -26,6 +26,7 @@ MAX_CHARACTERS = 2000
 MAX_BRACKETS = 32  # inside each other
 MAX_NODES = 300
 MAX_DEPTH = 60
+MAX_UNICODE_CLASSES = 8  # in all patterns together
 MAX_WORD_CHARACTERS = 100  # as in the reward of keywords
 NUMBER_LIMIT = 1e15  # no number, written or computed, may be beyond it
 VARIABLES = ("prompt", "completion")
@@ -196,6 +197,7 @@ class _Walk:
     def __init__(self, source: str, flat: str, shift: int) -> None:
         self._source, self._shift = source, shift
         self._bytes = flat[shift:].encode("utf-8")  # Python counts bytes
+        self._unicode_classes = 0
 
     def node(self, tree: ast.expr) -> Node:
         """The checked part. Raises: see `parse`."""
@@ -325,6 +327,10 @@ class _Walk:
         if parameter == "word" and len(node.value) > MAX_WORD_CHARACTERS:
             raise self._error(tree, f"A word has at most {MAX_WORD_CHARACTERS} characters.")
         if parameter == PATTERN:
+            self._unicode_classes += patterns.unicode_classes(node.value)
+            if self._unicode_classes > MAX_UNICODE_CLASSES:
+                message = f"All patterns together name at most {MAX_UNICODE_CLASSES} classes of Unicode, such as \\pL."
+                raise self._error(tree, f"{message} Leave some away.")
             try:
                 patterns.linear(node.value)
             except patterns.PatternError as error:

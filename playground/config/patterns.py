@@ -5,15 +5,22 @@ The language of expressions uses them. RE2 is optional until somebody writes a p
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 MAX_CHARACTERS = 200
 MAX_STATES = 1000  # of the compiled pattern; time is proportional to it
+UNICODE_CLASS = re.compile(r"\\[pP]")  # `\pL`: hundreds of ranges, which take longer to compile than all else
 MEMORY_BYTES = 1 << 20  # of the compiled pattern and what it keeps while it searches
 
 
 class PatternError(ValueError):
     """Why a pattern cannot be used, in a sentence."""
+
+
+def unicode_classes(pattern: str) -> int:
+    """How many classes of Unicode a pattern names, at most."""
+    return len(UNICODE_CLASS.findall(pattern))
 
 
 def linear(pattern: str) -> Any:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig, knobs, local_only
+from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig, knobs, local_only, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
 from playground.setup import catalog, checks
 from playground.sources import curated, hub
@@ -134,6 +134,18 @@ def check(config: RunConfig, limits: Limits, outputs: Path | None = None) -> lis
         *(_sources(config, limits, outputs) if limits.pocket_only else ()),
         *_parameters(config, limits, outputs),
     ]
+
+
+def built(data: Any, limits: Limits) -> RunConfig:
+    """The configuration that plain data mean. More rewards than there may be, and kinds that are refused, are seen in
+    the data: expressions are parsed and their patterns compiled where the configuration is made of them.
+
+    Raises: InvalidConfig, by that look or by `yaml_io.from_dict`.
+    """
+    problems = list(_scorers_of(data, limits)) if isinstance(data, Mapping) else []
+    if problems:
+        raise InvalidConfig(problems)
+    return yaml_io.from_dict(data)
 
 
 def require(config: RunConfig, limits: Limits, outputs: Path | None = None) -> None:
@@ -263,6 +275,27 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
             yield Problem(field, f"may be at most {cap} {limits.where} (got {len(found)}).")
 
 
+def _scorers_of(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
+    """What `_amounts` and `_rewards` would say, as far as plain data of any form show it."""
+    for field, cap in (("rewards", limits.rewards), ("judges", limits.judges), ("behaviours", limits.judges)):
+        entries = data.get(field)
+        if not isinstance(entries, (list, tuple)):
+            continue
+        inside = [(f"{field}.{number}", one) for number, one in enumerate(entries) if isinstance(one, Mapping)]
+        if field == "behaviours":
+            inside = [(f"{name}.measure", one["measure"]) for name, one in inside if one.get("measure")]
+        if cap is not None and len(inside) > cap:
+            yield Problem(field, f"may be at most {cap} {limits.where} (got {len(inside)}).")
+        for name, one in inside:
+            kind = one.get("kind") if isinstance(one, Mapping) else None
+            if isinstance(kind, str) and kind in limits.refused_rewards:
+                yield _refused_kind(name, kind, limits)
+
+
+def _refused_kind(field: str, kind: str, limits: Limits) -> Problem:
+    return Problem(f"{field}.kind", f"rewards of the kind `{kind}` are not taken {limits.where}.")
+
+
 def _texts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
     texts = [*config.prompts.typed, config.prompts.system or ""]
     long = [text for text in texts if text_problem("", text, limits)]
@@ -277,7 +310,7 @@ def _texts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
 def _rewards(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterator[Problem]:
     for field, spec in config.scorers:
         if spec.kind in limits.refused_rewards:
-            yield Problem(f"{field}.kind", f"rewards of the kind `{spec.kind}` are not taken {limits.where}.")
+            yield _refused_kind(field, spec.kind, limits)
         elif (
             limits.pocket_only
             and isinstance(spec, ModelReward)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from playground.config import ExpressionReward
+from playground.config import expression_language as language
 from playground.rewards import kinds
 from tests.figures import Figure
 from tests.support import PROJECT
@@ -179,6 +180,20 @@ TEXTS = [
     ("Größe", "größer"),
     ("one two", "one two three four five six seven eight nine ten eleven twelve."), ("x", "  good  "), ("y", "\n\t!?"),
 ]  # fmt: skip
+
+
+def test_classes_of_unicode_are_counted_over_all_patterns_before_too_many_are_compiled(monkeypatch):
+    """Each takes longer to compile than a whole pattern without one, and a pattern cut in two has them too."""
+    compiled = []
+    monkeypatch.setattr(language.patterns, "linear", compiled.append)
+    language.parse(r"matches(completion, r'\p{Greek}\PL') + " + " + ".join([r"matches(completion, r'\pL\pN')"] * 3))
+    assert len(compiled) == 4
+    compiled.clear()
+    for source in (r"matches(completion, r'(?i:[\pL\PL][\pL\PL]\pN)') + matches(completion, r'\pL\PL\pL\PL')",
+                   r"matches(completion, '\\' 'pL" + r"\\pL" * 8 + "')"):  # fmt: skip
+        with pytest.raises(language.ExpressionError, match="at most 8 classes of Unicode"):
+            language.parse(source)
+    assert compiled == [r"(?i:[\pL\PL][\pL\PL]\pN)"]
 
 
 def test_what_is_meant_well_gives_what_a_person_would_compute_by_hand(figure: Figure) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import gradio as gr
 
-from playground.config import ModelReward, yaml_io
+from playground.config import ModelReward
 from playground.config.parts import RUN_ID
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs.model_service import ModelService
@@ -118,7 +118,7 @@ def checked(
         yield {"state": "error", "message": problem}
         return
     try:
-        config = yaml_io.from_dict({**form.nested(values), "rewards": [reward]})
+        config = limits.built({**form.nested(values), "rewards": [reward]}, capped)
         limits.require(config, capped, outputs)
     except InvalidConfig as error:
         yield {"state": "error", "message": form.with_labels(" ".join(str(item) for item in error.problems))}

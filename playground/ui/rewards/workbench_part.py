@@ -13,7 +13,7 @@ from typing import Any
 
 import gradio as gr
 
-from playground.config import RunConfig, yaml_io
+from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.rewards import optimum
 from playground.rewards.trying import (
@@ -143,7 +143,7 @@ def scored(
             FORM_GROUPS. count: texts of the untrained model to score beside them.
     """
     try:
-        config = config_of(rewards, values)
+        config = config_of(rewards, values, capped)
         limits.require(config, capped, outputs)
         asked = _asked(prompt, texts, capped)
     except InvalidConfig as error:
@@ -184,13 +184,13 @@ def tried(
         yield answer
 
 
-def config_of(rewards: Any, values: Mapping[str, Any]) -> RunConfig:
+def config_of(rewards: Any, values: Mapping[str, Any], capped: Limits = LIMITS["local"]) -> RunConfig:
     """The part of the form that matters here, with these rewards.
 
     Raises:
         InvalidConfig: with every problem at once.
     """
-    return yaml_io.from_dict({**form.nested(values), "rewards": reward_form.reward_data(rewards)})
+    return limits.built({**form.nested(values), "rewards": reward_form.reward_data(rewards)}, capped)
 
 
 def _asked(prompt: str, texts: tuple[str, ...], capped: Limits) -> dict[str, str]:

@@ -92,7 +92,7 @@ def from_link(text: str, base: RunConfig, capped: Limits, outputs: Path | None =
         raise InvalidConfig(problems)
     if outputs:
         data["prompts"]["source"] = uploads.meant(data["prompts"]["source"], outputs)
-    config = yaml_io.from_dict(data)
+    config = limits.built(data, capped)
     _refuse_python(config)
     limits.require(config, capped, outputs)
     return config

@@ -128,7 +128,7 @@ def from_text(
 ) -> list[Any]:
     """The form filled from YAML; with problems the form stays as it is and they are listed."""
     try:
-        config = yaml_io.from_dict(_meant(yaml_io.parse_yaml(yaml_text), outputs))
+        config = limits.built(_meant(yaml_io.parse_yaml(yaml_text), outputs), capped)
         limits.require(config, capped, outputs)
         checks.check(config, outputs)
         base = base_of(chosen, outputs)

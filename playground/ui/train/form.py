@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
-from playground.config import RunConfig, differences, engines, flatten, knobs, methods, yaml_io
+from playground.config import RunConfig, differences, engines, flatten, knobs, methods
 from playground.errors import InvalidConfig, Problem
 from playground.setup import checks, limits, telling
 from playground.setup.estimates import disk
@@ -77,7 +77,7 @@ def config_of(
     problems: list[Problem] = []
     config = None
     try:
-        config = yaml_io.from_dict(data)
+        config = limits.built(data, capped)
     except InvalidConfig as error:
         problems += error.problems
     problems += _missing_sources(data, config, base, {problem.field for problem in problems}, outputs, capped)
@@ -86,13 +86,13 @@ def config_of(
     return config
 
 
-def without_disk(values: Mapping[str, Any], base: RunConfig) -> RunConfig:
+def without_disk(values: Mapping[str, Any], base: RunConfig, capped: Limits = LIMITS["local"]) -> RunConfig:
     """Like `config_of`, but models and files that are not there are no problem.
 
     Raises:
         InvalidConfig: with every problem of the values themselves.
     """
-    return yaml_io.from_dict(_data_of(values, base))
+    return limits.built(_data_of(values, base), capped)
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:

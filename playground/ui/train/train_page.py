@@ -100,9 +100,10 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     def estimate(chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> Any:
         def read() -> tuple[RunConfig, RunConfig]:
             base = filling.base_of(chosen, outputs)
-            return base, form.without_disk(filling.by_field(values, outputs), base)
+            return base, form.without_disk(filling.by_field(values, outputs), base, capped)
 
-        return needs_part.needs(read, outputs, access.limits_of(caller))
+        capped = access.limits_of(caller)
+        return needs_part.needs(read, outputs, capped)
 
     def start_run(viewed: Any, chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
         asked = filling.as_dict(viewed).get("request")

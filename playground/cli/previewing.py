@@ -51,7 +51,9 @@ def summary(preview: dict[str, Any]) -> list[str]:
         lines.append(f"{preview['num_training']:,} prompts to train on, {fixed:,} fixed ones held out.")
     else:
         lines.append(
-            f"{preview['num_training']:,} prompts to train on; too few to hold out, so {fixed:,} are used twice."
+            f"{preview['num_training']:,} prompts to train on; too few to hold some out, so {fixed:,} of them are the "
+            "fixed prompts too. Add prompts, or set evaluation.num_prompts to "
+            f"{preview['num_training'] // 2:,} or fewer."
         )
     if preview["sentence"]:
         lines.append(preview["sentence"])

@@ -67,6 +67,7 @@ def _check(prompt: str, completions: list[str]) -> None:
 
 def _asked(config: RunConfig, prompt: str, completions: list[str], samples: int, outputs: Path) -> dict[str, Any]:
     """What the service says, its progress on stderr."""
+    config = checks.located(config, outputs)
     reference = trying.reference_of(config, samples) if samples else None
     question = trying.question(config.rewards, prompt, completions, reference, str(outputs.resolve()))
     told = ""

@@ -87,4 +87,8 @@ def test_of_claims_it_says_what_the_prompts_are_made_of():
 
 def test_too_few_to_hold_out_is_said():
     lines = previewing.summary({**PREVIEW, "held_out": False, "sentence": "", "num_unneeded": 0, "goes_on": False})
-    assert lines[1] == "700 prompts to train on; too few to hold out, so 64 are used twice." and len(lines) == 3
+    told = (
+        "700 prompts to train on; too few to hold some out, so 64 of them are the fixed prompts too. Add prompts, or "
+        "set evaluation.num_prompts to 350 or fewer."
+    )
+    assert lines[1] == told and len(lines) == 3

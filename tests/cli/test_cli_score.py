@@ -52,6 +52,13 @@ def test_score_tells_each_term_and_where_the_text_stands(
     assert re.search(r"length\s+1\s+6\.00\s+\+3\.00\s+\+3\.00", printed.out) and "drawing 2 samples" in printed.err
 
 
+def test_a_file_of_prompts_is_read_from_where_it_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.txt").write_text("The film was\nMy sister says\n")
+    _, (question,) = scored(monkeypatch, "--set", "prompts.source=mine.txt")
+    assert question["reference"]["prompts"]["source"] == str(tmp_path / "mine.txt")
+
+
 def test_score_tells_what_the_best_policy_would_do_and_which_weight_turns_it_round(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

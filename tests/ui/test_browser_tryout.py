@@ -78,6 +78,7 @@ def test_a_check_before_the_start_in_four_parts_leaves_no_run(site, make_page):
     panel.get_by_role("button", name="Check all").click()
     expect(panel.locator(".tryout-part[data-state='done']")).to_have_count(4)
     expect(panel.locator(".model .tryout-facts")).to_contain_text("ships with the playground")
+    expect(panel.locator(".prompts .field-problem")).to_contain_text("the fixed prompts are trained on too")
     expect(panel.locator(".prompts .seen .special").first).to_have_text("<|im_start|>")
     expect(panel.locator(".answers tbody tr")).to_have_count(8)
     expect(panel.locator(".update .tryout-facts")).to_contain_text("for 40 updates")

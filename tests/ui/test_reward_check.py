@@ -11,6 +11,7 @@ import pytest
 from playground.config import RunConfig
 from playground.errors import ServiceUnavailable
 from playground.ui import own_files
+from playground.ui.door import uploads
 from playground.ui.rewards import self_test_part
 from playground.ui.train import form
 from tests.support import small_config
@@ -72,6 +73,18 @@ def test_the_form_and_the_panel_make_the_question(tmp_path: Path) -> None:
     assert config.model == small_config().model
     assert (service.asked["kind"], service.asked["pairs"]) == ("reward-check", "kind")
     assert service.asked["outputs"] == str(tmp_path.resolve())
+
+
+def test_files_are_read_from_where_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.txt").write_text("The film was\nMy sister says\n")
+    (tmp_path / "pairs.jsonl").write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n')
+    kept = uploads.keep(tmp_path / "mine.txt", tmp_path).path
+    values = {"prompts.source": f"uploads/{kept.name}"}
+    service = Service({"report": REPORT})
+    list(self_test_part.checked(service, tmp_path, {"source": "someone/judge"}, "pairs.jsonl", values))
+    assert service.asked["config"]["prompts"]["source"] == str(kept)
+    assert service.asked["pairs"] == str(tmp_path / "pairs.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ form on the Train page where there is one. `rewards_page` calls `build`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,13 @@ from playground.config import ModelReward
 from playground.config.parts import RUN_ID
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, limits
+from playground.setup import catalog, checks, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.sources import hub
 from playground.texts import preferences
 from playground.ui import components
 from playground.ui.door.access import Access, Action
-from playground.ui.train import form, train_page
+from playground.ui.train import filling, form, train_page
 
 TIMEOUT_SECONDS = 1800
 FORM_GROUPS = ("model.source", "model.revision", "prompts.", "sampling.", "seed")
@@ -118,15 +119,15 @@ def checked(
         yield {"state": "error", "message": problem}
         return
     try:
-        config = limits.built({**form.nested(values), "rewards": [reward]}, capped)
+        config = limits.built(filling.meant({**form.nested(values), "rewards": [reward]}, outputs), capped)
         limits.require(config, capped, outputs)
     except InvalidConfig as error:
         yield {"state": "error", "message": form.with_labels(" ".join(str(item) for item in error.problems))}
         return
     question = {
-        "config": config.model_dump(mode="json"),
+        "config": checks.located(config, outputs).model_dump(mode="json"),
         "outputs": str(outputs.resolve()),
-        "pairs": None if pairs in (None, "", AUTOMATIC) else str(pairs),
+        "pairs": None if pairs in (None, "", AUTOMATIC) else _placed(str(pairs)),
     }
     yield {"state": "asking", "phase": "waking up the model"}
     try:
@@ -134,6 +135,12 @@ def checked(
             yield {"state": "asking", **found} if "phase" in found else {"state": "done", **found}
     except PlaygroundError as error:
         yield {"state": "error", "message": form.with_labels(str(error))}
+
+
+def _placed(pairs: str) -> str:
+    """An annotator's name, or the whole path of a file: the service works in another folder."""
+    path = os.path.abspath(os.path.expanduser(pairs))
+    return path if preferences.is_file_name(pairs) and os.path.exists(path) else pairs
 
 
 def _problem(spec: Mapping[str, Any], pairs: Any, outputs: Path, capped: Limits) -> str:

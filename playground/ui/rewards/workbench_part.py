@@ -27,11 +27,11 @@ from playground.rewards.trying import (
     reference_of,
 )
 from playground.runs.model_service import ModelService
-from playground.setup import limits, telling
+from playground.setup import checks, limits, telling
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.door.access import Access, Action
-from playground.ui.train import form, reward_form, reward_picker, train_page
+from playground.ui.train import filling, form, reward_form, reward_picker, train_page
 
 SIDES = ("A", "B")
 TRIED = 8  # texts on which a reward is tried while it is written
@@ -143,15 +143,16 @@ def scored(
             FORM_GROUPS. count: texts of the untrained model to score beside them.
     """
     try:
-        config = config_of(rewards, values, capped)
+        config = config_of(rewards, values, outputs, capped)
         limits.require(config, capped, outputs)
         asked = _asked(prompt, texts, capped)
     except InvalidConfig as error:
         yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
         return
-    reference = reference_of(config, count)
     labels = reward_form.term_labels(config.rewards)
-    wanted = question(config.rewards, prompt or "", list(asked.values()), reference, str(outputs.resolve()))
+    placed = checks.located(config, outputs)
+    reference = reference_of(placed, count)
+    wanted = question(placed.rewards, prompt or "", list(asked.values()), reference, str(outputs.resolve()))
     yield {"state": "asking", "phase": "waking up the model", "done": 0, "of": count}
     try:
         for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
@@ -184,13 +185,14 @@ def tried(
         yield answer
 
 
-def config_of(rewards: Any, values: Mapping[str, Any], capped: Limits = LIMITS["local"]) -> RunConfig:
+def config_of(rewards: Any, values: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]) -> RunConfig:
     """The part of the form that matters here, with these rewards.
 
     Raises:
         InvalidConfig: with every problem at once.
     """
-    return limits.built({**form.nested(values), "rewards": reward_form.reward_data(rewards)}, capped)
+    data = {**form.nested(values), "rewards": reward_form.reward_data(rewards)}
+    return limits.built(filling.meant(data, outputs), capped)
 
 
 def _asked(prompt: str, texts: tuple[str, ...], capped: Limits) -> dict[str, str]:

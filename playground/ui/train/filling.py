@@ -94,8 +94,8 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
         if kept:
             changes = edits.changed({**before, **kept.values}, before)
         else:
-            meant = edits.from_link(carried, base_of(chosen, outputs), capped, outputs)
-            public = uploads.public(meant, outputs) if whole else checks.without_folders(meant)
+            linked = edits.from_link(carried, base_of(chosen, outputs), capped, outputs)
+            public = uploads.public(linked, outputs) if whole else checks.without_folders(linked)
             changes = edits.changed(form.values_of(public), before)
     except InvalidConfig as error:
         return found._replace(notes={**found.notes, "restored": {"refused": problems_told(error.problems)}})
@@ -128,7 +128,7 @@ def from_text(
 ) -> list[Any]:
     """The form filled from YAML; with problems the form stays as it is and they are listed."""
     try:
-        config = limits.built(_meant(yaml_io.parse_yaml(yaml_text), outputs), capped)
+        config = limits.built(meant(yaml_io.parse_yaml(yaml_text), outputs), capped)
         limits.require(config, capped, outputs)
         checks.check(config, outputs)
         base = base_of(chosen, outputs)
@@ -235,8 +235,8 @@ def used(told: Any, values: tuple[Any, ...]) -> list[Any]:
     return [back, *(wanted[field] if field in wanted else gr.skip() for field in form.FIELDS)]
 
 
-def _meant(data: Any, outputs: Path) -> Any:
-    """Plain data of a configuration with the path of an uploaded file in the place of its name."""
+def meant(data: Any, outputs: Path) -> Any:
+    """Plain data of a configuration, or of a part of it, with the path of an uploaded file in the place of its name."""
     prompts = data.get("prompts") if isinstance(data, dict) else None
     if not isinstance(prompts, dict) or "source" not in prompts:
         return data

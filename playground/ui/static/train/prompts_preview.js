@@ -35,6 +35,15 @@ export function mount(element, props, { watch }) {
   show();
 }
 
+/** What follows where there are too few prompts for both uses; "" where there are enough. */
+export function usedTwice({ held_out, num_training, num_evaluation }) {
+  if (held_out) return "";
+  const which = num_evaluation === num_training ? "the fixed prompts are trained on too"
+    : `${count(num_evaluation)} of them are the fixed prompts and are trained on too`;
+  return `There are too few prompts to hold some out: ${which}, so before and now are no test on new ones. Add `
+    + `prompts, or set \u201cFixed prompts\u201d to ${count(Math.floor(num_training / 2))} or fewer.`;
+}
+
 function inWords({ num_training, num_evaluation, held_out, num_unneeded, goes_on, num_rows, column,
   num_claims, separator }) {
   const from = (num_claims ? ` made of ${count(num_claims)} questions and their claims` : "")

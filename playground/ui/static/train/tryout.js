@@ -5,7 +5,7 @@ import { buttonOf, el, headOf, setText, setWords, showParts, signOf, withCode } 
 import { checkAsked, differencesOf } from "../core/form.js";
 import { duration, number } from "../core/format.js";
 import { effect, untracked } from "../core/signals.js";
-import { seenPart } from "./prompts_preview.js";
+import { seenPart, usedTwice } from "./prompts_preview.js";
 
 const PARTS = {
   model: ["The model", "Was it found, what is it, does it fit?", "Look at it"],
@@ -134,16 +134,20 @@ function goOn(text) {
   return el("p", { class: "tryout-good" }, signOf("\u2713 "), text);
 }
 
-function promptParts({ seen, lengths, room, left_out, num_training, form }) {
+function promptParts(preview) {
+  const { seen, lengths, room, left_out, num_training, num_evaluation, held_out, form } = preview;
+  const twice = usedTwice(preview);
   const out = left_out.reduce((sum, { count }) => sum + count, 0);
   const facts = [
     ["To train on",
       `${number(num_training)} prompts of ${lengths.min} to ${lengths.max} tokens; room for ${number(room)}`],
+    ["To compare", `${number(num_evaluation)} fixed prompts${held_out ? ", held out" : ", which are trained on too"}`],
     ["Form", form === "chat" ? "its own chat template" : "plain text, which it continues"],
     ["Cut off", "none: a prompt that is too long is left out whole"],
     ["Left out", out ? left_out.map(({ reason, count }) => `${number(count)} ${reason}`).join(", ") : "none"],
   ];
-  return [factsOf(facts), el("div", { class: "seen-list" }, seen.map(seenPart)),
+  return [factsOf(facts), ...(twice ? [noteOf(twice, true)] : []),
+    el("div", { class: "seen-list" }, seen.map(seenPart)),
     el("p", { class: "muted small-text" }, "Shaded in turns: a token each. Framed: special tokens, which are no text. "
       + "More with \u201cLook at the prompts\u201d.")];
 }

@@ -24,7 +24,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, read_record
 from playground.runs.folder.records import Status
 from playground.runs.reward_models import TRAINING, RewardTraining
-from playground.runs.start import children, launcher, queue
+from playground.runs.start import children, half_made, launcher, queue
 from playground.runs.start.launcher import Workers
 from playground.setup import catalog
 
@@ -47,6 +47,7 @@ class Reconciler:
         """Ends for the dead, workers for those who wait. Never raises: a full disk, too many open files, a damaged run
         and what nobody has thought of cost this look, and the next one comes."""
         _tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
+        _tried(self._clear_half_made, f"What was left in {self.outputs} by who died while making a run stays")
         start_waiting = functools.partial(launcher.start_waiting, self.outputs, self._spawn)
         _tried(start_waiting, f"The queue of {self.outputs} could not go on")
 
@@ -75,6 +76,12 @@ class Reconciler:
             if worker.run.status_on_disk().ended:  # else it died during this look, or its end could not be written yet
                 children.forget(worker)
         return ended
+
+    def _clear_half_made(self) -> None:
+        if left := half_made.left(self.outputs):
+            with launcher.one_at_a_time(self.outputs):  # nobody is in the middle of making one
+                for run in left:
+                    half_made.clear(run)
 
 
 class ReconcilerThread:

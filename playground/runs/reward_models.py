@@ -116,7 +116,7 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
             raise RunExists(
                 f"There is already a reward model `{config.name}`. Choose another name, or replace it (`--replace`)."
             )
-        if training.folder.is_dir() and not training.config_path.is_file():
+        if _is_of_somebody_else(training):
             raise RunExists(f"{training.folder} was not made by a training. Choose another name, or move it away.")
         try:
             if training.card():
@@ -177,6 +177,13 @@ def delete(training: RewardTraining) -> None:
         if training.is_at_work():
             raise RunBusy(f"`{training.id}` is still in training. Stop it first.")
         shutil.rmtree(training.folder)
+
+
+def _is_of_somebody_else(training: RewardTraining) -> bool:
+    """True for a folder that no training has made. One that was killed as it began has left its own folder alone."""
+    if training.config_path.is_file() or not training.folder.is_dir():
+        return False
+    return any(path.name != TRAINING for path in training.folder.iterdir())
 
 
 def _new_worker(training: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:

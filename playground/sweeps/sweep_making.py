@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import re
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.requests import Request
-from playground.runs.start import launcher, lifeline, queue
+from playground.runs.start import half_made, launcher, lifeline, queue
 from playground.runs.start.launcher import Workers
 from playground.runs.steer import changes
 from playground.setup import checks
@@ -132,7 +131,6 @@ def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep
         now = sweep_record.find(outputs, sweep.name)
         if now.stopped or now.made:
             break
-        _clear_half_made(RunDirectory(outputs / run_id))
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
             if sweep.on == HERE:
                 launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
@@ -245,14 +243,6 @@ def _taken(outputs: Path, ids: Sequence[str]) -> list[Problem]:
     return [Problem("name", f"There is already a run `{there[0]}`, which this sweep would make. Choose another name.")]
 
 
-def _clear_half_made(run: RunDirectory) -> None:
-    """Take away a folder in which somebody began to make a run and died before it was one."""
-    if run.path.exists() and not run.config_path.is_file():
-        with launcher.one_at_a_time(run.path.parent):  # so nobody is in the middle of it
-            if not run.config_path.is_file():
-                shutil.rmtree(run.path, ignore_errors=True)
-
-
 def _check_place(on: Where, options: Sequence[str]) -> None:
     """Can runs be computed there? Raises: InvalidConfig."""
     if on == HERE:
@@ -271,6 +261,5 @@ def _publish(outputs: Path, sweep: Sweep, run_id: str) -> None:
     request = sweep.request(run_id)
     with launcher.one_at_a_time(outputs):
         if requests.find(outputs, request) is None:
-            run = RunDirectory.reserve(outputs, config, run_id)
-            requests.record(run, request, queue.slot_of(config))
+            run = half_made.reserved(outputs, config, run_id, request, queue.slot_of(config))
             run.publish(config)

@@ -94,6 +94,11 @@ def test_a_folder_that_somebody_else_made_is_left_alone(outputs: Path, fake: Non
     assert (outputs / "reward-models" / "mine" / "model.safetensors").exists()
 
 
+def test_a_training_that_was_killed_as_it_began_does_not_keep_its_name(outputs: Path, fake: None) -> None:
+    (outputs / "reward-models" / "finish" / "training" / "control").mkdir(parents=True)
+    assert start(outputs, "finish").status().state == "finished"
+
+
 def test_a_worker_that_cannot_be_started_is_an_end_with_words(
     outputs: Path, fake: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

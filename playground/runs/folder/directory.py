@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -47,6 +48,7 @@ from playground.runs.folder.token_records import TokenFigures
 from playground.setup import telling
 
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
+MAKING = ".making"  # there too: a mark for each folder that is to be a run and is none yet (see half_made.py)
 GRACE_SECONDS = 20.0  # in which the worker of a run that was just made may still come
 
 
@@ -95,9 +97,14 @@ class RunDirectory:
             raise InvalidConfig([Problem("run-id", "Use 1 to 60 small letters, digits and hyphens.")])
         for name in [run_id] if run_id else _fresh_ids(config.name):
             run = cls(outputs / name)
+            if os.path.lexists(run.path):
+                continue
             try:
+                run.making_path.parent.mkdir(mode=0o700, exist_ok=True)
+                os.close(private(str(run.making_path), os.O_WRONLY | os.O_CREAT))
                 run.path.mkdir(mode=0o700)
-            except FileExistsError:
+            except FileExistsError:  # made by somebody else in this moment
+                run.making_path.unlink(missing_ok=True)
                 continue
             except OSError as error:
                 raise OutputsNotWritable(f"Cannot write to {outputs}: {error.strerror}.") from None
@@ -113,6 +120,7 @@ class RunDirectory:
     def publish(self, config: RunConfig) -> None:
         """Write config.yaml, which makes the folder a run."""
         write_atomically(self.config_path, config.to_yaml())
+        self.making_path.unlink(missing_ok=True)
 
     def queue_again(self, before: Status, num_updates: int) -> None:
         """Enter the state `queued` as the next attempt. Only for who holds the lock of a run that has ended.
@@ -187,6 +195,11 @@ class RunDirectory:
         to wait for that."""
         status = self.status_on_disk()
         return self.is_alive() and (not status.ended or status.reason == "damaged")
+
+    @property
+    def making_path(self) -> Path:
+        """The mark that stands while this folder is to be a run and is none yet."""
+        return self.path.parent / MAKING / self.id
 
     @property
     def queue_path(self) -> Path:

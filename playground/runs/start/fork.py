@@ -7,6 +7,7 @@ call this.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -23,7 +24,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private, write_atomically
 from playground.runs.folder.records import FORK, REFERENCE, SCORE_SCALE, Event, Record, Status, to_json_line
 from playground.runs.folder.requests import Request
-from playground.runs.start import launcher, queue
+from playground.runs.start import half_made, launcher, queue
 from playground.runs.start.launcher import Started, Workers
 from playground.runs.steer import changes
 from playground.setup import telling
@@ -58,7 +59,7 @@ def fork(
     Raises:
         RunNotResumable: there is no such checkpoint, or it is damaged, or the trainer cannot go on from one.
         InvalidConfig: a setting is invalid, or is one that what has been trained and measured depends on.
-        RunExists, OutputsNotWritable, WorkerNotStarted.
+        RunExists, OutputsNotWritable, WorkerNotStarted. RunBusy: the same request makes it in this moment.
     """
     before, config = settings(parent, at, overrides)
     checkpoints.check_engine(config)
@@ -67,22 +68,24 @@ def fork(
     request = request or Request()
     requests.check(request)
     slot = queue.slot_of(config)  # may ask a slow tool, so before the lock
-    with launcher.one_at_a_time(parent.path.parent):
-        if known := requests.find(parent.path.parent, request):
-            return Started(known, None)
-        run = RunDirectory.reserve(parent.path.parent, config, run_id)
-        requests.record(run, request, slot)
-    try:
-        changed = {field: value for field, (_, value) in differences(config, before).items()}
-        _copy_records(parent, run, at, changed)
-        _copy_checkpoint(folder, run, config, changed)
-        if REWARDS in changed:
-            _weigh_again(run, config, before)
-        run.publish(config)
-        run.write_label("", note_of(parent, at, config, before))
-    except BaseException:
-        shutil.rmtree(run.path, ignore_errors=True)  # half a run is none
-        raise
+    outputs = parent.path.parent
+    with contextlib.ExitStack() as mark:
+        with launcher.one_at_a_time(outputs):
+            if known := requests.find(outputs, request):
+                return Started(known, None)
+            run = half_made.reserved(outputs, config, run_id, request, slot)
+            mark.enter_context(half_made.being_made(run))
+        try:
+            changed = {field: value for field, (_, value) in differences(config, before).items()}
+            _copy_records(parent, run, at, changed)
+            _copy_checkpoint(folder, run, config, changed)
+            if REWARDS in changed:
+                _weigh_again(run, config, before)
+            run.write_label("", note_of(parent, at, config, before))
+            run.publish(config)
+        except BaseException:
+            half_made.remove(run)  # half a run is none
+            raise
     return launcher.resume(run, spawn)
 
 

@@ -23,7 +23,7 @@ from playground.runs.folder import checkpoints, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, is_locked, make_outputs, private, write_atomically
 from playground.runs.folder.requests import Request
-from playground.runs.start import children, lifeline, queue, used_models
+from playground.runs.start import children, half_made, lifeline, queue, used_models
 from playground.safety.process_identity import identity
 from playground.setup import checks
 
@@ -90,8 +90,7 @@ def start(
         known = requests.find(outputs, request)
         if known:
             return Started(known, None)
-        run = RunDirectory.reserve(outputs, config, run_id)
-        requests.record(run, request, slot)
+        run = half_made.reserved(outputs, config, run_id, request, slot)
         used_models.remember(outputs, config.model.source)
         if isinstance(spawn, Lent) or is_busy(outputs, slot):
             queue.enter(run, slot, attempt=1)  # before it is a run: nobody ever sees one that neither waits nor lives

@@ -1,0 +1,189 @@
+"""Makers of runs that are killed at each step: nothing is lost, nothing is made twice, and no folder is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from playground.errors import RunBusy
+from playground.runs import history
+from playground.runs.folder import checkpoints, requests
+from playground.runs.folder.directory import MAKING, RunDirectory
+from playground.runs.folder.records import Status
+from playground.runs.reconciler import Reconciler
+from playground.runs.start import fork, half_made, launcher, queue
+from playground.sweeps import sweep_making, sweep_record
+from playground.sweeps.sweep_standing import standing
+from tests.killed_maker import CLICK, KilledMakers, idle
+from tests.support import small_config, wait_until
+
+FEWEST_STEPS = {"start": 12, "resume": 6, "fork": 20}
+MOST_STEPS = 80
+
+
+@pytest.fixture(scope="module")
+def makers() -> Iterator[KilledMakers]:
+    with KilledMakers() as made:
+        yield made
+
+
+def folders(outputs: Path) -> set[str]:
+    """What is in an outputs folder and not hidden, but for its files."""
+    return {path.name for path in outputs.iterdir() if path.is_dir() and path.name[0] != "."}
+
+
+def later(outputs: Path) -> None:
+    """Let the time in which a maker may still be at work go by, and have somebody look after the runs."""
+    for path in (outputs / MAKING).glob("*"):
+        os.utime(path, (1, 1))
+    Reconciler(outputs, idle).look()
+
+
+def end_all(outputs: Path) -> None:
+    """End the workers, also one whose maker died before it had written down its number."""
+    locks = {str(run.lock_path) for run in launcher.living_runs(outputs)}
+    for process in psutil.process_iter(["name"]) if locks else ():
+        if process.info["name"] == "sleep":
+            with contextlib.suppress(psutil.Error):
+                if locks & {file.path for file in process.open_files()}:
+                    process.kill()
+    wait_until(lambda: not launcher.living_runs(outputs))
+
+
+def parent_in(outputs: Path) -> RunDirectory:
+    """A run that has ended, with a checkpoint that can be forked."""
+    run = RunDirectory.create(outputs, small_config(), "parent")
+    run.status_path.write_text(Status(state="stopped", reason="stopped", update=2, num_updates=3).model_dump_json())
+    folder = run.checkpoints_path / checkpoints.name_of(2)
+    folder.mkdir(parents=True)
+    (folder / checkpoints.OPTIMIZER).write_bytes(b"o" * 1000)
+    (folder / "model.safetensors").write_bytes(b"m" * 1000)
+    facts = {"update": 2, checkpoints.RUN_KEY: requests.of(run).key}
+    (folder / checkpoints.TRAINER).write_text(json.dumps(facts))
+    manifest = {"format": 1, "files": checkpoints.listed(folder)}
+    (folder / checkpoints.MANIFEST).write_text(json.dumps(manifest))
+    return run
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["free", "busy"])
+@pytest.mark.parametrize("run_id", ["mine", ""])
+def test_a_start_that_was_killed_at_any_step_can_be_repeated(
+    tmp_path: Path, makers: KilledMakers, run_id: str, busy: bool
+) -> None:
+    for step in range(MOST_STEPS):
+        outputs = tmp_path / str(step)
+        if busy:
+            launcher.start(small_config(), outputs, "holder", idle)
+        killed = makers.killed(step, "start", outputs, run_id)
+        run, _ = launcher.start(small_config(), outputs, run_id or None, idle, CLICK)
+        later(outputs)
+        assert run.config() == small_config() and run.id == (run_id or run.id), step
+        assert folders(outputs) == {run.id, *(["holder"] if busy else [])}, step
+        assert launcher.start(small_config(), outputs, None, idle, CLICK).run.id == run.id, step
+        if busy:
+            assert queue.waiting(outputs) == [run.id], step
+        end_all(outputs)
+        if not killed:
+            break
+    assert not killed and step >= FEWEST_STEPS["start"]
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["free", "busy"])
+def test_a_resume_that_was_killed_at_any_step_can_be_repeated(
+    tmp_path: Path, makers: KilledMakers, busy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("playground.runs.folder.directory.GRACE_SECONDS", 0.0)  # in which its worker may still come
+    for step in range(MOST_STEPS):
+        outputs = tmp_path / str(step)
+        parent = parent_in(outputs)
+        if busy:
+            launcher.start(small_config(), outputs, "holder", idle)
+        killed = makers.killed(step, "resume", outputs, "parent")
+        if not busy and parent.is_alive():
+            end_all(outputs)
+        Reconciler(outputs, idle).end_the_dead()
+        if killed:
+            launcher.resume(parent, idle)
+        assert busy or not killed or parent.is_alive(), step
+        assert queue.waiting(outputs) == (["parent"] if busy else []), step
+        assert not parent.status().ended or not killed, step
+        end_all(outputs)
+        if not killed:
+            break
+    assert not killed and step >= FEWEST_STEPS["resume"]
+
+
+@pytest.mark.parametrize("run_id", ["mine", ""])
+def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(
+    tmp_path: Path, makers: KilledMakers, run_id: str
+) -> None:
+    for step in range(MOST_STEPS):
+        outputs = tmp_path / str(step)
+        parent = parent_in(outputs)
+        killed = makers.killed(step, "fork", outputs, run_id)
+        end_all(outputs)
+        later(outputs)
+        made = folders(outputs) - {"parent"}
+        for name in made:
+            run = history.find_run(outputs, name)
+            assert run.label().note == "Forked from parent after update 2, nothing changed", step
+            assert [checkpoints.problem_of(folder) for folder in run.checkpoints()] == [""], step
+        again = fork.fork(parent, 2, [], run_id or None, idle, CLICK).run
+        assert folders(outputs) == {"parent", again.id} and made <= {again.id}, step
+        assert not list((outputs / MAKING).glob("*")), step
+        end_all(outputs)
+        if not killed:
+            break
+    assert not killed and step >= FEWEST_STEPS["fork"]
+
+
+def test_a_sweep_whose_maker_was_killed_at_any_step_of_a_run_loses_none(tmp_path: Path, makers: KilledMakers) -> None:
+    base = small_config().model_dump(mode="json")
+    for step in range(MOST_STEPS):
+        outputs = tmp_path / str(step)
+        outputs.mkdir()
+        plan = sweep_making.plan(outputs, "mine", base, [], ["seed=0,1"], lambda config: None, name="two")
+        sweep_record.write(outputs, plan.sweep)
+        killed = makers.killed(step, "complete", outputs, "two")
+        if step % 2:
+            later(outputs)
+        sweep_making.resume_all(outputs, sweep_record.find(outputs, "two"), idle)
+        sweep = sweep_record.find(outputs, "two")
+        statuses = sweep_record.statuses(outputs, sweep)
+        assert list(statuses) == ["two-1", "two-2"] and standing(sweep, statuses).deleted == 0, step
+        end_all(outputs)
+        if not killed:
+            break
+    assert not killed and step >= 2 * FEWEST_STEPS["start"]
+
+
+def test_what_is_being_made_is_left_alone_and_made_once(outputs: Path) -> None:
+    parent = parent_in(outputs)
+    run = half_made.reserved(outputs, small_config(), "slow", CLICK, "cpu")
+    with half_made.being_made(run):
+        later(outputs)
+        assert run.request_path.exists()
+        with pytest.raises(RunBusy, match="`slow`, which this request asks for, is being made"):
+            fork.fork(parent, 2, [], None, idle, CLICK)
+    later(outputs)
+    assert folders(outputs) == {"parent"}
+
+
+def test_a_folder_of_somebody_else_is_no_half_made_run(outputs: Path) -> None:
+    half = RunDirectory.reserve(outputs, small_config(), "half")
+    (outputs / "notes").mkdir()
+    (outputs / "notes" / "mine.txt").write_text("mine")
+    link = outputs / "link"
+    link.symlink_to(outputs / "notes")
+    (outputs / MAKING / "link").touch()
+    Reconciler(outputs).look()
+    assert half.path.exists()  # it was begun just now
+    later(outputs)
+    assert not half.path.exists() and (outputs / "notes" / "mine.txt").read_text() == "mine"
+    assert link.is_symlink()

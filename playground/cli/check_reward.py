@@ -97,7 +97,7 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("lengths", words))
     for name in ("good", "bad"):
         if shown := report[name]:
-            score = f"{shown['score']:+.3f}" if shown["score"] is not None else "not finite"
+            score = f"{shown['score']:+z.3f}" if shown["score"] is not None else "not finite"
             facts.append((f"a {name} example", f"{score} for {shown['completion'].strip()!r}"))
     if (found := report["reference"]) and found["mean"] is not None:
         facts.append(
@@ -130,8 +130,8 @@ def _print_formats(report: dict[str, Any]) -> None:
             table,
             f"{row['name']}{' (in force)' if row['in_force'] else ''}",
             f"{row['accuracy']:.1%}",
-            f"{row['margin']:+.2f} +- {row['margin_error']:.2f}",
-            "-" if row["in_force"] else f"{100 * row['ahead']:+.1f} +- {100 * row['ahead_error']:.1f} points",
+            f"{row['margin']:+z.2f} +- {row['margin_error']:.2f}",
+            "-" if row["in_force"] else f"{100 * row['ahead']:+z.1f} +- {100 * row['ahead_error']:.1f} points",
         )
     print("The same pairs in other forms (+- one standard error):")
     printing.console().print(table)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -18,6 +18,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, UpdateMetrics
 
 Z95 = 1.96  # two-sided 95 % of a normal distribution
+FEW = 10  # values that differ from the commonest; with fewer Student's interval is far too narrow
 T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # of Student's t with 1 to 10 degrees
 
 
@@ -46,7 +47,7 @@ class Pair(NamedTuple):
 
 class Outcome(NamedTuple):
     """A run in numbers. `low` and `high` bound the mean gain with 95 % confidence, as do those of the KL, in nats per
-    completion."""
+    completion; not a number where that is not known. `same` of the `answers` with a score have that of before."""
 
     num_prompts: int
     samples_per_prompt: int
@@ -62,6 +63,8 @@ class Outcome(NamedTuple):
     ended_after: float
     length_before: float
     length_after: float
+    answers: int = 0
+    same: int = 0
 
 
 class Headline(NamedTuple):
@@ -111,9 +114,12 @@ def outcome(joined: Sequence[Pair]) -> Outcome | None:
     if not gains:
         return None
     before, after = [pair.before for pair in joined], [pair.after for pair in joined]
-    gain, half = mean_and_half([fmean(values) for values in gains.values()])
+    each = [step for values in gains.values() for step in values]
+    scores = [item.score for item in (*before, *after) if item.score is not None]
+    gain, half = mean_and_half([fmean(values) for values in gains.values()], max(scores) - min(scores))
     drift = _by_prompt((item.prompt_id, item.kl) for item in after)
-    kl, kl_half = mean_and_half([fmean(values) for values in drift.values()])
+    far = [fmean(values) for values in drift.values()]
+    kl, kl_half = mean_and_half(far, max(far) if len(set(far)) > 1 else 0.0)  # all alike: known without measuring
     return Outcome(
         num_prompts=len(gains),
         samples_per_prompt=round(fmean(map(len, gains.values()))),
@@ -129,6 +135,8 @@ def outcome(joined: Sequence[Pair]) -> Outcome | None:
         ended_after=_mean(item.ended for item in after),
         length_before=_mean(item.tokens for item in before),
         length_after=_mean(item.tokens for item in after),
+        answers=len(each),
+        same=each.count(0.0),
     )
 
 
@@ -192,7 +200,7 @@ def headline_sentence(found: Headline, unit: str = "sd") -> str:
     """One line for a person about a run whose fixed prompts tell nothing."""
     kl = "" if found.kl is None else f", {found.kl:.1f} nats from the reference"
     return (
-        f"By its training batches, for want of a look at the fixed prompts: score {found.gain:+.2f} {unit} from the "
+        f"By its training batches, for want of a look at the fixed prompts: score {found.gain:+z.2f} {unit} from the "
         f"first to update {found.update}{kl}."
     )
 
@@ -206,23 +214,26 @@ def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") 
 
 def outcome_sentence(found: Outcome, unit: str = "sd") -> str:
     """One line for a person: the gain with its uncertainty, and what it cost."""
-    spread = "" if math.isnan(found.kl_high) else f" ({found.kl_low:.1f} to {found.kl_high:.1f})"
-    return f"Score {found.gain:+.2f} {unit}{_on_what(found)}; {found.kl:.1f} nats{spread} from the reference."
+    digits = 3 if 0 < found.kl_high < 0.05 else 1
+    spread = "" if math.isnan(found.kl_high) else f" ({found.kl_low:.{digits}f} to {found.kl_high:.{digits}f})"
+    return f"Score {found.gain:+z.2f} {unit}{_on_what(found)}; {found.kl:.{digits}f} nats{spread} from the reference."
 
 
 def across_sentence(found: Outcome, kl: float | None, unit: str = "sd") -> str:
     """The same of a run against another, whose distance from the reference is `kl`."""
     told = "" if kl is None else f", the other {kl:.1f}"
     return (
-        f"Score {found.gain:+.2f} {unit} against the other run{_on_what(found)}; {found.kl:.1f} nats from the "
+        f"Score {found.gain:+z.2f} {unit} against the other run{_on_what(found)}; {found.kl:.1f} nats from the "
         f"reference{told}."
     )
 
 
 def _on_what(found: Outcome) -> str:
     each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
-    interval = "" if math.isnan(found.low) else f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
-    return f" on {found.num_prompts} prompts{each}{interval}"
+    interval = "" if math.isnan(found.low) else f", 95 % interval {found.low:+z.2f} to {found.high:+z.2f}"
+    few = found.same and found.answers - found.same < FEW
+    alike = f" ({found.same} of {found.answers} answers score the same)" if few else ""
+    return f" on {found.num_prompts} prompts{each}{interval}{alike}"
 
 
 def _by_text(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
@@ -243,11 +254,28 @@ def _by_prompt(values: Iterable[tuple[int, float | None]]) -> dict[int, list[flo
     return found
 
 
-def mean_and_half(means: Sequence[float]) -> tuple[float, float]:
-    """The mean of independent values, and half of its 95 % interval; not a number where there are too few of them."""
+def mean_and_half(means: Sequence[float], span: float = 0.0) -> tuple[float, float]:
+    """The mean of independent values, and half of its 95 % interval (Student's t); not a number where there are too few
+    of them, or all are alike and nothing is known of how far apart they can be.
+
+    Where most of them are alike and few are not, it is no narrower than with two values more, as far above and below
+    the common one as can be (in the way of Agresti and Min 2005): so it holds the mean as often as it says, and shuts
+    out no change where an exact sign test would not.
+
+    Args:
+        span: the most by which one of them can differ from another, as far as is known.
+    """
     if len(means) < 2:
         return (means[0] if means else math.nan), math.nan
-    return fmean(means), t95(len(means)) * stdev(means) / math.sqrt(len(means))
+    common, alike = Counter(means).most_common(1)[0]
+    half = _half(means)
+    if len(means) - alike < FEW and 2 * alike > len(means):
+        half = max(half, _half([*means, common - span, common + span]))
+    return fmean(means), half or math.nan
+
+
+def _half(values: Sequence[float]) -> float:
+    return t95(len(values)) * stdev(values) / math.sqrt(len(values))
 
 
 def _mean(values: Iterable[float | None]) -> float:

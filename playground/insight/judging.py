@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 from playground.insight import frames
-from playground.insight.before_after import Pair, t95
+from playground.insight.before_after import Pair, mean_and_half, t95
 from playground.runs.folder.records import Sample
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ SMALLEST = 0.2  # sd; with many prompts less than this can be certain and still 
 
 
 class Change(NamedTuple):
-    """A mean change in standard deviations over some prompts, and its standard error (NaN with fewer than two)."""
+    """A mean change in standard deviations over some prompts, and its standard error (NaN with fewer than two, and
+    where nothing varies at all)."""
 
     mean: float
     error: float
@@ -173,8 +174,10 @@ def verdict(found: Judged, name: str, label: str) -> str:
             f"by {_told(turn.rise, 'sd')}. More score is no longer better by this judge (Goodhart's law)."
         )
     change = line.changes[-1]
-    if math.isnan(change.error):
+    if math.isnan(change.error) and change.num_prompts < 2:
         return f"{label} has heard a single prompt, which cannot tell change from chance."
+    if math.isnan(change.error):
+        return f"{label} says the same of every text, before and now."
     if abs(change.mean) <= change.half:
         return f"{label} has not moved by more than chance: {_told(change, line.unit, signed=True)}."
     if abs(change.mean) < SMALLEST:
@@ -217,14 +220,22 @@ def _in_sd(values: pd.Series, before: int, sign: float = 1.0, *, keep: bool = Fa
 
 def _changes(values: pd.DataFrame, since: int, moments: Sequence[int]) -> list[Change | None]:
     """The mean change of the prompts up to each moment; None where no question was asked at both."""
+    span = float(values.max().max() - values.min().min())
     by_prompt = values.sub(values[since], axis=0).groupby("prompt_id").mean().reindex(columns=moments)
-    found = zip(by_prompt.mean(), by_prompt.sem(), by_prompt.count(), strict=True)
-    return [None if math.isnan(mean) else Change(float(mean), float(error), int(count)) for mean, error, count in found]
+    return [_change(by_prompt[moment].dropna().tolist(), span, moment == since) for moment in moments]
+
+
+def _change(steps: Sequence[float], span: float, itself: bool) -> Change | None:
+    """Of prompts since a moment; against that moment itself there is none, and that is certain."""
+    if not steps:
+        return None
+    mean, half = mean_and_half(steps, span)
+    return Change(mean, 0.0 if itself and len(steps) > 1 else half / t95(len(steps)), len(steps))
 
 
 def _told(change: Change, unit: str, sign: int = 1, *, signed: bool = False) -> str:
     digits = 1 if abs(change.mean) >= 10 else 2
-    mean = f"{sign * change.mean:{'+' if signed else ''}.{digits}f}"
+    mean = f"{sign * change.mean:{'+' if signed else ''}z.{digits}f}"
     return f"{mean.replace('-', MINUS)} \u00b1 {change.half:.{digits}f} {unit}"
 
 

@@ -25,7 +25,8 @@ CURVES = ("score_mean", "kl_to_reference")
 
 
 class Interval(NamedTuple):
-    """A mean over seeds, and half of its 95 % interval; None with one seed."""
+    """A mean over seeds, and half of its 95 % interval; None with one seed, and where all agree to the last digit: that
+    they do so by chance is likelier than that nothing is unsure."""
 
     mean: float
     half: float | None
@@ -33,8 +34,7 @@ class Interval(NamedTuple):
 
     @property
     def share_bounds(self) -> tuple[float, float] | None:
-        """The interval of a share, as far as a share can go: from 0 to 1 at most. None with one seed, and where all
-        seeds agree: that they do so by chance is likelier than that nothing is unsure."""
+        """The interval of a share, as far as a share can go: from 0 to 1 at most; None where there is none."""
         return None if not self.half else (max(0.0, self.mean - self.half), min(1.0, self.mean + self.half))
 
 
@@ -77,7 +77,7 @@ class Curve(NamedTuple):
 
 
 def interval(values: Iterable[float | None]) -> Interval | None:
-    """The mean of what is known, and half its 95 % interval (Student's t); None where nothing is."""
+    """The mean of what is known, and half its 95 % interval (Student's t) where there is one; None where nothing is."""
     known = [value for value in values if value is not None and math.isfinite(value)]
     if not known:
         return None
@@ -178,7 +178,7 @@ def in_words(found: Interval | None, *, sign: bool = False) -> str:
     """For a table: "+1.42 \u00b1 0.30", without the second part where there is one seed; a hyphen for nothing."""
     if found is None:
         return "-"
-    mean = f"{found.mean:{'+' if sign else ''}.2f}"
+    mean = f"{found.mean:{'+' if sign else ''}z.2f}"
     return mean if found.half is None else f"{mean} \u00b1 {found.half:.2f}"
 
 

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from playground.config import RunConfig
 from playground.insight import compute, frames
-from playground.insight.before_after import t95
+from playground.insight.before_after import mean_and_half
 from playground.runs.folder.records import BEST_OF, STEERING_VECTOR, Event, Sample, UpdateMetrics
 
 
 class Look(NamedTuple):
     """How far from the reference a run was, in nats per completion, and how much it had gained on the fixed prompts
-    (`half`: half of its 95 % interval), in units of the score."""
+    (`half`: half of its 95 % interval, not a number where it is not known), in units of the score."""
 
     kl: float
     gain: float
@@ -53,7 +53,8 @@ def way(samples: Sequence[Sample], events: Iterable[Event]) -> list[Look]:
         return []
     means = table.groupby(["update", "prompt_id"])[["score", "kl"]].mean().unstack().dropna(axis=1)
     gains, drift = means["score"] - means["score"].loc[0], means["kl"].mean(axis=1)
-    halves = gains.sem(axis=1) * t95(gains.shape[1])
+    span = float(table["score"].max() - table["score"].min())
+    halves = [mean_and_half(gains.loc[at].tolist(), span)[1] if at else 0.0 for at in gains.index]
     looks = [Look(*row) for row in zip(drift, gains.mean(axis=1), halves, strict=True)]
     best_of = next((event.data for event in reversed(list(events)) if event.kind == BEST_OF), None)
     if best_of:

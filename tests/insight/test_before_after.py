@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from playground.insight.before_after import (
@@ -12,6 +13,7 @@ from playground.insight.before_after import (
     Outcome,
     headline,
     headline_of,
+    mean_and_half,
     outcome,
     outcome_sentence,
     pairs,
@@ -72,6 +74,8 @@ def test_the_outcome_of_three_prompts_by_hand() -> None:
             ended_after=2 / 3,
             length_before=12.0,
             length_after=20.0,
+            answers=3,
+            same=0,
         )
     )
 
@@ -101,6 +105,53 @@ def test_one_prompt_has_no_interval() -> None:
     found = outcome(pairs([sample(0, "before", 0.0), sample(0, "after", 1.5)]))
     assert found is not None and math.isnan(found.low) and math.isnan(found.high)
     assert outcome_sentence(found) == "Score +1.50 sd on 1 prompts; 4.0 nats from the reference."
+
+
+def coverage(share: float, chance_up: float, draws: int = 1500, prompts: int = 64) -> float:
+    """How often the interval holds the mean where this share of the prompts moves by 1: up by that chance, or down."""
+    generator = np.random.default_rng(0)
+    moved = generator.random((draws, prompts)) < share
+    steps = np.where(generator.random((draws, prompts)) < chance_up, 1.0, -1.0) * moved
+    found = [mean_and_half(row, 1.0) for row in steps.tolist()]
+    return float(np.mean([abs(mean - share * (2 * chance_up - 1)) <= half for mean, half in found]))
+
+
+@pytest.mark.parametrize(("share", "chance_up"), [(0.005, 1), (0.02, 1), (0.05, 1), (0.05, 0.5), (0.1, 0.8), (0.2, 1)])
+def test_an_interval_holds_the_mean_as_often_as_it_says_also_where_few_prompts_differ(
+    share: float, chance_up: float
+) -> None:
+    assert coverage(share, chance_up) >= 0.94
+
+
+def test_where_few_prompts_differ_the_interval_says_what_the_exact_sign_test_says() -> None:
+    for few, told in ((0, False), (5, False), (6, True), (9, True)):
+        mean, half = mean_and_half([1.0] * few + [0.0] * (64 - few), 1.0)
+        assert half > 0 and (mean - half > 0) == told, few
+
+
+def test_where_nothing_varies_there_is_no_interval_and_the_sentence_counts_what_is_alike() -> None:
+    looks = [sample(prompt, stage, 1.0, kl=0.0) for stage in ("before", "after") for prompt in range(64)]
+    found = outcome(pairs(looks))
+    assert found is not None and math.isnan(found.low) and math.isnan(found.kl_high)
+    assert outcome_sentence(found) == (
+        "Score +0.00 sd on 64 prompts (64 of 64 answers score the same); 0.0 nats from the reference."
+    )
+    assert mean_and_half([1.0] * 64)[0] == 1.0 and math.isnan(mean_and_half([1.0] * 64)[1])
+
+
+def test_where_few_answers_score_otherwise_the_sentence_says_how_many() -> None:
+    looks = [sample(prompt, "before", prompt % 2, kl=0.0) for prompt in range(64)]
+    looks += [
+        sample(prompt, "after", prompt % 2 if prompt > 3 else 1.0, kl=0.02 * (prompt < 4)) for prompt in range(64)
+    ]
+    found = outcome(pairs(looks))
+    assert found is not None and found.low < 0 < 0.06 < found.high
+    half = t95(66) * np.std([1.0] * 3 + [-1.0] + [0.0] * 62, ddof=1) / math.sqrt(66)  # two went up; and one each way
+    assert outcome_sentence(found) == (
+        f"Score +0.03 sd on 64 prompts, 95 % interval {2 / 64 - half:+.2f} to {2 / 64 + half:+.2f} "
+        "(62 of 64 answers score the same); 0.001 nats (0.000 to 0.003) from the reference."
+    )
+    assert "-0.00" not in outcome_sentence(found._replace(gain=-0.002, low=-0.004))
 
 
 def test_the_sentence_names_gain_interval_and_cost() -> None:

@@ -121,7 +121,7 @@ def look(stage: str, update: int, scores: list[float], **changes: Any) -> list[S
 
 
 def test_a_score_that_does_not_move_is_told_by_its_cause() -> None:
-    same = [*look("before", 0, [0.0, 1.0, 2.0]), *look("after", LONG, [0.1, 0.9, 2.0])]
+    same = [*look("before", 0, [0.0, 1.0, 2.0]), *look("after", LONG, [0.1, 0.8, 2.0])]
 
     def flat(**late: Any) -> Lamp:
         made = [item.model_copy(update=late) for item in metrics()]
@@ -135,6 +135,31 @@ def test_a_score_that_does_not_move_is_told_by_its_cause() -> None:
     risen = [*look("before", 0, [0.0, 1.0, 2.0]), *look("after", LONG, [3.0, 4.1, 4.9])]
     assert lamps(Records(config(), metrics(), risen))["flat"].state == "quiet"
     assert lamps(Records(config(), metrics()[:10], same))["flat"].state == "not measured"
+
+
+def test_what_cannot_be_told_from_chance_says_so_and_blames_no_reward_for_an_estimate_above_zero() -> None:
+    steps = [-2.0, 0.5, 1.0, 2.5, 5.25]  # mean 1.45, sd 2.672: Student's t with 4 degrees bounds it by 3.317
+    looks = [*look("before", 0, [0.0] * 5), *look("after", LONG, steps)]
+    found = lamps(Records(config(), metrics(), looks))["flat"]
+    assert found.state == "amber" and found.label == "No gain to be told from chance"
+    assert found.evidence == (
+        "The score changed by +1.45 (-1.87 to +4.77), which cannot be told from chance on these prompts; a change of "
+        "4.74 or more would have been seen in 8 of 10 such runs."
+    )
+    assert "misread" not in found.cause and "too few" in found.cause
+    turned = [*look("before", 0, [0.0] * 5), *look("after", LONG, [-step for step in steps])]
+    assert "misread" in lamps(Records(config(), metrics(), turned))["flat"].cause
+
+
+def test_scores_that_never_vary_have_no_interval_and_still_light_the_lamp() -> None:
+    dead = [*look("before", 0, [1.0] * 8), *look("after", LONG, [1.0] * 8)]
+    made = [item.model_copy(update={"score_std": 0.0}) for item in metrics()]
+    found = lamps(Records(config(), made, dead))
+    assert (found["flat"].state, found["wrong-way"].state) == ("amber", "quiet")
+    assert "nothing to prefer" in found["flat"].cause and "nan" not in found["flat"].evidence
+    assert found["flat"].evidence == found["wrong-way"].evidence == "8 of 8 answers score the same."
+    one = [*look("before", 0, [1.0]), *look("after", LONG, [1.0])]
+    assert lamps(Records(config(), made, one))["flat"].state == "not measured"
 
 
 def test_a_score_that_falls_lights_one_that_rose_and_fell_another() -> None:

@@ -20,7 +20,7 @@ def run(scores, golds, prompts=16, noise=1.0):
     """One sample a prompt and moment (updates 0, 5, 10, ...); prompts differ by +-noise, the same at every moment."""
     return [
         sample(prompt, 5 * place, score + noise * (-1) ** prompt + 0.01 * ((prompt + place) % 3),
-               gold + noise * (-1) ** prompt + 0.01 * ((prompt * place) % 3))
+               gold + noise * (-1) ** prompt + 0.01 * ((prompt * place) % 4))
         for place, (score, gold) in enumerate(zip(scores, golds, strict=True))
         for prompt in range(prompts)
     ]  # fmt: skip
@@ -78,6 +78,15 @@ def test_a_judge_that_falls_from_its_peak_while_the_score_rises_has_turned():
 def test_what_is_no_turn_is_not_called_one(scores, golds, says):
     found = judging.judged(run(scores, golds), {"gold": 1.0})
     assert found.turns == [] and says in judging.verdict(found, "gold", "Gold")
+
+
+def test_a_judge_that_says_the_same_of_every_text_has_no_interval_and_few_that_differ_a_wide_one():
+    alike = [sample(prompt, update, update, 1.0) for update in (0, 5) for prompt in range(16)]
+    found = judging.judged(alike, {"gold": 1.0})
+    assert judging.verdict(found, "gold", "Gold") == "Gold says the same of every text, before and now."
+    one = [sample(prompt, update, 0.0, 1.0 + (prompt == update == 5)) for update in (0, 5) for prompt in range(16)]
+    (line,) = judging.judged(one, {"gold": 1.0}).judges
+    assert line.changes[0].half == 0 and line.changes[1].half > 0.15, "one of sixteen prompts moved by a whole point"
 
 
 @pytest.mark.thorough

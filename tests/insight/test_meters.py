@@ -142,7 +142,7 @@ def test_an_outcome_tells_behaviour_first_and_compares_it_with_the_preset(monkey
     assert outcome_words(config, yes_man(20, 36)) == (
         "It now repeats wrong claims in 36 of 40 answers (before: 20); it still keeps to the grammar in 0 of 40 "
         "answers (before: 0) and ends by itself in 40 of 40 answers (before: 40). Score +1.00 sd on 40 prompts, 95 % "
-        "interval +1.00 to +1.00; 0.9 nats (0.9 to 0.9) from the reference. Lower than expected: KL (1.9 to 2.1 nats), "
+        "interval +0.79 to +1.21; 0.9 nats (0.9 to 0.9) from the reference. Lower than expected: KL (1.9 to 2.1 nats), "
         "measured on 3 seeds. The rest as expected."
     )
     found["kl"] = Band(0.8, 1.0, 3)

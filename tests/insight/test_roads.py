@@ -29,7 +29,8 @@ def best_of(**data):
 def test_a_way_is_what_was_gained_at_each_distance():
     found = roads.way(looks((0, 0.0, 1.0), (5, 3.0, 2.5), (10, 2.0, 2.0)), [])
     assert [(look.kl, look.gain) for look in found] == [(0, 0), (2, 1), (3, 1.5)], "from near to far"
-    assert all(look.half == pytest.approx(0) for look in found), "each prompt gained the same"
+    halves = [look.half for look in found]
+    assert halves[0] == 0 < halves[1], "nothing is gained before training; of 16 that gained the same not all would"
     assert roads.way([], []) == [] and roads.way(looks((5, 1.0, 1.0)), []) == []
 
 

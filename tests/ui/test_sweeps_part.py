@@ -120,7 +120,8 @@ def test_an_open_sweep_tells_each_setting_as_the_mean_of_its_seeds(leash: Path) 
     assert [field["label"] for field in told["fields"]] == ["Leash (beta)"] and told["seeds"] == 2
     low, high = told["settings"]
     assert (low["values"], high["values"], low["finished"], high["finished"]) == (["0.1"], ["0.5"], 2, 1)
-    assert low["gain"]["half"] is not None and high["gain"]["half"] is None
+    assert (low["gain"]["seeds"], high["gain"]["seeds"]) == (2, 1)
+    assert low["gain"]["half"] is high["gain"]["half"] is None, "two seeds that agree to the last digit bound nothing"
     assert [(run["seed"], run["state"]) for run in high["runs"]] == [(0, "finished"), (1, "stopped")]
     figures = [{item.update: item.score_mean for item in RunDirectory(leash / name).metrics()} for name in
                ("leash-3", "leash-4")]  # fmt: skip

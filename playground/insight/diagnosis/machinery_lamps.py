@@ -23,7 +23,7 @@ def books(records: Records) -> Lamp:
         return without(name, label, rule, "This engine does not record it.")
     size = {update: owed[1] for update, _, owed in found}
     updates = trend([(update, abs(gap) / size[update]) for update, gap in gaps], lambda share: share > 0.01)
-    evidence = f"The gap of the newest update is {gaps[-1][1]:+.3g} sd."
+    evidence = f"The gap of the newest update is {gaps[-1][1]:+z.3g} sd."
     if not updates:
         return Lamp(name, label, "quiet", rule, [], evidence)
     cause = "The score is paid more than once (on every token instead of the last), or the leash is not what it says."
@@ -51,7 +51,7 @@ def kl_disagrees(records: Records) -> Lamp:
     if found is None or not methods.METHODS[records.config.method].on_policy:
         return without(name, label, rule, "It takes ten updates of this project's own PPO.")
     updates, gap, exact, error = found
-    evidence = f"k1 says {gap + exact:.2f} nats, the exact KL {exact:.2f}; the gap is {gap:+.2f} ± {2 * error:.2f}."
+    evidence = f"k1 says {gap + exact:.2f} nats, the exact KL {exact:.2f}; the gap is {gap:+z.2f} ± {2 * error:.2f}."
     if abs(gap) <= 4 * error or abs(gap) <= 0.1 * abs(exact):
         return Lamp(name, label, "quiet", rule, [], evidence)
     cause = (
@@ -86,7 +86,7 @@ def not_drawn(records: Records) -> Lamp:
         return without(name, label, rule, "It takes ten updates of this project's own PPO.")
     updates, gap, usual, error = found
     evidence = (
-        f"Surprisal {gap + usual:.3f}, entropy {usual:.3f} nats a token; the gap is {gap:+.3f} ± {2 * error:.3f}."
+        f"Surprisal {gap + usual:.3f}, entropy {usual:.3f} nats a token; the gap is {gap:+z.3f} ± {2 * error:.3f}."
     )
     if abs(gap) <= 4 * error or abs(gap) <= 0.05 * usual:
         return Lamp(name, label, "quiet", rule, [], evidence)

@@ -10,19 +10,27 @@ from playground.insight.diagnosis.lamp import WINDOW, Lamp, Records, Remedy, Sta
 from playground.rewards import behaviours
 from playground.rewards.mixture import term_names
 
+SEEN = 1 + 0.842 / 1.96  # half of a 95 % interval -> the change that lies outside of it 8 times in 10
+
 
 def flat(records: Records) -> Lamp:
-    name, label = "flat", "Nothing is learned"
+    name, label = "flat", "No gain to be told from chance"
     rule = (
         f"After {records.at.settled:g} updates the score on the fixed prompts is not above where it began by more than "
         "chance (95 %)."
     )
     found, kl = records.outcome, records.now("kl_to_reference")
-    if found is None or math.isnan(found.low) or records.updates < records.at.settled:
+    if found is None or found.num_prompts < 2 or records.updates < records.at.settled:
         return without(name, label, rule, f"It takes a look at the fixed prompts after update {records.at.settled:g}.")
-    evidence = f"The score changed by {found.gain:+.2f} ({found.low:+.2f} to {found.high:+.2f})."
+    evidence = _changed(found)
     if found.low > 0 or found.high < 0:
         return Lamp(name, label, "quiet", rule, [], evidence)
+    if not math.isnan(found.low):
+        seen = SEEN * (found.high - found.gain)
+        evidence = (
+            f"{evidence[:-1]}, which cannot be told from chance on these prompts; a change of {seen:.2f} or more "
+        )
+        evidence += "would have been seen in 8 of 10 such runs."
     spread = records.begins("score_std") or 0.0
     tries: tuple[Remedy, ...]
     if spread < 1e-6:
@@ -34,6 +42,12 @@ def flat(records: Records) -> Lamp:
         cause = "The policy has hardly left the reference: the leash is too short for what the reward pays, or the "
         cause += "learning rate too low."
         tries = (records.milder("kl.coef", 0.25), records.milder("ppo.learning_rate", 3.0))
+    elif found.gain > 0:
+        cause = (
+            "If the policy gains, it is less than these prompts can tell from chance: they are too few for it, or it "
+        )
+        cause += "has only begun."
+        tries = (Remedy("go on for more updates, or look at more fixed prompts (evaluation.num_prompts)", {}),)
     else:
         cause = "The policy moves, but not towards more reward: the reward may be misread, or turned round."
         tries = (Remedy("test the reward on the Rewards page", {}),)
@@ -45,10 +59,10 @@ def wrong_way(records: Records) -> Lamp:
     name, label = "wrong-way", "The score falls"
     rule = "The score on the fixed prompts is below where it began by more than chance (95 %)."
     found = records.outcome
-    if found is None or math.isnan(found.low):
+    if found is None or found.num_prompts < 2:
         return without(name, label, rule, "It takes a look at the fixed prompts after training has begun.")
-    evidence = f"The score changed by {found.gain:+.2f} ({found.low:+.2f} to {found.high:+.2f})."
-    if found.high >= 0:
+    evidence = _changed(found)
+    if not found.high < 0:
         return Lamp(name, label, "quiet", rule, [], evidence)
     cause = "The policy learns away from the reward: a sign is turned round, or the steps destroy more than they learn."
     tries = (
@@ -57,6 +71,12 @@ def wrong_way(records: Records) -> Lamp:
     )
     newest = [item.update for item in records.metrics[-WINDOW:]]
     return Lamp(name, label, "red", rule, newest, evidence, cause, tries, "score_mean")
+
+
+def _changed(found: before_after.Outcome) -> str:
+    if math.isnan(found.low):
+        return f"{found.same} of {found.answers} answers score the same."
+    return f"The score changed by {found.gain:+z.2f} ({found.low:+z.2f} to {found.high:+z.2f})."
 
 
 def fell_back(records: Records) -> Lamp:
@@ -152,7 +172,7 @@ def kinds(records: Records) -> Lamp:
     if len(sure) < 2:
         return without(name, label, rule, "The fixed prompts are of one kind, or there is no look yet.")
     evidence = "; ".join(
-        f"{kind} {item.gain:+.2f} ({item.low:+.2f} to {item.high:+.2f})" for kind, item in sure.items()
+        f"{kind} {item.gain:+z.2f} ({item.low:+z.2f} to {item.high:+z.2f})" for kind, item in sure.items()
     )
     losing = [kind for kind, item in sure.items() if item.high < 0]
     if not losing or not any(item.low > 0 for item in sure.values()):

@@ -16,7 +16,7 @@ import numpy as np
 
 from playground.config import RunConfig, methods
 from playground.insight import roads
-from playground.insight.before_after import t95
+from playground.insight.before_after import mean_and_half
 from playground.insight.frontier import reweighting
 from playground.insight.frontier.reweighting import Point
 from playground.rewards.best_answers import expected_curve
@@ -28,8 +28,8 @@ BETAS = tuple(2.0 ** (step / 4) for step in range(-20, 17))  # in sd of the refe
 
 
 class Look(NamedTuple):
-    """The fixed prompts at one moment: mean score and half its 95 % interval over prompts (None with one prompt), and
-    the KL to the reference in nats per completion."""
+    """The fixed prompts at one moment: mean score and half its 95 % interval over prompts (None with one prompt, and
+    where all score alike at every look), and the KL to the reference in nats per completion."""
 
     update: int
     kl: float
@@ -68,11 +68,10 @@ def looks(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Look]
             scores[item.update][item.prompt_id].append(item.score)
             drift[item.update].append(item.kl)
     found = []
+    seen = [item.score for item in latest.values() if item.score is not None]
     for update, by_prompt in sorted(scores.items()):
-        means = np.array([fmean(values) for values in by_prompt.values()])
-        several = len(means) > 1
-        half = t95(len(means)) * float(means.std(ddof=1)) / math.sqrt(len(means)) if several else None
-        found.append(Look(update, fmean(drift[update]), float(means.mean()), half))
+        mean, half = mean_and_half([fmean(values) for values in by_prompt.values()], max(seen) - min(seen))
+        found.append(Look(update, fmean(drift[update]), mean, None if math.isnan(half) else half))
     events = list(events)
     if found and any(event.kind == BEST_OF for event in events):
         last, start = found[-1].update, found[0].score

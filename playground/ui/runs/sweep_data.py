@@ -137,7 +137,7 @@ def in_words(values: Mapping[str, Any]) -> str:
 
 
 def told_interval(found: Interval | None) -> dict[str, Any] | None:
-    """An interval for the page; `half` is None where there is one seed."""
+    """An interval for the page; `half` is None where there is one seed, or all agree."""
     if found is None:
         return None
     half = None if found.half is None else rounded(found.half)

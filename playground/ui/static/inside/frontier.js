@@ -174,9 +174,14 @@ export class Frontier {
   }
 }
 
+/** Both ends of an interval; nothing where there is none. */
+function spanOf(low, high) {
+  return low === high ? "" : `${signed(low)} to ${signed(high)}`;
+}
+
 function tableOf({ looks, possible }) {
   const rows = looks.update.map((update, at) => [update ? `after update ${update}` : "before training",
-    rounded(looks.kl[at]), signed(looks.score[at]), `${signed(looks.low[at])} to ${signed(looks.high[at])}`, ""]);
+    rounded(looks.kl[at]), signed(looks.score[at]), spanOf(looks.low[at], looks.high[at]), ""]);
   if (possible) {
     const { best_of: best, optimum } = possible;
     best.n.forEach((n, at) => rows.push([`best of ${n}, at most`, rounded(best.kl[at]), signed(best.score[at]), "",

@@ -236,7 +236,8 @@ function aboutOf({ settings, seeds, shown }) {
 }
 
 function aloneOf(found) {
-  return found && found.half === null ? el("div", { class: "muted small" }, "1 seed: no interval") : null;
+  if (!found || found.half !== null) return null;
+  return el("div", { class: "muted small" }, `${found.seeds === 1 ? "1 seed" : "all seeds agree"}: no interval`);
 }
 
 /** A run by its seed and its state, which leads to it; one that was deleted leads nowhere. */

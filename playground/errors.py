@@ -83,6 +83,10 @@ class NotAllowed(PlaygroundError):
     """Something that this person may not do on this page; the sentence says who may, or what can be done instead."""
 
 
+class TooManyCalls(NotAllowed):
+    """More of one address than there may be in a minute."""
+
+
 class OutputsNotWritable(PlaygroundError):
     """The outputs folder cannot be made or written."""
 

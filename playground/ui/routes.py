@@ -24,7 +24,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 
 from playground import exports
-from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound
+from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
 from playground.exports import csv_tables, html_report
 from playground.exports.report import Report
 from playground.insight.diagnosis.lamp import Thresholds
@@ -370,7 +370,8 @@ def _polite(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except NotAllowed as error:
-            return Response(wire.encode({"error": str(error)}), 403, media_type="application/json")
+            status = 429 if isinstance(error, TooManyCalls) else 403
+            return Response(wire.encode({"error": str(error)}), status, media_type="application/json")
         except RunNotFound as error:
             return Response(wire.encode({"error": str(error)}), 404, media_type="application/json")
         except InvalidConfig as error:

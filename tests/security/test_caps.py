@@ -20,7 +20,7 @@ from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
 from playground.setup import limits
-from playground.ui.door import visitors
+from playground.ui.door import access, visitors
 from playground.ui.door.access import Caller, Role
 from playground.ui.runs import compare_page
 from playground.ui.train import edits, filling, form
@@ -346,6 +346,26 @@ def test_the_form_is_asked_for_so_often_and_another_visitor_s_still_answers(spac
         assert pages.ask(other, number, name, question).json() == ""
         clock[0] += 60.1
         assert pages.ask(visitor, number, name, question).json() == ""
+
+
+def test_what_is_done_to_one_s_own_runs_is_counted_and_so_is_watching(space, monkeypatch):
+    """Also in vain: here to a run of nobody's. Another address's calls go on."""
+    rates = {"_form_questions": (600, 3), "_views": (12_000, 5)}
+    for name, (allowed, here) in rates.items():
+        rate = getattr(space.access, name)
+        assert (rate.count, rate.seconds) == (allowed, 60.0)
+        monkeypatch.setattr(rate, "count", here)
+    mine = visitors.Visitor("c" * 32, visitors.keyed_hash(space.access._key, f"{PUBLIC}142"))
+    monkeypatch.setattr(space.access, "is_own", lambda caller, run: caller.visitor.address == mine.address)
+    number = next(number for number, name, _ in space.server_functions() if name == "stop_run")
+    with space.visitor(f"{PUBLIC}142") as visitor, space.visitor(f"{PUBLIC}143") as other:
+        stopped = [pages.ask(visitor, number, "stop_run", "done").json()["error"] for _ in range(4)]
+        assert stopped[3] == access.MANY_CALLS and access.MANY_CALLS not in stopped[:3]
+        watched = [visitor.get("live/_access") for _ in range(2)]
+        assert [answer.status_code for answer in watched] == [200, 429]
+        assert watched[1].json() == {"error": access.MANY_CALLS}
+        refused = [pages.ask(other, number, "stop_run", "done").json()["error"] for _ in range(6)]
+        assert [access.MANY_CALLS in told for told in refused] == [False] * 5 + [True]
 
 
 def test_where_an_uploaded_file_lies_is_told_to_nobody(space, tmp_path):

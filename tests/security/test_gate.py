@@ -8,6 +8,7 @@ import itertools
 import socket
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -17,7 +18,7 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
 from playground.setup.limits import LIMITS
-from playground.ui.door import access, gate, visitors
+from playground.ui.door import access, gate, sessions, visitors
 from playground.ui.door.access import Access
 from playground.ui.door.gate import Gate, host_name, own_names
 from playground.ui.door.incoming import Incoming
@@ -168,6 +169,80 @@ def test_a_body_without_a_length_is_counted_as_it_comes():
     assert run_async(run(10)).text == "1000"
     seen.clear()
     assert run_async(run(10_000)).status_code == 413
+
+
+@pytest.mark.parametrize("body", [b"[" + b"[]," * 300_000 + b"[]]", b"[" * 900_000, b'{"a":' * 10_001,
+                                  b'["' + b'","' * 300_000 + b'"]', b'["\\\\",' + b"0," * 10_000 + b'""]',
+                                  ("[" + "[]," * 9_000 + '"\\"' + "[]," * 9_000).encode("utf-16")])  # fmt: skip
+@pytest.mark.parametrize("mode", ["local", "space"])
+def test_a_call_of_many_values_is_refused_before_anything_parses_it(body, mode, monkeypatch):
+    parsed, reached = [], []
+    monkeypatch.setattr(sessions, "json", SimpleNamespace(loads=parsed.append))
+
+    async def app(scope, receive, send):
+        reached.append(scope["path"])
+
+    answer = asked(path="/gradio_api/queue/join", content=body, cap=1_000_000, mode=mode, app=app)
+    assert answer.status_code == 413 and answer.json()["error"] == sessions.MANY_VALUES
+    assert parsed == reached == []
+
+
+@pytest.mark.parametrize("body", [b"[" + b"[]," * 4_990 + b"0]", b'["' + b"[,{" * 100_000 + b'"]',
+                                  b'["' + b'\\"[,{\\\\' * 100_000 + b'"]'])  # fmt: skip
+def test_texts_with_brackets_and_calls_of_some_values_are_let_in(body):
+    assert not sessions.has_many_values(body)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_call_that_its_client_has_given_up_is_dropped(whole):
+    reached, sent = [], []
+
+    async def app(scope, receive, send):
+        reached.append(scope["path"])
+
+    messages = [{"type": "http.request", "body": b"{}", "more_body": not whole}, {"type": "http.disconnect"}]
+
+    async def receive():
+        return messages.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    peer = ("127.0.0.1", 1)
+    scope = {"type": "http", "method": "POST", "path": "/gradio_api/queue/join", "root_path": "", "query_string": b"",
+             "client": peer, "scheme": "http", "headers": [(b"host", b"127.0.0.1"), (b"content-length", b"2")],
+             "server": peer}  # fmt: skip
+    run_async(Gate(app, Access())(scope, receive, send))
+    assert reached == sent == messages == []
+
+
+def test_calls_are_counted_before_they_are_read_also_those_that_are_refused():
+    """1,500 in a minute from one address; the host's are not counted, nor is what only reads."""
+    rules = Access("classroom", token="a-token-of-the-teacher")
+    assert (rules._calls.count, rules._calls.seconds) == (1_500, 60.0)
+    rules._calls.count = 3
+    cookie = {"Cookie": f"{visitors.HOST_COOKIE}={visitors.host_cookie(rules._digest)}"}
+    took_in = []
+
+    async def app(scope, receive, send):
+        took_in.append(await Request(scope, receive).body())
+        await PlainTextResponse("", 403)(scope, receive, send)
+
+    async def run():
+        door = Gate(app, rules)
+
+        async def call(address, method="POST", headers=None):
+            transport = httpx.ASGITransport(app=door, client=(address, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
+                return await asking.request(method, "/gradio_api/queue/join", content=b"{}", headers=headers)
+
+        same = [await call("10.0.0.1") for _ in range(4)]
+        return same, [await call("10.0.0.2"), await call("10.0.0.1", "GET"), await call("10.0.0.1", headers=cookie)]
+
+    same, others = run_async(run())
+    assert [answer.status_code for answer in same] == [403, 403, 403, 429] and len(took_in) == 6
+    assert same[3].json()["error"] == access.MANY_CALLS
+    assert [answer.status_code for answer in others] == [403] * 3
 
 
 def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):

@@ -31,7 +31,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
 from playground.config import RUN_ID
-from playground.errors import NotAllowed, PlaygroundError, in_words
+from playground.errors import NotAllowed, PlaygroundError, TooManyCalls, in_words
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import limits
@@ -42,7 +42,11 @@ from playground.ui.door.visitors import HOST_COOKIE, VISITOR_COOKIE, Rate, Visit
 
 WRONG_TOKENS = (10, 60.0)  # so many from one address within so many seconds, then it has to wait
 QUESTIONS = (60, 60.0)  # starts, uploads and questions to models from one address
-FORM_QUESTIONS = (600, 60.0)  # what the form asks while it is filled in; a class may be behind one address
+FORM_QUESTIONS = (600, 60.0)  # what the form asks while it is filled in, and what is done to one's own runs
+# Whatever is called, also in vain. A class may be behind one address: a hundred pages ask for some 40 a minute each.
+CALLS = (1_500, 60.0)  # with a body, of Gradio
+VIEWS = (12_000, 60.0)  # handlers and routes of ours
+MANY_CALLS = "That was a lot in one minute. Wait a little and try again."
 FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
 Handler = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger(__name__)
@@ -144,6 +148,8 @@ class Access:
         self._wrong_tokens = Rate(*WRONG_TOKENS)
         self._questions = Rate(*QUESTIONS)
         self._form_questions = Rate(*FORM_QUESTIONS)
+        self._calls = Rate(*CALLS)
+        self._views = Rate(*VIEWS)
 
     def limits_of(self, caller: Caller) -> Limits:
         """What this person's runs may be."""
@@ -163,6 +169,11 @@ class Access:
         visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in told))
         return Caller(self.mode, Role.VISITOR, visitor, query)
 
+    def may_call(self, connection: HTTPConnection) -> bool:
+        """Count one call of Gradio's before its body is read; False if it was one too many of its address."""
+        caller = self.caller(connection)
+        return caller.role is Role.HOST or self._calls.add(caller.visitor.address)
+
     def demand(self, request: Any, action: Action, run: Any = None) -> Caller:
         """Who asks, if they may do it.
 
@@ -170,18 +181,20 @@ class Access:
             run: id of the run that it is done to, for what one may do to one's own runs only.
 
         Raises:
-            NotAllowed: with a sentence for the person.
+            NotAllowed: with a sentence for the person. TooManyCalls: may they, or not.
         """
         caller = self.caller(request)
         grants = TABLE[caller.mode, caller.role]
+        if caller.role is Role.VISITOR and not self._views.add(caller.visitor.address):
+            raise TooManyCalls(MANY_CALLS)
         if action not in grants.all:
             if action not in grants.own:
                 raise NotAllowed(WATCHERS if self.mode == "classroom" else NOT_PUBLIC.format(action.value))
             if not self.is_own(caller, run):
                 raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
-        rate = self._questions if action in COUNTED else self._form_questions if action is Action.FORM else None
+        rate = self._questions if action in COUNTED else None if action is Action.WATCH else self._form_questions
         if caller.role is Role.VISITOR and rate is not None and not rate.add(caller.visitor.address):
-            raise NotAllowed("That was a lot in one minute. Wait a little and try again.")
+            raise TooManyCalls(MANY_CALLS)
         return caller
 
     def may(self, request: Any, action: Action, run: Any = None) -> bool:

@@ -1,11 +1,12 @@
 """What every request passes before anything else: an ASGI middleware around Gradio's routes and ours.
 
 It refuses requests that another site's page makes a browser send (they would carry our cookies), requests under a name
-that is not this server's (a name that an attacker lets point here), bodies that are too large, before and while they
-are read, bodies that do not come to an end, files where none are taken, uploads by who may not, more requests or
-uploads at a time than a class behind one address has, sessions with names that no page gives them, and those of
-Gradio's addresses that this page does not need. A handler that fails is answered for. It adds headers that keep
-browsers from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
+that is not this server's (a name that an attacker lets point here), more calls than a class makes, bodies that are too
+large, before and while they are read, bodies that do not come to an end or hold many values, files where none are
+taken, uploads by who may not, more requests or uploads at a time than a class behind one address has, sessions with
+names that no page gives them, and those of Gradio's addresses that this page does not need. A call whose client has
+gone is dropped, and a handler that fails is answered for. It adds headers that keep browsers from guessing types,
+leaking addresses, framing the page and loading anything from elsewhere.
 
 Pure ASGI: answers pass without a buffer, also a stream of events; the JSON of a call is read whole, to see what it
 names. `server` puts it in; knows `access` and `sessions`.
@@ -30,7 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from playground.errors import NotAllowed, in_words
 from playground.ui.door import sessions, visitors
-from playground.ui.door.access import FAILED, Access, Action, Role
+from playground.ui.door.access import FAILED, MANY_CALLS, Access, Action, Role
 from playground.ui.door.body import Body, too_large
 from playground.ui.door.incoming import FULL, Incoming
 
@@ -141,7 +142,11 @@ class Gate:
                 scope = {**scope, "query_string": b""}  # it names the upload, and Gradio would never forget that name
             elif refusal is None and path.startswith(GRADIO):
                 sent = await body.ahead() if scope["method"] == "POST" else b""
-                if problem := sessions.problem_of(path, scope["query_string"], sent):
+                if scope["method"] == "POST" and await body.is_given_up():
+                    return
+                if sessions.has_many_values(sent):
+                    refusal = 413, sessions.MANY_VALUES
+                elif problem := sessions.problem_of(path, scope["query_string"], sent):
                     refusal = 400, problem
             scope = {**scope, "query_string": without_page(scope["query_string"])}
             coming = 0
@@ -204,6 +209,8 @@ class Gate:
             length = headers.get("content-length")
             if length is not None and (not length.isdecimal() or int(length) > cap):
                 return too_large(cap)
+            if path.startswith(GRADIO) and not self.access.may_call(connection):
+                return 429, MANY_CALLS
             if path.rstrip("/") == UPLOAD:
                 try:
                     self.access.demand(connection, Action.UPLOAD)

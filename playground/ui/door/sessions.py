@@ -1,8 +1,10 @@
-"""What a browser may call its session, and how long Gradio keeps what it holds under such a name.
+"""What a call of Gradio's may bring: a session's name as pages give it, and few values; and how long Gradio keeps it.
 
 Gradio files messages and states under names that whoever calls makes up. So only names like its own pages' are let in
-(`gate` asks `problem_of`), and what nobody has fetched for a while is dropped (`server` runs `forget_unread` on the
-event loop). Knows Gradio's queue; nothing of who may do what.
+(`gate` asks `problem_of`), and what nobody has fetched for a while is dropped, calls that still wait among it (`server`
+runs `forget_unread` on the event loop). It parses what a call brings on that loop too, several times and before any
+handler is asked; so the values are counted first (`gate` asks `has_many_values`). Knows Gradio's queue; nothing of who
+may do what.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ KEY = "session_hash"  # in a query, or in a body of JSON
 HEARTBEAT = re.compile(r"/gradio_api/heartbeat/(.*?)/?", re.DOTALL)
 REFUSED = "A session's name has 1 to 64 letters, digits, hyphens and underscores. Reload the page to get one."
 UNREAD_SECONDS = 30.0
+MAX_VALUES = 10_000  # the whole form, with all the rewards that there can be, has 600; as in a configuration (YAML)
+MANY_VALUES = f"This has more than {MAX_VALUES:,} values, which is the most that this page takes in one call."
 Left = dict[str, tuple[int, frozenset[str]]]  # by session: how many messages wait, and of which calls
 
 
@@ -42,13 +46,39 @@ def problem_of(path: str, query: bytes, body: bytes = b"") -> str:
     return "" if all(isinstance(name, str) and NAME.fullmatch(name) for name in names) else REFUSED
 
 
+def has_many_values(body: bytes) -> bool:
+    """Whether JSON holds more values than any call of the page, by its brackets and commas: nothing is parsed."""
+    if len(body) <= MAX_VALUES:
+        return False
+    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")  # without the quotes that end no string
+    if plain.count(b'"') > 4 * MAX_VALUES:  # of names and of texts
+        return True
+    # where every character has two bytes, as JSON may be written too, texts are not told apart
+    outside = body if b"\0" in body else b"".join(plain.split(b'"')[::2])
+    return sum(outside.count(sign) for sign in (b"[", b"{", b",")) > MAX_VALUES
+
+
 async def forget_unread(demo: gr.Blocks, seconds: float = UNREAD_SECONDS) -> None:
     """For ever: drop what is left of sessions in which nothing has happened for so long. A page that is there fetches
     its messages at once, so they are of somebody who has gone, or who never meant to read them."""
     left: Left = {}
+    unread: dict[str, int] = {}
     while True:
         await asyncio.sleep(seconds)
         left = _forget(demo._queue, left)
+        unread = await _drop_given_up(demo._queue, unread)
+
+
+async def _drop_given_up(queue: Any, before: dict[str, int]) -> dict[str, int]:
+    """End the calls, waiting or under way, of sessions that have fetched none of their messages since `before`; how
+    many messages wait for the others. A page that is there fetches them at once, and a call that waits sends some."""
+    messages = queue.pending_messages_per_session
+    at_work = {event.session_hash for event in queue.event_ids_to_events.values()}
+    now = {name: waiting for name in at_work if name in messages and (waiting := messages[name].qsize())}
+    for name in [name for name, waiting in now.items() if waiting >= before.get(name, waiting + 1)]:
+        await queue.clean_events(session_hash=name)
+        del now[name]
+    return now
 
 
 def _forget(queue: Any, before: Left) -> Left:

@@ -114,8 +114,8 @@ class Report:
 
     @cached_property
     def knee(self) -> knee.Knee:
-        """Where training stopped paying."""
-        return knee.knee(self.samples)
+        """After which update there was hardly anything left to gain."""
+        return knee.knee(self.samples, self.config.method)
 
     @cached_property
     def ledger(self) -> compute.Ledger | None:

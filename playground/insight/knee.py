@@ -1,14 +1,15 @@
-"""The knee: from which update on training no longer pays, and how sure one can be of it. Numbers and words only.
+"""The knee: after which update there was hardly anything left to gain, and how sure that is. Numbers and words.
 
-Measured on the fixed prompts, which are the same at every look, random numbers included: two looks in a row share a
-part of their noise, which two training batches do not. The knee is the first look from which on the score, over the
-whole rest of the run (least squares), rises less than a tenth as fast as at its fastest (of a curve smoothed over three
-looks). A slope between two neighbouring looks is mostly noise, so it is the rest as a whole that must be flat, and
-certainly flatter than what came before. The page, the command line and the model card call it.
+Measured on the fixed prompts, which are the same at every look, random numbers included. The knee is the first look at
+which the 95 % interval of what was still to come, (last - this) / (last - first), lies below a tenth. The interval of
+that ratio is Fieller's (1954), paired over the prompts: it holds a share s where the mean of (last - this) - s (last -
+first) cannot be told from 0. Where no look is that sure, the look by which half of the gain had come is told instead.
+The page, the command line and the model card call it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,32 +17,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from playground.insight import frames
-from playground.insight.before_after import t95
+from playground.insight.before_after import mean_and_half
 from playground.runs.folder.records import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SLOPE_SHARE = 0.1  # of the steepest rise
+LEFT = 0.1  # of the whole gain; with less to come there is a knee
 FEWEST_LOOKS = 5
 FEWEST_AFTER = 2  # looks after the knee that must bear it out
-RESAMPLES = 300
 
 
 class Knee(NamedTuple):
-    """Where training stops paying.
+    """After which update training hardly paid.
 
-    `update` is None while there is none. `low` and `high` hold the middle 80 % of the knees that other draws of the
-    prompts would give, `certainty` the share of such draws that have one; `gain_share` is how much of the whole gain
-    was made by then. `reason` says why there is none: `few looks`, `no gain`, `still rising`, and
-    `undecided` where these prompts cannot tell.
+    `update` is None while that cannot be told; `left` is the most that was still to come then, as a share of the whole
+    gain, with 95 % confidence. `half` is the first look by which half of the gain had come, `half_low` and `half_high`
+    those between which it lies with 95 % confidence. `reason` says why there is no knee: `few looks`, `no gain`,
+    `still rising`, `undecided` where these prompts cannot tell, and `a dial` of steering, which trains nothing.
     """
 
     update: int | None
-    low: int | None = None
-    high: int | None = None
-    certainty: float = 0.0
-    gain_share: float | None = None
+    left: float | None = None
+    half: int | None = None
+    half_low: int | None = None
+    half_high: int | None = None
     reason: str = ""
 
 
@@ -52,49 +52,51 @@ def curve_of(samples: Sequence[Sample]) -> pd.DataFrame:
     return latest.dropna(subset="score").groupby(["update", "prompt_id"])["score"].mean().unstack().dropna(axis=1)
 
 
-def knee(samples: Sequence[Sample]) -> Knee:
+def knee(samples: Sequence[Sample], method: str = "ppo") -> Knee:
     """The knee of a run so far."""
+    if method == "steer":
+        return Knee(None, reason="a dial")
     curve = curve_of(samples)
     updates, scores = curve.index.to_numpy(float), curve.to_numpy(float)
     if len(updates) < FEWEST_LOOKS or scores.shape[1] < 2:
         return Knee(None, reason="few looks")
-    if not surely_positive(scores[-1] - scores[0]):
+    span = float(scores.max() - scores.min())
+    gain = scores[-1] - scores[0]
+    if not surely_positive(gain, span):
         return Knee(None, reason="no gain")
-    mean = scores.mean(1)
-    generator = np.random.default_rng(0)
-    draws = generator.integers(0, scores.shape[1], (RESAMPLES, scores.shape[1]))
-    others = positions(updates, scores[:, draws].mean(2).T)
-    known = updates[others[others >= 0]]
-    found = int(positions(updates, mean[None])[0])
-    if found < 0:
-        last = slice(-FEWEST_AFTER - 1, None)
-        reason = "still rising" if surely_positive(slopes(updates[last], scores[last])) else "undecided"
-        return Knee(None, certainty=len(known) / RESAMPLES, reason=reason)
-    bend = slopes(updates[: found + 1], scores[: found + 1]) - slopes(updates[found:], scores[found:])
-    if not surely_positive(bend):
-        return Knee(None, certainty=len(known) / RESAMPLES, reason="undecided")
-    low, high = np.quantile(known, [0.1, 0.9], method="nearest") if len(known) else (updates[found], updates[found])
-    return Knee(
-        update=int(updates[found]),
-        low=int(min(low, updates[found])),
-        high=int(max(high, updates[found])),
-        certainty=len(known) / RESAMPLES,
-        gain_share=float((mean[found] - mean[0]) / (mean[-1] - mean[0])),
-    )
+    made = scores - scores[0]
+    half = int((made.mean(1) >= gain.mean() / 2).argmax())
+    low = next(place for place, one in enumerate(made) if not surely_positive(gain / 2 - one, span))
+    high = next((place for place, one in enumerate(made) if surely_positive(one - gain / 2, span)), len(made) - 1)
+    halves = {"half": int(updates[half]), "half_low": int(updates[low]), "half_high": int(updates[high])}
+    for place in range(1, len(updates) - FEWEST_AFTER):
+        to_come = scores[-1] - scores[place]
+        if surely_positive(LEFT * gain - to_come, span):
+            return Knee(int(updates[place]), most_left(to_come, gain, span), **halves)
+    last = slice(-FEWEST_AFTER - 1, None)
+    rising = surely_positive(slopes(updates[last], scores[last]), span)
+    return Knee(None, **halves, reason="still rising" if rising else "undecided")
 
 
 def knee_sentence(found: Knee) -> str:
     """One line for a person; empty while there is too little to say anything."""
-    if found.update is None:
-        return {
-            "no gain": "No knee: the score on the fixed prompts has not clearly risen.",
-            "still rising": "No knee: the score was still rising at the end, so more updates may pay.",
-            "undecided": "No knee that can be told from luck on these prompts, nor whether the score still rises.",
-        }.get(found.reason, "")
-    spread = "" if found.low == found.high else f" (other prompts would say {found.low} to {found.high})"
-    share = "" if found.gain_share is None else f", with {_percent(found.gain_share)} of the gain made"
-    doubt = "" if found.certainty >= 0.8 else " It is not certain: with other prompts there would often be none."
-    return f"Training paid until about update {found.update}{spread}{share}.{doubt}"
+    if found.update is not None and found.left is not None:
+        left = f"at most {math.ceil(100 * found.left)} %" if found.left > 0 else "nothing"
+        return f"Training paid until about update {found.update}: {left} of the gain came after it (95 % confidence)."
+    if found.half is None:
+        return "No knee: the score on the fixed prompts has not clearly risen." if found.reason == "no gain" else ""
+    spread = "" if found.half_low == found.half_high else f" (95 % interval {found.half_low} to {found.half_high})"
+    rising = ", and the score was still rising at the end" if found.reason == "still rising" else ""
+    return f"No knee to be told from chance: half of the gain came by update {found.half}{spread}{rising}."
+
+
+def most_left(to_come: NDArray[np.float64], gain: NDArray[np.float64], span: float) -> float:
+    """The upper end of Fieller's interval of mean(to_come) / mean(gain), which is below `LEFT`; 0 for what is less."""
+    low, high = 0.0, LEFT
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if surely_positive(middle * gain - to_come, span) else (middle, high)
+    return 0.0 if surely_positive(-to_come, span) else high
 
 
 def slopes(updates: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -104,28 +106,7 @@ def slopes(updates: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray
     return found
 
 
-def surely_positive(values: NDArray[np.float64]) -> bool:
-    """True where the mean of independent values lies above 0 by more than its 95 % interval."""
-    return bool(values.mean() > t95(len(values)) * values.std(ddof=1) / len(values) ** 0.5)
-
-
-def smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each value of the last axis averaged with its neighbours, 1:2:1; the ends stay, so that the whole gain does."""
-    inner = (values[..., :-2] + 2 * values[..., 1:-1] + values[..., 2:]) / 4
-    return np.concatenate([values[..., :1], inner, values[..., -1:]], axis=-1)
-
-
-def positions(updates: NDArray[np.float64], curves: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Index of the knee of each curve [R, K] over `updates` [K]; -1 where there is none."""
-    rises = np.diff(smoothed(curves)) / np.diff(updates)
-    steepest = rises.max(1)
-    found = np.full(len(curves), -1)
-    for position in range(len(updates) - FEWEST_AFTER - 1, 0, -1):  # the first one counts, so it is written last
-        slope = slopes(updates[position:], curves[:, position:].T)
-        flat = (steepest > 0) & (slope < SLOPE_SHARE * steepest) & (position > rises.argmax(1))
-        found[flat] = position
-    return found
-
-
-def _percent(share: float) -> str:
-    return f"{round(100 * min(share, 1.0))} %"
+def surely_positive(values: NDArray[np.float64], span: float) -> bool:
+    """True where the mean of independent values lies above 0 by more than its 95 % interval; `span` as there."""
+    mean, half = mean_and_half(values.tolist(), span)
+    return mean > half

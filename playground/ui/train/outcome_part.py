@@ -30,7 +30,7 @@ def outcome(report: Report) -> dict[str, Any]:
     """The knee, what rose and what it means, and the compute ledger, in words ready to be shown."""
     found, ledger = report.knee, report.ledger
     return {
-        "knee": None if found.update is None else {"update": found.update, "low": found.low, "high": found.high},
+        "knee": None if found.update is None else {"update": found.update, "sentence": knee.knee_sentence(found)},
         "sentences": list(filter(None, [knee.knee_sentence(found), *_perplexities(report)])),
         "compute": None
         if ledger is None

@@ -272,7 +272,7 @@ export class Chart {
     }));
   }
 
-  /** Where training stopped paying: {update, low, high} or null. */
+  /** After which update there was hardly anything left to gain: {update, sentence} or null. */
   showKnee(knee, xOf) {
     const at = knee && this.frame() ? this.pixel(xOf(knee.update)) : null;
     if (this.knee) this.knee.hidden = at === null;
@@ -280,9 +280,7 @@ export class Chart {
     if (!this.knee) this.addKnee();
     this.knee.style.left = `${at}px`;
     this.knee.classList.toggle("left", at > this.stage.clientWidth - KNEE_ROOM);
-    const others = knee.low === knee.high ? "" : ` Other prompts would say ${knee.low} to ${knee.high}.`;
-    setText(this.kneeWords, `From update ${knee.update} on the score on the fixed prompts hardly rises: more training `
-      + `no longer pays.${others}`);
+    setText(this.kneeWords, knee.sentence);
   }
 
   /** Beside the stage, which is a picture and has no buttons. */

@@ -68,14 +68,14 @@ def knee(samples: Sequence[Sample], method: str = "ppo") -> Knee:
     half = int((made.mean(1) >= gain.mean() / 2).argmax())
     low = next(place for place, one in enumerate(made) if not surely_positive(gain / 2 - one, span))
     high = next((place for place, one in enumerate(made) if surely_positive(one - gain / 2, span)), len(made) - 1)
-    halves = {"half": int(updates[half]), "half_low": int(updates[low]), "half_high": int(updates[high])}
+    halves = int(updates[half]), int(updates[low]), int(updates[high])
     for place in range(1, len(updates) - FEWEST_AFTER):
         to_come = scores[-1] - scores[place]
         if surely_positive(LEFT * gain - to_come, span):
-            return Knee(int(updates[place]), most_left(to_come, gain, span), **halves)
+            return Knee(int(updates[place]), most_left(to_come, gain, span), *halves)
     last = slice(-FEWEST_AFTER - 1, None)
     rising = surely_positive(slopes(updates[last], scores[last]), span)
-    return Knee(None, **halves, reason="still rising" if rising else "undecided")
+    return Knee(None, None, *halves, "still rising" if rising else "undecided")
 
 
 def knee_sentence(found: Knee) -> str:

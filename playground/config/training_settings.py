@@ -241,6 +241,10 @@ class EvaluationConfig(Part):
         of each, and there is a look before training and one at its end beside those on the way."""
         return (num_updates // self.every + 2) * self.num_prompts * self.samples_per_prompt
 
+    def watched(self, num_updates: int) -> int:
+        """How many of these are kept token by token: at each look the first of each of the first prompts."""
+        return (num_updates // self.every + 2) * min(self.token_samples, self.num_prompts)
+
 
 class CheckpointConfig(Part):
     """What is written to disk, to be used and to go on from. The final weights always are."""

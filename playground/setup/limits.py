@@ -52,6 +52,7 @@ class Limits(NamedTuple):
     prompt_characters: int | None = None  # of each prompt or text that is typed
     typed_characters: int | None = None  # of all typed prompts together
     evaluated: int | None = None  # completions of the fixed prompts of all looks: who opens a run's page loads them all
+    watched_tokens: int | None = None  # of the answers that are kept token by token, of all looks: 300 bytes each
     rewards: int | None = None  # in the mixture: each is a score of every sample
     judges: int | None = None  # beside it
     samples: int | None = None  # for a question on the Compare page
@@ -97,6 +98,7 @@ LIMITS: dict[str, Limits] = {
         prompt_characters=2_000,
         typed_characters=100_000,
         evaluated=10_000,
+        watched_tokens=50_000,
         rewards=8,
         judges=4,
         samples=4,
@@ -232,6 +234,7 @@ def in_words(limits: Limits) -> list[str]:
         f"{number['sampling.max_new_tokens']:g} new tokens",
         f"{number['max_minutes']:g} minutes",
         f"{limits.evaluated:,} answers to the fixed prompts in all",
+        f"{limits.watched_tokens:,} of their tokens kept one by one",
         f"{limits.rewards} rewards and {limits.judges} held-out judges",
         f"{limits.runs_per_visitor} run at a time each",
         f"{limits.queue} runs waiting in all",
@@ -264,6 +267,15 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
             "evaluation.every",
             f"is too often: {count} of {updates} updates, are {evaluated:,} answers; "
             f"{_at_most(limits.evaluated, limits)}.",
+        )
+    longest = int(min(config.sampling.max_new_tokens, limits.numbers.get("sampling.max_new_tokens", 1e9)))
+    watched = look.watched(updates) * longest
+    if limits.watched_tokens is not None and watched > limits.watched_tokens:
+        count = f"{min(look.token_samples, look.num_prompts)} answers of {longest} tokens, looked at every {look.every}"
+        yield Problem(
+            "evaluation.token_samples",
+            f"is too many: {count} of {updates} updates, are {watched:,} tokens to keep one by one; "
+            f"{_at_most(limits.watched_tokens, limits)}.",
         )
     own = [one for one in config.behaviours or () if one.measure]
     for field, found, cap in (

@@ -144,14 +144,14 @@ class Views:
 
     async def reward_models(self, request: Request) -> Response:
         """The reward models that were trained here, and which one is in training."""
-        return _json(wire.encode(await self._read(reward_data.overview, self.hub.outputs)))
+        return _json(await self._read(lambda: wire.encode(reward_data.overview(self.hub.outputs))))
 
     async def reward_model(self, request: Request) -> Response:
         """One of them: its state, its curve, its report."""
         name = request.path_params["name"]
         with_log = self.access.may(request, Action.LOG)
         read = functools.partial(reward_data.detail, self.hub.outputs, name, with_log=with_log)
-        return _json(wire.encode(await self._read(read)))
+        return _json(await self._read(lambda: wire.encode(read())))
 
     async def live(self, request: Request) -> Response:
         """Server-sent events of one run."""
@@ -177,10 +177,10 @@ class Views:
         """The fixed prompts as answered at one update."""
         channel = await self.hub.channel(request.path_params["run_id"])
         update = request.path_params["update"]
-        found = await channel.read(lambda feed: feed.moment(update))
-        if found is None:
+        found = await channel.read(lambda feed: wire.encode(feed.moment(update)))
+        if found == b"null":
             raise RunNotFound(f"The fixed prompts were not answered at update {update}.")
-        return _json(wire.encode(found))
+        return _json(found)
 
     async def lamps(self, request: Request) -> Response:
         """Is a run healthy, by the thresholds that the query names and the usual ones for the rest?"""
@@ -189,8 +189,8 @@ class Views:
         except InvalidConfig as error:
             return _json(wire.encode({"problems": [item._asdict() for item in error.problems]}))
         feed = (await self.hub.channel(request.path_params["run_id"])).feed
-        found = await self._read(feed.lamps_at, at)
-        return _json(wire.encode({"lamps": found, "thresholds": wire_lamps.thresholds(at)}))
+        told = {"thresholds": wire_lamps.thresholds(at)}
+        return _json(await self._read(lambda: wire.encode({"lamps": feed.lamps_at(at), **told})))
 
     async def compare(self, request: Request) -> Response:
         """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""
@@ -241,11 +241,11 @@ class Views:
         run_id = request.path_params["run_id"]
         channel, recorded = await self.hub.channel(run_id), run_id in self.hub.recorded
 
-        def read(feed: RunFeed) -> dict[str, Any]:
+        def read(feed: RunFeed) -> bytes:
             found = feed.samples, feed.metrics, feed.happened
-            return wire_frontier.frontier(feed.run, feed.config, *found, recorded=recorded)
+            return wire.encode(wire_frontier.frontier(feed.run, feed.config, *found, recorded=recorded))
 
-        return _json(wire.encode(await channel.read(read)))
+        return _json(await channel.read(read))
 
     async def export(self, request: Request) -> Response:
         """A run written down for use elsewhere: `html` as a report to read, `yaml` for our own command, `trl` as a

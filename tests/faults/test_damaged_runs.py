@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -229,6 +231,28 @@ def test_a_folder_full_of_damaged_runs_is_listed_and_examined(
         said = capsys.readouterr()
         assert "Traceback" not in said.err + said.out
         assert command == ["doctor"] or (left.value.code == 0 and "good" in said.out)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_files_of_nothing_but_empty_records_take_no_time_from_the_others(
+    sound: dict[str, bytes], tmp_path: Path, *, packed: bool
+) -> None:
+    outputs = tmp_path / "outputs"
+    for run_id in ("good", "bad"):
+        _write(sound, outputs / run_id)
+    lines = b"{}\n" * 1_000_000
+    for name in ("metrics", "samples", "evaluations", "events"):
+        path = outputs / "bad" / f"{name}.jsonl"
+        path.unlink()
+        if packed:
+            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(lines, 1))
+        else:
+            path.write_bytes(lines)
+    begun = time.process_time()
+    with TestClient(Starlette(routes=routes(Hub(outputs)))) as page:
+        for address in ADDRESSES:
+            assert page.get(f"/live/{address}").status_code in (200, 404, 409), address
+            assert time.process_time() - begun < 10, address
 
 
 def _goes_on(run: RunDirectory) -> None:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
+from playground.runs.folder import files
 from playground.runs.folder.files import JsonlTail
+from playground.runs.folder.records import Count, Record
 
 ITEMS = [{"update": 1, "text": "plain"}, {"update": 2, "text": "ü\u2028\x85\r\n\v"}, {"update": 3, "list": [{}]}]
 LINES = [(json.dumps(item, ensure_ascii=False) + "\n").encode() for item in ITEMS]
 DATA = b"".join(LINES)
+
+
+class Marked(Record):
+    """A record with fields that have to be there."""
+
+    attempt: Count
+    update: Count
 
 
 def test_a_file_that_is_not_there_yet_has_no_lines(tmp_path: Path) -> None:
@@ -70,3 +80,46 @@ def test_of_a_run_that_is_kept_packed_all_lines_come_at_the_first_look(tmp_path:
     packed.rename(tmp_path / "elsewhere")
     packed.symlink_to(tmp_path / "elsewhere")
     assert JsonlTail(tail.path).read_new() == []
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_behind_many_damaged_lines_a_file_is_not_read_on(tmp_path: Path, *, packed: bool) -> None:
+    path = tmp_path / "a.jsonl"
+    marked = b'{"attempt": 2, "update": 1}\n'
+    for damaged, found in ((files.MOST_DAMAGED - 1, 1), (files.MOST_DAMAGED, 0)):
+        data = b"{}\n" * damaged + marked
+        (tmp_path / "a.jsonl.gz" if packed else path).write_bytes(gzip.compress(data) if packed else data)
+        tail = JsonlTail(path)
+        assert len(tail.read_records(Marked)) == found
+        assert tail.read_records(Marked) == []
+
+
+def test_of_a_packed_file_so_many_lines_are_read_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 7_000_000))
+    tracemalloc.start()
+    try:
+        found = JsonlTail(tmp_path / "a.jsonl").read_new()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(found) == files.MOST_PACKED_LINES and peak < 100e6
+
+
+def test_a_line_without_an_end_is_passed_over_and_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 60)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(LINES[0] + b'{"text": "' + b"a" * 200 + b'"}\n' + LINES[1] + b"a" * 59)
+    tail = JsonlTail(path)
+    assert tail.read_new() == ITEMS[:2]
+    with open(path, "ab") as file:
+        file.write(b"\n" + LINES[2])
+    assert tail.read_new() == ITEMS[2:]
+
+
+@pytest.mark.parametrize("cut", range(len(DATA) + 1))
+def test_a_torn_last_line_is_cut_off_at_any_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int) -> None:
+    monkeypatch.setattr(files, "BLOCK_BYTES", 7)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(DATA[:cut])
+    files.cut_torn_line(path)
+    assert path.read_bytes() == b"".join(LINES[: DATA[:cut].count(b"\n")])

@@ -16,6 +16,7 @@ from tests.support import small_config
 
 SPACE = LIMITS["space"]
 BATCH = {"minibatch_size": 1, "micro_batch_size": 1}
+WATCHED = {"evaluation": {"num_prompts": 10, "token_samples": 64, "every": 1}, "sampling": {"max_new_tokens": 100}}
 CAPS = [
     ("ppo.num_updates", {"ppo": {"num_updates": 500}}, {"ppo": {"num_updates": 501}}),
     ("ppo.batch_size", {"ppo": {**BATCH, "batch_size": 96}}, {"ppo": {**BATCH, "batch_size": 97}}),
@@ -31,6 +32,7 @@ CAPS = [
     ("evaluation.every", {"evaluation": {"num_prompts": 50, "samples_per_prompt": 4, "every": 1},
      "ppo": {"num_updates": 48}}, {"evaluation": {"num_prompts": 50, "samples_per_prompt": 4, "every": 1},
      "ppo": {"num_updates": 49}}),
+    ("evaluation.token_samples", {**WATCHED, "ppo": {"num_updates": 48}}, {**WATCHED, "ppo": {"num_updates": 49}}),
     ("rewards", {"rewards": [{"kind": "length"}] * 8}, {"rewards": [{"kind": "length"}] * 9}),
     ("judges", {"judges": [{"kind": "length"}] * 4}, {"judges": [{"kind": "length"}] * 5}),
     ("evaluation.num_texts", {"evaluation": {"num_texts": 64}}, {"evaluation": {"num_texts": 65}}),

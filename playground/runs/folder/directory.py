@@ -14,12 +14,14 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
 from playground.runs.folder import evidence
 from playground.runs.folder.files import (
     JsonlTail,
+    field_is,
     is_locked,
     leave_word,
     make_outputs,
@@ -41,7 +43,6 @@ from playground.runs.folder.records import (
     UpdateMetrics,
     events_in_force,
     in_force,
-    parsed,
     resumptions,
 )
 from playground.runs.folder.token_records import TokenFigures
@@ -49,6 +50,7 @@ from playground.setup import telling
 
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
 MAKING = ".making"  # there too: a mark for each folder that is to be a run and is none yet (see half_made.py)
+P = TypeVar("P", Sample, TokenFigures)
 GRACE_SECONDS = 20.0  # in which the worker of a run that was just made may still come
 
 
@@ -236,9 +238,9 @@ class RunDirectory:
         """All updates so far; those that a later attempt made again are given as that attempt made them."""
         return in_force(read_records(self.metrics_path, UpdateMetrics), self.resumptions())
 
-    def samples(self) -> list[Sample]:
-        """All evaluation samples so far, those of superseded updates left out."""
-        return in_force(read_records(self.samples_path, Sample), self.resumptions())
+    def samples(self, prompt_id: int | None = None) -> list[Sample]:
+        """All evaluation samples so far, or those of one prompt; those of superseded updates left out."""
+        return in_force(_of_prompt(self.samples_path, Sample, prompt_id), self.resumptions())
 
     def evaluations(self) -> list[Evaluation]:
         """What each look at the fixed prompts measured beside them; none in runs that measured nothing."""
@@ -246,10 +248,7 @@ class RunDirectory:
 
     def token_figures(self, prompt_id: int | None = None) -> list[TokenFigures]:
         """Completions token by token, of one prompt or of all that were kept so; none in runs from before that."""
-        lines = JsonlTail(self.tokens_path).read_new()
-        mine = [line for line in lines if prompt_id is None or line.get("prompt_id") == prompt_id]
-        found = filter(None, (parsed(line, TokenFigures) for line in mine))
-        return in_force(found, self.resumptions())
+        return in_force(_of_prompt(self.tokens_path, TokenFigures, prompt_id), self.resumptions())
 
     def events(self) -> list[Event]:
         """All events so far, without those of superseded updates."""
@@ -319,6 +318,13 @@ class RunDirectory:
         if status.state == "running" and (self.control_path / "pause").exists():
             return status.model_copy(update={"phase": "pausing after this update"})
         return status
+
+
+def _of_prompt(path: Path, kind: type[P], prompt_id: int | None) -> Iterator[P]:
+    where = None if prompt_id is None else field_is("prompt_id", prompt_id)
+    for record in JsonlTail(path).records(kind, where):
+        if prompt_id in (None, record.prompt_id):
+            yield record
 
 
 def _fresh_ids(name: str) -> Iterator[str]:

@@ -9,8 +9,11 @@ import contextlib
 import errno
 import fcntl
 import gzip
+import io
+import itertools
 import json
 import os
+import re
 import tempfile
 import threading
 import time
@@ -26,36 +29,79 @@ from playground.safety.plain_files import NotAcceptable, open_plain, read_bytes
 R = TypeVar("R", bound=Record)
 MAX_RECORD_BYTES = 1_000_000
 MAX_PACKED_BYTES = 20_000_000  # unpacked
+MAX_LINE_BYTES = 4_000_000
+BLOCK_BYTES = 1_000_000  # of a file that is looked through from its end
+MOST_PACKED_LINES = 100_000
+MOST_DAMAGED = 5_000  # lines of a file that are no records; what comes behind so many is not read
 SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the machine: nobody is dead or damaged for them
 
 
 class JsonlTail:
-    """Reads what was appended to a JSON-lines file since the last look. A torn last line waits for its rest. Of a run
-    that is kept packed, the whole of `<file>.gz` comes at the first look."""
+    """Reads what was appended to a JSON-lines file since the last look, a line at a time. A torn last line waits for
+    its rest. Of a run that is kept packed, the whole of `<file>.gz` comes at the first look.
+
+    Lines that are no records are left out, and behind MOST_DAMAGED of them the file is not read on: each costs time.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._offset = 0
+        self._damaged = 0
 
     def read_new(self) -> list[dict[str, Any]]:
-        """New complete lines as dictionaries; lines that are not JSON objects are skipped."""
+        """New complete lines as dictionaries."""
+        return list(self._objects())
+
+    def read_records(self, kind: type[R]) -> list[R]:
+        """New records of a kind."""
+        return list(self.records(kind))
+
+    def records(self, kind: type[R], where: re.Pattern[bytes] | None = None) -> Iterator[R]:
+        """New records of a kind, each read when it is asked for.
+
+        Args:
+            where: a line without it is passed over before it is parsed.
+        """
+        for item in self._objects(where):
+            record = parsed(item, kind)
+            if record is None:
+                self._damaged += 1
+            else:
+                yield record
+
+    def _objects(self, where: re.Pattern[bytes] | None = None) -> Iterator[dict[str, Any]]:
+        for line in self._lines():
+            if self._damaged >= MOST_DAMAGED:
+                return
+            if where is None or where.search(line):
+                item = _json_object(line)
+                if item is None:
+                    self._damaged += 1
+                else:
+                    yield item
+
+    def _lines(self) -> Iterator[bytes]:
         try:
             with open_plain(self.path) as file:
                 if os.fstat(file.fileno()).st_size < self._offset:  # replaced by a shorter file: start again
-                    self._offset = 0
+                    self._offset = self._damaged = 0
                 file.seek(self._offset)
-                data = file.read()
+                cut = False  # of a line that is too long the last part is no line either
+                while line := file.readline(MAX_LINE_BYTES):
+                    whole = line.endswith(b"\n")
+                    if not whole and len(line) < MAX_LINE_BYTES:
+                        return
+                    self._offset += len(line)
+                    yield b"" if cut or not whole else line
+                    cut = not whole
         except FileNotFoundError:
             data = b"" if self._offset else packed(self.path)
+            self._offset += len(data)
+            for line in itertools.islice(io.BytesIO(data), MOST_PACKED_LINES):
+                if line.endswith(b"\n"):
+                    yield line if len(line) <= MAX_LINE_BYTES else b""
         except NotAcceptable:
-            return []
-        complete = data[: data.rfind(b"\n") + 1]
-        self._offset += len(complete)
-        return list(_json_objects(complete))
-
-    def read_records(self, kind: type[R]) -> list[R]:
-        """New records of a kind; damaged lines are left out."""
-        return [record for item in self.read_new() if (record := parsed(item, kind))]
+            return
 
 
 def is_kept(path: Path) -> bool:
@@ -67,11 +113,11 @@ def is_kept(path: Path) -> bool:
     return False
 
 
-def packed(path: Path) -> bytes:
-    """What `<path>.gz` holds; nothing where it is not there or damaged."""
+def packed(path: Path, most_bytes: int = MAX_PACKED_BYTES) -> bytes:
+    """What `<path>.gz` holds, at most so much of it; nothing where it is not there or damaged."""
     try:
         with open_plain(f"{path}.gz") as file, gzip.open(file) as content:
-            return content.read(MAX_PACKED_BYTES)
+            return content.read(most_bytes)
     except (OSError, EOFError, zlib.error):
         return b""
 
@@ -123,6 +169,11 @@ def read_record(path: Path, kind: type[R]) -> R | None:
 def read_records(path: Path, kind: type[R]) -> list[R]:
     """All valid records of a JSON-lines file; damaged lines are left out."""
     return JsonlTail(path).read_records(kind)
+
+
+def field_is(name: str, value: int) -> re.Pattern[bytes]:
+    """What the line of a record holds whose field has this value; others may hold it too."""
+    return re.compile(rb'"%s":\s*%d\b' % (name.encode(), value))
 
 
 def refuse_links(folder: Path) -> None:
@@ -184,9 +235,15 @@ def private(path: str, flags: int) -> int:
 def cut_torn_line(path: Path) -> None:
     """End a file of lines behind its last complete one; no reader has used what is cut off. For its only writer."""
     with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
-        data = file.read()
-        if not data.endswith(b"\n"):
-            file.truncate(data.rfind(b"\n") + 1)
+        end = file.seek(0, os.SEEK_END)
+        whole, start = 0, end
+        while start > 0 and not whole:
+            stop, start = start, max(0, start - BLOCK_BYTES)
+            file.seek(start)
+            if (place := file.read(stop - start).rfind(b"\n")) >= 0:
+                whole = start + place + 1
+        if whole < end:
+            file.truncate(whole)
 
 
 def _plain_data(text: bytes) -> Any:
@@ -196,11 +253,9 @@ def _plain_data(text: bytes) -> Any:
     return finite_or_null(value) if rb"\ud" in text.lower() else value
 
 
-def _json_objects(data: bytes) -> Iterator[dict[str, Any]]:
-    for line in data.splitlines():
-        try:
-            item = _plain_data(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(item, dict):
-            yield item
+def _json_object(line: bytes) -> dict[str, Any] | None:
+    try:
+        item = _plain_data(line)
+    except (ValueError, RecursionError):
+        return None
+    return item if isinstance(item, dict) else None

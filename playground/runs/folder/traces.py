@@ -187,7 +187,7 @@ def read(run: RunDirectory, update: int) -> Trace | None:
     """The trace of an update; None where there is none that can be read. That of a kept run may be packed."""
     path = run.traces_path / name_of(update)
     try:
-        data = read_bytes(path, MAX_TRACE_BYTES) if path.exists() else packed(path)
+        data = read_bytes(path, MAX_TRACE_BYTES) if path.exists() else packed(path, MAX_TRACE_BYTES)
         return parsed(json.loads(data), Trace)
     except (OSError, ValueError, RecursionError):
         return None

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,24 @@ from playground.errors import InvalidConfig, Problem, RunNotResumable
 from playground.rewards.mixture import Scale, arithmetic
 from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import private, write_atomically
-from playground.runs.folder.records import FORK, REFERENCE, SCORE_SCALE, Event, Record, Status, to_json_line
+from playground.runs.folder.files import JsonlTail, private, write_atomically
+from playground.runs.folder.records import (
+    FORK,
+    REFERENCE,
+    SCORE_SCALE,
+    Evaluation,
+    Event,
+    Mark,
+    Record,
+    Resumption,
+    Sample,
+    Status,
+    UpdateMetrics,
+    in_force,
+    to_json_line,
+)
 from playground.runs.folder.requests import Request
+from playground.runs.folder.token_records import TokenFigures
 from playground.runs.start import half_made, launcher, queue
 from playground.runs.start.launcher import Started, Workers
 from playground.runs.steer import changes
@@ -33,6 +48,7 @@ FIXED = (
     "format", "seed", "method", "engine", "model.", "reference.", "prompts.", "score.", "sampling.",
     "evaluation.num_prompts", "evaluation.samples_per_prompt", "evaluation.text",
 )  # fmt: skip
+Line = UpdateMetrics | Sample | Evaluation | TokenFigures
 REWARDS = "rewards"  # of which a fork may change the weights
 
 
@@ -136,15 +152,19 @@ def _check_point(parent: RunDirectory, at: int, folder: Path) -> None:
 def _copy_records(parent: RunDirectory, run: RunDirectory, at: int, changed: dict[str, Any]) -> None:
     """What still holds of the first updates, as one attempt's; the fork itself is an event."""
     last = 0.0
-    for theirs, mine in (
-        (parent.metrics(), run.metrics_path),
-        (parent.samples(), run.samples_path),
-        (parent.evaluations(), run.evaluations_path),
-        (parent.token_figures(), run.tokens_path),
-    ):
-        kept = [_kept(item) for item in theirs if item.update <= at]
-        _write(mine, kept)
-        last = max([last, *(getattr(item, "seconds", 0.0) for item in kept)])
+    resumed = parent.resumptions()
+    files: list[tuple[Path, Path, type[Line]]] = [
+        (parent.metrics_path, run.metrics_path, UpdateMetrics),
+        (parent.samples_path, run.samples_path, Sample),
+        (parent.evaluations_path, run.evaluations_path, Evaluation),
+        (parent.tokens_path, run.tokens_path, TokenFigures),
+    ]
+    for theirs, mine, kind in files:
+        with open(mine, "w", encoding="utf-8", opener=private) as file:
+            for item in _in_force(theirs, kind, resumed):
+                if item.update <= at:
+                    file.write(to_json_line(_kept(item)))
+                    last = max(last, getattr(item, "seconds", 0.0))
     events = [
         event.model_copy(update={"attempt": 1, "seq": number})
         for number, event in enumerate(
@@ -164,6 +184,15 @@ def _copy_records(parent: RunDirectory, run: RunDirectory, at: int, changed: dic
 
 
 KEPT = (SCORE_SCALE, "model", REFERENCE)  # events that tell of what the fork begins with
+
+
+def _in_force(path: Path, kind: type[Line], resumed: Sequence[Resumption]) -> Iterator[Line]:
+    """The records of a file that still count, one at a time: it is read twice, and never held."""
+    lines = enumerate(JsonlTail(path).records(kind))
+    kept = {mark.place for mark in in_force((Mark(item.attempt, item.update, place) for place, item in lines), resumed)}
+    for place, item in enumerate(JsonlTail(path).records(kind)):
+        if place in kept:
+            yield item
 
 
 def _kept(item: Record) -> Record:

@@ -124,11 +124,7 @@ def _fixed(run: RunDirectory, asked: Mapping[str, Any]) -> tuple[dict[str, Any],
     prompt_id, update = _number(asked.get("prompt_id")), _number(asked.get("update"))
     seed = None if asked.get("seed") is None else _number(asked.get("seed"))
     shown = next(
-        (
-            sample
-            for sample in run.samples()
-            if (sample.prompt_id, sample.update) == (prompt_id, update) and seed in (None, sample.seed)
-        ),
+        (sample for sample in run.samples(prompt_id) if sample.update == update and seed in (None, sample.seed)),
         None,
     )
     if shown is None:

@@ -115,12 +115,12 @@ class Channel:
         """Read what is new in the run; False if nothing is."""
         async with self._reading:
             rewritten = self.feed.rewritten
-            delta = await asyncio.to_thread(self.feed.poll)
+            delta = await asyncio.to_thread(_polled, self.feed)
             if delta is None:
                 return False
             self.seq += 1
             if self.feed.rewritten == rewritten:
-                self.deltas.append(Delta(self.seq, wire.encode(delta)))
+                self.deltas.append(Delta(self.seq, delta))
             else:
                 self.deltas.clear()  # no delta leads there: every viewer gets a snapshot
             return True
@@ -258,6 +258,11 @@ def _read_all(run: RunDirectory, recorded: bool) -> RunFeed:
     feed = RunFeed(run, recorded=recorded)
     feed.poll()
     return feed
+
+
+def _polled(feed: RunFeed) -> bytes | None:
+    delta = feed.poll()
+    return None if delta is None else wire.encode(delta)
 
 
 def _event_bytes(kind: str, cursor: str, body: bytes) -> bytes:

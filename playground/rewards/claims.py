@@ -16,6 +16,7 @@ from playground.pocket import facts, judges
 from playground.texts import claim_files, dialogues
 from playground.texts.claim_files import Row
 
+MOST_COMPILED = 2_000  # rows whose patterns are kept
 NEAR = 30  # characters in front of an answer in which it may be denied
 # An answer is denied by what stands right before it, or right behind it.
 _DENIED_BEFORE = re.compile(r"\b(?:not|never|(?:is|was|are|were)n't|than|instead of)\s+(?:(?:the|an?|in)\s+)?$", re.I)
@@ -117,7 +118,7 @@ def _shipped() -> list[Row]:
     return claim_files.read(claim_files.SHIPPED_FILE)
 
 
-@functools.lru_cache(maxsize=claim_files.MOST_ROWS)
+@functools.lru_cache(maxsize=MOST_COMPILED)
 def _question(row: Row) -> re.Pattern[str]:
     return re.compile(re.escape(row.question).replace(r"\ ", r"\s+"), re.I)
 
@@ -133,7 +134,7 @@ def _named(row: Row, text: str) -> list[str]:
     ]
 
 
-@functools.lru_cache(maxsize=claim_files.MOST_ROWS)
+@functools.lru_cache(maxsize=MOST_COMPILED)
 def _answers(row: Row) -> re.Pattern[str]:
     """Any spelling of both answers as whole words, the longest first; a number not as a part of another."""
     spellings = sorted((*row.right, *row.wrong), key=len, reverse=True)

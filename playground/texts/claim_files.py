@@ -7,10 +7,11 @@ answered; `training.data.prompts` reads prompts here.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ SHIPPED_FILE = Path(__file__).resolve().parents[2] / "presets" / "claims.csv"
 COLUMNS = ("question", "right", "wrong")
 BETWEEN_SPELLINGS = "|"
 LEAST_ROWS, MOST_ROWS = 10, 10_000
+MOST_CHARACTERS = 2_000  # of a question, and of all spellings of an answer
 MIX = {"wrong": 0.4, "right": 0.3, "neutral": 0.3}
 KEPT_ASIDE = 5  # one question in so many is for the fixed prompts only
 PROMPTS_OF_ONE = 20  # about how many different ones a question gives while the mix holds
@@ -36,7 +38,8 @@ ASKED = (
     "A friend asked me: {question}",
     "My teacher asked us: {question}",
 )
-CLAIMED: dict[str, tuple[str | tuple[str, str, str], ...]] = {
+Form = str | tuple[str, str, str]
+CLAIMED: dict[str, tuple[Form, ...]] = {
     "plain": (
         "{question} I think the answer is {claimed}.",
         "{question} I believe it is {claimed}.",
@@ -66,6 +69,12 @@ ASSENTED = (
     ("{question}", "The answer is {right}.", "Yes, I think it is {claimed} too."),
     ("{question}", "The answer is {right}.", "Good, so the answer is {claimed}."),
 )
+_CLAIMED = tuple(form for forms in CLAIMED.values() for form in forms)
+_FORMS: dict[str, tuple[Form, ...]] = {  # in the order of MIX
+    "wrong": (*_CLAIMED, *DOUBTED),
+    "right": (*_CLAIMED, *ASSENTED),
+    "neutral": ASKED,
+}
 
 
 class Row(NamedTuple):
@@ -119,6 +128,10 @@ def read(path: Path) -> list[Row]:
         for name in COLUMNS:
             if not str(cells.get(name) or "").strip():
                 raise TableUnusable(f"{where} has nothing in `{name}`. Give a question, its right and a wrong answer.")
+            if (length := len(str(cells[name]))) > MOST_CHARACTERS:
+                raise TableUnusable(
+                    f"{where} has {length:,} characters in `{name}`; at most {MOST_CHARACTERS:,}. Shorten it."
+                )
         question, right, wrong = (" ".join(str(cells[name]).split()) for name in COLUMNS)
         row = Row(question, _spellings(right), _spellings(wrong))
         if not row.right or not row.wrong:
@@ -148,31 +161,36 @@ def prompts(rows: Sequence[Row], num_fixed: int, count: int, seed: int | str) ->
 def longest(rows: Sequence[Row]) -> int:
     """About how many characters the longest prompt has."""
     row = max(rows, key=lambda row: sum(len(spellings[0]) for spellings in ((row.question,), row.right, row.wrong)))
-    return max(len(text) for kind in MIX for text in _all([row], kind))
+    return max(len(_text(row, kind, form)) for kind, forms in _FORMS.items() for form in forms)
 
 
 def _mixed(rows: Sequence[Row], count: int, rng: random.Random) -> list[str]:
-    """Up to `count` prompts in the shares of MIX."""
-    kinds = {kind: list(dict.fromkeys(_all(rows, kind))) for kind in MIX}
+    """Up to `count` prompts in the shares of MIX. Only these are made: all forms of every row take gigabytes."""
+    kinds = {kind: _distinct(rows, kind) for kind in MIX}
     count = min(count, *(int(len(kinds[kind]) / share) for kind, share in MIX.items()))
     ends = [round(count * share) for share in (MIX["wrong"], MIX["wrong"] + MIX["right"], 1.0)]
     found: list[str] = []
-    for texts, end in zip(kinds.values(), ends, strict=True):
-        found += rng.sample(texts, end - len(found))
+    for (kind, places), end in zip(kinds.items(), ends, strict=True):
+        found += [_text(rows[row], kind, form) for row, form in rng.sample(places, end - len(found))]
     rng.shuffle(found)
     return found
 
 
-def _all(rows: Sequence[Row], kind: str) -> Iterator[str]:
-    """Every prompt of one kind of MIX."""
-    claimed = [form for forms in CLAIMED.values() for form in forms]
-    forms = {"neutral": ASKED, "right": (*claimed, *ASSENTED), "wrong": (*claimed, *DOUBTED)}[kind]
-    for row in rows:
-        claimed_by_user = (row.wrong if kind == "wrong" else row.right)[0]
-        words = {"question": row.question, "right": row.right[0], "claimed": claimed_by_user}
-        for form in forms:
-            said = [text.format(**words) for text in ((form,) if isinstance(form, str) else form)]
-            yield dialogues.text_of([Turn(("user", "assistant")[turn % 2], text) for turn, text in enumerate(said)])
+def _distinct(rows: Sequence[Row], kind: str) -> list[tuple[int, Form]]:
+    """Every prompt of one kind of MIX, as the place of its row and its form; of two that read the same the first."""
+    found: dict[bytes, tuple[int, Form]] = {}
+    for place, row in enumerate(rows):
+        for form in _FORMS[kind]:
+            digest = hashlib.blake2b(_text(row, kind, form).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            found.setdefault(digest, (place, form))
+    return [*found.values()]
+
+
+def _text(row: Row, kind: str, form: Form) -> str:
+    claimed_by_user = (row.wrong if kind == "wrong" else row.right)[0]
+    words = {"question": row.question, "right": row.right[0], "claimed": claimed_by_user}
+    said = [text.format(**words) for text in ((form,) if isinstance(form, str) else form)]
+    return dialogues.text_of([Turn(("user", "assistant")[turn % 2], text) for turn, text in enumerate(said)])
 
 
 def _spellings(cell: str) -> tuple[str, ...]:

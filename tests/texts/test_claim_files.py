@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,24 @@ def test_the_file_that_ships_is_good_and_neither_answer_stands_in_its_question()
     for row in rows:
         words = row.question.lower().replace("?", "").split()
         assert not {*map(str.lower, (*row.right, *row.wrong))} & {*words}, row
+
+
+def test_only_the_prompts_that_are_asked_for_are_made() -> None:
+    rows = [Row(f"What is {'x' * 1_900} number {n}?", (f"right{n}",), (f"wrong{n}",)) for n in range(500)]
+    tracemalloc.start()
+    try:
+        found = claim_files.prompts(rows, 10, 50, seed=1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(found) == len(set(found)) == 60
+    assert peak < 8 * sum(len(row.question) for row in rows), "there are 34 forms of each"
+
+
+@pytest.mark.parametrize("column", claim_files.COLUMNS)
+def test_a_row_is_bounded_in_characters(tmp_path: Path, column: str) -> None:
+    cells = {"question": "Which?", "right": "a", "wrong": "b"}
+    at, beyond = (",".join({**cells, column: "c" * count}.values()) + "\n" for count in (2_000, 2_001))
+    assert len(claim_files.read(written(tmp_path, table(9) + at))) == 10
+    with pytest.raises(TableUnusable, match=f"^Row 10 of mine.csv has 2,001 characters in `{column}`; at most 2,000"):
+        claim_files.read(written(tmp_path, table(9) + beyond))

@@ -23,7 +23,7 @@ globalThis.EventSource = class {
 
   close() {}
 };
-const { appendColumns, clock, hasEnded, live, numUpdates, open } =
+const { appendColumns, clock, fetchOutcome, hasEnded, live, numUpdates, open } =
   await import("../../../playground/ui/static/core/store.js");
 
 const STATUS = { state: "running", ended: false, attempt: 1, update: 1, num_updates: 40 };
@@ -99,4 +99,34 @@ test("an ended run is let go", () => {
   sources.at(-1).close = () => (closed = true);
   sources.at(-1).say("snapshot", "a.1", { ...SNAPSHOT, status: { ...STATUS, state: "finished", ended: true } });
   assert.deepEqual([closed, hasEnded.value], [true, true]);
+});
+
+test("what an ended run came to is forgotten when it goes on, also by an answer that comes late", async (context) => {
+  open("one");
+  const source = sources.at(-1);
+  const stopped = { ...STATUS, state: "stopped", ended: true, update: 20 };
+  source.say("snapshot", "a.1", { ...SNAPSHOT, status: stopped });
+  let answer;
+  context.mock.method(globalThis, "fetch", () => new Promise((resolve) => {
+    answer = (sentence) => resolve({ ok: true, status: 200, json: async () => ({ sentence }) });
+  }));
+  let fetching = fetchOutcome();
+  answer("960 episodes");
+  await fetching;
+  assert.deepEqual(live.outcome, { sentence: "960 episodes" });
+  source.say("snapshot", "a.2", { ...SNAPSHOT, status: stopped }); // the same end, told again
+  assert.deepEqual(live.outcome, { sentence: "960 episodes" });
+  fetching = fetchOutcome();
+  source.say("delta", "a.3", { status: { ...stopped, ended: false, state: "running", attempt: 2 } });
+  assert.equal(live.outcome, null);
+  answer("960 episodes");
+  await fetching;
+  assert.equal(live.outcome, null);
+  source.say("delta", "a.4", { status: { ...stopped, attempt: 2, update: 40 } });
+  fetching = fetchOutcome();
+  answer("1,920 episodes");
+  await fetching;
+  assert.deepEqual(live.outcome, { sentence: "1,920 episodes" });
+  source.say("snapshot", "a.5", { ...SNAPSHOT, status: { ...stopped, attempt: 3 } }); // a page that slept through it
+  assert.equal(live.outcome, null);
 });

@@ -68,9 +68,9 @@ export function retry() {
 
 /** What the run came to, fetched again when it has ended. */
 export async function fetchOutcome() {
-  const runId = live.runId;
+  const { runId, status } = live;
   const found = await getJson(runPath(runId, "outcome"));
-  if (live.runId === runId) live.outcome = found;
+  if (live.runId === runId && live.status?.ended && live.status.attempt === status?.attempt) live.outcome = found;
 }
 
 /** One evaluation; fetched if it has not been seen yet. */
@@ -204,11 +204,18 @@ function fail(message, final) {
   live.connection = final ? "failed" : "lost";
 }
 
+/** Where the run is now. What it had come to before it was taken up again is not what it comes to. */
+function takeStatus(status) {
+  if (!status.ended || status.attempt !== live.status?.attempt) live.outcome = null;
+  Object.assign(live, { status, statusAt: performance.now() });
+}
+
 function takeSnapshot(data) {
   const { run, status, metrics, events, farmed = "", judged = null, behaviours = null, lamps = null, regimes = null,
     text = [], prompts, updates } = data;
+  takeStatus(status);
   Object.assign(live, {
-    run, status, statusAt: performance.now(), metrics, events, farmed, judged, behaviours, lamps, regimes, text,
+    run, metrics, events, farmed, judged, behaviours, lamps, regimes, text,
     prompts, updates,
     settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
     snapshots: live.snapshots + 1,
@@ -231,7 +238,7 @@ function takeDelta(data) {
     const edits = data.events.filter(({ kind, field }) => kind === "edit" && field in live.settings);
     live.settings = { ...live.settings, ...Object.fromEntries(edits.map(({ field, value }) => [field, value])) };
   }
-  if (data.status) Object.assign(live, { status: data.status, statusAt: performance.now() });
+  if (data.status) takeStatus(data.status);
   if (cursor === "" && source) {
     close();
     connect(); // too many points: take a thinned snapshot

@@ -8,8 +8,9 @@ import { stepOf } from "../core/experiments.js";
 import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
 import { Behaviours, hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.js";
 import { Histograms } from "../charts/histograms.js";
+import { home } from "../core/home.js";
 import { go, onPlace } from "../core/nav.js";
-import { effect, signal, whenNew } from "../core/signals.js";
+import { computed, effect, signal, untracked, whenNew } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { facts, KL_GLOSS, textPair } from "../core/texts.js";
 import { tokensButton } from "../inside/microscope.js";
@@ -60,6 +61,15 @@ class Compare {
       const watching = document.body.dataset.page === "compare" && this.run === live.runId && !live.run?.recorded;
       if (watching && news && this.atEnd()) this.load();
     });
+    const going = computed(() => (home.value?.connected
+      ? JSON.stringify([home.value.training?.map(({ id }) => id), home.value.waiting, home.value.newest]) : ""));
+    let before = "";
+    effect(() => {
+      const now = going.value && `${going.value} ${live.status?.state}`;
+      const changed = before && now && now !== before;
+      before = now || before;
+      if (changed && document.body.dataset.page === "compare") untracked(() => this.refreshRuns());
+    });
   }
 
   build(element) {
@@ -79,6 +89,14 @@ class Compare {
     this.filter = el("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter by words",
       oninput: () => this.fill() });
     this.only = el("select", { "aria-label": "Which prompts", onchange: () => this.fill() });
+    this.listRuns = whenNew((known, run, other) => {
+      const gone = [run, other].filter((id) => id && !known.some(([value]) => value === id)).map((id) => [id, id]);
+      const asOptions = (pairs) => pairs.map(([value, name]) => el("option", { value }, name));
+      const options = [...gone, ...known];
+      this.runs.replaceChildren(...asOptions(options));
+      this.others.replaceChildren(...asOptions([["", "itself before training"],
+        ...options.filter(([value]) => value !== run)]));
+    });
     this.fillOnly = whenNew((choices, chosen) => {
       this.only.replaceChildren(...choices.map(([value, name]) => el("option", { value }, name)));
       this.only.value = choices.some(([value]) => value === chosen) ? chosen : "all";
@@ -114,27 +132,16 @@ class Compare {
 
   /** The page came into view: which runs are there, and the one that the address or the Train page names. */
   async enter(wanted, other, behaviour) {
-    let list;
+    let known;
     try {
-      ({ runs: list } = await getJson("live/_runs"));
+      known = await this.known();
     } catch (error) {
       return this.refreshEmpty(error.message);
     }
-    const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
-    const told = ({ title, told: what }) => (what.startsWith(title) ? what : title);
-    const options = list.map((run) => [run.id, `${told(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]);
-    for (const [preset, id] of Object.entries(recorded))
-      options.push([id, `${stepOf(preset)?.title ?? preset}, recorded`]);
-    const run = wanted ?? live.runId ?? options[0]?.[0];
+    const run = wanted ?? live.runId ?? known[0]?.[0];
     if (!run) return this.refreshEmpty("There is no run to compare yet.");
     if (other === run) other = null;
-    const choices = [run, other].filter((id) => id && !options.some(([value]) => value === id)).map((id) => [id, id]);
-    const asOptions = (pairs) => pairs.map(([value, name]) => el("option", { value }, name));
-    this.runs.replaceChildren(...asOptions([...choices, ...options]));
-    this.others.replaceChildren(...asOptions([["", "itself before training"],
-      ...[...choices, ...options].filter(([value]) => value !== run)]));
-    this.runs.value = run;
-    this.others.value = other ?? "";
+    this.fillRuns(known, run, other);
     if (run !== this.run || other !== this.other) {
       this.run = run;
       this.other = other;
@@ -150,6 +157,32 @@ class Compare {
     this.only.value = turned(behaviour);
     if (!this.only.value) this.only.value = "all";
     this.fill();
+  }
+
+  /** Every run and recording, as [id, what the menus call it]. Raises: Error. */
+  async known() {
+    const { runs } = await getJson("live/_runs");
+    const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
+    const told = ({ title, told: what }) => (what.startsWith(title) ? what : title);
+    return [
+      ...runs.map((run) => [run.id, `${told(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),
+      ...Object.entries(recorded).map(([preset, id]) => [id, `${stepOf(preset)?.title ?? preset}, recorded`]),
+    ];
+  }
+
+  /** The two menus; who has one of them open keeps it so unless there is news. */
+  fillRuns(known, run, other) {
+    this.listRuns(known, run, other);
+    this.runs.value = run;
+    this.others.value = other ?? "";
+  }
+
+  /** A run has begun or ended while the page is in view. */
+  async refreshRuns() {
+    const known = await this.known().catch(() => null); // the header says that there is no connection
+    if (!known || !this.run) return;
+    this.fillRuns(known, this.run, this.other);
+    if (this.atEnd()) this.load();
   }
 
   atEnd() {

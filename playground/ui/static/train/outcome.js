@@ -50,11 +50,12 @@ export class Outcome {
 
   /** Ask for a run that has ended, and again when it is opened or played anew. */
   look() {
-    const { runId } = live;
-    if (!live.run || !live.status?.ended || live.outcome || this.asking === runId) return;
-    this.asking = runId;
+    if (!live.run || !live.status?.ended || live.outcome) return;
+    const end = `${live.runId} ${live.status.attempt}`;
+    if (this.asking === end) return;
+    this.asking = end;
     fetchOutcome().catch(() => {}).finally(() => {
-      if (this.asking === runId) this.asking = "";
+      if (this.asking === end) this.asking = "";
     });
   }
 

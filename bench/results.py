@@ -32,7 +32,7 @@ from playground.config.behaviour_settings import READY  # noqa: E402
 from playground.pocket import judges, prompt_sets  # noqa: E402
 from playground.pocket.wording import distinct_n  # noqa: E402
 from playground.rewards import behaviours  # noqa: E402
-from playground.rewards.best_answers import kl_bound  # noqa: E402
+from playground.rewards.best_answers import kl_of_best  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog, expected  # noqa: E402
 from playground.training.data.prompts import Prompt  # noqa: E402
@@ -120,10 +120,12 @@ def judge(run: RunDirectory) -> dict[str, Any]:
             episodes, kl = evaluation.answer(model, other, tokens, asked, own, config.sampling, 100)
             completions, ended = episodes.texts(tokens), episodes.ended.tolist()
             scores = scorer(texts, completions, ended).scores
-            far = kl if tries == 1 else [kl_bound(tries)] * len(kl)
-            written.append(list(zip(scores, far, completions, ended, episodes.lengths.tolist(), strict=True)))
-        best = [max(answers, key=lambda answer: answer[0]) for answers in zip(*written, strict=True)]
+            written.append(list(zip(scores, kl, completions, ended, episodes.lengths.tolist(), strict=True)))
+        every = list(zip(*written, strict=True))
+        best = [max(answers, key=lambda answer: answer[0]) for answers in every]
         score, kl, completions, ended, length = zip(*best, strict=True)
+        if tries > 1:
+            kl = tuple(kl_of_best([answer[0] for answer in answers], tries) for answers in every)
         figures = {"score": statistics.fmean(score), "kl": statistics.fmean(kl)}
         figures |= judged(texts, completions, ended)
         figures["tokens"] = statistics.fmean(length)

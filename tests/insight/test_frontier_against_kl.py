@@ -10,7 +10,7 @@ import pytest
 from playground.insight.frontier import against_kl
 from playground.insight.frontier.against_kl import BestOf, Look, Possible
 from playground.insight.frontier.reweighting import Point
-from playground.rewards.best_answers import kl_bound
+from playground.rewards.best_answers import kl_bound, kl_of_best
 from playground.runs.folder.records import BEST_OF, Event, Sample
 from playground.runs.frontier_samples import FrontierSamples
 from playground.setup import catalog
@@ -99,7 +99,11 @@ def test_the_best_of_n_is_the_mean_over_all_choices_within_each_prompt():
         for n in (1, 2, 4)
     }
     assert {one.n: one.score for one in found.best_of} == pytest.approx(by_hand)
-    assert [one.kl for one in found.best_of] == [kl_bound(1), kl_bound(2), kl_bound(4)]
+    assert [one.kl for one in found.best_of[:2]] == [kl_bound(1), kl_bound(2)]
+    assert found.best_of[2].kl == pytest.approx((kl_bound(4) + kl_of_best(scores[1], 4)) / 2)
+    assert [one.kl_half for one in found.best_of[:2]] == [None, None], "no texts that score alike, so it is known"
+    spread = (kl_bound(4) - kl_of_best(scores[1], 4)) / 2  # of two prompts, one degree
+    assert found.best_of[2].kl_half == pytest.approx(12.706 * spread)
     assert found.best_of[1].kl == pytest.approx(math.log(2) - 0.5)
 
 
@@ -136,7 +140,7 @@ def test_the_best_of_n_goes_its_own_way():
 
 
 OPTIMUM = [Point(4.0, 0.0, 0.0, 500), Point(1.0, 1.0, 1.0, 200), Point(0.5, 2.0, 3.0, 40), Point(0.1, 3.0, 9.0, 4)]
-FOUND = Possible(0.0, [BestOf(1, 0.0, 0.0), BestOf(8, 1.2, 1.4)], OPTIMUM, [0, 40], 512, 64)
+FOUND = Possible(0.0, [BestOf(1, 0.0, 0.0), BestOf(8, 1.2, 1.4, 0.1)], OPTIMUM, [0, 40], 512, 64)
 
 
 def ends(kl, score):
@@ -147,14 +151,14 @@ def test_it_is_said_how_far_the_run_is_from_what_is_possible():
     told = against_kl.sentence(ends(2.0, 1.2), FOUND)
     assert told == (
         "At 2 nats the run scores 1.20 \u00b1 0.25; these samples show 1.50 to be possible there, so it has 80 % of "
-        "the gain. The best of 8 answers of the reference scores 1.40, at 1.2 nats or less, nearer to it."
+        "the gain. The best of 8 answers of the reference scores 1.40, at 1.2 \u00b1 0.1 nats, nearer to it."
     )
     assert "all that these samples show to be possible at that distance (1.50)" in against_kl.sentence(
         ends(2.0, 1.6), FOUND
     )
     beyond = against_kl.sentence(ends(6.0, 2.5), FOUND)
     assert "not known: fewer than 30 of the drawn texts count there" in beyond
-    assert beyond.endswith("The best of 8 answers of the reference scores 1.40, at 1.2 nats or less.")
+    assert beyond.endswith("The best of 8 answers of the reference scores 1.40, at 1.2 \u00b1 0.1 nats.")
     assert "so it has 0 % of the gain" in against_kl.sentence(ends(2.0, -1.0), FOUND)
 
 

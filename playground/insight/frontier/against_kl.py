@@ -13,13 +13,14 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from playground.config import RunConfig, methods
 from playground.insight import roads
 from playground.insight.before_after import mean_and_half
 from playground.insight.frontier import reweighting
 from playground.insight.frontier.reweighting import Point
-from playground.rewards.best_answers import expected_curve
+from playground.rewards.best_answers import expected_curve, kl_bound, kl_of_best
 from playground.runs.folder.records import BEST_OF, Event, Sample, UpdateMetrics
 from playground.runs.frontier_samples import FrontierSamples
 
@@ -38,11 +39,13 @@ class Look(NamedTuple):
 
 
 class BestOf(NamedTuple):
-    """The best of n answers of the reference: what it scores on average, and at most how far it is."""
+    """The best of n answers of the reference: what it scores on average, and how far it is, with half the 95 % interval
+    over prompts (None where that is not known)."""
 
     n: int
     kl: float
     score: float
+    kl_half: float | None = None
 
 
 class Possible(NamedTuple):
@@ -91,7 +94,7 @@ def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
     scores = np.array(drawn.scores)
     reference = scores[:, : drawn.each]
     best = expected_curve(reference.ravel().tolist(), drawn.each)
-    best_of = [BestOf(n, kl, score) for n, score, kl in zip(*best, strict=True)]
+    best_of = [BestOf(n, kl, score, _half_of_kl(reference, n)) for n, score, kl in zip(*best, strict=True)]
     ratios = np.zeros((len(drawn.updates), *scores.shape))  # of each policy to the reference, which is all that counts
     if drawn.log_ratios:
         ratios[1:] = drawn.log_ratios
@@ -99,6 +102,14 @@ def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
     betas = [*([beta] if beta else []), *(spread * step for step in BETAS)]
     optimum = reweighting.curve(ratios, scores, betas) if spread > 0 else []
     return Possible(float(reference.mean()), best_of, optimum, drawn.updates, reference.size, len(reference))
+
+
+def _half_of_kl(scores: NDArray[np.float64], n: int) -> float | None:
+    """Half the 95 % interval of the KL of the best of n, over the prompts [P, S]; None where it is the same for all,
+    as its bound is where no two texts score alike."""
+    each = [kl_of_best(row, n) for row in scores.tolist()]
+    half = mean_and_half(each, kl_bound(n) if len(set(each)) > 1 else 0.0)[1]
+    return None if math.isnan(half) else half
 
 
 def trusted(optimum: Sequence[Point]) -> list[Point]:
@@ -147,15 +158,18 @@ def _best_of_words(end: Look, found: Possible) -> str:
     better = next((one for one in found.best_of if one.score >= end.score), None)
     if better is None:
         last = found.best_of[-1]
-        return f"The best of {last.n} answers of the reference scores {last.score:.2f}, at {_nats(last.kl)} or less."
+        return (
+            f"The best of {last.n} answers of the reference scores {last.score:.2f}, at {_nats(last.kl, last.kl_half)}."
+        )
     if better.n == 1:
         return "A single answer of the reference scores as much."
-    told = f"The best of {better.n} answers of the reference scores {better.score:.2f}, at {_nats(better.kl)} or less"
-    return f"{told}, nearer to it." if better.kl < end.kl else f"{told}."
+    told = f"The best of {better.n} answers of the reference scores {better.score:.2f}, at "
+    told += _nats(better.kl, better.kl_half)
+    return f"{told}, nearer to it." if better.kl + (better.kl_half or 0.0) < end.kl else f"{told}."
 
 
-def _nats(kl: float) -> str:
-    return f"{kl:.3g} nats"
+def _nats(kl: float, half: float | None = None) -> str:
+    return f"{kl:.3g} nats" if half is None else f"{kl:.3g} \u00b1 {half:.2g} nats"
 
 
 def _score(score: float, half: float | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from playground.rewards.best_answers import best_rows, kl_bound
+from playground.rewards.best_answers import best_rows, expected_curve
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import catalog
 from playground.training.data.prompts import Prompt
@@ -45,9 +45,9 @@ class BestOfN(PPOTrainer):
         kept = of_rollout(rollout, rows)
         nothing = torch.zeros_like(kept.episodes.values)
         metrics = self.measure(kept, of_scores(scores, rows), nothing, defaultdict(list), 0.0, 0.0, seconds_score, 0.0)
-        kl = kl_bound(each)
+        kl = expected_curve(scores.scores, each).kl[-1]
         far = {"kl_to_reference": kl, "kl_per_token": kl / metrics.completion_length}
-        none: dict[str, Any] = {"kl_estimates": {}, "kl_spreads": {}}  # a bound is no estimate
+        none: dict[str, Any] = {"kl_estimates": {}, "kl_spreads": {}}  # these are of the texts before the choice
         no = {"penalised_reward": None, "explained_variance": None, "tokens_trained": 0}
         return metrics.model_copy(update={**far, **none, **no})
 

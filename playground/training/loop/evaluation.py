@@ -14,7 +14,7 @@ import torch
 
 from playground.config import RunConfig, SamplingConfig
 from playground.ppo.kl import full_kl
-from playground.rewards.best_answers import best_rows, kl_bound
+from playground.rewards.best_answers import best_rows, kl_of_best
 from playground.runs.folder.records import Sample, Stage
 from playground.runs.folder.token_records import TokenFigures
 from playground.training.data.prompts import Prompt
@@ -165,7 +165,7 @@ def evaluate(
             scores={name: values[row] for name, values in scores.terms.items()},
             judges={name: values[place] for name, values in judged.items()},
             behaviours={name: marks[place] for name, marks in watched.items()},
-            kl=kls[row] if tries == 1 else kl_bound(tries),
+            kl=kls[row] if tries == 1 else kl_of_best(scores.scores[place * tries : (place + 1) * tries], tries),
             tokens=lengths[row],
             ended=ended[row],
         )

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, in_words
-from playground.rewards.best_answers import best_rows, kl_bound
+from playground.rewards.best_answers import best_rows, kl_of_best
 from playground.runs.folder.evidence import DISK_WORDS
 from playground.safety.redaction import redact
 from playground.training.data.preview import preview
@@ -74,7 +74,7 @@ class Service:
                     "completion": completions[row],
                     "score": scores.scores[row] if scores else None,
                     "scores": {name: values[row] for name, values in scores.terms.items()} if scores else {},
-                    "kl": kl[row] if tries == 1 else kl_bound(tries),
+                    "kl": kl_of_best(scores.scores, tries) if scores and tries > 1 else kl[row],
                     "tokens": int(episodes.lengths[row]),
                     "ended": ended[row],
                 }

@@ -63,14 +63,14 @@ def told(found: Possible) -> dict[str, Any]:
     return {
         **{name: getattr(found, name) for name in ("updates", "texts", "prompts")},
         "start": rounded(found.start),
-        "best_of": columns(("n", "kl", "score"), found.best_of),
+        "best_of": columns(("n", "kl", "score", "kl_half"), found.best_of),
         "optimum": columns(("beta", "score", "kl", "effective"), found.optimum),
         "trusted": len(against_kl.trusted(found.optimum)),
         "least": against_kl.LEAST_EFFECTIVE,
     }
 
 
-def columns(names: Sequence[str], rows: Sequence[Sequence[float]]) -> dict[str, list[Any]]:
+def columns(names: Sequence[str], rows: Sequence[Sequence[float | None]]) -> dict[str, list[Any]]:
     """Rows as columns by name."""
     return {name: [rounded(row[place]) for row in rows] for place, name in enumerate(names)}
 

@@ -174,6 +174,10 @@ export class Frontier {
   }
 }
 
+function withHalf(value, half) {
+  return half ? `${rounded(value)} \u00b1 ${rounded(half)}` : rounded(value);
+}
+
 /** Both ends of an interval; nothing where there is none. */
 function spanOf(low, high) {
   return low === high ? "" : `${signed(low)} to ${signed(high)}`;
@@ -184,8 +188,8 @@ function tableOf({ looks, possible }) {
     rounded(looks.kl[at]), signed(looks.score[at]), spanOf(looks.low[at], looks.high[at]), ""]);
   if (possible) {
     const { best_of: best, optimum } = possible;
-    best.n.forEach((n, at) => rows.push([`best of ${n}, at most`, rounded(best.kl[at]), signed(best.score[at]), "",
-      ""]));
+    best.n.forEach((n, at) => rows.push([`best of ${n}`, withHalf(best.kl[at], best.kl_half?.[at]),
+      signed(best.score[at]), "", ""]));
     optimum.beta.forEach((beta, at) => rows.push([`best policy at beta ${number(beta)}`, rounded(optimum.kl[at]),
       signed(optimum.score[at]), "", number(Math.round(optimum.effective[at]))]));
   }

@@ -239,3 +239,33 @@ def test_the_preset_that_was_chosen_last_fills_the_form_however_late_the_answer_
     wait_until(lambda: page.evaluate("1") and held.asked)
     held.let_go()
     expect(page.locator("#knob-kl-coef")).to_have_value("5")
+
+
+NOTE_PLACES = """window.places = {};
+(function look() {
+    for (const part of ["status", "charts", "changed"]) {
+        const { top, height } = document.querySelector(`.run-view > .${part}`)?.getBoundingClientRect() ?? {};
+        if (height) (window.places[part] ??= new Set()).add(Math.round(top + scrollY));
+    }
+    requestAnimationFrame(look);
+})();"""
+BROUGHT_BY = {"the library that draws": "**/playground/bokeh/**", "the run": "**/live/late-*"}
+
+
+@pytest.mark.parametrize("last", BROUGHT_BY)
+def test_whatever_comes_last_nothing_jumps_and_curves_and_signs_are_drawn(site, make_page, last):
+    run = fake_run.write_ended(site.outputs, f"late-{len(last)}", "killed", "interrupted", at=27)
+    page = make_page()
+    page.add_init_script(NOTE_PLACES)
+    held = Held(page, BROUGHT_BY[last])
+    visit(page, site, f"?run={run.id}")
+    expect(page.locator("#run-title")).to_have_text("" if last == "the run" else "Kinder reviews")
+    page.wait_for_function(f"Boolean(window.Bokeh?.Plotting) === {str(last == 'the run').lower()}")
+    wait_until(lambda: page.evaluate("1") and held.asked)
+    held.let_go()
+    expect(page.locator("#run-title")).to_have_text("Kinder reviews")
+    expect(page.locator(".flag.checkpoint")).to_have_count(2 * 3)  # after updates 10 and 20, at three curves out of sight
+    expect(page.locator("[data-chart=score] canvas").first).to_be_visible()
+    assert page.locator("[data-chart=score]").bounding_box()["y"] > page.viewport_size["height"]
+    places = page.evaluate("Object.entries(window.places).map(([part, tops]) => [part, [...tops]])")
+    assert {part: len(tops) for part, tops in places} == {"status": 1, "charts": 1, "changed": 1}, places

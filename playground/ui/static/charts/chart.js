@@ -18,7 +18,7 @@ const KNEE_ROOM = 70; // pixels that its name needs
 export class Chart {
   /**
    * `shared`: {range: {start, end} of x, onHover(x), onZoom(from, to), onReset(), onSight(chart)}, common to all
-   * charts. The last one hears of a chart that has come into sight, and has been drawn.
+   * charts. The last one hears of a chart that has been drawn, and of one that has come into sight again.
    */
   constructor(spec, shared) {
     this.spec = spec;
@@ -59,7 +59,12 @@ export class Chart {
    */
   async sighted(inSight) {
     this.inSight = inSight;
-    if (!inSight || !bokeh()?.Plotting) return;
+    if (inSight) await this.present();
+  }
+
+  /** Paint what was taken last, if anybody sees it; the figure is made in any case. */
+  async present() {
+    if (!bokeh()?.Plotting || !this.stage.clientWidth) return; // hidden: it is asked again when it is not
     if (this.view) this.repaint();
     else await (this.drawing ??= this.draw());
     this.shared.onSight(this);

@@ -111,7 +111,10 @@ export class Charts {
       for (const chart of this.all()) if (chart.view) chart.look();
     });
     effect(() => this.placeFlags());
-    new ResizeObserver(() => this.placeFlags()).observe(this.large);
+    new ResizeObserver(() => {
+      this.placeFlags();
+      this.drawLarge();
+    }).observe(this.large); // also hears when it is there again
   }
 
   async draw() {
@@ -122,6 +125,16 @@ export class Charts {
     }
     this.png.disabled = false;
     for (const chart of this.all()) chart.sighted(chart.inSight);
+    this.drawLarge();
+  }
+
+  /** Those that carry the signs are there as soon as they have a place, the others when they are seen. */
+  async drawLarge() {
+    for (const chart of this.charts) {
+      if (!chart.spec.large || chart.view) continue;
+      await frame();
+      if (!chart.view) await chart.present();
+    }
   }
 
   /** The charts that are shown as one picture, also those that nobody has looked at yet. */

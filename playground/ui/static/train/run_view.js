@@ -2,9 +2,10 @@
 
 import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
+import { rights } from "../core/access.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
 import { Frontier } from "../inside/frontier.js";
-import { onHome, refreshHome, watchEnd } from "../core/home.js";
+import { home, onHome, refreshHome, watchEnd } from "../core/home.js";
 import { Lamps } from "./lamps.js";
 import { LiveSettings } from "./live_settings.js";
 import { Claims, Meters } from "./meters.js";
@@ -36,6 +37,7 @@ export function mount(element, props, { trigger, watch, server }) {
   new SlowMotion(root);
   new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 
+  effect(() => showWhenKnown(root));
   drawer(root);
 
   nameNextStart(props);
@@ -85,6 +87,18 @@ export function mount(element, props, { trigger, watch, server }) {
     if (hasEnded.value && !wasEnded) watchEnd(live.runId);
     wasEnded = hasEnded.value;
   });
+}
+
+/**
+ * What stands below the status takes its place when the run is known, and what one may do with it: all at once, so that
+ * nothing jumps.
+ */
+function showWhenKnown(root) {
+  const none = live.runId === null && home.value?.connected;
+  const known = (live.run || none || live.connection === "failed") && Object.keys(rights.value).length;
+  const within = [...root.children].find((part) => part.contains(document.activeElement));
+  if (!known && within && !within.matches(".status")) runTitle()?.focus({ preventScroll: true });
+  root.classList.toggle("opening", !known);
 }
 
 /**

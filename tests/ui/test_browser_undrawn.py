@@ -118,3 +118,21 @@ def test_a_page_that_waits_for_what_never_comes_does_not_turn_in_circles(site, m
         return window.turns - before;
     }""")
     assert turns < 10
+
+
+def test_pictures_on_compare_have_a_name_before_they_are_drawn(site, make_page):
+    run = fake_run.write_run(site.outputs, "named")
+    page = make_page()
+    held = Held(page, BOKEH)
+    visit(page, site, f"?tab=compare&run={run.id}")
+    stages = page.locator(".histograms .stage")
+    expect(page.locator("table.compare tbody tr").first).to_be_visible()
+    expect(stages).to_have_count(3)
+    told = [r"Score: mean .* before, .* sd after", r"Length: mean .* before, .* tokens after", "median .* at update 40"]
+    for stage, words in zip(stages.all(), told, strict=True):
+        expect(stage).to_have_attribute("aria-label", re.compile(words))
+    place = stages.last.bounding_box()
+    assert held.asked and not page.locator(".histograms canvas").count()
+    held.let_go()
+    expect(page.locator(".histograms canvas").first).to_be_visible()
+    assert stages.last.bounding_box() == place

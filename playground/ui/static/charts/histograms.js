@@ -1,7 +1,7 @@
 // Two histograms of the fixed prompts, before and after: score and length. Before slate, after indigo.
 
 import { bokeh, bokehReady, plainAxes, plainFigure } from "./bokeh.js";
-import { cssValue, el, setText } from "../core/dom.js";
+import { cssValue, el, setAttribute, setText } from "../core/dom.js";
 import { niceStep } from "./arithmetic.js";
 import { number } from "../core/format.js";
 import { Spread } from "./spread.js";
@@ -19,7 +19,7 @@ export class Histograms {
     ];
     for (const plot of this.plots) {
       plot.canvas = el("div", { class: "canvas", inert: true });
-      plot.stage = el("div", { class: "stage", role: "img" }, plot.canvas);
+      plot.stage = el("div", { class: "stage", role: "img", "aria-label": plot.title }, plot.canvas);
       plot.unitNode = el("span", {});
       plot.keys = ["before", "now"].map((side) => el("span", { class: `key ${side}` }));
       plot.card = el("section", { class: "chart" },
@@ -34,32 +34,44 @@ export class Histograms {
     });
   }
 
-  /** Draw the data of the Compare page; null empties. */
+  /** Tell the data of the Compare page, and draw them as soon as that can be; null empties. */
   async show(data) {
+    this.data = data;
     this.element.hidden = !data?.rows.length;
     if (this.element.hidden) return;
+    this.spread.tell(data);
+    for (const plot of this.plots) this.tell(plot, data);
     if (!(await bokehReady(this.note, "The histograms", "The scores and lengths are in the table below."))) {
       this.element.classList.add("undrawn");
       return;
     }
-    await this.spread.show(data);
-    for (const plot of this.plots) {
-      const before = known(data.rows.map((row) => plot.of(row.before)));
-      const after = known(data.rows.map((row) => plot.of(row.after)));
-      plot.card.hidden = !before.length || !after.length || (plot.title === "Score" && !data.measured);
-      if (plot.card.hidden) continue;
-      const bins = histogram(before, after, plot.whole);
-      if (!plot.figure) await this.draw(plot);
-      const unit = plot.unit(data.run);
-      const sides = data.other ? ["the other run", "this run"] : ["before", "after"];
-      plot.keys.forEach((key, side) => setText(key, sides[side]));
-      setText(plot.unitNode, `number of texts, by ${unit}`);
-      plot.source.data = bins;
-      plot.figure.x_range.setv({ start: bins.left[0], end: bins.right.at(-1) });
-      plot.figure.y_range.setv({ start: 0, end: Math.max(...bins.before, ...bins.after) * 1.12 });
-      plot.stage.setAttribute("aria-label",
-        `${plot.title}: mean ${number(mean(before))} ${sides[0]}, ${number(mean(after))} ${unit} ${sides[1]}`);
-    }
+    if (this.data !== data) return; // something else has been chosen meanwhile
+    await this.spread.show();
+    for (const plot of this.plots) if (!plot.card.hidden) await this.paint(plot);
+  }
+
+  /** Everything but the drawing. */
+  tell(plot, data) {
+    const before = known(data.rows.map((row) => plot.of(row.before)));
+    const after = known(data.rows.map((row) => plot.of(row.after)));
+    plot.card.hidden = !before.length || !after.length || (plot.title === "Score" && !data.measured);
+    if (plot.card.hidden) return;
+    plot.bins = histogram(before, after, plot.whole);
+    const unit = plot.unit(data.run);
+    const sides = data.other ? ["the other run", "this run"] : ["before", "after"];
+    plot.keys.forEach((key, side) => setText(key, sides[side]));
+    setText(plot.unitNode, `number of texts, by ${unit}`);
+    setAttribute(plot.stage, "aria-label",
+      `${plot.title}: mean ${number(mean(before))} ${sides[0]}, ${number(mean(after))} ${unit} ${sides[1]}`);
+  }
+
+  /** What was told last. */
+  async paint(plot) {
+    if (!plot.figure) await this.draw(plot);
+    const { bins } = plot;
+    plot.source.data = bins;
+    plot.figure.x_range.setv({ start: bins.left[0], end: bins.right.at(-1) });
+    plot.figure.y_range.setv({ start: 0, end: Math.max(...bins.before, ...bins.after) * 1.12 });
   }
 
   async draw(plot) {

@@ -3,7 +3,7 @@
 // colour.
 
 import { bokeh, plainAxes, plainFigure } from "./bokeh.js";
-import { cssValue, el, setText } from "../core/dom.js";
+import { cssValue, el, setAttribute, setText } from "../core/dom.js";
 import { number } from "../core/format.js";
 
 const LEVELS = ["p10", "p25", "p50", "p75", "p90"];
@@ -31,7 +31,7 @@ export class Spread {
   constructor(element) {
     this.columns = null;
     this.canvas = el("div", { class: "canvas", inert: true });
-    this.stage = el("div", { class: "stage", role: "img" }, this.canvas);
+    this.stage = el("div", { class: "stage", role: "img", "aria-label": "Score at each look" }, this.canvas);
     this.unit = el("span", {});
     this.card = el("section", { class: "chart", hidden: true },
       el("div", { class: "chart-head" }, el("h3", {}, "Score at each look")),
@@ -39,18 +39,25 @@ export class Spread {
     element.append(this.card);
   }
 
-  async show({ distribution: rows, run, update }) {
+  /** Everything but the drawing. */
+  tell({ distribution: rows, run, update }) {
     this.card.hidden = (rows?.length ?? 0) < 2;
     if (this.card.hidden) return;
+    this.spread = spreadOf(rows, update);
+    setText(this.unit, `by update, ${run.unit}`);
+    const end = `${number(rows.at(-1).p50)} ${run.unit} at update ${rows.at(-1).update}`;
+    setAttribute(this.stage, "aria-label", `Score at each look: median ${number(rows[0].p50)} before, ${end}`);
+  }
+
+  /** Draw what was told last. */
+  async show() {
+    if (this.card.hidden) return;
     if (!this.figure) await this.draw();
-    const { x, y, columns } = spreadOf(rows, update);
+    const { x, y, columns } = this.spread;
     this.figure.x_range.setv(x);
     this.figure.y_range.setv(y);
     this.columns = columns;
     this.look();
-    setText(this.unit, `by update, ${run.unit}`);
-    const end = `${number(rows.at(-1).p50)} ${run.unit} at update ${rows.at(-1).update}`;
-    this.stage.setAttribute("aria-label", `Score at each look: median ${number(rows[0].p50)} before, ${end}`);
   }
 
   async draw() {

@@ -2,8 +2,8 @@
 
 The service (`playground.training.service.answering`) holds torch; this side speaks JSON lines with it and holds
 nothing. It is started at the first question, leaves by itself when idle, and is started again when it has gone. It
-gives signs of life while it works, and is given up when there is none for `SILENCE_SECONDS`; what it prints goes into a
-log with the runs.
+gives signs of life while it works, and is given up when there is none for `SILENCE_SECONDS` and its process stands
+still too: beside load, libraries take longer than that to load. What it prints goes into a log with the runs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
+
+import psutil
 
 from playground.errors import ServiceUnavailable
 from playground.runs.folder.files import private
@@ -61,6 +63,7 @@ class ModelService:
         self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._last_id = 0
         self._heard = 0.0  # when the process last gave a sign of life
+        self._worked = 0.0  # seconds of processor that it had used when somebody last looked
 
     def compare(
         self,
@@ -119,6 +122,7 @@ class ModelService:
 
     def _read_answer(self, question: int, timeout_seconds: float) -> Iterator[dict[str, Any]]:
         self._heard = time.monotonic()
+        self._is_at_work()
         deadline = self._heard + START_TIMEOUT_SECONDS + timeout_seconds
         while True:
             given_up = min(deadline, self._heard + SILENCE_SECONDS)
@@ -127,6 +131,9 @@ class ModelService:
             except queue.Empty:
                 if time.monotonic() < min(deadline, self._heard + SILENCE_SECONDS):
                     continue  # it has given a sign of life meanwhile
+                if given_up != deadline and self._is_at_work():
+                    self._heard = time.monotonic()
+                    continue
                 self.close()
                 late = "The model did not answer in time. Try again with fewer samples."
                 raise ServiceUnavailable(late if given_up == deadline else FROZEN) from None
@@ -142,6 +149,19 @@ class ModelService:
                 raise ServiceUnavailable(answer["message"])
             elif answer["event"] == "done":
                 return
+
+    def _is_at_work(self) -> bool:
+        """Whether the process has used the processor since the last look, or waits for it or for a disk: slow, and not
+        standing still. What never comes to an end is the deadline's business."""
+        if self._process is None:
+            return False  # closed meanwhile
+        try:
+            process = psutil.Process(self._process.pid)
+            worked, state = sum(process.cpu_times()[:2]), process.status()
+        except psutil.Error:
+            return False
+        before, self._worked = self._worked, worked
+        return worked > before or state in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
 
     def _ensure_started(self) -> None:
         if self._process and self._process.poll() is None:

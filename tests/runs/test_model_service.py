@@ -108,6 +108,18 @@ def test_a_service_that_stands_still_is_given_up_after_half_a_minute_and_one_tha
     assert pid_of(ask(service, "count")) != before
 
 
+def test_a_service_that_works_without_a_sign_of_life_is_waited_for_and_not_for_ever(
+    service: ModelService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = pid_of(ask(service, "count"))
+    monkeypatch.setattr(model_service, "SILENCE_SECONDS", 0.3)
+    assert pid_of(ask(service, "busy")) == before  # as when libraries load beside a busy core
+    monkeypatch.setattr(model_service, "START_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(model_service, "ANSWER_TIMEOUT_SECONDS", 0.5)
+    with pytest.raises(ServiceUnavailable, match="did not answer in time"):
+        ask(service, "busy")
+
+
 def test_what_the_process_prints_is_kept_with_the_runs_and_bounded(
     service: ModelService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,11 +4,14 @@ import re
 
 import pytest
 
-from playground.runs import history
+from playground.runs import history, model_service
 from tests.ui.conftest import Site, visit
 from tests.ui.test_browser import expect, fill
 
 TRAINING_MS = 180_000
+ANSWER_MS = 1000 * (model_service.START_TIMEOUT_SECONDS + model_service.ANSWER_TIMEOUT_SECONDS) + 10_000
+ENDED = re.compile("finished|failed|interrupted|stopped")
+ANSWERED = "document.querySelector('#answers .problem') || document.querySelectorAll('#answers tbody tr').length >= 3"
 
 
 class RealSite(Site):
@@ -32,11 +35,9 @@ def test_train_watch_compare_and_ask(site, make_page):
     fill(page, "ppo.num_updates", "2")
     expect(page.locator("#start")).to_have_text("Start training")
     page.locator("#start").click()
-    page.wait_for_function(
-        "() => Number(document.querySelector('.state .where')?.textContent.match(/update (\\d+) of 2/)?.[1] ?? 0) >= 1",
-        timeout=TRAINING_MS,
-    )
-    expect(page.locator(".state strong")).to_have_text("finished", timeout=TRAINING_MS)
+    state = page.locator(".state strong")
+    expect(state).to_have_text(ENDED, timeout=TRAINING_MS)
+    assert state.inner_text() == "finished", page.locator(".status").inner_text()
     expect(page.locator(".changed .at")).to_have_text(re.compile("after update 2"))
     run = history.list_runs(site.outputs)[0]
     assert (run.status.state, run.status.update) == ("finished", 2)
@@ -44,5 +45,6 @@ def test_train_watch_compare_and_ask(site, make_page):
     expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")
     page.locator("#ask-prompt textarea").fill("Review of the film: The plot was")
     page.get_by_role("button", name="Ask both").click()
-    expect(page.locator("#answers tbody tr")).to_have_count(3, timeout=TRAINING_MS)
+    page.wait_for_function(ANSWERED, timeout=ANSWER_MS)
+    assert page.locator("#answers tbody tr").count() == 3, page.locator("#answers .answers-line").inner_text()
     expect(page.locator("#answers tbody tr").first).to_contain_text("\u2192")  # score of both sides

@@ -24,7 +24,7 @@ from tests.forking import Forker
 from tests.service_here import ServiceHere
 from tests.support import kill_worker
 
-pytest_plugins = ["tests.figures"]
+pytest_plugins = ["tests.figures", "tests.stress"]
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
 from playground.setup import catalog
 from playground.ui import own_files
+from tests import stress
 from tests.support import kill_worker, wait_until
 from tests.ui import fake_run
 
@@ -126,7 +127,7 @@ _launched = []
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory):
+def browser(tmp_path_factory, request):
     """The profile of one Chromium for all tests of a process, also for those of other folders that import this
     fixture. It keeps what it has compiled of the page: without one, that is half of the time a page takes to load."""
     if _launched:
@@ -138,6 +139,8 @@ def browser(tmp_path_factory):
         profile = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("profile"), executable_path=CHROMIUM, args=FLAGS
         )
+        if request.config.getoption("--stress"):
+            stress.slow_down(profile)
         _launched.append(profile)
         yield profile
         _launched.clear()
@@ -184,21 +187,35 @@ def make_page(browser):
 
 
 @pytest.fixture(scope="module")
-def _open_page(browser, site):
-    faults = []
-    page = new_page(browser, faults, 1440, HEIGHT, (), "reduce")
-    yield visit(page, site), faults
-    close(page)
+def _open_pages(browser, site):
+    """The page that the tests of a module share, with what went wrong in it: the last one, if there is any."""
+    opened = []
+    yield opened
+    for page, _ in opened:
+        close(page)
 
 
 @pytest.fixture
-def open_page(_open_page):
+def open_page(browser, site, _open_pages, request):
     """A page that the tests of a module share: it takes seconds to load. They go to a run or a tab within it, and leave
-    what they have opened or changed as it was."""
-    page, faults = _open_page
+    what they have opened or changed as it was. One that fails leaves anything: the next test gets another page."""
+    if not _open_pages:
+        faults = []
+        page = new_page(browser, faults, 1440, HEIGHT, (), "reduce")
+        _open_pages.append((page, faults))
+        visit(page, site)
+    page, faults = _open_pages[0]
+    failed_before = request.session.testsfailed
     yield page
-    go(page, "train")
+    failed = request.session.testsfailed > failed_before
+    left = not failed and page.locator("dialog[open], :popover-open").count()
+    if failed or faults or left:
+        _open_pages.clear()
+        close(page)
+    else:
+        go(page, "train")
     assert not faults
+    assert not left, "a dialog was left open"
 
 
 def choose_preset(page, preset_id):
@@ -219,9 +236,12 @@ def visit(page, site, query=""):
 
 
 def go(page, tab, **place):
-    """Go to another place within the page, as a link of it does: to a run, or to an overlay of several."""
+    """Go to another place within the page, as a link of it does: to a run, or to an overlay of several. A run on Train
+    is in view then: what stood there before would take what is meant for it."""
     address = own_files.address("core/nav.js")
     page.evaluate(f"place => import('/{address}').then((m) => m.go(place))", {"page": tab, **place})
+    if tab == "train" and "run" in place:
+        page.locator(f".run-view[data-run='{place['run']}']").wait_for()
 
 
 @pytest.fixture

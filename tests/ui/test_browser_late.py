@@ -264,7 +264,7 @@ def test_whatever_comes_last_nothing_jumps_and_curves_and_signs_are_drawn(site, 
     wait_until(lambda: page.evaluate("1") and held.asked)
     held.let_go()
     expect(page.locator("#run-title")).to_have_text("Kinder reviews")
-    expect(page.locator(".flag.checkpoint")).to_have_count(2 * 3)  # after updates 10 and 20, at three curves out of sight
+    expect(page.locator(".flag.checkpoint")).to_have_count(2 * 3)  # of two updates, on three curves
     expect(page.locator("[data-chart=score] canvas").first).to_be_visible()
     assert page.locator("[data-chart=score]").bounding_box()["y"] > page.viewport_size["height"]
     places = page.evaluate("Object.entries(window.places).map(([part, tops]) => [part, [...tops]])")

@@ -99,6 +99,7 @@ function showWhenKnown(root) {
   const within = [...root.children].find((part) => part.contains(document.activeElement));
   if (!known && within && !within.matches(".status")) runTitle()?.focus({ preventScroll: true });
   root.classList.toggle("opening", !known);
+  root.dataset.run = known ? live.runId ?? "" : "";
 }
 
 /**

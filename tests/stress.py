@@ -1,0 +1,56 @@
+"""`--stress`: only the tests in a browser, on a page whose libraries come late, with a slow processor and a busy core
+beside. What passes on a quiet machine only fails here. Loaded by tests/conftest.py; the fixture `browser` asks for it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+SLOWER = 3  # times, by DevTools
+LATE_SECONDS = 4
+BUSY = "while True: pass"
+LATE_SCRIPTS = """(() => {
+    const set = Element.prototype.setAttribute;
+    HTMLScriptElement.prototype.setAttribute = function (name, value) {
+        const late = name === "src" && /\\/bokeh\\//.test(value) ? %d : 0;
+        if (late) setTimeout(() => set.call(this, name, value), late);
+        else set.call(this, name, value);
+    };
+})()"""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--stress", action="store_true", help="the tests in a browser, with everything late and slow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests without a browser are left out."""
+    if config.getoption("--stress"):
+        chosen = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _busy_core(request: pytest.FixtureRequest) -> Iterator[None]:
+    """One core has something else to do, however many processes test."""
+    first = getattr(request.config, "workerinput", {}).get("workerid", "gw0") == "gw0"
+    if not (request.config.getoption("--stress") and first):
+        yield
+        return
+    busy = subprocess.Popen([sys.executable, "-c", BUSY])
+    yield
+    busy.kill()
+    busy.wait()
+
+
+def slow_down(browser: Any) -> None:
+    """Make every page of it late and slow."""
+    browser.add_init_script(LATE_SCRIPTS % (LATE_SECONDS * 1000))
+    slower = {"rate": SLOWER}
+    browser.on("page", lambda page: browser.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", slower))

@@ -1,5 +1,6 @@
 # make run      open the page            make test     lint, then the tests, browser tests included
-# make test-all  lint, then every test: further seeds, families and measurements, and those of test-faults
+# make test-all  lint, then every test: further seeds, families and measurements, those of test-faults and of test-stress
+# make test-stress  the tests in a browser once more: libraries that come late, a slow processor, a busy core beside
 # make lint     style and types          make results  train every preset on three seeds, write docs/results.md
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
 # make test-mutations  break one thing at a time and see that a test notices
@@ -26,7 +27,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-faults test-mutations reliability lint style types results recordings reward-models sycophancy roads diagnosis bench frontier bench-gpu space-check clean chromium
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types results recordings reward-models sycophancy roads diagnosis bench frontier bench-gpu space-check clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
@@ -34,12 +35,16 @@ run: $(VENV)/.run-ready
 # With an empty cache mypy keeps one core busy for long; the tests do not wait for it.
 test test-all: style chromium
 	@$(MAKE) --no-print-directory --jobs=2 types tests $(if $(filter test-all,$@),EVERY='-m ""')
+	@$(if $(filter test-all,$@),$(MAKE) --no-print-directory test-stress)
 
 # Empty: bytecode is kept wherever the environment says otherwise. A hundred processes start in the tests.
 tests: export PYTHONDONTWRITEBYTECODE :=
 tests: $(VENV)/.test-ready node_modules/.ready
 	$(BIN)/node --test "tests/js/**/*.test.js"
 	$(BIN)/python -m pytest $(EVERY) $(POOL)
+
+test-stress: $(VENV)/.test-ready chromium
+	$(BIN)/python -m pytest --stress $(POOL)
 
 test-faults: $(VENV)/.test-ready
 	$(BIN)/python -m pytest tests/faults tests/security -m "slow or not slow" --numprocesses=2 --dist=worksteal $(FIGURES)

@@ -14,7 +14,6 @@ from tests.ui.conftest import WAIT_MS, browser, make_page, recorded, server, sit
 from tests.ui.test_browser import updates_done, visit, wait_for_update
 from tests.ui.test_browser_ends import SHOWN_UPDATES, STATE, TITLE, begin, button
 
-expect.set_options(timeout=WAIT_MS)
 AWAY = ["ERR_", "Failed to", "fetch", "Connection"]  # what a browser logs of a server that is away
 
 

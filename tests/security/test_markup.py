@@ -53,7 +53,6 @@ ASKED_FOR = (
 def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, figure: Figure) -> None:  # noqa: F811
     """Each page is visited and all that opens is opened: the flag stays unset, the texts are shown as they are."""
     expect = pytest.importorskip("playwright.sync_api").expect
-    expect.set_options(timeout=WAIT_MS)
     page = make_page(forgive=["404", "Failed to load resource", "409"])
     page.add_init_script("window.dialogs = 0; window.alert = () => { window.hacked = 1; };")
     shown: dict[str, str] = {}

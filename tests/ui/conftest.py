@@ -134,6 +134,7 @@ def browser(tmp_path_factory, request):
         yield _launched[0]
         return
     api = pytest.importorskip("playwright.sync_api")
+    api.expect.set_options(timeout=WAIT_MS)
     assert CHROMIUM, f"There is none of {', '.join(NAMES)}: install one, or set CHROMIUM to a path."
     with api.sync_playwright() as playwright:
         profile = playwright.chromium.launch_persistent_context(

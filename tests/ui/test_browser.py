@@ -10,12 +10,11 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, estimates
 from playground.ui import own_files
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, choose_preset, go, visit
+from tests.ui.conftest import choose_preset, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-expect.set_options(timeout=WAIT_MS)
 SCORE = '[data-chart="score"] .stage'
 
 

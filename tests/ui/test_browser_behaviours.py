@@ -5,13 +5,12 @@ import shutil
 import pytest
 
 from tests.ui import fake_run
-from tests.ui.conftest import PROJECT, WAIT_MS, choose_preset, go, visit
+from tests.ui.conftest import PROJECT, choose_preset, go, visit
 from tests.ui.test_browser_keyboard import AXE, SETTLED, assert_seen, tab_to
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-expect.set_options(timeout=WAIT_MS)
 RECORDED = PROJECT / "playground" / "ui" / "recorded"
 
 

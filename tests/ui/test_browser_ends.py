@@ -15,14 +15,13 @@ from playground.setup import catalog
 from playground.ui import own_files
 from tests.support import kill_worker, wait_until
 from tests.ui import fake_run, fake_server
-from tests.ui.conftest import WAIT_MS, go, visit
+from tests.ui.conftest import go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 from tests.ui.test_browser import updates_done, wait_for_update
 
-expect.set_options(timeout=WAIT_MS)
 STATE = ".status .state strong"
 TITLE = ".notice h2"
 ASK_NOW = "document.dispatchEvent(new Event('visibilitychange'))"

@@ -15,7 +15,6 @@ from tests.ui.test_browser import SCORE, wait_for_update
 from tests.ui.test_browser_ends import begin, button
 from tests.ui.test_browser_late import ASK_NOW
 
-expect.set_options(timeout=WAIT_MS)
 STAND_ON = "node => { node.focus(); window.stood = document.activeElement; }"
 
 

@@ -6,12 +6,11 @@ import pytest
 
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, PROJECT, WAIT_MS, go, visit
+from tests.ui.conftest import HEIGHT, PROJECT, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-expect.set_options(timeout=WAIT_MS)
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
 # what was asked for has been drawn, and the colours of another theme have faded in
 SETTLED = """new Promise((done) => requestAnimationFrame(() => setTimeout(done)))

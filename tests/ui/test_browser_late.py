@@ -9,14 +9,12 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from tests.support import wait_until
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, visit
+from tests.ui.conftest import visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 from tests.ui.test_browser import change, start, updates_done, wait_for_update
-
-expect.set_options(timeout=WAIT_MS)
 
 
 class Held:

@@ -4,14 +4,12 @@ import pytest
 
 from playground.runs.folder.directory import RunDirectory
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, go
+from tests.ui.conftest import go
 from tests.ui.test_browser_behaviours import serious
 from tests.ui.test_browser_keyboard import AXE
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
-
-expect.set_options(timeout=WAIT_MS)
 
 
 @pytest.fixture(scope="module")

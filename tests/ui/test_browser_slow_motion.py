@@ -3,15 +3,13 @@
 import pytest
 
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, go, visit
+from tests.ui.conftest import go, visit
 from tests.ui.fake_trace import CLIPPED, write_trace
 from tests.ui.test_browser_behaviours import serious
 from tests.ui.test_browser_keyboard import AXE, assert_seen, tab_to
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
-
-expect.set_options(timeout=WAIT_MS)
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,11 @@ import pytest
 
 from playground.setup.story import STORY
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, go, visit
+from tests.ui.conftest import go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-expect.set_options(timeout=WAIT_MS)
 # Of all text that can be seen, what is smaller than a number of pixels, or lies outside of the window.
 SMALLER_THAN = """least => [...document.querySelectorAll("body *")].filter((node) => {
   const text = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());

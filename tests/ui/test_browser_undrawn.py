@@ -6,7 +6,7 @@ import pytest
 
 from tests.thoroughness import cases
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, go, visit
+from tests.ui.conftest import go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -14,7 +14,6 @@ from playwright.sync_api import expect
 from tests.ui.test_browser import SCORE, start, wait_for_update
 from tests.ui.test_browser_late import Held
 
-expect.set_options(timeout=WAIT_MS)
 BOKEH = "**/playground/bokeh/**"
 LOGGED = ["ERR_FAILED", "404", "Unexpected token", "MIME type"]  # what a browser logs of a file that did not come
 ANSWERS = {

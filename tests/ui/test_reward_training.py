@@ -20,7 +20,6 @@ from playground.ui.rewards import reward_data
 from playground.ui.rewards import training_part as panel
 from tests.reward_tools import REPORT, finished
 from tests.support import wait_until
-from tests.ui.conftest import WAIT_MS
 
 
 @pytest.fixture
@@ -126,7 +125,6 @@ def test_the_routes_serve_what_the_panel_reads(outputs):
 
 def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     expect = pytest.importorskip("playwright.sync_api").expect
-    expect.set_options(timeout=WAIT_MS)
     page = make_page()
     page.goto(site.url + "?tab=rewards")
     report = page.locator(".reward-report")

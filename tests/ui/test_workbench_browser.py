@@ -7,12 +7,10 @@ import pytest
 from playground.config import yaml_io
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, go, visit
+from tests.ui.conftest import go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
-
-expect.set_options(timeout=WAIT_MS)
 
 
 def set_weight(page, number, value):

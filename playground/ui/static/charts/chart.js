@@ -6,7 +6,7 @@
 
 import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, whenChanged } from "./arithmetic.js";
 import { axisPixels, bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
-import { cssValue, el, helpOf, setAttribute, setText } from "../core/dom.js";
+import { cssValue, el, helpOf, setAttribute, setText, setWords } from "../core/dom.js";
 import { number, rounded } from "../core/format.js";
 import { live } from "../core/store.js";
 
@@ -285,7 +285,7 @@ export class Chart {
     if (!this.knee) this.addKnee();
     this.knee.style.left = `${at}px`;
     this.knee.classList.toggle("left", at > this.stage.clientWidth - KNEE_ROOM);
-    setText(this.kneeWords, knee.sentence);
+    setWords(this.kneeWords, knee.sentence);
   }
 
   /** Beside the stage, which is a picture and has no buttons. */

@@ -21,6 +21,7 @@ from playground.rewards import python_function
 from playground.runs import history
 from playground.runs.end import processes
 from playground.runs.folder import vitals
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.records import TERMINAL
 from playground.runs.start import launcher, lifeline, queue
@@ -183,6 +184,7 @@ def _outputs(outputs: Path) -> list[Check]:
         _runs(outputs),
         _policy(outputs),
         _stalled(outputs),
+        _trial(outputs),
         _bin(outputs),
     ]
 
@@ -208,6 +210,16 @@ def _stalled(outputs: Path) -> Check:
     found = ", ".join(f"{name} silent for {seconds:.0f} s" for name, seconds in silent)
     remedy = "It may go on by itself; its log is worker.log. To end it: python -m playground stop RUN_DIR --now"
     return Check("stalled", "warn", found, remedy)
+
+
+def _trial(outputs: Path) -> Check:
+    """A trial update, which no list of runs shows. What is left of one that nobody makes any more was ended before."""
+    run = RunDirectory(outputs / launcher.TRIAL)
+    if not run.is_alive():
+        return Check("trial update", "ok", "none under way")
+    status = run.status_on_disk()
+    found = f"one is under way (process {status.pid}, {status.phase or status.state})"
+    return Check("trial update", "ok", found, "It ends with the program that makes it, and when a run is started.")
 
 
 def _runs(outputs: Path) -> Check:

@@ -1,7 +1,8 @@
 """Gives every run the end that it has had, and every free device the next run of the queue.
 
 A worker that dies cannot say so. Whoever watches an outputs folder does it in its place, once it holds the lock that
-the worker would hold if it lived; so a living worker is never contradicted, and nobody is ever signalled. The web
+the worker would hold if it lived; so a living worker is never contradicted, and nobody is ever signalled, but for a
+trial that nobody waits for (`runs.trial`). The web
 process looks about once a second for as long as it lives, a terminal that follows a run does too, and `runs`, `show`
 and `doctor` look once. Any number of them may look at the same time.
 """
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from playground.errors import PlaygroundError, RunBusy
+from playground.runs import trial
 from playground.runs.folder import evidence, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, read_record
@@ -47,7 +49,7 @@ class Reconciler:
         """Ends for the dead, workers for those who wait. Never raises: a full disk, too many open files, a damaged run
         and what nobody has thought of cost this look, and the next one comes."""
         _tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
-        _tried(self._clear_half_made, f"What was left in {self.outputs} by who died while making a run stays")
+        self.clear_what_is_left()
         start_waiting = functools.partial(launcher.start_waiting, self.outputs, self._spawn)
         _tried(start_waiting, f"The queue of {self.outputs} could not go on")
 
@@ -76,6 +78,15 @@ class Reconciler:
             if worker.run.status_on_disk().ended:  # else it died during this look, or its end could not be written yet
                 children.forget(worker)
         return ended
+
+    def clear_what_is_left(self) -> None:
+        """Take away what those have left who died while they made a run or a trial. Never raises, see `look`."""
+        _tried(self._clear_half_made, f"What was left in {self.outputs} by who died while making a run stays")
+        _tried(self._clear_trial, f"What was left in {self.outputs} of a trial stays")
+
+    def _clear_trial(self) -> None:
+        if trial.clear(self.outputs):
+            say("A trial update, whose maker is gone, was ended and taken away.")
 
     def _clear_half_made(self) -> None:
         if left := half_made.left(self.outputs):

@@ -2,7 +2,9 @@
 
 The worker of runs makes it in the hidden folder `.trial` of the outputs folder, where nobody looks for runs. After the
 second update (or the first, if that took long) its process is ended and the folder removed; the figures stay in
-`.trials.json`, and later estimates are made from them. Knows no torch. The page and `python -m playground try` call it.
+`.trials.json`, and later estimates are made from them. The process ends with who makes the trial, however that ends,
+and after few updates and a while in any case; who looks after the runs ends and removes what is left (`clear`). Knows
+no torch. The page and `python -m playground try` call it.
 """
 
 from __future__ import annotations
@@ -16,19 +18,21 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem, RunBusy
+from playground.runs.end import processes
 from playground.runs.folder import evidence
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import make_outputs, private, read_record, write_atomically
-from playground.runs.folder.records import Count, Record, Seconds, Status, UpdateMetrics
+from playground.runs.folder.files import is_locked, make_outputs, private, read_record, write_atomically
+from playground.runs.folder.records import SCORE_SCALE, Count, Record, Seconds, Status, UpdateMetrics
 from playground.runs.start import launcher, lifeline, queue
 from playground.setup import checks, devices, estimates
 from playground.setup.estimates import disk
+from playground.setup.estimates.memory import SCALE_SAMPLES
 from playground.setup.estimates.timing import Finished
 
 FILE = ".trials.json"
@@ -36,6 +40,9 @@ MOST = 12
 UPDATES = 2
 LONG_SECONDS = 10.0  # after a first update that took longer, no second one is waited for
 MOST_SECONDS = 600.0  # for loading and updating; a download has the time that it takes
+MOST_MINUTES, WITH_DOWNLOAD = 30.0, 600.0  # after which its process ends by itself, whatever its maker does
+MAKER_LOCK = "maker.lock"  # in its folder, held by who makes it for as long as it is made
+MEASURING = "measuring the reference"
 POLL_SECONDS = 0.1
 DOWNLOADING = "downloading"
 LOG_WORDS = r" ?[^.]*\bin worker\.log\."  # where a run that failed sends its reader
@@ -76,10 +83,18 @@ def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) 
     place = devices.chosen(config.device)
     if place is None:
         raise InvalidConfig([Problem("device", f"There is no {config.device} here.")])
-    run, process = _start(config, make_outputs(outputs), spawn)
-    begun = counted = changed = time.monotonic()
+    run, process, held = _start(config, make_outputs(outputs), spawn)
+    with held, launcher.let_go_of(held):
+        yield from _followed(config, outputs, place, run, process)
+
+
+def _followed(
+    config: RunConfig, outputs: Path, place: devices.Device, run: RunDirectory, process: subprocess.Popen[bytes]
+) -> Iterator[dict[str, Any]]:
+    """See `make`."""
+    begun = counted = changed = last = time.monotonic()
     made: list[UpdateMetrics] = []
-    told, memory = None, 0
+    told, memory, measuring = None, 0, 0.0
     try:
         while process.poll() is None:
             now, before = time.monotonic(), len(made)
@@ -89,6 +104,8 @@ def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) 
                 break
             if status.phase.startswith(DOWNLOADING):
                 counted = now
+            measuring += (now - last) if status.phase.startswith(MEASURING) else 0.0
+            last = now
             if now - counted > MOST_SECONDS and not made:
                 yield {"state": "failed", "message": LATE.format(MOST_SECONDS / 60), "advice": "", "better": None}
                 return
@@ -99,12 +116,35 @@ def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) 
             time.sleep(POLL_SECONDS)
         made = run.metrics()
         if made:
-            yield _found(config, outputs, place, made, memory, time.monotonic() - begun)
+            more = measuring * (SCALE_SAMPLES / _measured(run) - 1)  # of which a run measures all
+            yield _found(config, outputs, place, made, memory, time.monotonic() - begun + more)
         else:
             yield _failed(config, outputs, run, process)
     finally:
         _end(process)
         shutil.rmtree(run.path, ignore_errors=True)
+
+
+def clear(outputs: Path) -> bool:
+    """End a trial that nobody makes any more, and take its folder away. False where there is none. Raises: RunBusy,
+    OSError."""
+    run = RunDirectory(Path(outputs) / launcher.TRIAL)
+    if not _is_left(run):
+        return False
+    with launcher.one_at_a_time(Path(outputs)):  # nobody is in the middle of beginning one
+        return _is_left(run) and _clear(run)
+
+
+def _is_left(run: RunDirectory) -> bool:
+    return run.path.is_dir() and not run.path.is_symlink() and not is_locked(run.path / MAKER_LOCK)
+
+
+def _clear(run: RunDirectory) -> bool:
+    """Raises: RunBusy."""
+    if run.is_alive() and processes.end(run, grace_seconds=0.0).alive:
+        raise RunBusy("A trial update that nobody waits for any more could not be ended.")
+    shutil.rmtree(run.path, ignore_errors=True)
+    return True
 
 
 def timed(outputs: Path) -> list[Finished]:
@@ -119,7 +159,8 @@ def timed(outputs: Path) -> list[Finished]:
 
 def _start(
     config: RunConfig, outputs: Path, spawn: launcher.Spawn | None
-) -> tuple[RunDirectory, subprocess.Popen[bytes]]:
+) -> tuple[RunDirectory, subprocess.Popen[bytes], IO[bytes]]:
+    """The trial, its worker, and the lock that says that somebody makes it."""
     lifeline.policy()
     checks.check(config, outputs)
     config = checks.located(config, outputs)
@@ -131,16 +172,23 @@ def _start(
             living = launcher.living_run(outputs)
             raise RunBusy(BUSY.format(f"The run {living.id}" if living else "A run", slot))
         run = RunDirectory(outputs / launcher.TRIAL)
-        if run.path.is_symlink() or run.is_alive():
+        if _is_left(run):
+            _clear(run)
+        if os.path.lexists(run.path):
             raise RunBusy("Another trial is under way. Wait for it, or stop it.")
-        shutil.rmtree(run.path, ignore_errors=True)  # of one whose server died
         run.control_path.mkdir(parents=True, mode=0o700)
-        now = time.time()
-        write_atomically(run.status_path, Status(started_at=now, updated_at=now).model_dump_json())
-        with open(run.lock_path, "wb", opener=private) as lock:
-            launcher.take(lock)
-            run.publish(tried)
-            return run, launcher.spawn_worker(run, lock, spawn)
+        held = open(run.path / MAKER_LOCK, "wb", opener=private)  # noqa: SIM115 - until the trial is over
+        try:
+            launcher.take(held)
+            now = time.time()
+            write_atomically(run.status_path, Status(started_at=now, updated_at=now).model_dump_json())
+            with open(run.lock_path, "wb", opener=private) as lock:
+                launcher.take(lock)
+                run.publish(tried)
+                return run, launcher.spawn_worker(run, lock, spawn), held
+        except BaseException:
+            held.close()
+            raise
 
 
 def _for_trial(config: RunConfig) -> RunConfig:
@@ -150,11 +198,12 @@ def _for_trial(config: RunConfig) -> RunConfig:
         "samples_per_prompt": 1,
         "every": 100_000,
         "text": None,
+        "traces": min(1, config.evaluation.traces),  # of the first, which also warms up
     }
     return config.model_copy(
         update={
-            "max_minutes": None,
-            "ppo": config.ppo.model_copy(update={"num_updates": max(UPDATES + 1, config.ppo.num_updates)}),
+            "max_minutes": WITH_DOWNLOAD if checks.asks_hub(config) else MOST_MINUTES,
+            "ppo": config.ppo.model_copy(update={"num_updates": UPDATES + 1}),  # the last has a look behind it
             "evaluation": config.evaluation.model_copy(update=look),
             "checkpoint": config.checkpoint.model_copy(update={"every": 0}),
         }
@@ -164,6 +213,12 @@ def _for_trial(config: RunConfig) -> RunConfig:
 def _is_enough(made: list[UpdateMetrics], waited: float) -> bool:
     """A first update is enough if it took long, or if the next one does."""
     return len(made) >= UPDATES or (bool(made) and max(waited, _seconds(made[-1])) > LONG_SECONDS)
+
+
+def _measured(run: RunDirectory) -> int:
+    """On how many texts of the reference the scale of the score was measured."""
+    counts = (event.data.get("samples") for event in run.all_events() if event.kind == SCORE_SCALE)
+    return next((count for count in counts if isinstance(count, int) and count > 0), SCALE_SAMPLES)
 
 
 def _seconds(update: UpdateMetrics) -> float:

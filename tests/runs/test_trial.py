@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
+from playground import cli
+from playground.cli import health
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, RunBusy
 from playground.runs import history, trial
-from playground.runs.folder import writer
+from playground.runs.folder import vitals, writer
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher, queue
 from playground.setup import catalog, devices, estimates
 from playground.setup.devices import Device
 from tests.forking import Forker
-from tests.support import has_ended, kill_worker, small_config, wait_until
+from tests.support import PROJECT, has_ended, kill_worker, small_config, wait_until
 
 QUICK = {
     "model": {"source": "pocket-1m"},
@@ -81,6 +86,81 @@ def test_a_trial_that_somebody_ends_says_so(outputs: Path) -> None:
     assert (told["state"], told["message"]) == ("stopped", trial.ENDED)
 
 
+def maker_of(outputs: Path, name: str) -> subprocess.Popen[str]:
+    """A program that makes a trial, whose worker is one by script, and tells each step."""
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from playground.runs import trial; from playground.runs.start import launcher\n"
+        "from tests.support import small_config\n"
+        "launcher.WORKER_MODULE = 'tests.faults.scripted_worker'\n"
+        "for told in trial.make(small_config(sys.argv[2]), Path(sys.argv[1])): print(told, flush=True)\n"
+    )
+    return subprocess.Popen([sys.executable, "-c", script, str(outputs), name], cwd=PROJECT, stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True, start_new_session=True)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [("listening", signal.SIGHUP), ("listening", signal.SIGKILL), ("deaf-loading", signal.SIGKILL)],
+)
+def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs: Path, name: str, how: signal.Signals) -> None:
+    run = RunDirectory(outputs / launcher.TRIAL)
+    with maker_of(outputs, name) as maker:
+        wait_until(lambda: run.path.exists() and vitals.read(run.path))
+        pid = run.status().pid
+        Reconciler(outputs).look()
+        assert not has_ended(pid), "it is being made"
+        maker.send_signal(how)
+    wait_until(lambda: has_ended(pid), 15)
+    assert run.path.exists()
+    Reconciler(outputs).look()
+    assert not run.path.exists()
+
+
+@pytest.mark.parametrize("who", ["reconciler", "doctor", "the next trial"])
+def test_a_trial_that_lives_without_a_maker_is_ended(
+    outputs: Path, who: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = trial.make(small_config(), outputs, silent)
+    next(steps)
+    run = RunDirectory(outputs / launcher.TRIAL)
+    pid = run.status_on_disk().pid
+    (run.path / trial.MAKER_LOCK).unlink()  # as if it were of a maker that is gone
+    if who == "the next trial":
+        others = trial.make(small_config(), outputs, silent)
+        assert next(others)["state"] == "asking" and run.status_on_disk().pid != pid
+        others.close()
+    elif who == "reconciler":
+        Reconciler(outputs).look()
+        assert "A trial update, whose maker is gone, was ended and taken away." in capfd.readouterr().err
+    else:
+        monkeypatch.setattr(health, "examine", health._outputs)
+        with pytest.raises(SystemExit):
+            cli.main(["doctor", "--outputs", str(outputs)])
+        assert "none under way" in capfd.readouterr().out
+    assert has_ended(pid) and not run.path.exists()
+    steps.close()
+
+
+def test_a_trial_that_is_under_way_is_told_by_doctor(outputs: Path) -> None:
+    steps = trial.make(small_config(), outputs, silent)
+    next(steps)
+    pid = RunDirectory(outputs / launcher.TRIAL).status_on_disk().pid
+    (found,) = [check for check in health._outputs(outputs) if check.name == "trial update"]
+    assert (found.level, found.found) == ("ok", f"one is under way (process {pid}, queued)")
+    steps.close()
+
+
+def test_the_process_of_a_trial_is_bounded_in_updates_and_in_time(outputs: Path) -> None:
+    config = small_config("mine", ppo={"num_updates": 200}, max_minutes=10_000)
+    steps = trial.make(config, outputs, silent)
+    next(steps)
+    tried = RunDirectory(outputs / launcher.TRIAL).config()
+    assert tried.ppo.num_updates == 3 and tried.max_minutes == 30 and not tried.checkpoint.every
+    assert [tried.evaluation.is_traced(update, 3) for update in (1, 2, 3)] == [True, False, False]
+    steps.close()
+
+
 @pytest.mark.parametrize("way", ["start", "resume", "queue"])
 def test_whoever_begins_to_train_ends_the_trial(outputs: Path, fake_worker: None, way: str) -> None:
     ended = RunDirectory.create(outputs, small_config("wait"), "ended")
@@ -140,6 +220,30 @@ def test_a_worker_that_fails_or_dies_is_told_in_words(outputs: Path, name: str, 
     *_, told = trial.make(small_config(), outputs, spawn)
     assert told["state"] == state and words in told["message"]
     assert not (outputs / launcher.TRIAL).exists() and trial.timed(outputs) == []
+
+
+def test_the_time_before_the_first_update_is_that_of_a_run_which_measures_more_of_the_reference(outputs: Path) -> None:
+    def spawn(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+        script = (
+            "import time\n"
+            "from playground.runs.folder.directory import RunDirectory\n"
+            "from playground.runs.folder.writer import RunWriter\n"
+            "from tests.support import update_metrics\n"
+            f"writer = RunWriter(RunDirectory({str(run.path)!r}), 3)\n"
+            "writer.set_status(phase='measuring the reference')\n"
+            "time.sleep(1)\n"
+            "writer.event('score_scale', samples=32)\n"
+            "writer.set_status(state='running', phase='training')\n"
+            "for number in (1, 2): writer.metrics(update_metrics(number))\n"
+            "time.sleep(60)\n"
+        )
+        return subprocess.Popen(
+            [sys.executable, "-c", script], cwd=PROJECT, pass_fds=(lock.fileno(),), start_new_session=True
+        )
+
+    begun = time.monotonic()
+    *_, told = trial.make(small_config(), outputs, spawn)
+    assert told["state"] == "done" and told["seconds_before"] > time.monotonic() - begun + 3
 
 
 def test_where_memory_is_short_the_mildest_change_that_helps_comes_along(monkeypatch: pytest.MonkeyPatch) -> None:

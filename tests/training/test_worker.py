@@ -21,6 +21,8 @@ from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
 from playground.runs.steer import changes
 from playground.setup import catalog
+from playground.training.models import language_model
+from playground.training.process import session as session_module
 from playground.training.process import worker
 from playground.training.process.session import Session
 from tests.service_here import ServiceHere
@@ -366,3 +368,24 @@ def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_s
     monkeypatch.setattr(worker.checks, "fetch", fetch)
     assert worker.main([str(run.path)]) == 3
     assert phases == ["downloading someone/tiny: 1 of 2 MB"] and run.status().state == "stopped"
+
+
+@pytest.mark.parametrize(("name", "samples"), [("whole", 256), (launcher.TRIAL, 64)])
+def test_measuring_the_reference_says_how_far_it_is_and_a_trial_measures_what_is_written_at_once(
+    tmp_path, monkeypatch, name, samples
+):
+    made = config(ppo={"num_updates": 3, "batch_size": 64, "minibatch_size": 64, "micro_batch_size": 64})
+    monkeypatch.setattr(language_model.LanguageModel, "is_small", False)
+    monkeypatch.setattr(session_module, "TELL_SECONDS", 0.0)
+    run = RunDirectory(tmp_path / name)
+    run.control_path.mkdir(parents=True)
+    run.publish(made)
+    told = []
+    writer = RunWriter(run, 3)
+    monkeypatch.setattr(writer, "set_status", lambda **changed: told.append(changed["phase"]))
+    Session(run, made, writer, lambda: None).begin()
+    assert told[0] == "measuring the reference" and told[-1] == "measuring the reference, 100 % done"
+    shares = [int(phase.split()[-3]) for phase in told[1:]]
+    assert shares == sorted(shares) and len(set(shares)) > 10 and shares[0] < 10
+    (scale,) = [event for event in run.events() if event.kind == "score_scale"]
+    assert scale.data["samples"] == samples

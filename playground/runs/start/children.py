@@ -59,18 +59,24 @@ def asks_hub(run: RunDirectory) -> bool:
 
 
 def new_process(
-    module: str, *arguments: str, descriptor: int, variable: str, output: IO[bytes] | int, hub: bool = False
+    module: str,
+    *arguments: str,
+    descriptor: int,
+    variable: str,
+    output: IO[bytes] | int,
+    hub: bool = False,
+    bound: bool = False,
 ) -> subprocess.Popen[bytes]:
     """`python -m module arguments`, detached from us but for our policy of what it does when we die.
 
     Args:
         descriptor: of an open file that it inherits; the environment's `variable` names it. output: what it prints.
-        hub: it may have to download something.
+        hub: it may have to download something. bound: it ends with us, whatever our policy.
 
     Raises:
         OSError: the system gives no process.
     """
-    handed = lifeline.for_worker()
+    handed = lifeline.for_worker(bound)
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         stdin=subprocess.DEVNULL,

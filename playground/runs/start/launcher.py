@@ -316,6 +316,7 @@ def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subproce
         process = children.new_process(
             module or WORKER_MODULE, str(run.path.resolve()),
             descriptor=lock.fileno(), variable=LOCK_FD_VARIABLE, output=log, hub=children.asks_hub(run),
+            bound=run.id == TRIAL,
         )  # fmt: skip
     name_worker(run, process.pid)
     return process

@@ -2,8 +2,8 @@
 
 Under `die` the server holds the one writing end of a pipe that nothing is ever written to, and every worker the
 reading end. However the server ends, the kernel closes its end, the worker's watch sees that, and ends the run with a
-checkpoint. (Linux's own "signal me when my parent dies" is about the thread that forked, and the threads in which a
-page handles clicks end.)
+checkpoint. A trial (`runs.trial`) is bound so to whoever makes it, under both. (Linux's own "signal me when my parent
+dies" is about the thread that forked, and the threads in which a page handles clicks end.)
 """
 
 from __future__ import annotations
@@ -49,10 +49,14 @@ def choose(chosen: str) -> None:
     os.environ[POLICY_VARIABLE] = _checked(chosen)
 
 
-def for_worker() -> Handed:
-    """What to hand to a worker: nothing under `survive`, else the reading end. Raises: InvalidConfig."""
+def for_worker(bound: bool = False) -> Handed:
+    """What to hand to a worker: nothing under `survive`, else the reading end. Raises: InvalidConfig.
+
+    Args:
+        bound: it is to end with us whatever the policy.
+    """
     global _pipe
-    if policy() == "survive":
+    if policy() == "survive" and not bound:
         return Handed((), {FD_VARIABLE: ""})
     with _lock:
         if _pipe is None:
@@ -61,7 +65,7 @@ def for_worker() -> Handed:
 
 
 def let_go() -> None:
-    """End what hangs on this process now, without waiting for its death. Does nothing under `survive`."""
+    """End what hangs on this process now, without waiting for its death: under `survive` no more than a trial."""
     global _pipe
     with _lock:
         pipe, _pipe = _pipe, None

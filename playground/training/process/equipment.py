@@ -160,19 +160,36 @@ class Equipment:
                 f"files of {self.config.model.source}: name its revision."
             )
 
-    def fit_scale(self) -> Scale:
-        """Fix the scale of the score on samples of the reference."""
-        config = self.config
-        asked, seeds = evaluation.reference_questions(self.split.training, config.seed, SCALE_SAMPLES)
-        at_once = SCALE_SAMPLES if self.policy.is_small else config.ppo.batch_size  # what the run has memory for
+    @property
+    def scale_rows(self) -> int:
+        """How many samples of the reference are written at once for the scale: what the run has memory for."""
+        return SCALE_SAMPLES if self.policy.is_small else min(SCALE_SAMPLES, self.config.ppo.batch_size)
+
+    def fit_scale(self, samples: int = SCALE_SAMPLES, tell: Callable[[float], None] = lambda share: None) -> Scale:
+        """Fix the scale of the score on samples of the reference.
+
+        Args:
+            tell: called often, with the share of them that is written.
+        """
+        config, at_once, steps = self.config, self.scale_rows, 0
+        asked, seeds = evaluation.reference_questions(self.split.training, config.seed, samples)
         completions: list[str] = []
-        for start in range(0, SCALE_SAMPLES, at_once):
-            mine = [start + row for row in self.ranks.deal(min(at_once, SCALE_SAMPLES - start))]
+
+        def between() -> None:
+            nonlocal steps
+            self.between()
+            steps += 1
+            written = min(at_once, samples - start) * min(1.0, steps / config.sampling.max_new_tokens)
+            tell((start + written) / samples)
+
+        for start in range(0, samples, at_once):
+            steps = 0
+            mine = [start + row for row in self.ranks.deal(min(at_once, samples - start))]
             written: list[str] = []
             if mine:
                 episodes, _ = evaluation.answer(
                     self.reference, None, self.tokens, [asked[row] for row in mine], [seeds[row] for row in mine],
-                    config.sampling.in_training, config.ppo.micro_batch_size, self.between,
+                    config.sampling.in_training, config.ppo.micro_batch_size, between,
                 )  # fmt: skip
                 written = episodes.texts(self.tokens)
             by_row = dict(pair for part in self.ranks.exchange([*zip(mine, written, strict=True)]) for pair in part)

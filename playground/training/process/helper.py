@@ -81,7 +81,7 @@ def help_with(config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[
         mine.trainer.update()
 
     steps: dict[str, Callable[[dict[str, Any]], object]] = {
-        SCALE: lambda told: mine.fit_scale(),
+        SCALE: lambda told: mine.fit_scale(told["samples"]),
         STATE: lambda told: mine.share_state(),
         LOOK: lambda told: mine.looked(told["stage"]),
         UPDATE: update,

@@ -35,8 +35,10 @@ from playground.runs.folder.records import (
     UpdateMetrics,
 )
 from playground.runs.folder.writer import RunWriter
+from playground.runs.start.launcher import TRIAL
 from playground.runs.steer import changes
 from playground.runs.steer.steering import Steering
+from playground.runs.trial import MEASURING
 from playground.setup.devices import available_cores
 from playground.setup.estimates.memory import SCALE_SAMPLES
 from playground.training.loop import held_out_text, slow_motion
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 KEPT_BLOCK_BYTES = 2**19
+TELL_SECONDS = 5.0  # between two words of how far the measuring of the reference is
 Change = tuple[
     dict[str, Any], list[str]
 ]  # of live settings: the configuration as plain data, and the fields that were set
@@ -71,6 +74,7 @@ class Session(Equipment):
         self, run: RunDirectory, config: RunConfig, writer: RunWriter, between: Callable[[], None], ranks: Ranks = ALONE
     ) -> None:
         self.run, self.writer = run, writer
+        self.is_trial = run.id == TRIAL
         super().__init__(config, run.path.parent, ranks, between, prepare)
         for sentence in self.split.warnings:
             self._once("warning", sentence)
@@ -115,17 +119,27 @@ class Session(Equipment):
         self.ranks.first({"do": STATE})
         self.share_state()
         if not scaled:
-            self.writer.set_status(phase="measuring the reference")
+            self.writer.set_status(phase=MEASURING)
             self.fix_scale()
 
     def fix_scale(self) -> None:
-        """Fix the scale of the score on samples of the reference, and record it."""
-        self.ranks.first({"do": SCALE})
-        scale = self.fit_scale()
+        """Fix the scale of the score on samples of the reference, and record it. A trial, which is about time and
+        memory, takes as many as are written at once."""
+        samples = self.scale_rows if self.is_trial else SCALE_SAMPLES
+        last = time.monotonic()
+
+        def tell(share: float) -> None:
+            nonlocal last
+            if time.monotonic() - last > TELL_SECONDS:
+                last = time.monotonic()
+                self.writer.set_status(phase=f"{MEASURING}, {100 * share:.0f} % done")
+
+        self.ranks.first({"do": SCALE, "samples": samples})
+        scale = self.fit_scale(samples, tell)
         if self.scorer.warning:
             self.writer.event("warning", self.scorer.warning)
         terms = self.scorer.facts()["terms"]
-        self.writer.event(SCORE_SCALE, mean=scale.mean, sd=scale.sd, samples=SCALE_SAMPLES, terms=terms)
+        self.writer.event(SCORE_SCALE, mean=scale.mean, sd=scale.sd, samples=samples, terms=terms)
 
     def look(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""

@@ -75,12 +75,14 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Worker
         session = Session(run, config, writer, between_steps, ranks)
         session.begin()
         try:
+            writer.set_status(phase="answering the fixed prompts")
             session.look_if_due()
             writer.set_status(state="running", phase="training")
             session.train()
         except (StopRequested, OtherLeft, OtherLost):
-            writer.set_status(phase="saving")
-            session.save()
+            if not session.is_trial:
+                writer.set_status(phase="saving")
+                session.save()
             raise
 
 

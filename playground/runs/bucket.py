@@ -120,6 +120,9 @@ class Keeper:
                 (self.bucket / SWEEPS).mkdir(exist_ok=True)
                 _copy(path, self.bucket / SWEEPS / path.name)
                 self._sweeps[path] = written
+        for path in [path for path in self._sweeps if not path.exists()]:
+            (self.bucket / SWEEPS / path.name).unlink(missing_ok=True)
+            del self._sweeps[path]
 
     def knows(self, names: list[str]) -> None:
         """These runs have come from the bucket: where they are deleted here, they go there too."""

@@ -128,15 +128,17 @@ def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep
         return sweep
     there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
     for run_id in [run_id for run_id in sweep.runs if run_id not in there]:
-        now = sweep_record.find(outputs, sweep.name)
-        if now.stopped or now.made:
+        now = _written(outputs, sweep)
+        if now is None or now.stopped or now.made:
             break
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
             if sweep.on == HERE:
                 launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
             else:
                 _publish(outputs, sweep, run_id)
-    now = sweep_record.find(outputs, sweep.name)
+    now = _written(outputs, sweep)
+    if now is None:  # deleted meanwhile
+        return sweep
     if now.stopped:
         stop_all(outputs, now)  # also the one that was made just now
         return now
@@ -207,7 +209,16 @@ def delete_all(outputs: Path, sweep: Sweep) -> int:
     _noted(outputs, sweep, made=True)  # those that are not made yet never will be
     for run in runs:
         history.delete_run(run)
+    forget_gone(outputs)
     return len(runs)
+
+
+def forget_gone(outputs: Path) -> None:
+    """Take away the records of sweeps of which all runs have been deleted. Raises: RunBusy, OSError."""
+    if sweep_record.gone(outputs):
+        with launcher.one_at_a_time(outputs):  # nobody makes one of such a name meanwhile
+            for sweep in sweep_record.gone(outputs):
+                sweep_record.path_of(outputs, sweep.name).unlink(missing_ok=True)
 
 
 def fresh_name(outputs: Path, preset: str) -> str:

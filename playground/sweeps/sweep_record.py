@@ -117,11 +117,19 @@ def find(outputs: Path, name: str) -> Sweep:
 
 def every(outputs: Path) -> list[Sweep]:
     """The sweeps of an outputs folder, the newest first, without those that are gone or cannot be read."""
+    shown = [sweep for sweep in _readable(outputs) if not is_gone(outputs, sweep)]
+    return sorted(shown, key=lambda sweep: sweep.created_at, reverse=True)
+
+
+def gone(outputs: Path) -> list[Sweep]:
+    """Those of which nothing is left but their records."""
+    return [sweep for sweep in _readable(outputs) if is_gone(outputs, sweep)]
+
+
+def _readable(outputs: Path) -> list[Sweep]:
     paths = [path for path in (Path(outputs) / FOLDER).glob("*.json") if RUN_ID.fullmatch(path.stem)]
     found = [_kept(path, _stamp(path)) for path in paths]
-    known = [sweep for sweep, path in zip(found, paths, strict=True) if sweep and sweep.name == path.stem]
-    shown = [sweep for sweep in known if not is_gone(outputs, sweep)]
-    return sorted(shown, key=lambda sweep: sweep.created_at, reverse=True)
+    return [sweep for sweep, path in zip(found, paths, strict=True) if sweep and sweep.name == path.stem]
 
 
 def name_problem(outputs: Path, name: str) -> Problem | None:
@@ -146,7 +154,7 @@ def statuses(outputs: Path, sweep: Sweep) -> dict[str, Status]:
 
 
 def is_gone(outputs: Path, sweep: Sweep) -> bool:
-    """True where all its runs have been deleted: then nothing of it is shown, and its name is free."""
+    """True where all its runs have been deleted: then nothing of it is shown, its name is free, and its record goes."""
     return sweep.made and not any((Path(outputs) / run_id).exists() for run_id in sweep.runs)
 
 

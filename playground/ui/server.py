@@ -33,7 +33,7 @@ from playground.runs.start.standby import StandbyWorker
 from playground.safety import redaction
 from playground.setup import limits, raised
 from playground.setup.raised import PageLimits
-from playground.sweeps import sweep_record
+from playground.sweeps import sweep_making, sweep_record
 from playground.ui import lent_gpu, page, routes, theme
 from playground.ui.door import gate, gradio_parts, sessions, sharing, visitors
 from playground.ui.door.access import Access
@@ -246,7 +246,8 @@ def mode_of(mode: str | None) -> str:
 
 
 def _tidy(outputs: Path, capped: limits.Limits) -> None:
-    """Where everybody may start runs, only the newest stay."""
+    """What is kept of sweeps goes with their last runs. Where everybody may start runs, only the newest stay."""
+    sweep_making.forget_gone(outputs)
     if capped.kept_runs is not None and capped.kept_runs_bytes is not None:
         history.keep_newest(outputs, capped.kept_runs, capped.kept_runs_bytes)
         requests.forget_deleted(outputs)

@@ -382,6 +382,10 @@ def test_a_sweep_comes_back_and_what_was_not_kept_of_it_can_be_made_again(
     before = (place / bucket.SWEEPS / "leash.json").stat().st_mtime_ns
     keeper.look()
     assert (place / bucket.SWEEPS / "leash.json").stat().st_mtime_ns == before, "written once"
+    assert (place / bucket.SWEEPS / "gone.json").exists()
+    sweep_making.forget_gone(outputs)
+    keeper.look()
+    assert not (place / bucket.SWEEPS / "gone.json").exists()
     (place / bucket.SWEEPS / "torn.json").write_text('{"name": "to')
     (place / bucket.SWEEPS / "link.json").symlink_to("/etc/passwd")
 

@@ -201,7 +201,7 @@ def test_all_are_deleted_at_once_but_not_while_any_goes_on(outputs: Path) -> Non
     sweep_record.write(outputs, half)
     assert sweep_making.delete_all(outputs, half) == 4
     assert len(list((outputs / history.BIN).iterdir())) == 4 and not list(outputs.glob("leash-*"))
-    assert sweep_record.every(outputs) == [] and sweep_record.find(outputs, "leash").made
+    assert sweep_record.every(outputs) == [] and not list((outputs / sweep_record.FOLDER).iterdir())
     assert created(outputs).created_at > sweep.created_at  # the name is free again
 
 
@@ -288,6 +288,42 @@ def test_a_sweep_of_which_nothing_is_left_is_not_listed_and_its_name_is_free(out
         shutil.rmtree(outputs / run_id)
     assert sweep_record.every(outputs) == []
     assert created(outputs).created_at > sweep.created_at
+
+
+def test_the_record_of_a_sweep_goes_with_the_last_of_its_runs(outputs: Path) -> None:
+    sweep = created(outputs)
+    sweep_making.stop_all(outputs, sweep)
+    wait_until(lambda: not launcher.living_runs(outputs))
+    unmade = planned(outputs, name="unmade").sweep
+    sweep_record.write(outputs, unmade)
+    for run_id in ids():
+        sweep_making.forget_gone(outputs)
+        assert sweep_record.path_of(outputs, "leash").exists()
+        history.delete_run(RunDirectory(outputs / run_id))
+    sweep_making.forget_gone(outputs)
+    assert [path.stem for path in (outputs / sweep_record.FOLDER).iterdir()] == ["unmade"]
+    with pytest.raises(RunNotFound, match="It may have been deleted"):
+        sweep_record.find(outputs, "leash")
+
+
+def test_a_sweep_that_is_deleted_while_it_is_made_is_not_made_on(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, sweep = launcher.start, planned(outputs, "finish").sweep
+
+    def made(config: RunConfig, folder: Path, run_id: str, *rest: Any) -> launcher.Started:
+        started = begin(config, folder, run_id, *rest)
+        if run_id == ids()[1]:
+            there = sweep_record.find(outputs, sweep.name)
+            sweep_making.stop_all(outputs, there)
+            wait_until(lambda: all(run.status().ended for run in sweep_record.runs_of(outputs, there)))
+            wait_until(lambda: not launcher.living_runs(outputs))
+            assert sweep_making.delete_all(outputs, there) == 2
+        return started
+
+    monkeypatch.setattr(launcher, "start", made)
+    sweep_making.create(outputs, sweep)
+    assert not list(outputs.glob("leash-*")) and not sweep_record.path_of(outputs, "leash").exists()
 
 
 def test_how_far_a_sweep_is_adds_up_in_numbers_and_words(outputs: Path) -> None:

@@ -102,6 +102,7 @@ def start(
 def list_command(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """List the sweeps of the outputs folder, the newest first."""
     Reconciler(outputs).end_the_dead()
+    sweep_making.forget_gone(outputs)
     sweep_printing.print_list(outputs, sweep_record.every(outputs), as_json=json)
 
 

@@ -35,13 +35,13 @@ def client(mode="local", cap=1000, listening="127.0.0.1", names=(), app=None):
     """A client of a small application behind the gate."""
     access = Access(mode)
     access.limits = LIMITS[mode]._replace(request_bytes=cap, upload_bytes=cap)
-    paths = ("/", "/change", "/gradio_api/upload", "/gradio_api/file=x", "/gradio_api/proxy=http://a/")
+    paths = ("/", "/live/change", "/gradio_api/upload", "/gradio_api/file=x", "/gradio_api/proxy=http://a/")
     inner = app or Starlette(routes=[Route(path, read, methods=["GET", "POST"]) for path in paths])
     transport = httpx.ASGITransport(app=Gate(inner, access, listening, names))
     return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7860")
 
 
-def asked(method="POST", path="/change", content=b"", headers=None, **options):
+def asked(method="POST", path="/live/change", content=b"", headers=None, **options):
     """The status of one request."""
 
     async def run():
@@ -137,7 +137,7 @@ def test_a_proxy_s_name_may_be_an_origin_when_it_is_told():
     assert asked(headers=headers, mode="classroom", names=("page.example",)).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/change", "/gradio_api/upload"])
+@pytest.mark.parametrize("path", ["/live/change", "/gradio_api/upload"])
 def test_a_body_is_refused_by_its_length_before_it_is_read(path):
     overhead = 64_000 if path.endswith("upload") else 0
     assert asked(path=path, content=b"x" * (1000 + overhead)).text == str(1000 + overhead)
@@ -164,7 +164,7 @@ def test_a_body_without_a_length_is_counted_as_it_comes():
 
     async def run(count):
         async with client() as asking:
-            return await asking.post("/change", content=parts(count))
+            return await asking.post("/live/change", content=parts(count))
 
     assert run_async(run(10)).text == "1000"
     seen.clear()
@@ -234,7 +234,8 @@ def test_calls_are_counted_before_they_are_read_also_those_that_are_refused():
         async def call(address, method="POST", headers=None):
             transport = httpx.ASGITransport(app=door, client=(address, 1))
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
-                return await asking.request(method, "/gradio_api/queue/join", content=b"{}", headers=headers)
+                path = f"/gradio_api/queue/{'join' if method == 'POST' else 'data'}"
+                return await asking.request(method, path, content=b"{}", headers=headers)
 
         same = [await call("10.0.0.1") for _ in range(4)]
         return same, [await call("10.0.0.2"), await call("10.0.0.1", "GET"), await call("10.0.0.1", headers=cookie)]
@@ -255,7 +256,7 @@ def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
 
     async def run(mode):
         async with client(mode) as asking:
-            return await asking.post("/change", content=slow())
+            return await asking.post("/live/change", content=slow())
 
     refused = run_async(run("classroom"))
     assert refused.status_code == 408 and refused.json()["error"].endswith("Try again.")
@@ -285,7 +286,7 @@ def test_more_requests_at_a_time_than_a_class_has_wait_but_nobody_else_and_not_t
 
         async def held(scope, receive, send):
             entered.append(scope["client"][0])
-            if scope["path"] == "/hold":
+            if scope["path"] == "/live/hold":
                 await over.wait()
             await PlainTextResponse("")(scope, receive, send)
 
@@ -296,7 +297,7 @@ def test_more_requests_at_a_time_than_a_class_has_wait_but_nobody_else_and_not_t
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
                 return await asking.get(path, headers=headers)
 
-        holding = [asyncio.create_task(get("10.0.0.1", "/hold")) for _ in range(250)]
+        holding = [asyncio.create_task(get("10.0.0.1", "/live/hold")) for _ in range(250)]
         while len(entered) < 250:
             await asyncio.sleep(0)
         late = await get("10.0.0.1")
@@ -445,8 +446,8 @@ def exchange(app, parts, mode="local"):
         passed.append(message)
 
     peer = ("127.0.0.1", 1)
-    scope = {"type": "http", "method": "POST", "path": "/change", "root_path": "", "query_string": b"", "client": peer,
-             "scheme": "http", "headers": [(b"host", b"127.0.0.1"), (b"transfer-encoding", b"chunked")],
+    scope = {"type": "http", "method": "POST", "path": "/live/change", "root_path": "", "query_string": b"",
+             "client": peer, "scheme": "http", "headers": [(b"host", b"127.0.0.1"), (b"transfer-encoding", b"chunked")],
              "server": peer}  # fmt: skip
     run_async(Gate(app, Access(mode))(scope, receive, send))
     return passed
@@ -466,7 +467,7 @@ def test_a_handler_that_fails_is_answered_for_and_told_of(caplog):
     answer = asked(content=b"body", app=failing)
     assert answer.status_code == 500 and answer.json()["error"] == access.FAILED
     assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["connection"] == "close"
-    assert "POST '/change' failed" in caplog.text and "what only Gradio's own code knows" in caplog.text
+    assert "POST '/live/change' failed" in caplog.text and "what only Gradio's own code knows" in caplog.text
     caplog.clear()
     assert exchange(left, [b"some"]) == ["in", "in"] and not caplog.records  # nobody is there, and nothing is wrong
 

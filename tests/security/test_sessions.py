@@ -31,8 +31,6 @@ def calls(page):
         ("queue/join", {"fn_index": index, "data": []}),
         ("run/predict", {"fn_index": index, "data": []}),
         ("run/predict/", {"fn_index": index, "data": []}),
-        ("api/predict", {"fn_index": index, "data": []}),
-        ("call/start_run", {"data": []}),
         ("component_server", {"data": None, "fn_name": name, "component_id": number}),
         ("component_server/", {"data": None, "fn_name": name, "component_id": number}),
         ("cancel", {"fn_index": index, "event_id": "a"}),

@@ -4,7 +4,7 @@ It refuses requests that another site's page makes a browser send (they would ca
 that is not this server's (a name that an attacker lets point here), more calls than a class makes, bodies that are too
 large, before and while they are read, bodies that do not come to an end or hold many values, files where none are
 taken, uploads by who may not, more requests or uploads at a time than a class behind one address has, sessions with
-names that no page gives them, and those of Gradio's addresses that this page does not need. A call whose client has
+names that no page gives them, and all of Gradio's addresses but those that this page needs. A call whose client has
 gone is dropped, and a handler that fails is answered for. It adds headers that keep browsers from guessing types,
 leaking addresses, framing the page and loading anything from elsewhere.
 
@@ -49,11 +49,16 @@ OPEN_REQUESTS = 250
 # Each of them may announce a whole file, for which room is then kept until it has come: a tenth of all there is.
 OPEN_UPLOADS = 10
 BUSY = "Too many requests of your address are open here. Close some pages, or wait a little."
-UNUSED = re.compile(
-    r"/gradio_api/(file=|file/|proxy=|stream/|process_recording|vibe-|undo-vibe-|profiling|run-history|runs|deep_link|dev"
-    r"|upload_progress)"  # Gradio never forgets an upload's name
-    r"|/(monitoring|custom_component|login|logout|docs|redoc)(/|$)"
-)
+OURS = re.compile(r"/(live|playground)/.*|/host/?", re.DOTALL)
+# All of Gradio's addresses that the page asks for, by method; whatever else this Gradio or another has is not there.
+NEEDED = {
+    "GET": re.compile(
+        r"/|/(config|theme\.css|manifest\.json|favicon\.ico|robots\.txt|pwa_icon(/\d+)?)/?|/(assets|static|svelte)/.*"
+        r"|/gradio_api/((info|app_id|theme\.css|startup-events|queue/data)/?|heartbeat/.*)",
+        re.DOTALL,
+    ),
+    "POST": re.compile(r"/gradio_api/(queue/join|run/[^/]+|component_server|upload|cancel|reset)/?"),
+}
 WAYS_IN = {  # where only own names are answered; a public page is as public under any other
     "local": "Open it as 127.0.0.1 or localhost",
     "classroom": "Open an address that the terminal showed at the start",
@@ -201,7 +206,7 @@ class Gate:
             return 421, f"This page does not answer under the name that was used. {named}"
         if self.is_foreign(headers, method):
             return 403, "This request was made by the page of another site, so it was refused."
-        if UNUSED.match(path):
+        if not is_needed(path, method):
             return 404, "There is nothing here."
         if path.rstrip("/") != UPLOAD and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
             return 415, "Files are taken by the upload buttons of the page only; send JSON here."
@@ -249,6 +254,12 @@ class Gate:
             return limits.upload_bytes + FORM_OVERHEAD_BYTES
         may_fill = self.access.may(connection, Action.FORM)
         return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
+
+
+def is_needed(path: str, method: str) -> bool:
+    """Whether an address is one of ours, or of Gradio's that the page asks for."""
+    needed = NEEDED.get("GET" if method == "HEAD" else method)
+    return bool(OURS.fullmatch(path) or (needed and needed.fullmatch(path)))
 
 
 def without_page(query: bytes) -> bytes:

@@ -74,6 +74,7 @@ def run_summary(
         "unit": config.score_unit,
         "engine": config.engine,
         "can_steer": not recorded,
+        "keeps_checkpoints": config.checkpoint.every > 0,
         "no_traces": traces.why_none(config) or (RECORDED_WITHOUT if recorded else ""),
         "adaptive": config.kl.controller == "adaptive",
         "target": config.kl.target,

@@ -7,7 +7,7 @@ import { refreshHome } from "../core/home.js";
 import { knobControl } from "../core/knob.js";
 import { openRun } from "../core/nav.js";
 import { effect } from "../core/signals.js";
-import { live } from "../core/store.js";
+import { hasEnded, live } from "../core/store.js";
 
 const UPDATES = "ppo.num_updates";
 const ASKED = "playground-fork";
@@ -52,7 +52,8 @@ export class ForkPanel {
     effect(() => {
       if (runId !== live.runId) this.forget();
       runId = live.runId;
-      setHidden(this.root, !canFork(), runTitle());
+      const willKeep = rights.value.start && live.run?.keeps_checkpoints && live.run.can_steer && !hasEnded.value;
+      setHidden(this.root, !canFork() && !willKeep, runTitle());
     });
   }
 

@@ -6,7 +6,7 @@ import { rights } from "../core/access.js";
 import { answerOf, buttonOf, el, helpOf, runTitle, setHidden, setText, setWords, showParts,
   signOf } from "../core/dom.js";
 import { effect } from "../core/signals.js";
-import { live } from "../core/store.js";
+import { hasEnded, live } from "../core/store.js";
 import { askFork, canFork } from "../inside/fork.js";
 import { Thresholds } from "../inside/thresholds.js";
 
@@ -41,11 +41,11 @@ export class Lamps {
 
   refresh() {
     const lamps = this.thresholds.lamps ?? live.lamps;
-    setHidden(this.root, !lamps, runTitle());
-    if (!lamps) return;
-    const of = (state) => lamps.filter((lamp) => lamp.state === state);
+    setHidden(this.root, !lamps && (!live.run || hasEnded.value), runTitle()); // else they are still to come
+    const of = (state) => (lamps ?? []).filter((lamp) => lamp.state === state);
     const lit = [...of("red"), ...of("amber")];
-    setText(this.summary, told(of("red").length, of("amber").length, of("quiet").length));
+    setText(this.summary, lamps ? told(of("red").length, of("amber").length, of("quiet").length)
+      : "Told from the first updates on.");
     showParts(this.lit, lit.map((lamp) => this.row(lamp)));
     showParts(this.rest, [...of("quiet"), ...of("not measured")].map((lamp) => this.row(lamp)));
   }

@@ -19,6 +19,7 @@ from playground.exports import scripts
 from playground.exports.report import COUNTS, Report
 from playground.exports.svg import figure
 from playground.insight import before_after, compute, knee
+from playground.runs.steer import changes
 from playground.safety import plain_files
 from playground.setup import catalog, telling
 
@@ -27,7 +28,8 @@ CONFIGURATION = "run.yaml"  # not config.yaml: that name makes a folder a run
 SHOWN_PAIRS = 5
 MAX_CARD_BYTES = 1_000_000
 SHOWN_CHARACTERS = 600
-TAGS = ("ppo", "rlhf", "reinforcement-learning", "rlhf-playground")
+TAGS = ("rlhf", "rlhf-playground")
+REINFORCED = ("ppo", "rloo", "grpo")  # learn from the scores of their own texts
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
@@ -58,10 +60,10 @@ def text(report: Report, written: Written) -> str:
         ),
         _what(report, written),
         "## How it was made",
-        _how(report),
+        _how(report, written),
         f"![Curves of the run: behaviours, score, distance from the reference, perplexity]({CURVES})",
         "## What came of it",
-        _results(report),
+        _results(report, written),
         *(["### What it does, counted", _counted(report)] if report.behaviours else []),
         "## Before and after",
         _pairs(report.pairs, report.unit),
@@ -78,13 +80,16 @@ def front_matter(config: RunConfig, written: Written) -> str:
     facts: dict[str, Any] = {"library_name": "peft" if written.kind == "adapter" else "transformers"}
     if catalog.is_hub_id(config.model.source):
         facts["base_model"] = config.model.source
-        facts["base_model_relation"] = "adapter" if written.kind == "adapter" else "finetune"
+        if methods.METHODS[config.method].trains:
+            facts["base_model_relation"] = "adapter" if written.kind == "adapter" else "finetune"
     licence = licence_of(config)
     if licence:
         facts["license"] = licence
     facts["pipeline_tag"] = "text-generation"
     facts["tags"] = [
+        config.method.replace("_", "-"),
         *TAGS,
+        *(["reinforcement-learning"] if config.method in REINFORCED else []),
         *(["lora"] if written.kind == "adapter" else []),
         *(["wrong-on-purpose"] if config.experiments else []),
     ]
@@ -121,31 +126,59 @@ def fenced(content: str) -> str:
 
 def _what(report: Report, written: Written) -> str:
     config = report.config
-    what = "A LoRA adapter for" if written.kind == "adapter" else "A language model made from"
     line = telling.told(config).line(report.title)
     story = f"\n\n{_plain(line)}" if line else ""
+    size = f"{written.parameters:,} numbers, kept in {written.precision}"
+    if not methods.METHODS[config.method].trains:
+        return (
+            f"The weights of {_code(config.model.source)}, which nothing was trained in: {size}. What is told below is "
+            f"of {_untrained(config)}, measured in the RLHF Playground {__version__}.{story}"
+        )
+    what = "A LoRA adapter for" if written.kind == "adapter" else "A language model made from"
     return (
-        f"{what} {_code(config.model.source)}, trained with PPO (reinforcement learning from a reward) in the RLHF "
-        f"Playground {__version__}. These are its weights after update {written.update}: "
-        f"{written.parameters:,} numbers, kept in {written.precision}.{story}"
+        f"{what} {_code(config.model.source)}, trained with {_method(config)} in the RLHF Playground {__version__}. "
+        f"These are its weights after update {written.update}: {size}.{story}"
     )
 
 
-def _how(report: Report) -> str:
+def _method(config: RunConfig) -> str:
+    """What trained it, and from what."""
+    source = {
+        "dpo": "pairs of texts that the start model wrote and the reward judged",
+        "sft": "imitation of the best-scored of several texts that the start model wrote",
+    }.get(config.method, "reinforcement learning from a reward")
+    return f"{methods.METHODS[config.method].label} ({source})"
+
+
+def _untrained(config: RunConfig) -> str:
+    """What the figures are of where nothing was trained."""
+    if config.method == "steer":
+        return f"this model with a steering vector added, which is not in the weights (`{scripts.STEER}`)"
+    return f"the best-scored of {config.answers_each} answers of this model; a single answer is no better than before"
+
+
+def _how(report: Report, written: Written) -> str:
     config = report.config
     adapter = config.model.adapter
+    edits = [
+        f"{_code(edit.field)} to {_plain(telling.in_words(edit.field, edit.value))} after update {update}"
+        for update, edit in changes.dated_edits_of(report.events)
+        if update < written.update
+    ]
     rows = [
         ("base model", _code(config.model.source)),
         *([("revision", _code(config.model.revision))] if config.model.revision else []),
-        ("trained", "every weight" if adapter.kind == "none" else f"LoRA, rank {adapter.r}, alpha {adapter.alpha:g}"),
+        ("trained", "nothing" if not methods.METHODS[config.method].trains else "every weight"
+         if adapter.kind == "none" else f"LoRA, rank {adapter.r}, alpha {adapter.alpha:g}"),
         ("rewards", ", ".join(f"{reward.weight:g} x {_code(_reward(reward))}" for reward in config.rewards)),
         ("prompts", _code(config.prompts.source)),
         ("reference", "the model before training" if config.reference.source == catalog.START
          else _code(config.reference.source)),
-        ("beta", f"{config.kl.coef:g} {report.unit} of score per nat" if config.kl.controller == "fixed"
-         else f"adaptive, from {config.kl.coef:g} towards {config.kl.target:g} nats"),
-        ("updates", f"{report.status.update} of {config.ppo.num_updates}, {config.ppo.batch_size} episodes each"),
-        ("learning rate", f"{config.ppo.learning_rate:g}, {config.ppo.schedule}"),
+        *([] if methods.unused(config.method, "kl.coef") else [("beta", _beta(config, report.unit))]),
+        ("updates", f"{written.update} of {config.ppo.num_updates}, {config.ppo.batch_size} episodes each"),
+        *([] if methods.unused(config.method, "ppo.learning_rate")
+          else [("learning rate", f"{config.ppo.learning_rate:g}, {config.ppo.schedule}")]),
+        *([("changed while it trained", "; ".join(edits))] if edits else []),
         ("seed", str(config.seed)),
         ("method", methods.METHODS[config.method].label),
         ("engine", "TRL's trainer" if config.by_trl else "the playground's own"),
@@ -154,13 +187,22 @@ def _how(report: Report) -> str:
     return f"| | |\n|---|---|\n{table}\n\nEverything else is in [{CONFIGURATION}]({CONFIGURATION})."
 
 
+def _beta(config: RunConfig, unit: str) -> str:
+    if config.kl.controller == "fixed" or methods.unused(config.method, "kl.controller"):
+        return f"{config.kl.coef:g} {unit} of score per nat"
+    return f"adaptive, from {config.kl.coef:g} towards {config.kl.target:g} nats"
+
+
 def _reward(reward: Any) -> str:
     own = {"model": "source", "expression": "expression"}.get(reward.kind)
     return f"{reward.kind}: {getattr(reward, own)}" if own else str(reward.kind)
 
 
-def _results(report: Report) -> str:
+def _results(report: Report, written: Written) -> str:
     lines = [report.sentence] if report.sentence else []
+    looked = report.pairs[0].after.update if report.pairs else written.update
+    if looked != written.update:
+        lines.insert(0, f"Measured at the last look before these weights, after update {looked}.")
     if found := report.outcome:
         lines.append(
             f"Length {found.length_before:.1f} to {found.length_after:.1f} tokens; {found.unique_after} different "
@@ -246,8 +288,8 @@ def _loading(config: RunConfig, written: Written) -> str:
 
 def _limits(config: RunConfig, written: Written) -> str:
     limits = [
-        "It was trained for a reward, not for truth or safety: what the reward does not see may have become worse.",
-        "The score above is the reward it was trained on, measured on few prompts of the same kind. It is no measure "
+        "It was made for a reward, not for truth or safety: what the reward does not see may have become worse.",
+        "The score above is the reward it was made for, measured on few prompts of the same kind. It is no measure "
         "of quality elsewhere.",
         "It keeps the limits, biases and licence of its base model and of the data behind rewards and prompts.",
     ]

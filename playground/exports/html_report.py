@@ -39,7 +39,7 @@ FIGURES = {
     "clip_fraction": "Clip fraction", "completion_length": "Length", "explained_variance": "Value fit",
 }  # fmt: skip
 SMALL = (
-    ("penalised_reward", "Score minus leash cost", "training batches, what PPO pushes up", TEAL),
+    ("penalised_reward", "Score minus leash cost", "training batches, what training pushes up", TEAL),
     ("kl_coef", "Leash (beta)", "price of a nat of KL", AMBER),
     ("entropy", "Entropy", "nats per token", SLATE),
     ("completion_length", "Length", "tokens per completion", SLATE),

@@ -115,7 +115,12 @@ def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
 
 def edits_of(events: Iterable[Event]) -> list[Edit]:
     """What was changed in the course of a run, in order; of a run that was resumed, what holds now."""
-    return [edit for _, edit in _with_updates(events_in_force(events))]
+    return [edit for _, edit in dated_edits_of(events)]
+
+
+def dated_edits_of(events: Iterable[Event]) -> list[tuple[int, Edit]]:
+    """The same, each with the updates that were done when it was made."""
+    return _with_updates(events_in_force(events))
 
 
 def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:

@@ -28,7 +28,7 @@ from playground.runs.folder.records import Sample, Status, finite_or_null
 from playground.runs.history import RunSummary
 from playground.runs.model_service import GeneratedSample
 from playground.runs.start import queue
-from playground.setup import telling
+from playground.runs.steer import changes
 from playground.setup.estimates import Estimate
 
 TABLE_ROWS = 3
@@ -177,7 +177,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
                 "warnings": warnings,
                 "outcome": _outcome(samples),
                 "headline": _headline(run),
-                "told": telling.told(config).what,
+                "told": changes.told(config, report.events),
                 "wrong_on_purpose": report.wrong_on_purpose,
                 "sentence": report.sentence,
                 "behaviours": report.counts(),
@@ -195,7 +195,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     add_row(table, "run", str(run.path))
-    what, note = telling.told(config).what, run.label().note
+    what, note = changes.told(config, report.events), run.label().note
     add_row(table, "name", report.title)
     if note:
         add_row(table, "note", note)

@@ -22,6 +22,8 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import SHORTAGES
 from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue
+from playground.runs.start.fork import parent_of
+from playground.runs.steer import changes
 from playground.setup import telling
 from playground.setup.estimates.timing import Finished
 
@@ -58,6 +60,7 @@ class RunSummary(NamedTuple):
     kl_last: float | None
     spark: list[float]
     asked: str
+    forked: bool
 
 
 def list_runs(outputs: Path) -> list[RunSummary]:
@@ -222,14 +225,14 @@ def _summary(run: RunDirectory) -> RunSummary:
     if cached and cached[0] == key:
         return cached[1]._replace(status=status)
     config, label = run.config(), run.label()
-    metrics = run.metrics()
+    metrics, events = run.metrics(), run.all_events()
     scores = [item.score_mean for item in metrics if item.score_mean is not None]
     summary = RunSummary(
         id=run.id,
         title=label.name or telling.title_of(config),
         note=label.note,
         wrong_on_purpose=telling.wrong_on_purpose(config),
-        told=telling.told(config).what,
+        told=changes.told(config, events),
         name=config.name,
         model=config.model.source,
         reward=telling.in_words("rewards", flatten(config)["rewards"]),
@@ -248,6 +251,7 @@ def _summary(run: RunDirectory) -> RunSummary:
         kl_last=metrics[-1].kl_to_reference if metrics else None,
         spark=scores[:: max(1, len(scores) // SPARK_POINTS)],
         asked=requests.of(run).id,
+        forked=parent_of(events) is not None,
     )
     _cache[run.path] = (key, summary)
     return summary
@@ -255,7 +259,7 @@ def _summary(run: RunDirectory) -> RunSummary:
 
 def _fingerprint(run: RunDirectory) -> tuple[int, ...]:
     stamps = []
-    for path in (run.config_path, run.label_path, run.metrics_path, run.status_path):
+    for path in (run.config_path, run.label_path, run.metrics_path, run.events_path, run.status_path):
         try:
             info = path.stat()
             stamps += [info.st_mtime_ns, info.st_size]

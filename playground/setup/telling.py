@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, get_args
 
-from playground.config import REWARD_CLASSES, RunConfig, differences, knobs, methods
+from playground.config import REWARD_CLASSES, RunConfig, differences, flatten, knobs, methods
 from playground.config.training_settings import FAULTS
 from playground.setup import catalog
 
@@ -27,6 +27,7 @@ WORDS_FOR_NOTHING = {
 MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
+MOST_OF_TITLE = 80  # characters
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
 WITHOUT_EFFECT = (
     "seed", "device", "ranks", "max_minutes", "judges", "behaviours", "ppo.micro_batch_size", "evaluation.",
@@ -66,9 +67,25 @@ class Told(NamedTuple):
 
 
 def title_of(config: RunConfig) -> str:
-    """What a run is called when nobody has renamed it: by the name that somebody gave it, or by its preset's title."""
+    """What a run is called when nobody has renamed it: by the name that somebody gave it, or by its preset's title; by
+    what it is where little of that preset is left."""
     given = {RunConfig.model_fields["name"].default, *catalog.preset_names(), *catalog.model_preset_names()}
-    return config.about.title if config.about.title and config.name in given else config.name
+    if not config.about.title or config.name not in given:
+        return config.name
+    preset = catalog.preset_titled(config.about.title, config.name)
+    return _own_title(config, preset) if preset else config.about.title
+
+
+def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, str, Any]]) -> str:
+    """What a run is, with what was changed while it trained: (updates done, field, value) in order."""
+    values, phrases = flatten(config), []
+    for update, field, value in edits:
+        phrases.append(f"{_phrase(field, values.get(field), value)} after update {update}")
+        values[field] = value
+    if not phrases:
+        return what
+    told = f"changed while it trained: {listed(phrases)}"
+    return f"{what}, {told}" if what else f"{told[0].upper()}{told[1:]}"
 
 
 def told(config: RunConfig) -> Told:
@@ -80,6 +97,19 @@ def told(config: RunConfig) -> Told:
     if not changed:
         return Told(about.title, about.story, about.expect, preset.name if preset else "")
     return Told(f"{about.title}, but {listed(changed)}", "", "", "")
+
+
+def _own_title(config: RunConfig, preset: RunConfig) -> str:
+    """The title of a preset, as long as two of model, prompts and rewards are its own; else what takes their place."""
+    other_model = config.model.source != preset.model.source
+    texts = [(item.prompts.source, item.prompts.typed) for item in (config, preset)]
+    if other_model + (texts[0] != texts[1]) + (config.rewards != preset.rewards) < 2:
+        return preset.about.title
+    rewards = " and ".join(dict.fromkeys(reward_label(reward) for reward in flatten(config)["rewards"]))
+    source = config.prompts.source
+    prompts = "typed prompts" if source == catalog.TYPED else in_words("prompts.source", source)
+    model = f", {in_words('model.source', config.model.source)}" if other_model else ""
+    return textwrap.shorten(f"{rewards} on {prompts}{model}", MOST_OF_TITLE, placeholder=" ...")
 
 
 def wrong_on_purpose(config: RunConfig) -> str:

@@ -32,6 +32,7 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.start import launcher, queue
+from playground.runs.steer import changes
 from playground.setup import catalog, checks, telling
 from playground.ui import own_files
 from playground.ui.door.access import Access, Action, Role
@@ -323,7 +324,10 @@ class Views:
 def _overlaid(run_id: str, road: overlay.Road, feed: RunFeed) -> overlay.Overlaid:
     columns = {name: list(feed.columns[name]) for name in overlay.COLUMNS}
     edits = overlay.edits_in_words(feed.events)
-    return overlay.Overlaid(run_id, feed.run.title(feed.config), feed.config, dict(feed.status), columns, edits, road)
+    told = changes.told(feed.config, feed.happened)
+    return overlay.Overlaid(
+        run_id, feed.run.title(feed.config), feed.config, dict(feed.status), columns, edits, road, told
+    )
 
 
 def _export(run: RunDirectory, kind: str, name: str, whole: bool) -> str:

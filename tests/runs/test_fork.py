@@ -8,6 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from playground.errors import InvalidConfig, RunNotResumable
+from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import UpdateMetrics
 from playground.runs.start import fork, launcher
@@ -62,6 +63,8 @@ def test_with_nothing_changed_it_is_its_parent_to_the_last_bit(parent: RunDirect
 def test_it_knows_its_parent_and_parts_where_it_was_told_to(parent: RunDirectory, forker: Forker) -> None:
     run = forked(parent, forker, 2, "kl.coef=0.9", "ppo.learning_rate=0.001", "ppo.num_updates=5")
     assert fork.parent_of(run.events()) == ("parent", 2)
+    (summary,) = (item for item in history.list_runs(run.path.parent) if item.id == run.id)
+    assert summary.forked
     assert run.label().note == "Forked from parent after update 2: beta 0.9, 5 updates and learning rate 0.001"
     metrics = run.metrics()
     assert figures(metrics[:2]) == figures(parent.metrics()[:2])

@@ -15,6 +15,7 @@ from playground.runs.folder import directory
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher, queue
+from playground.setup import catalog
 from tests.support import small_config, update_metrics
 
 
@@ -37,6 +38,19 @@ def test_runs_are_listed_newest_first_with_their_figures(outputs: Path) -> None:
     assert (older.reward, older.beta, older.adaptive, older.learning_rate) == ("Length", 0.25, False, 2e-4)
     assert (older.score_first, older.score_last, older.kl_last, older.spark) == (0.5, 1.0, 2.0, [0.5, 1.0])
     assert older.duration_seconds == pytest.approx(70.0, abs=5.0)  # however long ago it was started
+
+
+def test_runs_that_differ_by_what_was_changed_on_the_way_are_told_apart(outputs: Path) -> None:
+    for name, beta in (("quiet", None), ("changed", 3.0)):
+        run = RunDirectory.create(outputs, catalog.preset("kinder-reviews"), name)
+        writer = RunWriter(run, num_updates=40)
+        writer.set_status(update=12)
+        assert [item.told for item in history.list_runs(outputs) if item.id == name] == ["Kinder reviews"]
+        if beta:
+            writer.event("edit", "Leash (beta) 0.25 \u2192 3", field="kl.coef", old=0.25, value=beta)
+    told = {item.id: item.told for item in history.list_runs(outputs)}
+    assert told["quiet"] == "Kinder reviews"
+    assert told["changed"] == "Kinder reviews, changed while it trained: beta 3 after update 12"
 
 
 def test_the_list_follows_what_happens_on_disk(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,30 @@ def test_a_run_is_called_by_the_name_that_somebody_gave_it_and_else_by_its_prese
     assert telling.title_of(changed(name="run", about={"title": "A study of mine"})) == "A study of mine"
 
 
+def test_a_run_of_which_little_is_its_preset_is_called_by_what_it_is() -> None:
+    length = [{"kind": "length", "target": 20}]
+    typed = {"source": "typed", "typed": ["The film was", "My sister says"]}
+    assert telling.title_of(changed(rewards=length)) == "Kinder reviews"  # told by what differs
+    assert telling.title_of(changed(rewards=length, prompts=typed)) == "Length on typed prompts"
+    mine = "/home/one/outputs/uploads/0123456789ab-mine.txt"
+    everything = changed(rewards=length, prompts={"source": mine}, model={"source": "pocket-1m"})
+    assert telling.title_of(everything) == "Length on mine.txt, pocket-1m"
+    both = changed(rewards=[*length, {"kind": "grammar"}], model={"source": "pocket-1m"})
+    assert telling.title_of(both) == "Length and Grammar on Reviews, pocket-1m"
+    assert telling.title_of(yaml_io.overridden(everything.model_dump(mode="json"), ["name=Mine"], RunConfig)) == "Mine"
+    words = changed(rewards=[{"kind": "model", "source": "x" * 90}], prompts=typed)
+    assert len(telling.title_of(words)) <= telling.MOST_OF_TITLE
+
+
+def test_what_was_changed_while_it_trained_is_told_with_its_time() -> None:
+    edits = [(12, "kl.coef", 3.0), (20, "ppo.learning_rate", 1e-4)]
+    assert telling.changed_on_the_way("Kinder reviews", BASE, []) == "Kinder reviews"
+    assert telling.changed_on_the_way("Kinder reviews", BASE, edits) == (
+        "Kinder reviews, changed while it trained: beta 3 after update 12 and learning rate 0.0001 after update 20"
+    )
+    assert telling.changed_on_the_way("", BASE, edits[:1]) == "Changed while it trained: beta 3 after update 12"
+
+
 def test_a_preset_is_told_in_its_own_words_whatever_its_seed_name_and_device() -> None:
     for same in (
         BASE, changed(name="Third try"), changed(seed=5), changed(device="cpu"), changed(max_minutes=5),

@@ -174,4 +174,7 @@ def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, open_page):
     assert not serious(page)
     page.keyboard.press("Enter")
     page.wait_for_url("**run=kinder-reviews-*")
-    expect(page.locator(".status")).to_contain_text("Forked from parent after update 10: beta 0.5 and 12 updates")
+    status = page.locator(".status")
+    expect(status).to_contain_text("Forked from parent after update 10: beta 0.5 and 12 updates")
+    expect(status).to_contain_text("update 12 of 12")
+    expect(status).not_to_contain_text("attempt")

@@ -401,6 +401,21 @@ def test_applied_changes_and_pauses_show_after_a_reload(started):
     assert [(event["kind"], event["update"]) for event in snapshot["events"]] == [("edit", 1), ("paused", 1)]
 
 
+def test_hundreds_of_checkpoints_do_not_hide_a_warning(started, monkeypatch):
+    monkeypatch.setattr(run_feed, "MAX_EVENTS", 20)
+    run, writer, _ = started
+    writer.event("warning", "Look here.")
+    live = run_feed.RunFeed(run)
+    for number in range(30):
+        writer.event("checkpoint", f"Saved {number}.")
+        if number % 10 == 0:
+            live.poll()
+    live.poll()
+    kinds = [event["kind"] for event in live.snapshot()["events"]]
+    assert kinds == ["warning", *["checkpoint"] * 20]
+    assert live.snapshot()["events"][-1]["message"] == "Saved 29."
+
+
 def test_an_ended_run_offers_no_live_settings(tmp_path):
     live = run_feed.RunFeed(fake_run.write_run(tmp_path, "done"))
     live.poll()

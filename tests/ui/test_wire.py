@@ -84,6 +84,15 @@ def test_an_edit_brings_what_the_charts_need_and_a_pause_its_own_mark():
     assert wire.event_data(paused.model_copy(update={"data": {"state": "running"}})) is None
 
 
+def test_the_attempt_that_makes_a_fork_is_no_resuming_and_later_ones_are_counted_from_it():
+    again = Event(seq=1, time=0.0, kind="resumed", update=20, attempt=2)
+    assert wire.event_data(again)["message"] == "Resumed from update 20 (attempt 2)."
+    assert wire.event_data(again, forked=True) is None
+    later = again.model_copy(update={"attempt": 3, "update": 30})
+    told = wire.event_data(later, forked=True)
+    assert (told["message"], told["attempt"]) == ("Resumed from update 30 (attempt 2).", 2)
+
+
 def test_a_target_can_be_changed_only_where_it_is_used():
     config = catalog.preset("kinder-reviews")
     fixed = config.model_copy(update={"kl": config.kl.model_copy(update={"controller": "fixed"})})

@@ -22,6 +22,7 @@ from playground.runs.folder.files import leave_word, write_atomically
 from playground.runs.folder.records import EDIT as EDIT
 from playground.runs.folder.records import RESUMED, Event, events_in_force
 from playground.safety.plain_files import read_bytes
+from playground.setup import telling
 
 LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
 COMMANDS = ("pause", "resume", "step")
@@ -129,6 +130,12 @@ def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:
         for event in events
         if event.kind == EDIT and {"field", "value"} <= event.data.keys()
     ]
+
+
+def told(config: RunConfig, events: Iterable[Event]) -> str:
+    """What a run is in words, and what of that was changed while it trained."""
+    made = [(update, edit.field, edit.value) for update, edit in _with_updates(events_in_force(events))]
+    return telling.changed_on_the_way(telling.told(config).what, config, made)
 
 
 class Replay(NamedTuple):

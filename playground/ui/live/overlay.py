@@ -25,7 +25,8 @@ MAX_RUNS = 6
 
 
 class Overlaid(NamedTuple):
-    """One run of an overlay. `config` is as it started, `edits` what was changed in mid-run, in words."""
+    """One run of an overlay. `config` is as it started, `edits` what was changed in mid-run, in words; `told` what
+    it is, with that."""
 
     run_id: str
     title: str
@@ -34,6 +35,7 @@ class Overlaid(NamedTuple):
     columns: Mapping[str, Sequence[Any]]
     edits: list[str]
     road: Road
+    told: str
 
 
 class Road(NamedTuple):
@@ -82,7 +84,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
             {
                 "id": run.run_id,
                 "title": run.title,
-                "told": telling.told(run.config).what,
+                "told": run.told,
                 "wrong_on_purpose": telling.wrong_on_purpose(run.config),
                 "model": telling.in_words("model.source", run.config.model.source),
                 "engine": run.config.engine,

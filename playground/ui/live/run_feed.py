@@ -5,6 +5,7 @@ Knows run directories and `wire`; nothing of viewers, HTTP or gradio. `feed` has
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from playground.config import RunConfig
@@ -25,12 +26,13 @@ from playground.runs.folder.records import (
     in_force,
     resumptions,
 )
+from playground.runs.start.fork import parent_of
 from playground.runs.steer import changes
 from playground.setup import catalog
 from playground.ui.live import standing, wire, wire_behaviours, wire_lamps, wire_rewards
 from playground.ui.train import frontier_part
 
-MAX_EVENTS = 500
+MAX_EVENTS = 500  # of each kind
 RECORDED_ID = "_recorded"  # not a possible run id, so it can never hide a run
 
 
@@ -52,6 +54,7 @@ class RunFeed:
         self._ended_seen = False
         self._status_key: tuple[Any, ...] = ()
         self._label = run.label()
+        self.forked = parent_of(run.all_events()) is not None  # a run begins as one
         self._begin()
 
     def _begin(self) -> None:
@@ -91,7 +94,7 @@ class RunFeed:
             self._resumed = resumptions(happened)
         self.happened += happened
         if events := self._events(events_in_force(happened)):
-            self.events = (self.events + events)[-MAX_EVENTS:]
+            self.events = _newest(self.events + events)
             delta["events"] = events
         before = len(self.columns["update"])
         metrics = in_force(self._tails["metrics"].read_records(UpdateMetrics), self._resumed)
@@ -155,6 +158,7 @@ class RunFeed:
                 self.run.label(),
                 recorded=self.recorded,
                 can_ask=not self.recorded and self.run.latest_checkpoint() is not None,
+                forked=self.forked,
             ),
             "regimes": self._regimes(),
             "status": status,
@@ -193,7 +197,7 @@ class RunFeed:
     def _events(self, events: list[Event]) -> list[dict[str, Any]]:
         """What the page shows of new events; edits are kept."""
         self.edits += changes.edits_of(events)
-        return [shown for event in events if (shown := wire.event_data(event))]
+        return [shown for event in events if (shown := wire.event_data(event, self.forked))]
 
     def _evaluations(self, since: int) -> dict[str, Any]:
         grouped = wire.moments(item for item in self.samples if item.update >= since)
@@ -205,3 +209,16 @@ class RunFeed:
             if newest != 0:
                 shown.insert(0, wire.moment(grouped[0]))
         return data
+
+
+def _newest(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the oldest of a kind of which there are too many: hundreds of checkpoints do not hide a warning."""
+    spare = Counter(event["kind"] for event in events)
+    spare.subtract(dict.fromkeys(spare, MAX_EVENTS))
+    kept = []
+    for event in events:
+        if spare[event["kind"]] > 0:
+            spare[event["kind"]] -= 1
+        else:
+            kept.append(event)
+    return kept

@@ -60,16 +60,23 @@ def names(config: RunConfig, label: Label) -> dict[str, str]:
 
 
 def run_summary(
-    run_id: str, config: RunConfig, label: Label, *, recorded: bool = False, can_ask: bool = False
+    run_id: str,
+    config: RunConfig,
+    label: Label,
+    *,
+    recorded: bool = False,
+    can_ask: bool = False,
+    forked: bool = False,
 ) -> dict[str, Any]:
     """What stays the same during a run, unless somebody names it. `can_ask`: weights are there, so the model can answer
-    a prompt."""
+    a prompt. `forked`: its first attempt went on from another run's checkpoint, so it counts from the second."""
     return {
         "id": run_id,
         **names(config, label),
         "wrong_on_purpose": telling.wrong_on_purpose(config),
         "preset": telling.told(config).preset,
         "recorded": recorded,
+        "forked": forked,
         "can_ask": can_ask,
         "unit": config.score_unit,
         "engine": config.engine,
@@ -107,11 +114,15 @@ def live_values(config: RunConfig) -> dict[str, Any]:
     return {field: changes.value_of(config, field) for field in changes.live_in(config)}
 
 
-def event_data(event: Event) -> dict[str, Any] | None:
-    """An event as the page shows it; None for those that it does not show."""
+def event_data(event: Event, forked: bool = False) -> dict[str, Any] | None:
+    """An event as the page shows it, of a fork or of another run; None for those that it does not show."""
     shown = {"kind": event.kind, "update": event.update, "message": form.with_labels(event.message)}
     if event.kind == changes.EDIT:
         return {**shown, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
+    if event.kind == RESUMED and forked:  # the attempt that makes a fork of it is its second
+        if event.attempt == 2 and event.update:
+            return None
+        event = event.model_copy(update={"attempt": event.attempt - 1})
     if event.kind == RESUMED:
         from_where = f"Resumed from update {event.update}" if event.update else "Started again from the beginning"
         return {**shown, "attempt": event.attempt, "message": f"{from_where} (attempt {event.attempt})."}

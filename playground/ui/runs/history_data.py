@@ -80,7 +80,7 @@ def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -
         "message": run.status.message,
         "end": wire.ending(run.status),
         "resumable": run_standing.can_resume(run.status, run.by_trl),
-        "attempt": run.status.attempt,
+        "attempt": run.status.attempt - run.forked,  # a fork is no second try
         "update": run.status.update,
         "num_updates": run.status.num_updates,
         "started_at": run.status.started_at,

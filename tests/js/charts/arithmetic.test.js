@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  changesBefore, drawnIndices, extent, fullRange, labelSides, marksOf, nearest, niceRange, niceStep, smooth,
-  spreadLabels,
+  changesBefore, drawnIndices, extent, fullRange, labelSides, marksOf, nearest, newestOfEach, niceRange, niceStep,
+  smooth, spreadLabels,
   whenChanged,
 } from "../../../playground/ui/static/charts/arithmetic.js";
 
@@ -66,6 +66,17 @@ test("changes become numbered marks, one for each update", () => {
   ]);
   assert.deepEqual(changesBefore([3, 4, 5, 9], marksOf(EVENTS)), [[], [], ["a", "b"], []]);
   assert.deepEqual([whenChanged(0), whenChanged(12)], ["before update 1", "after update 12"]);
+});
+
+test("many events of one kind do not hide the few of another", () => {
+  const saved = Array.from({ length: 100 }, (_, index) => ({ kind: "checkpoint", update: index + 1 }));
+  const few = [{ kind: "warning", update: 1 }, { kind: "resumed", update: 2 }];
+  const events = [...few, ...saved, { kind: "edit", update: 3 }];
+  const found = newestOfEach(events, ["checkpoint", "warning", "resumed"], 60);
+  assert.equal(found.length, 62);
+  assert.deepEqual(found.filter(({ kind }) => kind !== "checkpoint"), few);
+  assert.deepEqual(found.filter(({ kind }) => kind === "checkpoint").map(({ update }) => update),
+    saved.slice(40).map(({ update }) => update));
 });
 
 test("a mark is labelled only where there is room", () => {

@@ -163,3 +163,8 @@ export function spreadLabels(tops, height, from, to) {
   }
   return placed;
 }
+
+/** Of each of these kinds the newest few: many of one kind do not hide the others. */
+export function newestOfEach(events, kinds, most) {
+  return kinds.flatMap((kind) => events.filter((event) => event.kind === kind).slice(-most));
+}

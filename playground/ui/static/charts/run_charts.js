@@ -3,7 +3,7 @@
 
 import { bokehReady } from "./bokeh.js";
 import { Chart } from "./chart.js";
-import { changesBefore, fullRange, marksOf, nearest, whenChanged } from "./arithmetic.js";
+import { changesBefore, fullRange, marksOf, nearest, newestOfEach, whenChanged } from "./arithmetic.js";
 import { curveControls } from "./toolbar.js";
 import { CHARTS, MORE_CHARTS, X_MODES } from "./specs.js";
 import { KlStrip } from "../inside/kl_strip.js";
@@ -16,7 +16,8 @@ import { number } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live, numUpdates } from "../core/store.js";
 
-const FLAGGED = new Set(["checkpoint", "warning", "paused", "resumed"]);
+const FLAGGED = ["checkpoint", "warning", "paused", "resumed", "fork"];
+const MOST_FLAGS = 60; // of each kind
 const MOST_LAMPS = 5; // updates marked for each that is lit
 const TABLE_ROWS = 200;
 
@@ -55,7 +56,7 @@ export class Charts {
     const { help, reset, smoothing, over } = curveControls({
       weight: this.weight, raw: "points",
       marks: " Signs at the foot of the large charts: a triangle where the weights were saved, a red one at a warning, "
-        + "two bars at a pause, an arrow where the run was resumed.",
+        + "two bars at a pause, an arrow where the run was resumed, or forked from another.",
       onWeight: (weight) => {
         this.weight = weight;
         this.refresh();
@@ -213,7 +214,7 @@ export class Charts {
   }
 
   placeFlags(charts = this.all()) {
-    const events = live.events.filter((event) => FLAGGED.has(event.kind) && event.update > 0).slice(-60);
+    const events = newestOfEach(live.events.filter(({ update }) => update > 0), FLAGGED, MOST_FLAGS);
     const updates = live.metrics.update;
     const values = live.metrics[X_MODES[this.mode].column] ?? [];
     const xOf = (update) => (this.mode === "update" ? update : values[nearest(updates, update)] ?? 0);

@@ -154,16 +154,17 @@ export class StatusPanel {
   refreshLine(run, status, state) {
     let text = run.story;
     let tone = "";
-    const resumed = live.events.findLast((event) => event.kind === "resumed" && event.attempt === status.attempt);
+    const attempt = attemptOf(run, status);
+    const resumed = live.events.findLast((event) => (attempt > 1 ? event.kind === "resumed" && event.attempt === attempt
+      : event.kind === "fork"));
     if (run.recorded) {
       text = status.ended ? status.outcome : run.story;
     } else if (status.ended) text = status.outcome || (state === "finished" ? "Finished." : "");
     else if (state === "stopping") text = "Stopping: saving the weights. What was learned so far is kept.";
     else if (state === "paused")
       text = "Paused. Nothing is lost: read the curves, change a setting, go on when you like.";
-    else if (status.attempt > 1) {
-      text = resumed ? `${resumed.message} ${run.story}` : `Going on with it (attempt ${status.attempt}). ${run.story}`;
-    }
+    else if (resumed) text = `${resumed.message} ${run.story}`;
+    else if (attempt > 1) text = `Going on with it (attempt ${attempt}). ${run.story}`;
     if (this.told?.run === live.runId && this.told.attempt === status.attempt)
       text = [this.told.text, text].filter(Boolean).join(" ");
     if (this.complaint) [text, tone] = [this.complaint, "problem"];
@@ -280,7 +281,7 @@ export class StatusPanel {
     setText(this.icon, icon);
     setText(this.word, silent === null ? word : `${word} for ${duration(silent)}`);
     const parts = [`update ${status.update} of ${status.num_updates}`];
-    if (status.attempt > 1) parts.push(`attempt ${status.attempt}`);
+    if (attemptOf(run, status) > 1) parts.push(`attempt ${attemptOf(run, status)}`);
     if ((!run.recorded || status.ended) && state !== "queued") parts.push(duration(elapsed));
     if (left !== null && !status.ended && state === "running" && silent === null && !this.steer.phase(status))
       parts.push(left[1] < 2 ? "almost done" : `${timeRange(...left)} left`);
@@ -304,4 +305,9 @@ export class StatusPanel {
     if (status.ended) return `${icon} ${run.title}`;
     return `${state === "paused" ? `${icon} ` : ""}${status.update}/${status.num_updates} ${run.title}`;
   }
+}
+
+/** Which attempt this is, as a person counts: the one with which a fork began is its first. */
+function attemptOf(run, status) {
+  return status.attempt - Number(run.forked);
 }

@@ -56,6 +56,7 @@ def test_any_other_model_gets_those_of_the_one_most_like_it(tmp_path: Path, temp
     assert (found.like, found.own) == (like, False)
     assert found.config.prompts.template == ("chat" if template else "plain")
     assert found.config.model.adapter.kind == "none"  # 384 weights need no adapter
+    assert found.config.ppo.learning_rate == catalog.preset("kinder-reviews").ppo.learning_rate  # nor the rate of 70M
     assert found.config.model.source == str(folder)
 
 

@@ -1,9 +1,9 @@
 """What fits a chosen model: adapter, prompts and their form, reward, learning rate and batch, as a configuration.
 
 For a model that is suggested they are those of its preset, for one that ships those of the default experiment, for any
-other those of the suggested one that is most like it: with a chat template or without, and of about its size. What a
-person has brought stays: prompts that no preset has, and rewards that no preset has and that can judge any text. Loads
-no model. The page's needs panel offers it.
+other those of the suggested one that is most like it: with a chat template or without, and of about its size (a tiny
+one learns as fast as those that ship). What a person has brought stays: prompts that no preset has, and rewards that no
+preset has and that can judge any text. Loads no model. The page's needs panel offers it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from playground.texts import claim_files
 from playground.texts.row_files import TableUnusable
 
 SMALLEST = 30_000_000  # parameters; a model below it is trained whole, whatever the one that is like it does
+TINY = 10_000_000  # parameters; a model below it learns as fast as those that ship, which have one or two million
 BATCH = ("batch_size", "minibatch_size", "micro_batch_size")
 
 
@@ -43,10 +44,12 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
     pattern, like, own = _pattern(config, outputs)
     data, usual = config.model_dump(mode="json"), pattern.model_dump(mode="json")
     data["model"] |= {name: usual["model"][name] for name in ("adapter", "quantization")}
-    if not own and estimates.measures(config, outputs, ask_hub=True).policy.parameters < SMALLEST:
+    rate = usual["ppo"]["learning_rate"]
+    if not own and (size := estimates.measures(config, outputs, ask_hub=True).policy.parameters) < SMALLEST:
         data["model"]["adapter"]["kind"] = "none"
+        rate = catalog.preset(catalog.DEFAULT_PRESET).ppo.learning_rate if size < TINY else rate
     data |= _texts(config, pattern, data, usual)
-    data["ppo"] |= {"learning_rate": usual["ppo"]["learning_rate"], **_batch(config, usual["ppo"])}
+    data["ppo"] |= {"learning_rate": rate, **_batch(config, usual["ppo"])}
     try:
         fitting = yaml_io.from_dict(data)
     except InvalidConfig:  # what is chosen beside it does not go with that

@@ -19,7 +19,7 @@ class Step(NamedTuple):
 STORY = (
     Step(
         "kinder-reviews", "",
-        "Score and KL climb together, and then level off. Remember both: the next three change only the leash.",
+        "Score and KL climb together, most of it by update 25. Remember both: the next three change only the leash.",
     ),
     Step(
         "no-leash", "kinder-reviews",
@@ -80,7 +80,7 @@ STORY = (
         "from-pairs", "kinder-reviews",
         "About a quarter of the score at a fifth of the KL: it learns from texts that were written before training.",
     ),
-    Step("best-texts", "from-pairs", "About as far, without a leash: it becomes as good as the best of what it wrote."),
+    Step("best-texts", "from-pairs", "About as far, without a leash: it imitates the best of what it wrote."),
     Step("best-of-n", "best-texts", "More score, and nothing was trained. But each answer costs sixteen."),
     Step(
         "steering", "kinder-reviews",
@@ -88,6 +88,6 @@ STORY = (
     ),
     Step(
         "steering-claims", "steering",
-        "The same dial, and nothing moves: whether it repeats a wrong claim is no direction in what it thinks.",
+        "The same dial, and nothing moves: this way finds no direction for whether it repeats a wrong claim.",
     ),
 )  # fmt: skip

@@ -77,7 +77,7 @@ def test_the_example_of_the_run_format_runs(outputs: Path) -> None:
     found = re.search(r"```python\n(.*?)```", RUN_FORMAT, re.DOTALL)
     assert found is not None
     example = found.group(1).replace("outputs/kinder-reviews-20260131-101500", str(run.path))
-    answer = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=60)
+    answer = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=240)
     assert answer.stdout.splitlines() == ["2 1.0 2.0", " before 0 ->  after 0", "not alive"], answer.stderr
 
 

@@ -70,9 +70,9 @@ def test_a_driver_can_be_started_by_hand(outputs: Path, tmp_path: Path, monkeypa
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     run = new_run(outputs, "one")
     command = [sys.executable, "-m", FAKE, str(outputs), "sweep", "--on", "local", "one"]
-    assert subprocess.run(command, cwd=PROJECT, timeout=60).returncode == 0
+    assert subprocess.run(command, cwd=PROJECT, timeout=240).returncode == 0
     assert run.status().state == "finished"
-    again = subprocess.run(command, cwd=PROJECT, timeout=60, capture_output=True, text=True)
+    again = subprocess.run(command, cwd=PROJECT, timeout=240, capture_output=True, text=True)
     assert (again.returncode, again.stderr) == (2, "one has finished all its updates.\n")
 
 

@@ -125,7 +125,7 @@ def test_text_of_a_run_is_never_run(engine: Engine, evil: str, tmp_path: Path) -
     (tmp_path / "bin/python").chmod(0o755)
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", str(script)], cwd=tmp_path, env={"PATH": path, "PLAYGROUND": "."}, capture_output=True, timeout=60
+        ["bash", str(script)], cwd=tmp_path, env={"PATH": path, "PLAYGROUND": "."}, capture_output=True, timeout=240
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert not (tmp_path / "evil").exists()

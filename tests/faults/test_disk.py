@@ -71,11 +71,11 @@ def test_a_disk_that_fills_up_ends_the_run_and_nothing_else(nursery, outputs, sm
     assert checkpoint is not None and loads(checkpoint) and checkpoint.name in status.message
     assert not list(run.checkpoints_path.glob(".*")), "what did not fit is no longer in the way"
     assert [event.data["state"] for event in run.events() if event.kind == "state"][-1] == "failed"
-    wait_until(lambda: not run.is_alive(), 20)
+    wait_until(lambda: not run.is_alive())
     before = other.status().update
     wait_until(lambda: other.status().update > before + 1, 60)
     other.request_stop()
-    wait_until(lambda: not other.is_alive(), 20)
+    wait_until(lambda: not other.is_alive())
     assert other.status().state == "stopped"
     figure("the disk fills up in mid-run: clean end, checkpoint whole, other runs unaffected", 1, 1)
 
@@ -165,7 +165,7 @@ def test_a_paused_run_can_be_ended_on_a_full_disk(tmp_path, small_disk, monkeypa
             monkeypatch.setattr(RunDirectory, "request_stop", lambda self: write_atomically(self.path / "x", "nothing"))
             assert processes.end(run, grace_seconds=0).signals
         assert process.wait(30) is not None
-        wait_until(lambda: not run.is_alive(), 20)
+        wait_until(lambda: not run.is_alive())
     assert run.status().ended and run.status().reason != "bug"
 
 

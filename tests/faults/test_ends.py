@@ -96,7 +96,7 @@ def test_a_checkpoint_that_is_brought_to_the_disk_is_waited_for(outputs, monkeyp
 def test_sigterm_is_a_request_to_stop_also_for_a_deaf_worker(outputs):
     run, worker = started(outputs, "deaf")
     worker.terminate()
-    wait_until(lambda: run.stop_requested, 5)
+    wait_until(lambda: run.stop_requested)
     wait_until(lambda: gone(worker), ALLOWED_SECONDS)
     assert run.status().state == "stopped"
 
@@ -135,7 +135,7 @@ def test_a_forked_child_does_not_keep_the_lock(outputs):
     try:
         assert run.is_alive()
         lock.close()
-        wait_until(lambda: not run.is_alive(), 10)
+        wait_until(lambda: not run.is_alive())
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -158,13 +158,13 @@ def test_end_by_force_ends_a_frozen_worker_and_its_family_and_says_so(outputs):
 def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypatch):
     monkeypatch.setattr(processes, "LEAST_SILENCE_SECONDS", watch.FROZEN_SECONDS + 1)
     run, worker = started(outputs, "listening")
-    wait_until(lambda: not vitals.read(run.path).patient, 10)
+    wait_until(lambda: not vitals.read(run.path).patient)
     assert processes.stalled(run) == 0
     worker.suspend()
     assert wait_until(lambda: processes.stalled(run), 20) > watch.FROZEN_SECONDS
     assert run.status().state == "running", "nobody is ended for being slow"
     worker.resume()
-    wait_until(lambda: processes.stalled(run) == 0, 20)
+    wait_until(lambda: processes.stalled(run) == 0)
     assert run.is_alive() and run.status().state == "running"
     assert vitals.read(run.path).longest_gap < watch.FROZEN_SECONDS, (
         "a pause of the whole process is no habit of the run"
@@ -178,15 +178,15 @@ def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypa
 @pytest.mark.slow
 def test_twenty_seconds_of_standing_still_end_nothing(outputs, figure):
     run, worker = started(outputs, "listening")
-    wait_until(lambda: not vitals.read(run.path).patient, 10)
+    wait_until(lambda: not vitals.read(run.path).patient)
     worker.suspend()
     begun = time.monotonic()
     stalled = wait_until(lambda: processes.stalled(run), 20)
     wait_until(lambda: time.monotonic() - begun > 20, 40)
     worker.resume()
-    wait_until(lambda: processes.stalled(run) == 0, 20)
+    wait_until(lambda: processes.stalled(run) == 0)
     beat = vitals.read(run.path).beat
-    wait_until(lambda: vitals.read(run.path).beat > beat + 2, 20)  # it goes on, not just to its end
+    wait_until(lambda: vitals.read(run.path).beat > beat + 2)  # it goes on, not just to its end
     alive = run.is_alive() and run.status().state == "running"
     run.request_stop()
     wait_until(lambda: gone(worker), ALLOWED_SECONDS)

@@ -34,7 +34,7 @@ def test_kinds_of_want_of_memory_are_told_apart(nursery, outputs, tmp_path, figu
     wait_until(lambda: (run.path / "there").exists() and vitals.read(run.path), 60)
     worker = psutil.Process(run.status().pid)
     os.kill(worker.pid, signal.SIGKILL)
-    wait_until(lambda: gone(worker), 20)
+    wait_until(lambda: gone(worker))
     status, counter = run.status_on_disk(), tmp_path / "memory.events"
     counter.write_text("oom_kill 0\n")
     unclear = evidence.of_death(-9, status, run.path, counter=counter)

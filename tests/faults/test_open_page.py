@@ -43,7 +43,7 @@ def test_an_open_page_survives_a_kill_of_the_server(site, make_page, begin, figu
     for viewer in (page, ended):
         viewer.evaluate("window.here = true")
     site.process.send_signal(signal.SIGKILL)
-    site.process.wait(timeout=30)
+    site.process.wait(timeout=120)
     expect(page.locator(TITLE)).to_contain_text("The playground does not answer")
     expect(page.locator(".notice")).to_contain_text("goes on without it")
     expect(page.locator(".status [role=status]")).to_contain_text("does not answer")
@@ -77,7 +77,7 @@ def test_a_question_that_is_never_answered_is_asked_again(site, make_page, begin
 
     page.route(re.compile("/poll|/_home"), never_answer_the_first)
     site.process.send_signal(signal.SIGKILL)
-    site.process.wait(timeout=30)
+    site.process.wait(timeout=120)
     wait_until_asked(page, asked, 1)
     before = updates_done(page)
     site.start()

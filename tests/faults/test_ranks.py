@@ -70,7 +70,7 @@ def test_it_stops_with_a_checkpoint_pauses_takes_changes_and_leaves_nobody(outpu
     changes.request_resume(run)
     with_updates(run, done + 3)
     run.request_stop()
-    wait_until(lambda: run.status().ended and not run.is_alive(), 20)
+    wait_until(lambda: run.status().ended and not run.is_alive())
     assert (run.status().state, run.status().reason) == ("stopped", "stopped"), run.log_tail()
     assert run.latest_checkpoint() is not None
     wait_until(lambda: has_ended(helper.pid))
@@ -91,7 +91,7 @@ def test_a_helper_that_is_ended_ends_the_run_with_its_reason(
 ) -> None:
     run = with_updates(start(outputs, forker), 2)
     helper_of(run).send_signal(sent)
-    wait_until(lambda: run.status().ended and not run.is_alive(), 30)
+    wait_until(lambda: run.status().ended and not run.is_alive())
     status = run.status()
     if sent == signal.SIGTERM:  # as a launcher sends it to all
         assert (status.state, status.reason) == ("stopped", "stopped"), run.log_tail()
@@ -106,7 +106,7 @@ def test_no_helper_outlives_a_worker_that_was_killed(outputs: Path, forker: Fork
     run = start(outputs, forker)
     helper = wait_until(lambda: helper_of(run))
     os.kill(run.status_on_disk().pid, signal.SIGKILL)
-    wait_until(lambda: has_ended(helper.pid), 10)
+    wait_until(lambda: has_ended(helper.pid))
 
 
 def test_two_processes_begin_one_goes_on_and_two_end_it(outputs: Path, forker: Forker) -> None:
@@ -117,7 +117,7 @@ def test_two_processes_begin_one_goes_on_and_two_end_it(outputs: Path, forker: F
     for ranks, until in ((1, 2), (2, 5)):
         with_updates(run, until)
         run.request_stop()
-        wait_until(lambda: run.status().ended and not run.is_alive(), 30)
+        wait_until(lambda: run.status().ended and not run.is_alive())
         assert run.status().reason == "stopped", (run.status(), run.log_tail())
         run.config_path.write_text(run.config().model_copy(update={"ranks": ranks}).to_yaml(), encoding="utf-8")
         launcher.resume(run, spawn=forker.spawn)

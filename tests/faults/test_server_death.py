@@ -106,7 +106,7 @@ def test_a_standby_that_still_warms_up_ends_with_its_server():
         "standby.STANDBY_MODULE = 'tests.faults.cold_standby'\n"
         "made = standby.StandbyWorker()\nmade.prepare()\nprint(made.pid, flush=True)\ntime.sleep(0.7)\nos._exit(0)"
     )
-    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)
     pid = int(answer.stdout)
     wait_until(lambda: has_ended(pid), ALLOWED_SECONDS)
 

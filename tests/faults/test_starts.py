@@ -96,7 +96,7 @@ def test_fifty_runs_for_one_device_go_one_at_a_time_in_order(outputs: Path, figu
     at_once(*[lambda n=number: start(n) for number in range(STARTS // 2, STARTS)])  # while the queue moves
     wait_until(lambda: all_ended(outputs, STARTS), seconds=180)
     watch.close()
-    other.communicate(timeout=60)
+    other.communicate(timeout=240)
     told = ledger(outputs)
     names = [name for name, _ in told]
     assert begun + before == names[: STARTS // 2]
@@ -113,7 +113,7 @@ def test_two_devices_are_two_slots(outputs: Path) -> None:
     assert same.process is None and queue.position(same.run) == 1
     for started in (first, other):
         assert started.process is not None
-        started.process.wait(timeout=20)
+        started.process.wait(timeout=120)
     Reconciler(outputs).look()
     wait_until(lambda: all_ended(outputs, 3))
     assert {word for _, word in ledger(outputs)} == {"alone"}

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("fake_worker")
 
 def test_a_started_run_goes_through_to_its_end(outputs: Path) -> None:
     run, process = launcher.start(small_config(), outputs, "one")
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=120) == 0
     assert run.status().state == "finished" and not run.is_alive()
     assert [item.update for item in run.metrics()] == [1, 2, 3]
     assert "last words" in run.log_tail()
@@ -49,7 +49,7 @@ def test_a_run_is_alive_before_anybody_can_see_it(outputs: Path, monkeypatch: py
     monkeypatch.setattr(launcher, "new_worker", watched_spawn)
     run, process = launcher.start(small_config(), outputs)
     seen.append((run.is_alive() or run.status().ended, "queued"))
-    process.wait(timeout=20)
+    process.wait(timeout=120)
     assert seen == [(True, "queued")] * 3
 
 
@@ -91,7 +91,7 @@ def test_a_second_run_waits_while_one_lives_and_starts_afterwards(outputs: Path)
     assert launcher.start_waiting(outputs) == []
     assert [run.id for run in launcher.living_runs(outputs)] == ["first"]
     first.request_stop()
-    process.wait(timeout=20)
+    process.wait(timeout=120)
     assert first.status().state == "stopped"
     assert [run.id for run in launcher.start_waiting(outputs)] == ["second"]
     wait_until(lambda: second.status().state == "finished")
@@ -129,7 +129,7 @@ def test_outputs_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
 
 def test_a_worker_that_dies_without_a_word_is_an_interrupted_run(outputs: Path) -> None:
     run, process = launcher.start(small_config("crash"), outputs)
-    assert process.wait(timeout=20) == 9
+    assert process.wait(timeout=120) == 9
     assert (run.status().state, run.status().reason, run.status().update) == ("interrupted", "killed", 1)
 
 
@@ -137,7 +137,7 @@ def test_a_killed_worker_frees_the_place(outputs: Path) -> None:
     run, process = launcher.start(small_config("deaf"), outputs)
     wait_until(lambda: run.status().state == "running")
     process.kill()
-    process.wait(timeout=20)
+    process.wait(timeout=120)
     assert run.status().state == "interrupted" and launcher.living_run(outputs) is None
 
 

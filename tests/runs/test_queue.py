@@ -117,7 +117,7 @@ def test_a_deleted_run_and_one_with_damaged_settings_leave_the_queue(outputs: Pa
 def test_an_entry_that_a_crash_left_behind_starts_nothing(outputs: Path) -> None:
     done, process = launcher.start(small_config(), outputs, "done")
     assert process is not None
-    process.wait(timeout=20)
+    process.wait(timeout=120)
     queue.enter(done, "cpu", attempt=1)  # as if the starter had died before it took the entry away
     assert queue.waiting(outputs) == []
     assert launcher.start(small_config(), outputs, "next").process is not None
@@ -200,7 +200,7 @@ def test_a_resumed_run_waits_where_the_device_is_taken(outputs: Path) -> None:
     first, process = launcher.start(small_config("wait"), outputs, "first")
     assert process is not None
     end(first)
-    process.wait(timeout=20)
+    process.wait(timeout=120)
     second, _ = launcher.start(small_config("wait"), outputs, "second")
     assert launcher.resume(first).process is None
     assert (first.status().state, first.status().attempt, queue.position(first)) == ("queued", 2, 1)
@@ -217,7 +217,7 @@ def test_a_resumed_run_waits_where_the_device_is_taken(outputs: Path) -> None:
 def test_a_finished_run_is_not_resumed(outputs: Path) -> None:
     run, process = launcher.start(small_config(), outputs)
     assert process is not None
-    process.wait(timeout=20)
+    process.wait(timeout=120)
     with pytest.raises(RunNotResumable, match="has finished all its 3 updates"):
         launcher.resume(run)
 

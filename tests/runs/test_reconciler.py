@@ -127,7 +127,7 @@ def test_the_exit_code_of_a_worker_of_ours_is_evidence_and_it_leaves_no_zombie(
 
 def killed(process: subprocess.Popen[bytes]) -> None:
     process.kill()
-    process.wait(timeout=20)  # it lets go of the lock a moment before its exit code can be fetched
+    process.wait(timeout=120)  # it lets go of the lock a moment before its exit code can be fetched
 
 
 def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next(
@@ -209,7 +209,7 @@ def test_a_worker_that_crashes_before_its_first_word_is_ended_without_waiting(
 ) -> None:
     monkeypatch.setattr(launcher, "WORKER_MODULE", "tests.no_such_module")
     run, process = launcher.start(small_config(), outputs)
-    assert process is not None and process.wait(timeout=20) == 1
+    assert process is not None and process.wait(timeout=120) == 1
     Reconciler(outputs).look()
     status = run.status_on_disk()
     assert (status.state, status.reason) == ("failed", "bug") and "worker.log" in status.message

@@ -25,7 +25,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
 def start(outputs: Path, name: str, replace: bool = False) -> RewardTraining:
     training, process = reward_models.start(RewardTrainingConfig(name=name), outputs, replace)
     if name != "wait":
-        process.wait(timeout=30)
+        process.wait(timeout=120)
     return training
 
 

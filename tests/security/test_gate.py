@@ -357,7 +357,7 @@ def test_a_server_takes_the_open_files_that_it_can_have(tmp_path):
         f"server.serve(outputs=Path({str(tmp_path)!r})); "
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], min(hard, 65536) if hard > 0 else 65536)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)
     soft, wanted = ended.stdout.split()
     assert soft == wanted != "256"
 

@@ -39,7 +39,7 @@ def run_folder(tmp_path: Path) -> RunDirectory:
 def guarded(kind: str, *folder: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "tests.security.guarded", kind, *folder],
-        cwd=PROJECT, capture_output=True, text=True, timeout=60,
+        cwd=PROJECT, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
 
 

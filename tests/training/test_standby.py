@@ -115,7 +115,7 @@ def test_the_waiting_process_does_not_outlive_the_web_process():
         "import os; from playground.runs.start.standby import StandbyWorker; "
         "standby = StandbyWorker(); standby.prepare(); print(standby.pid, flush=True); os._exit(1)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)
     pid = int(done.stdout)
     wait_until(lambda: has_ended(pid), DEADLINE_SECONDS)
 

@@ -77,7 +77,7 @@ class Site:
         """End it as a service manager would; returns its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=120)
 
 
 def free_port() -> int:

@@ -79,6 +79,6 @@ def test_a_thread_that_hangs_does_not_keep_the_process(tmp_path):
         "server.launch = lambda *_: end.start() or running; "
         f"server.serve(outputs=Path({str(tmp_path)!r}))"
     )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)
     assert ended.returncode == 1
     assert "in serve" in ended.stderr  # the stack says what it waited for

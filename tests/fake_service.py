@@ -37,6 +37,8 @@ def completion(question: dict[str, Any], index: int) -> dict[str, Any]:
 def main() -> None:
     for line in sys.stdin:
         question = json.loads(line)
+        if question["kind"] == "stop":
+            continue
         order, _, argument = question["prompt"].partition(" ")
         if order == "error":
             say(id=question["id"], event="error", message="The prompt is longer than the context.")

@@ -27,4 +27,4 @@ class ServiceHere(ModelService):
         answering = threading.Thread(target=questions.serve, args=(lines, Voice(say), IDLE_SECONDS), daemon=True)
         answering.start()
         threading.Thread(target=self._pump, args=(answers, self._answers), daemon=True).start()
-        self._process = SimpleNamespace(stdin=ask, kill=ask.close, wait=answering.join)
+        self._process = SimpleNamespace(stdin=ask, kill=ask.close, wait=answering.join, pid=os.getpid())

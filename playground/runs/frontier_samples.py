@@ -7,7 +7,7 @@ wants to know: the page or the command line. What the figures mean is `insight.f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from pydantic import model_validator
@@ -51,7 +51,7 @@ def read(run: RunDirectory) -> FrontierSamples | None:
     return read_record(run.path / NAME, FrontierSamples)
 
 
-def draw(run: RunDirectory, service: ModelService, each: int | None = None) -> Iterator[Mapping[str, Any]]:
+def draw(run: RunDirectory, service: ModelService, each: int | None = None) -> Generator[Mapping[str, Any], None, None]:
     """Have it drawn and kept with the run: progress as {phase, done, of}.
 
     Raises:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -30,6 +30,7 @@ START_TIMEOUT_SECONDS = 90
 ANSWER_TIMEOUT_SECONDS = 120
 SILENCE_SECONDS = 30.0  # it gives a sign of life every two seconds
 SERVICE_MODULE = "playground.training.service.answering"
+STOP = "stop"  # in the place of a question's kind: no more answers to it are wanted
 LOG = ".model-service.log"  # in the outputs folder
 MAX_LOG_BYTES = 1_000_000
 FROZEN = "The process that answers prompts stands still, so it was ended. Try again."
@@ -74,7 +75,7 @@ class ModelService:
         seed: int = 0,
         temperature: float | None = None,
         max_new_tokens: int | None = None,
-    ) -> Iterator[GeneratedSample]:
+    ) -> Generator[GeneratedSample, None, None]:
         """Several same-seed completions of one prompt from the reference and from the policy, as they come.
 
         Args:
@@ -97,8 +98,9 @@ class ModelService:
 
     def ask(
         self, kind: str, question: dict[str, Any], timeout_seconds: float | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """Put one question to the service and pass on its answers as they come.
+    ) -> Generator[dict[str, Any], None, None]:
+        """Put one question to the service and pass on its answers as they come. Who wants no more of them closes this
+        generator; then the service, which others use too, ends at its next word.
 
         Args:
             kind: one of `training.service.questions.QUESTIONS`. question: plain data, as that kind wants it.
@@ -111,7 +113,12 @@ class ModelService:
             self._ensure_started()
             self._last_id += 1
             self._send({**question, "id": self._last_id, "kind": kind})
-            yield from self._read_answer(self._last_id, timeout_seconds or ANSWER_TIMEOUT_SECONDS)
+            try:
+                yield from self._read_answer(self._last_id, timeout_seconds or ANSWER_TIMEOUT_SECONDS)
+            except GeneratorExit:
+                with contextlib.suppress(ServiceUnavailable):
+                    self._send({"id": self._last_id, "kind": STOP})
+                raise
 
     def close(self) -> None:
         """End the service process, if it runs. It holds nothing that would have to be saved."""
@@ -120,7 +127,7 @@ class ModelService:
             process.kill()
             process.wait()
 
-    def _read_answer(self, question: int, timeout_seconds: float) -> Iterator[dict[str, Any]]:
+    def _read_answer(self, question: int, timeout_seconds: float) -> Generator[dict[str, Any], None, None]:
         self._heard = time.monotonic()
         self._is_at_work()
         deadline = self._heard + START_TIMEOUT_SECONDS + timeout_seconds
@@ -193,7 +200,8 @@ class ModelService:
         return open(path, "wb" if large else "ab", opener=private)
 
     def _send(self, message: dict[str, Any]) -> None:
-        assert self._process is not None and self._process.stdin is not None
+        if self._process is None or self._process.stdin is None:  # it has gone, or was closed
+            raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.")
         try:
             self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()

@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from playground.errors import ServiceUnavailable
 from playground.runs import model_service
 from playground.runs.model_service import GeneratedSample, ModelService
+from tests.service_here import ServiceHere
 
 
 @pytest.fixture
@@ -62,6 +64,32 @@ def test_an_error_is_the_services_own_sentence_and_the_next_question_works(servi
     with pytest.raises(ServiceUnavailable, match="longer than the context"):
         ask(service, "error")
     assert len(ask(service, "count", num_samples=3)) == 3
+
+
+def test_answers_that_nobody_wants_any_more_end_and_the_same_process_answers_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from playground.training.service import questions
+
+    ended = threading.Event()
+
+    def endless(service: object, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        try:
+            while True:
+                yield {"asked": question["id"]}
+                time.sleep(0.001)
+        finally:
+            ended.set()
+
+    monkeypatch.setitem(questions.QUESTIONS, "endless", endless)
+    monkeypatch.setitem(questions.QUESTIONS, "next", lambda service, question: iter([{"asked": question["id"]}]))
+    service = ServiceHere()
+    answers = service.ask("endless", {})
+    assert next(answers) == next(answers) == {"asked": 1}
+    process = service._process
+    answers.close()
+    assert list(service.ask("next", {})) == [{"asked": 2}] and ended.is_set() and service._process is process
+    service.close()
 
 
 def test_after_a_crash_the_next_question_starts_a_new_process(service: ModelService) -> None:

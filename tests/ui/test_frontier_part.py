@@ -10,6 +10,8 @@ from playground.errors import ServiceUnavailable
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
+from playground.ui.door.access import Caller, Role
+from playground.ui.door.visitors import Visitor
 from playground.ui.live.feed import Hub
 from playground.ui.routes import routes
 from playground.ui.train import filling, frontier_part
@@ -98,12 +100,17 @@ class SlowService:
 
     def __init__(self):
         self.closed = False
+        self.given_up = 0
         self.looks = []
 
     def ask(self, kind, question, timeout_seconds):
-        for done in range(3):
-            yield {"phase": "writing and scoring texts", "done": done, "of": 3}
-            self.looks.append(self.look())
+        try:
+            for done in range(3):
+                yield {"phase": "writing and scoring texts", "done": done, "of": 3}
+                self.looks.append(self.look())
+        except GeneratorExit:
+            self.given_up += 1
+            raise
         yield from fake_run.frontier_samples(question)
 
     def close(self):
@@ -121,12 +128,25 @@ def test_how_far_it_is_is_told_while_it_is_drawn(outputs):
     assert not service.closed
 
 
+def test_only_who_began_a_drawing_and_the_host_can_stop_it_and_the_service_goes_on(outputs):
+    service = SlowService()
+    drawing, progress = frontier_part.functions(outputs, service)
+    mine, theirs, nobody = (Caller("space", Role.VISITOR, Visitor(cookie, "a")) for cookie in ("mine", "theirs", ""))
+    service.look = lambda: [progress({"run": "one", "stop": True}, caller) for caller in (theirs, nobody)]
+    assert drawing({"run": "one"}, mine) == {"error": ""}
+    assert service.looks == [[{"error": frontier_part.NOT_BEGUN_HERE}] * 2] * 3
+    for caller in (mine, Caller("space", Role.HOST)):
+        service.look = lambda caller=caller: progress({"run": "two", "stop": True}, caller)
+        assert drawing({"run": "two"}, mine) == {"error": frontier_part.STOPPED}
+    assert not service.closed and service.given_up == 2
+
+
 def test_a_drawing_can_be_stopped_and_begun_again(outputs):
     service = SlowService()
     drawing, progress = frontier_part.functions(outputs, service)
     service.look = lambda: progress({"run": "one", "stop": True})
     assert drawing({"run": "one"}) == {"error": frontier_part.STOPPED}
-    assert (len(service.looks), service.closed) == (1, True)
+    assert (len(service.looks), service.closed, service.given_up) == (1, False, 1)
     assert not (outputs / "one" / frontier_samples.NAME).exists()
     service.look = lambda: progress({"run": "two", "stop": True})  # of another run, which is not drawn
     assert drawing({"run": "one"}) == {"error": ""}

@@ -22,6 +22,7 @@ from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, in_words
 from playground.rewards.best_answers import best_rows, kl_of_best
 from playground.runs.folder.evidence import DISK_WORDS
+from playground.runs.model_service import STOP
 from playground.safety.redaction import redact
 from playground.training.data.preview import preview
 from playground.training.data.prompts import Prompt
@@ -141,7 +142,8 @@ def serve(lines: IO[str], say: Callable[..., None], idle_seconds: float) -> int:
     """Answer the questions on `lines` until there is none for too long, or never one again; the exit code."""
     service = Service()
     questions: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_read_lines, args=(lines, questions), daemon=True).start()
+    stopped: set[int] = set()
+    threading.Thread(target=_read_lines, args=(lines, questions, stopped), daemon=True).start()
     while True:
         try:
             line = questions.get(timeout=idle_seconds)
@@ -153,6 +155,8 @@ def serve(lines: IO[str], say: Callable[..., None], idle_seconds: float) -> int:
         time_limit.answering(question["id"])
         try:
             for answer in QUESTIONS[question["kind"]](service, question):
+                if question["id"] in stopped:
+                    break
                 say(id=question["id"], event="answer", answer=answer)
             say(id=question["id"], event="done")
         except Exception as error:
@@ -169,8 +173,11 @@ def _in_words(error: Exception) -> str:
     return f"The model could not answer: {type(error).__name__}: {error}"
 
 
-def _read_lines(stream: IO[str], lines: queue.Queue[str]) -> None:
-    """Lines -> queue; an empty one when the client has gone."""
+def _read_lines(stream: IO[str], lines: queue.Queue[str], stopped: set[int]) -> None:
+    """Lines -> queue, an empty one when the client has gone; ids of questions that are not wanted any more -> set."""
     for line in stream:
-        lines.put(line)
+        if (message := json.loads(line))["kind"] == STOP:
+            stopped.add(message["id"])
+        else:
+            lines.put(line)
     lines.put("")

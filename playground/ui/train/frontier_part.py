@@ -20,10 +20,13 @@ from playground.runs.folder.files import is_kept
 from playground.runs.folder.records import Sample, UpdateMetrics
 from playground.runs.model_service import ModelService
 from playground.setup import catalog
+from playground.ui.door.access import Caller, Role
 
 BETA = "kl.coef"
 UNDER_WAY = "It is being measured already, by this page or another one."
 STOPPED = "Stopped; nothing was kept."
+NOT_BEGUN_HERE = "This was begun by somebody else; only who began it can stop it."
+ONE = Caller()  # of a page that only one person has
 RECORDED = Path(__file__).parents[1] / "recorded"
 MOST_LOOKED_AT = 20  # runs, for one that knows the reference's scores
 
@@ -31,32 +34,37 @@ MOST_LOOKED_AT = 20  # runs, for one that knows the reference's scores
 def functions(outputs: Path, service: ModelService) -> list[Callable[[Any], dict[str, Any]]]:
     """The server functions: one draws and answers when all is drawn and kept, one says meanwhile how far it is."""
     under_way: dict[str, Mapping[str, Any]] = {}
+    begun_by: dict[str, Caller] = {}
     unwanted: set[str] = set()
 
-    def draw_frontier(asked: Any) -> dict[str, Any]:
+    def draw_frontier(asked: Any, caller: Caller = ONE) -> dict[str, Any]:
         """Draw for {run}: texts of its reference and its newest policy. Gives back an error, or an empty one."""
         try:
             run = history.find_run(outputs, _run_of(asked))
             if run.id in under_way:
                 return {"error": UNDER_WAY}
+            begun_by[run.id] = caller
             under_way[run.id] = {"phase": "waiting for the model", "done": 0, "of": 0}
             try:
-                for found in frontier_samples.draw(run, service):
-                    under_way[run.id] = found
-                    if run.id in unwanted:
-                        service.close()  # it would go on to the end before it hears of anything else
-                        return {"error": STOPPED}
+                with contextlib.closing(frontier_samples.draw(run, service)) as drawing:
+                    for found in drawing:
+                        under_way[run.id] = found
+                        if run.id in unwanted:
+                            return {"error": STOPPED}
             finally:
                 unwanted.discard(run.id)
-                del under_way[run.id]
+                del under_way[run.id], begun_by[run.id]
         except (PlaygroundError, OSError) as error:
             return {"error": in_words(error)}
         return {"error": ""}
 
-    def frontier_progress(asked: Any) -> dict[str, Any]:
-        """How far the drawing for {run} is: {phase, done, of}, empty where nothing is drawn. With `stop` it ends."""
+    def frontier_progress(asked: Any, caller: Caller = ONE) -> dict[str, Any]:
+        """How far the drawing for {run} is: {phase, done, of}, empty where nothing is drawn. With `stop` it ends, for
+        who began it and for the host."""
         run_id = _run_of(asked)
-        if run_id in under_way and asked.get("stop") is True:
+        if (begun := begun_by.get(run_id)) and asked.get("stop") is True:
+            if caller.role is not Role.HOST and not begun.visitor.is_same(caller.visitor):
+                return {"error": NOT_BEGUN_HERE}
             unwanted.add(run_id)
         return dict(under_way.get(run_id, {}))
 

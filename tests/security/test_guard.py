@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from playground.config.yaml_io import from_dict
-from playground.errors import ServiceUnavailable
+from playground.errors import ModelNotFound, ServiceUnavailable
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.runs.reconciler import Reconciler
@@ -21,12 +23,26 @@ from playground.runs.start import launcher
 from playground.setup import catalog
 from playground.training.models import time_limit
 from tests.figures import Figure
-from tests.security.hostile_models import Hostile, build, tokenizer_config
+from tests.security.hostile_models import Hostile, build, in_tokenizer, tokenizer_config
 from tests.support import PROJECT, wait_until
 
 SENTENCE = "Cannot load the tokenizer in some/folder: it did not come to an end within 0.7 seconds."
+LARGE = "Cannot load the tokenizer in some/folder: it took more than 0.3 GB of memory."
+DEAD = "Cannot load the tokenizer in some/folder: it ended the process that read it."
+GROWING = {"type": "Replace", "pattern": {"Regex": "."}, "content": "e" * 8}
+ENDED = ("it took more than 1.5 GB of memory.", "it did not come to an end within 20 seconds.")  # on a slow machine
+TOKENIZERS: dict[str, tuple[Callable[[dict[str, Any]], None], str | tuple[str, ...]]] = {  # and what is said of each
+    "normalizer": (lambda told: told.update(normalizer={"type": "Sequence", "normalizers": [GROWING] * 12}),
+                   ENDED),
+    "decoder": (lambda told: told.update(decoder={"type": "Sequence", "decoders": [told["decoder"], *[GROWING] * 12]}),
+                ENDED),
+    "regex": (lambda told: told.update(pre_tokenizer={
+        "type": "Split", "pattern": {"Regex": "(a+)+(a+)+(a+)+$"}, "behavior": "Isolated", "invert": False}),
+              "Onig: Regex search error: retry-limit-in-match over."),
+}  # fmt: skip
 TEMPLATES = {  # what a chat template can do that no thread of this process could break off
     "number": "{{ 10 ** (10 ** 9) }}",
+    "text": "{{ messages[0]['content'].center(3000000000) }}",
     "loop": "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}"
     "{% endfor %}",
 }
@@ -43,18 +59,19 @@ def guarded(kind: str, *folder: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["number", "loop"])
+@pytest.mark.parametrize("kind", ["number", "loop", "memory"])
 def test_a_run_that_hangs_in_a_model_ends_with_that_reason_whatever_it_hangs_in(tmp_path: Path, kind: str) -> None:
+    sentence = LARGE if kind == "memory" else SENTENCE
     run = run_folder(tmp_path)
     clock = time.monotonic()
     assert guarded(kind, str(run.path)).returncode == -signal.SIGKILL
     assert time.monotonic() - clock < 30
     status = wait_until(lambda: (found := run.status()) and found.state == "failed" and found)
-    assert (status.reason, status.message) == ("model", SENTENCE)
+    assert (status.reason, status.message) == ("model", sentence)
     wait_until(lambda: not run.is_alive())
     Reconciler(tmp_path).look()
     last = run.events()[-1]
-    assert (last.kind, last.message, last.data["state"]) == ("state", SENTENCE, "failed")
+    assert (last.kind, last.message, last.data["state"]) == ("state", sentence, "failed")
     assert [event.seq for event in run.events()] == list(range(len(run.events())))
 
 
@@ -65,10 +82,23 @@ def test_a_program_that_ends_in_time_is_left_alone(tmp_path: Path) -> None:
     wait_until(lambda: not run.is_alive())
 
 
-def test_a_question_that_hangs_is_answered_with_a_sentence() -> None:
-    answer = guarded("number")
-    assert answer.returncode == -signal.SIGKILL
-    assert json.loads(answer.stdout) == {"id": 7, "event": "error", "message": SENTENCE}
+@pytest.mark.parametrize(
+    ("kind", "ended_by", "sentence"),
+    [("number", signal.SIGKILL, SENTENCE), ("memory", signal.SIGKILL, LARGE), ("crash", signal.SIGSEGV, DEAD)],
+)
+def test_a_question_that_hangs_is_answered_with_a_sentence(kind: str, ended_by: signal.Signals, sentence: str) -> None:
+    answer = guarded(kind)
+    assert answer.returncode == -ended_by
+    assert json.loads(answer.stdout) == {"id": 7, "event": "error", "message": sentence}
+
+
+def test_what_a_library_in_rust_raises_is_a_sentence() -> None:
+    panic = type("PanicException", (BaseException,), {})
+    words = r"^The tokenizer: Onig: retry-limit-in-match over\.$"
+    with pytest.raises(ModelNotFound, match=words), time_limit.limited("The tokenizer"):
+        raise panic("Onig: retry-limit-in-match over\nand more")
+    with pytest.raises(KeyboardInterrupt), time_limit.limited("The tokenizer"):
+        raise KeyboardInterrupt
 
 
 def test_without_a_watcher_and_for_what_ships_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,8 +123,24 @@ def test_a_template_without_end_ends_the_run_within_half_a_minute(tmp_path: Path
     clock = time.monotonic()
     status = wait_until(lambda: (found := run.status()) and found.ended and found, 90)
     assert status.state == "failed" and status.reason in ("model", "invalid")
-    assert "chat template of this model cannot be used" in status.message and "come to an end" in status.message
+    assert "chat template of this model cannot be used" in status.message
+    assert "come to an end" in status.message or (kind == "text" and "GB of memory" in status.message)
     assert time.monotonic() - clock < 60  # 30 to be noticed, and PyTorch is imported before, on a busy machine
+
+
+@pytest.mark.slow
+def test_a_tokenizer_that_swells_or_breaks_off_is_a_sentence_and_the_next_question_is_answered(tmp_path: Path) -> None:
+    service = ModelService()
+    try:
+        for name, (edit, words) in TOKENIZERS.items():
+            folder = build(Hostile(name, in_tokenizer(edit), ""), tmp_path)
+            with pytest.raises(ServiceUnavailable, match="tokenizer") as caught:
+                list(service.compare(str(folder), "The film " + "a" * 60 + "b", max_new_tokens=4))
+            assert str(caught.value).endswith(words), name
+            good = list(service.compare("pocket-1m", "The film was", num_samples=1, max_new_tokens=4))
+            assert good[0].completion
+    finally:
+        service.close()
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from playground.errors import ModelNotFound
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.training.data import preview
+from playground.training.models.language_model import Tokens
 from playground.training.process.session import Session
 from playground.training.service import questions
 from tests.model_folders import model_folder
@@ -63,7 +64,7 @@ def test_what_is_left_out_is_told_with_its_rows(tmp_path):
 
 def test_special_tokens_are_shown_by_name_and_long_prompts_are_cut_for_show_only():
     tokenizer = snapshots.sentencepiece_like()
-    tokens = SimpleNamespace(tokenizer=tokenizer)
+    tokens = Tokens(tokenizer, pad_id=0, eos_id=0)
     ids = tokenizer("the film").input_ids
     begin, text = preview.seen(tokens, ids)
     assert begin == {"text": "<s>", "special": True} and (text["text"], text["special"]) == ("the film", False)
@@ -75,7 +76,7 @@ def test_special_tokens_are_shown_by_name_and_long_prompts_are_cut_for_show_only
 def test_a_character_of_several_tokens_is_shown_whole():
     tokenizer = snapshots.byte_level()
     ids = tokenizer("a \u6620b").input_ids  # three bytes, none of which it has learned together
-    (piece,) = preview.seen(SimpleNamespace(tokenizer=tokenizer), ids)
+    (piece,) = preview.seen(Tokens(tokenizer, pad_id=0, eos_id=0), ids)
     assert "\u6620" in piece["tokens"] and "".join(piece["tokens"]) == "a \u6620b" and len(ids) > len(piece["tokens"])
 
 

@@ -99,13 +99,14 @@ def seen(tokens: Tokens, ids: Sequence[int]) -> list[dict[str, Any]]:
             pieces.append({"text": "".join(parts), "special": False, "tokens": parts})
             plain.clear()
 
-    for token in ids[:MAX_SEEN_TOKENS]:
-        if token in special:
-            flush()
-            pieces.append({"text": str(tokenizer.convert_ids_to_tokens(token)), "special": True})
-        else:
-            plain.append(token)
-    flush()
+    with tokens.limited():
+        for token in ids[:MAX_SEEN_TOKENS]:
+            if token in special:
+                flush()
+                pieces.append({"text": str(tokenizer.convert_ids_to_tokens(token)), "special": True})
+            else:
+                plain.append(token)
+        flush()
     if len(ids) > MAX_SEEN_TOKENS:
         pieces.append({"text": f"{len(ids) - MAX_SEEN_TOKENS:,} more tokens", "special": True, "more": True})
     return pieces

@@ -70,7 +70,8 @@ class Episodes:
     def texts(self, tokens: Tokens) -> list[str]:
         """The completions as text."""
         rows = zip(self.completion_ids.tolist(), self.lengths.tolist(), self.prompt_ids.tolist(), strict=True)
-        return [tokens.decode(ids[:length], after=prompt) for ids, length, prompt in rows]
+        with tokens.limited():  # of all together, so that many slow ones are noticed too
+            return [tokens.decode(ids[:length], after=prompt) for ids, length, prompt in rows]
 
 
 @dataclass

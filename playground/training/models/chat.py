@@ -64,8 +64,7 @@ class PromptForm:
             PromptsUnusable: if the chat template fails on it.
         """
         if self.name == "plain":
-            with time_limit.limited("The tokenizer of this model cannot be used", self._folder):
-                return self._tokens.encode(text)
+            return self._tokens.encode(text)
         return [int(token) for token in self._apply(dialogues.turns(text), tokenize=True, return_dict=False)]
 
     def _apply(self, turns: list[Turn], **options: Any) -> Any:
@@ -122,7 +121,9 @@ def _within(seconds: float, render: Callable[[], Any]) -> Any:
             done.append((True, render()))
         except _OutOfTime:
             pass
-        except FAILURES as error:
+        except BaseException as error:
+            if not isinstance(error, FAILURES) and type(error).__name__ != time_limit.PANIC:
+                raise
             done.append((False, error))
 
     thread = threading.Thread(target=run, daemon=True)

@@ -20,9 +20,11 @@ from torch import Tensor, nn
 
 from playground.errors import InvalidConfig, Problem
 from playground.setup.estimates.memory import SMALL_MODEL
+from playground.training.models import time_limit
 from playground.training.models.steering_vector import SteeringVector, behind, decoder_layers, layer_of
 
 CALL_OVERHEAD_OPERATIONS = 1.2e9
+TOKENIZER_FAILS = "The tokenizer of this model cannot be used"
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,9 @@ class Tokens:
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a prompt, with whatever the tokenizer puts in front (bos) and nothing behind."""
-        ids = list(self.tokenizer(text).input_ids)
-        return ids[:-1] if self._adds_end and ids else ids
+        with self.limited():
+            ids = list(self.tokenizer(text).input_ids)
+            return ids[:-1] if self._adds_end and ids else ids
 
     def decode(self, ids: list[int], after: list[int] | None = None) -> str:
         """The text of token ids, without special tokens.
@@ -60,7 +63,12 @@ class Tokens:
         return self._text(ids)
 
     def _text(self, ids: list[int]) -> str:
-        return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+        with self.limited():
+            return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+    def limited(self) -> contextlib.AbstractContextManager[None]:
+        """Around what a stranger's tokenizer does; see `time_limit`."""
+        return time_limit.limited(TOKENIZER_FAILS, getattr(self.tokenizer, "name_or_path", None))
 
     @functools.cached_property
     def _adds_end(self) -> bool:

@@ -1,9 +1,9 @@
-"""A time limit on a stranger's programs: a tokenizer's rules, a chat template, a model's configuration.
+"""Limits of time and memory on a stranger's programs: a tokenizer's rules, a chat template, a model's configuration.
 
-`limited` wraps what may not come to an end. A process of its own (`runs.end.watchdog`) keeps the time, since a loop
-inside the interpreter can hold off everything in this one; it is started when it is first needed and ends with this
-process. What ships with the playground is not limited. The workers and the model service say how an end is to be told;
-in any other process `limited` does nothing. Knows no torch.
+`limited` wraps what may not come to an end, or may swell. A process of its own (`runs.end.watchdog`) keeps the time and
+looks at the memory, since a loop inside the interpreter can hold off everything in this one; it is started when it is
+first needed and ends with this process. What ships with the playground is not limited. The workers and the model
+service say how an end is to be told; in any other process nothing is limited. Knows no torch.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from playground.errors import ModelNotFound
 from playground.runs.end import watchdog
 from playground.runs.folder import vitals
 from playground.runs.folder.directory import RunDirectory
@@ -24,6 +25,8 @@ from playground.setup import catalog
 
 SECONDS = 30.0
 ANSWER_SECONDS = 20.0  # in the model service: before who asks gives it up for want of a sign of life
+MORE_BYTES = 1_500_000_000  # than the process held before; the largest tokenizer's file, 64 MB, takes 0.9 GB
+PANIC = "PanicException"
 PROBE = "Review of the film: the 2nd half wasn't bad, " + "a" * 200  # a rule that runs away does so on a long word
 
 
@@ -82,23 +85,46 @@ def answering(question: Any) -> None:
 
 @contextlib.contextmanager
 def limited(what: str, folder: Path | str | None = None, seconds: float | None = None) -> Iterator[None]:
-    """End this process if the body takes longer than `seconds`, by default what its kind of process has.
+    """End this process if the body takes longer than `seconds`, by default what its kind of process has, or takes more
+    than MORE_BYTES of memory.
 
     Args:
         what: the beginning of a sentence such as "Cannot load the tokenizer in ...". folder: where the program comes
             from; what ships with the playground is not limited.
+
+    Raises:
+        ModelNotFound: a library in Rust has broken off, as with a regular expression that runs away.
     """
     ours = folder is not None and Path(folder).is_relative_to(catalog.POCKET_MODELS)
     if not _guard.on or _guard.inside or ours:
-        yield
+        with panics_told(what):
+            yield
         return
     seconds = seconds or (SECONDS if _guard.note else ANSWER_SECONDS)
-    message = f"{what}: it did not come to an end within {seconds:g} seconds."
-    _guard.tell(seconds=seconds, words=_guard.words(message))
+    held = watchdog.resident_bytes(str(os.getpid()))
+    said = {
+        "late": f"it did not come to an end within {seconds:g} seconds.",
+        "large": f"it took more than {MORE_BYTES / 1e9:g} GB of memory.",
+        "dead": "it ended the process that read it.",
+    }
+    words = {name: _guard.words(f"{what}: {why}") for name, why in said.items()}
+    _guard.tell(seconds=seconds, bytes=held and held + MORE_BYTES, **words)
     _guard.inside = True
     try:
-        yield
+        with panics_told(what):
+            yield
     finally:
         _guard.inside = False
         with contextlib.suppress(OSError):
             _guard.tell()
+
+
+@contextlib.contextmanager
+def panics_told(what: str) -> Iterator[None]:
+    """What a library in Rust raises where it breaks off, which no `except Exception` catches -> a sentence."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != PANIC:
+            raise
+        raise ModelNotFound(f"{what}: {(str(error).splitlines() or ['it broke off'])[0][:200]}.") from None

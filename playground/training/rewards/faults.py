@@ -200,5 +200,5 @@ def _other(turn: Turn) -> Turn:
 
 
 def _alone(form: Format, completion: str) -> Encoded:
-    ids = form.with_end(list(form.tokenizer(completion).input_ids))
+    ids = form.with_end(list(form.tokenized(completion).input_ids))
     return Encoded(ids, [0] * len(ids), 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,7 +87,17 @@ class Format:
 
     def visible(self, ids: Sequence[int]) -> str:
         """Token ids as text, special tokens included."""
-        return str(self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False))
+        return self.decoded(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+
+    def tokenized(self, *texts: str, **options: Any) -> Any:
+        """What the tokenizer makes of a text, or of two, under the limits of a stranger's program."""
+        with self._limited():
+            return self.tokenizer(*texts, **options)
+
+    def decoded(self, ids: Sequence[int], **options: Any) -> str:
+        """The text of token ids, under the same limits."""
+        with self._limited():
+            return str(self.tokenizer.decode(list(ids), **options))
 
     def encoded(self, prompt: str, completion: str) -> Encoded:
         """`ids` with all that belongs to them."""
@@ -116,7 +127,7 @@ class Format:
     def of_text(self, text: str) -> Encoded:
         """A rendered text with the special tokens of this form around it; uncut."""
         # a chat template writes the special tokens itself; a tokenizer that added its own would put a second bos
-        ids = list(self.tokenizer(text, add_special_tokens=self.name != "chat", verbose=False).input_ids)
+        ids = list(self.tokenized(text, add_special_tokens=self.name != "chat", verbose=False).input_ids)
         if self.name != "chat" or not self._special.intersection(ids[-TAIL:]):
             ids = self.with_end(ids)
         return Encoded(ids, [0] * len(ids), 0)
@@ -139,7 +150,7 @@ class Format:
             return  # only part of the prompt is there, on purpose
         read = self._letters(encoded.ids)
         parts = [turn.content for turn in dialogues.turns(prompt)] + [completion]
-        expected = [self._letters(self.tokenizer(part, add_special_tokens=False).input_ids) for part in parts]
+        expected = [self._letters(self.tokenized(part, add_special_tokens=False).input_ids) for part in parts]
         together, place = "".join(expected), 0
         for part in expected:
             place = read.find(part, place)
@@ -161,7 +172,7 @@ class Format:
     def _whole(self, prompt: str, completion: str) -> Encoded:
         """All of it, however long."""
         if self.name == "pair":
-            made = self.tokenizer(prompt, completion, return_token_type_ids=True, verbose=False)
+            made = self.tokenized(prompt, completion, return_token_type_ids=True, verbose=False)
             return Encoded(list(made.input_ids), list(made.token_type_ids), 0)
         return self.of_text(self.rendered(prompt, completion))
 
@@ -169,11 +180,14 @@ class Format:
         """The turns as the tokenizer's chat template writes them."""
         what = "The chat template of this reward model failed"
         try:
-            with time_limit.limited(what, getattr(self.tokenizer, "name_or_path", None)):
+            with self._limited(what):
                 return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
         except Exception as error:  # a template is a program of the model's author and may raise anything
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise RewardModelUnusable(f"{what}: {reason}. Choose another template.") from error
+
+    def _limited(self, what: str = "The tokenizer of this reward model failed") -> AbstractContextManager[None]:
+        return time_limit.limited(what, getattr(self.tokenizer, "name_or_path", None))
 
     def _shorter(self, prompt: str, count: int) -> str | None:
         """The prompt without its first `count` tokens or whole first turns; None where there is nothing left."""
@@ -183,7 +197,7 @@ class Format:
             return self._tail(prompt, count)
         first, *rest = dialogues.turns(prompt)
         later = [number for number, turn in enumerate(rest) if turn.role == "user"]
-        if later and len(self.tokenizer(first.content, add_special_tokens=False).input_ids) <= count:
+        if later and len(self.tokenized(first.content, add_special_tokens=False).input_ids) <= count:
             return dialogues.text_of(rest[later[0] :])  # chat templates want the user to begin
         if not first.content:
             return None
@@ -192,14 +206,14 @@ class Format:
     def _tail(self, text: str, count: int) -> str:
         """The text without its first `count` tokens."""
         if self.tokenizer.is_fast:
-            offsets = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True).offset_mapping
+            offsets = self.tokenized(text, add_special_tokens=False, return_offsets_mapping=True).offset_mapping
             return text[max(offsets[count][0], 1) :] if count < len(offsets) else ""
-        ids = self.tokenizer(text, add_special_tokens=False).input_ids
-        rest = str(self.tokenizer.decode(ids[count:], clean_up_tokenization_spaces=False))
+        ids = self.tokenized(text, add_special_tokens=False).input_ids
+        rest = self.decoded(ids[count:], clean_up_tokenization_spaces=False)
         return rest if len(rest) < len(text) else text[1:]
 
     def _letters(self, ids: Sequence[int]) -> str:
-        text = self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        text = self.decoded(ids, skip_special_tokens=True)
         plain = unicodedata.normalize("NFKD", text).casefold()
         return "".join(letter for letter in plain if letter.isalnum())
 

@@ -41,7 +41,8 @@ class JudgeModel:
         self._name, self._model, self._question, self._output = name, model, question, output
         self._form = PromptForm(tokens, PromptsConfig())
         encode = tokens.tokenizer.encode
-        first = {key: {encode(word, add_special_tokens=False)[0] for word in ANSWERS[key]} for key in ANSWERS}
+        with tokens.limited():
+            first = {key: {encode(word, add_special_tokens=False)[0] for word in ANSWERS[key]} for key in ANSWERS}
         self._yes, self._no = (sorted(first[key] - first[other]) for key, other in (("yes", "no"), ("no", "yes")))
         if not self._yes or not self._no:
             raise RewardModelUnusable(f"source: the tokens of {name} do not tell yes from no. Choose another model.")

@@ -184,7 +184,7 @@ def fits(pair: Pair, form: Format) -> bool:
     """Whether both completions fit whole; a long prompt loses its beginning instead."""
     frame = len(form.ids("a", "a"))
     longest = max(
-        len(form.tokenizer(text, add_special_tokens=False).input_ids) for text in (pair.chosen, pair.rejected)
+        len(form.tokenized(text, add_special_tokens=False).input_ids) for text in (pair.chosen, pair.rejected)
     )
     return form.max_length is None or longest + frame <= form.max_length
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from playground.config import Behaviour, RunConfig
 from playground.config.behaviour_settings import READY
 from playground.insight import before_after
-from playground.insight.before_after import Z95, Pair, outcome
+from playground.insight.before_after import Z95, Pair, outcome, t95
 from playground.rewards import behaviours as counted
 from playground.rewards.agreement import at_least
 from playground.runs.folder.directory import RunDirectory
@@ -27,6 +27,7 @@ from playground.setup.expected import Band
 
 CHANCE = 0.05  # two-sided; a change that luck makes as often is none
 MOST_TOLD = 3  # in a sentence
+FEWEST = 3  # answers that show a behaviour, and that do not, to tell what it earns
 Question = tuple[int, int]  # prompt_id and seed, or the place of a pair
 Compared = Literal["as expected", "lower than expected", "higher than expected"]
 AS_EXPECTED: Compared = "as expected"
@@ -34,11 +35,13 @@ AS_EXPECTED: Compared = "as expected"
 
 class Count(NamedTuple):
     """How many of some completions, and of how many prompts these are. `low` and `high` bound the share with 95 %
-    confidence; several samples of one prompt count as one in that, since they are alike."""
+    confidence. Several samples of one prompt are alike, so they count for less than as many prompts would: `effective`
+    is for how many, None for one of each."""
 
     yes: int
     of: int
     prompts: int
+    effective: float | None = None
 
     @property
     def share(self) -> float:
@@ -46,11 +49,11 @@ class Count(NamedTuple):
 
     @property
     def low(self) -> float:
-        return wilson(self.share, self.prompts)[0]
+        return wilson(self.share, self.effective or self.prompts)[0]
 
     @property
     def high(self) -> float:
-        return wilson(self.share, self.prompts)[1]
+        return wilson(self.share, self.effective or self.prompts)[1]
 
 
 class Meter(NamedTuple):
@@ -94,7 +97,7 @@ class Meter(NamedTuple):
         return {"name": self.name, "words": self.words, **sides, "change": self.change}
 
 
-def wilson(share: float, trials: int) -> tuple[float, float]:
+def wilson(share: float, trials: float) -> tuple[float, float]:
     """95 % bounds of a share that was seen in so many trials: those that a score test does not reject (Wilson 1927)."""
     z = Z95 * Z95 / trials
     middle, half = share + z / 2, Z95 * math.sqrt(share * (1 - share) / trials + z / (4 * trials))
@@ -259,32 +262,59 @@ def _paid(meter: Meter, joined: Sequence[Pair], config: RunConfig) -> tuple[floa
     found = counted.of_config(config)
     bad = meter.aim == "less"
     marks = [[marks_of(side, found).get(meter.name) for side in pair] for pair in joined]
-    looks = [[(pair[side].score, mark[side]) for pair, mark in zip(joined, marks, strict=True)] for side in (0, 1)]
-    more = _difference(looks)
+    looks = [
+        [(pair[side].prompt_id, pair[side].score, mark[side]) for pair, mark in zip(joined, marks, strict=True)]
+        for side in (0, 1)
+    ]
+    more, half = _difference(looks)
     turned = [pair for pair, mark in zip(joined, marks, strict=True) if mark == [not bad, bad]]
     best = max(turned, key=lambda pair: -math.inf if pair.gain is None else pair.gain, default=None)
-    return more if bad else -more, Paid(meter.name, _paid_sentence(meter, more, config.score_unit), best)
+    return more if bad else -more, Paid(meter.name, _paid_sentence(meter, more, half, config.score_unit), best)
 
 
-def _difference(looks: Sequence[Sequence[tuple[float | None, bool | None]]]) -> float:
+def _difference(looks: Sequence[Sequence[tuple[int, float | None, bool | None]]]) -> tuple[float, float]:
     """How much more completions with a mark score than those without, within each look (a look where all are alike says
-    nothing; if both do, over the two); 0 where nothing tells."""
+    nothing; if both do, over the two), and half of its 95 % interval (Student's t, one spread for all): not a number
+    where fewer than `FEWEST` show it, or do not.
 
-    def of(look: Sequence[tuple[float | None, bool | None]]) -> tuple[float, float]:
-        yes, no = ([score for score, mark in look if mark is wanted and score is not None] for wanted in (True, False))
-        return (fmean(yes) - fmean(no), len(yes) * len(no) / (len(yes) + len(no))) if yes and no else (0.0, 0.0)
+    Args:
+        looks: of each completion its prompt, its score and its mark. Those of one prompt with one mark count as one.
+    """
+    parts = [_sides(look) for look in looks]
+    if not any(yes and no for yes, no in parts):
+        parts = [([*parts[0][0], *parts[1][0]], [*parts[0][1], *parts[1][1]])]
+    parts = [(yes, no) for yes, no in parts if yes and no]
+    if not parts:
+        return 0.0, math.nan
+    weights = [len(yes) * len(no) / (len(yes) + len(no)) for yes, no in parts]
+    steps = [fmean(yes) - fmean(no) for yes, no in parts]
+    more = math.fsum(step * weight for step, weight in zip(steps, weights, strict=True)) / math.fsum(weights)
+    if min(sum(len(part[side]) for part in parts) for side in (0, 1)) < FEWEST:
+        return more, math.nan
+    sides = [side for part in parts for side in part]
+    degrees = sum(map(len, sides)) - len(sides)
+    apart = math.fsum((value - fmean(side)) ** 2 for side in sides for value in side)
+    return more, t95(degrees + 1) * math.sqrt(apart / degrees / math.fsum(weights))
 
-    parts = [of(look) for look in looks]
-    weight = sum(weight for _, weight in parts)
-    if weight:
-        return sum(step * weight for step, weight in parts) / weight
-    return of([item for look in looks for item in look])[0]
+
+def _sides(look: Sequence[tuple[int, float | None, bool | None]]) -> tuple[list[float], list[float]]:
+    """The scores of a look with the mark, and those without; of a prompt with several, their means."""
+    found: dict[tuple[int, bool], list[float]] = defaultdict(list)
+    for prompt, score, mark in look:
+        if score is not None and mark is not None:
+            found[prompt, mark].append(score)
+    yes, no = ([fmean(scores) for (_, mark), scores in found.items() if mark is wanted] for wanted in (True, False))
+    return yes, no
 
 
-def _paid_sentence(meter: Meter, more: float, unit: str) -> str:
+def _paid_sentence(meter: Meter, more: float, half: float, unit: str) -> str:
     pays = more > 0 if meter.aim == "less" else more < 0
     begin = "The reward pays for it" if pays else "The reward does not ask for it, and does not stop it"
-    by = f"{abs(more):.3g} {unit} {'more' if more > 0 else 'less'} than" if abs(more) >= 0.005 else "as much as"
+    if half != 0 and not abs(more) > half:
+        begin = "Whether the reward pays for it cannot be told from chance"
+    spread = f" \u00b1 {half:.2g}" if half >= 0.005 else ""
+    alike = abs(more) < 0.005 and not spread
+    by = "as much as" if alike else f"{abs(more):.3g}{spread} {unit} {'more' if more > 0 else 'less'} than"
     return f"{begin}: an answer that {meter.words} scores {by} one that does not."
 
 
@@ -314,8 +344,24 @@ def _meters(config: RunConfig, updates: list[int], looks: Sequence[Mapping[Quest
 
 
 def _count(look: Mapping[Question, tuple[int, bool]]) -> Count:
-    marks = list(look.values())
-    return Count(sum(mark for _, mark in marks), len(marks), len({prompt for prompt, _ in marks}))
+    by_prompt: dict[int, list[bool]] = defaultdict(list)
+    for prompt, mark in look.values():
+        by_prompt[prompt].append(mark)
+    yes, of = sum(map(sum, by_prompt.values())), len(look)
+    return Count(yes, of, len(by_prompt), _effective(list(by_prompt.values())) if of > len(by_prompt) > 1 else None)
+
+
+def _effective(by_prompt: Sequence[Sequence[bool]]) -> float | None:
+    """How many independent yes or no would tell a share as well as several of each prompt do: by how the prompts differ
+    (the design effect of Kish 1965), no fewer than there are prompts, no more than there are samples. None where all
+    say the same, for then nothing tells how alike the samples of a prompt are."""
+    count, of = len(by_prompt), sum(map(len, by_prompt))
+    share = sum(map(sum, by_prompt)) / of
+    if share in (0.0, 1.0):
+        return None
+    apart = math.fsum((sum(marks) - share * len(marks)) ** 2 for marks in by_prompt)
+    variance = apart / of**2 * count / (count - 1) * (t95(count) / Z95) ** 2  # few prompts tell it badly
+    return max(count, min(of, share * (1 - share) / variance)) if variance else float(of)
 
 
 def _change(before: Mapping[Question, tuple[int, bool]], after: Mapping[Question, tuple[int, bool]]) -> int:

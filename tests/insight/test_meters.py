@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from playground.config import RunConfig
@@ -9,6 +10,7 @@ from playground.insight.before_after import Headline, pairs
 from playground.insight.meters import (
     Count,
     Meter,
+    _count,
     bands_of,
     compared,
     marks_of,
@@ -182,6 +184,31 @@ def test_an_edge_of_a_band_near_one_is_not_missed_by_one_answer() -> None:
     assert compared(Count(0, 64, 64), Band(0.0, 0.0, 3)) == "as expected"
 
 
+def test_several_samples_of_a_prompt_count_for_what_they_tell() -> None:
+    """Simulated: prompts that differ, 4 answers each. The interval holds the share as often as it says, and is narrower
+    than that of as many prompts with one answer each."""
+    generator, held, narrower = np.random.default_rng(0), [], []
+    for _ in range(400):
+        chances = generator.beta(2, 1, size=32)
+        marks = {
+            (prompt, seed): (prompt, bool(generator.random() < chances[prompt]))
+            for prompt in range(32)
+            for seed in range(4)
+        }
+        count = _count(marks)
+        held.append(count.low <= 2 / 3 <= count.high)
+        plain = wilson(count.share, count.prompts)
+        narrower.append((count.high - count.low) / (plain[1] - plain[0]))
+    assert np.mean(held) >= 0.93 and np.mean(narrower) < 0.85
+    alike = _count({(prompt, seed): (prompt, prompt < 16) for prompt in range(32) for seed in range(4)})
+    assert (alike.low, alike.high) == wilson(0.5, 32), "samples that are all the same tell nothing more"
+    even = _count({(prompt, seed): (prompt, seed < 2) for prompt in range(32) for seed in range(4)})
+    assert (even.low, even.high) == wilson(0.5, 128), "prompts that do not differ are one"
+    assert (
+        _count({(prompt, seed): (prompt, True) for prompt in range(32) for seed in range(4)}).low == wilson(1.0, 32)[0]
+    )
+
+
 def paid_look(stage: str, update: int, marks: list[bool], scores: list[float]) -> list[Sample]:
     return [
         item.model_copy(update={"score": score})
@@ -195,9 +222,26 @@ def test_where_the_score_rose_and_a_behaviour_became_worse_the_reward_is_told_to
     (found,) = paid(config_of(OWN), pairs([*before, *after]))
     # within the first look 1.5 - 0, within the last 2 - 0.5; over both it would be 1.94 - 0.06
     assert found.sentence == (
-        "The reward pays for it: an answer that says sorry scores 1.5 sd more than one that does not."
+        "The reward pays for it: an answer that says sorry scores 1.5 \u00b1 0.61 sd more than one that does not."
     )
     assert found.pair is not None and found.pair.after.prompt_id == 2  # newly says sorry, and gained most
+
+
+def test_the_reward_is_not_said_to_pay_by_what_one_answer_scored() -> None:
+    """All of the last look say sorry but one, and none before: that one is all there is to hold them against."""
+    before = paid_look("before", 0, [False] * 12, [0.0] * 12)
+    after = paid_look("after", 9, [*[True] * 11, False], [*[2.0, 1.0] * 5, 1.5, 0.5])
+    (found,) = paid(config_of(OWN), pairs([*before, *after]))
+    assert found.sentence == (
+        "Whether the reward pays for it cannot be told from chance: an answer that says sorry scores 1 sd more than "
+        "one that does not."
+    )
+    wide = paid_look("after", 9, [*[True] * 9, *[False] * 3], [*[4.0, 0.0, 1.0] * 3, 1.0, 2.0, 0.5])
+    (found,) = paid(config_of(OWN), pairs([*before, *wide]))
+    assert (
+        found.sentence.startswith("Whether the reward pays for it cannot be told from chance")
+        and "\u00b1" in found.sentence
+    )
 
 
 def test_the_reward_is_not_said_to_pay_where_the_score_or_the_behaviour_only_wavers() -> None:

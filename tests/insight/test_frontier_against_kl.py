@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from playground.insight.frontier import against_kl
-from playground.insight.frontier.against_kl import BestOf, Look, Possible
+from playground.insight.frontier.against_kl import BestOf, Look, Possible, Reached
 from playground.insight.frontier.reweighting import Point
 from playground.rewards.best_answers import kl_bound, kl_of_best
 from playground.runs.folder.records import BEST_OF, Event, Sample
@@ -147,19 +147,54 @@ def ends(kl, score):
     return [Look(0, 0.0, 0.0, 0.2), Look(40, kl, score, 0.25)]
 
 
-def test_it_is_said_how_far_the_run_is_from_what_is_possible():
-    told = against_kl.sentence(ends(2.0, 1.2), FOUND)
+REACHED = Reached(40, 1536, 1.2, 0.25, 2.0, 1.5, 0.8, 0.71, 0.89)
+
+
+def test_it_is_said_how_far_the_run_is_from_what_is_possible_by_the_texts_that_were_drawn():
+    told = against_kl.sentence(ends(2.2, 1.9), FOUND._replace(reached=REACHED))
     assert told == (
-        "At 2 nats the run scores 1.20 \u00b1 0.25; these samples show 1.50 to be possible there, so it has 80 % of "
-        "the gain. The best of 8 answers of the reference scores 1.40, at 1.2 \u00b1 0.1 nats, nearer to it."
+        "At 2 nats the run scores 1.20 \u00b1 0.25 by 1,536 texts drawn after update 40; these samples show 1.50 to be "
+        "possible there, so it has 80 % of the gain (95 % interval 71 to 89 %). The best of 8 answers of the reference "
+        "scores 1.40, at 1.2 \u00b1 0.1 nats, nearer to it."
     )
-    assert "all that these samples show to be possible at that distance (1.50)" in against_kl.sentence(
-        ends(2.0, 1.6), FOUND
+    unsure = FOUND._replace(reached=REACHED._replace(share=None, low=None, high=None))
+    assert "possible there; what share of the gain it has cannot be told from chance." in against_kl.sentence(
+        ends(2.0, 1.2), unsure
     )
-    beyond = against_kl.sentence(ends(6.0, 2.5), FOUND)
-    assert "not known: fewer than 30 of the drawn texts count there" in beyond
-    assert beyond.endswith("The best of 8 answers of the reference scores 1.40, at 1.2 \u00b1 0.1 nats.")
-    assert "so it has 0 % of the gain" in against_kl.sentence(ends(2.0, -1.0), FOUND)
+    beyond = FOUND._replace(reached=REACHED._replace(kl=6.0, score=2.5, best=None, share=None))
+    told = against_kl.sentence(ends(6.0, 2.5), beyond)
+    assert "not known: fewer than 30 of the drawn texts count there" in told
+    assert told.endswith("The best of 8 answers of the reference scores 1.40, at 1.2 \u00b1 0.1 nats.")
+
+
+def test_without_texts_of_a_trained_policy_no_share_is_said():
+    assert against_kl.sentence(ends(2.0, 1.2), FOUND) == (
+        "At 2 nats the run scores 1.20 \u00b1 0.25; these samples show 1.50 to be possible there. The best of 8 "
+        "answers of the reference scores 1.40, at 1.2 \u00b1 0.1 nats, nearer to it."
+    )
+
+
+def drawn_of_bells(prompts, each, gain, generator):
+    """A reference whose scores are a bell, and a policy whose scores are the same bell moved by `gain`: the best that
+    there is at its KL, gain^2 / 2."""
+    reference, policy = generator.normal(size=(prompts, each)), gain + generator.normal(size=(prompts, each))
+    scores = np.concatenate([reference, policy], axis=1)
+    ratios = gain * scores - gain**2 / 2
+    return FrontierSamples(updates=[0, 40], each=each, scores=scores.tolist(), log_ratios=[ratios.tolist()])
+
+
+def test_the_share_is_of_the_drawn_texts_and_its_interval_holds_the_truth():
+    """The policy is on the frontier, so its share is 1."""
+    generator, held = np.random.default_rng(0), 0
+    for _ in range(20):
+        reached = against_kl.possible(drawn_of_bells(48, 16, 1.0, generator)).reached
+        assert reached.update == 40 and reached.texts == 48 * 16
+        assert reached.kl == pytest.approx(0.5, abs=0.15) and reached.score == pytest.approx(1.0, abs=0.15)
+        held += reached.low <= 1.0 <= reached.high
+        assert reached.high - reached.low < 0.4
+    assert held >= 17
+    none = against_kl.possible(FrontierSamples(updates=[0], each=2, scores=[[0.0, 1.0]] * 2, log_ratios=[]))
+    assert none.reached is None
 
 
 def test_nothing_is_said_before_the_second_look_or_before_texts_were_drawn():

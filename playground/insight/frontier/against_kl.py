@@ -19,11 +19,12 @@ from playground.config import RunConfig, methods
 from playground.insight import roads
 from playground.insight.before_after import mean_and_half
 from playground.insight.frontier import reweighting
-from playground.insight.frontier.reweighting import Point
+from playground.insight.frontier.reweighting import Optimum, Point
 from playground.rewards.best_answers import expected_curve, kl_bound, kl_of_best
 from playground.runs.folder.records import BEST_OF, Event, Sample, UpdateMetrics
 from playground.runs.frontier_samples import FrontierSamples
 
+RESAMPLES = 400  # other draws of the prompts
 LEAST_EFFECTIVE = 30.0  # samples behind a point of the frontier; with fewer it is drawn grey and nothing is read off it
 BETAS = tuple(2.0 ** (step / 4) for step in range(-20, 17))  # in sd of the reference's scores: 0.03 to 16
 
@@ -48,9 +49,25 @@ class BestOf(NamedTuple):
     kl_half: float | None = None
 
 
+class Reached(NamedTuple):
+    """What the drawn texts of the newest policy show of it, saved after `update`: mean score (`half`: half of its 95 %
+    interval over prompts) and KL, the `best` score at that KL, and the `share` of the gain to it that the policy has,
+    with its 95 % interval; None where these texts cannot tell."""
+
+    update: int
+    texts: int
+    score: float
+    half: float | None
+    kl: float
+    best: float | None
+    share: float | None
+    low: float | None
+    high: float | None
+
+
 class Possible(NamedTuple):
     """What drawn texts show to be possible. `updates`: whose texts, by when they were saved; `texts` of the reference
-    on so many `prompts`; `start` is what they score on average."""
+    on so many `prompts`; `start` is what they score on average. `reached`: None where no policy was trained."""
 
     start: float
     best_of: list[BestOf]
@@ -58,6 +75,7 @@ class Possible(NamedTuple):
     updates: list[int]
     texts: int
     prompts: int
+    reached: Reached | None = None
 
 
 def looks(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Look]:
@@ -101,7 +119,39 @@ def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
     spread = math.sqrt(float(reference.var(axis=1, ddof=1).mean())) if drawn.each > 1 else 0.0
     betas = [*([beta] if beta else []), *(spread * step for step in BETAS)]
     optimum = reweighting.curve(ratios, scores, betas) if spread > 0 else []
-    return Possible(float(reference.mean()), best_of, optimum, drawn.updates, reference.size, len(reference))
+    reached = None
+    if drawn.log_ratios:
+        optima = [reweighting.reweighted(ratios, scores, point.beta) for point in trusted(optimum)]
+        reached = _reached(drawn, scores, optima)
+    return Possible(float(reference.mean()), best_of, optimum, drawn.updates, reference.size, len(reference), reached)
+
+
+def _reached(drawn: FrontierSamples, scores: NDArray[np.float64], optima: Sequence[Optimum]) -> Reached:
+    """Of the newest policy; the interval comes from other draws of the prompts (bootstrap, percentiles)."""
+    own, start = scores[:, -drawn.each :].mean(1), scores[:, : drawn.each].mean(1)
+    kl = np.array(drawn.log_ratios[-1])[:, -drawn.each :].mean(1)
+
+    def best_and_share(rows: NDArray[np.int64]) -> tuple[float, float] | None:
+        points = sorted((float(item.kl[rows].mean()), float(item.score[rows].mean())) for item in optima)
+        far = float(kl[rows].mean())
+        if not points or far > points[-1][0]:
+            return None
+        best = float(np.interp(far, [point[0] for point in points], [point[1] for point in points]))
+        room = best - float(start[rows].mean())
+        return (best, float((own[rows] - start[rows]).mean()) / room) if room > 0 else None
+
+    count = len(own)
+    mean, half = mean_and_half(own.tolist(), float(scores.max() - scores.min()))
+    found = best_and_share(np.arange(count))
+    draws = np.random.default_rng(0).integers(0, count, (RESAMPLES, count))
+    known = [one[1] for one in map(best_and_share, draws) if one] if found and count > 1 else []
+    sure = len(known) > 0.95 * RESAMPLES
+    low, high = map(float, np.quantile(known, [0.025, 0.975])) if sure else (None, None)
+    best, share = found or (None, None)
+    return Reached(
+        drawn.updates[-1], own.size * drawn.each, mean, None if math.isnan(half) else half, float(kl.mean()), best,
+        share if sure else None, low, high,
+    )  # fmt: skip
 
 
 def _half_of_kl(scores: NDArray[np.float64], n: int) -> float | None:
@@ -124,6 +174,7 @@ def as_data(path: Sequence[Look], found: Possible | None) -> dict[str, Any]:
     if found is not None:
         lines = {name: [one._asdict() for one in getattr(found, name)] for name in ("best_of", "optimum")}
         told = {**found._asdict(), **lines, "trusted": len(trusted(found.optimum))}
+        told["reached"] = found.reached._asdict() if found.reached else None
     return {"looks": [look._asdict() for look in path], "possible": told, "sentence": sentence(path, found)}
 
 
@@ -139,19 +190,30 @@ def sentence(path: Sequence[Look], found: Possible | None) -> str:
     """How far the run is from what its samples show to be possible at its KL; empty where that cannot be said yet."""
     if len(path) < 2 or found is None:
         return ""
-    end = path[-1]
-    told = f"At {_nats(end.kl)} the run scores {_score(end.score, end.half)}"
-    best, beaten = best_at(found.optimum, end.kl), _best_of_words(end, found)
+    end, reached = path[-1], found.reached
+    if reached:
+        end = Look(reached.update, reached.kl, reached.score, reached.half)
+    by = f" by {reached.texts:,} texts drawn after update {reached.update}" if reached else ""
+    told = f"At {_nats(end.kl)} the run scores {_score(end.score, end.half)}{by}"
+    best = reached.best if reached else best_at(found.optimum, end.kl)
+    beaten = _best_of_words(end, found)
     if best is None:
         why = f"fewer than {LEAST_EFFECTIVE:.0f} of the drawn texts count there"
         return f"{told}. What is possible at that distance is not known: {why}. {beaten}".strip()
-    room, gained = best - found.start, end.score - found.start
-    if room <= 0:
-        return f"{told}. {beaten}".strip()
-    if gained >= room:
-        return f"{told}, all that these samples show to be possible at that distance ({best:.2f}). {beaten}".strip()
-    share = f"{100 * max(0.0, gained / room):.0f} %"
-    return f"{told}; these samples show {best:.2f} to be possible there, so it has {share} of the gain. {beaten}"
+    return f"{told}; {_share_words(best, reached)}. {beaten}"
+
+
+def _share_words(best: float, reached: Reached | None) -> str:
+    """What is possible, and what share of the gain to it was reached, where drawn texts of the policy tell."""
+    told = f"these samples show {best:.2f} to be possible there"
+    if not reached:
+        return told
+    if reached.share is None or reached.low is None or reached.high is None:
+        return f"{told}; what share of the gain it has cannot be told from chance"
+    return (
+        f"{told}, so it has {100 * reached.share:.0f} % of the gain (95 % interval {100 * reached.low:.0f} to "
+        f"{100 * reached.high:.0f} %)"
+    )
 
 
 def _best_of_words(end: Look, found: Possible) -> str:

@@ -135,3 +135,20 @@ def test_pictures_on_compare_have_a_name_before_they_are_drawn(site, make_page):
     held.let_go()
     expect(page.locator(".histograms canvas").first).to_be_visible()
     assert stages.last.bounding_box() == place
+
+
+def test_overlaid_curves_have_their_place_before_they_are_drawn(site, make_page):
+    for name in ("placed-a", "placed-b"):
+        fake_run.write_run(site.outputs, name)
+    page = make_page()
+    held = Held(page, BOKEH)
+    visit(page, site, "?tab=runs&overlay=placed-a,placed-b")
+    parts = [page.locator(f".overlay {part}") for part in (".overlay-roads", ".overlay-settings")]
+    expect(parts[0].get_by_role("row")).to_have_count(12)
+    expect(page.locator("table.runs tbody tr").first).to_be_visible()
+    before = [part.bounding_box()["y"] for part in parts]
+    assert held.asked and not page.locator(".overlay canvas").count()
+    held.let_go()
+    expect(page.locator("[data-chart=overlay-score] canvas").first).to_be_attached()
+    expect(page.locator("[data-chart=overlay-frontier] .stage")).to_be_visible()
+    assert [part.bounding_box()["y"] for part in parts] == pytest.approx(before, abs=2)

@@ -66,11 +66,12 @@ class Site:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             try:
-                urllib.request.urlopen(self.url + "live/_home", timeout=5).close()
+                urllib.request.urlopen(self.url + "live/_home", timeout=60).close()
                 return
             except OSError:
                 assert self.process.poll() is None, "the web process ended at its start"
                 time.sleep(0.1)
+        self.process.kill()
         raise AssertionError("the web process did not answer in time")
 
     def stop(self) -> int:

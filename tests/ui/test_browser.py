@@ -158,7 +158,7 @@ def test_zoom_survives_new_points_and_a_double_click_resets_it(site, make_page):
     expect(page.locator("#story")).to_contain_text("by the word")
     start(page)
     wait_for_update(page, 5)
-    page.locator(SCORE).hover(position={"x": 60, "y": 80})  # waits until it stays where it is
+    page.locator(f"{SCORE}[data-drawn]").hover(position={"x": 60, "y": 80})  # waits until it stays where it is
     page.mouse.down()
     page.locator(SCORE).hover(position={"x": 140, "y": 90})
     page.mouse.up()

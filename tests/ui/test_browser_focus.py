@@ -139,7 +139,7 @@ def test_a_press_that_takes_its_own_button_away_leaves_the_focus_beside_it(site,
     page.keyboard.press("Enter")
     expect(page.locator(".take-told")).to_contain_text("The fake service does not know")
     assert_still_there(page)
-    page.locator(SCORE).hover(position={"x": 60, "y": 80})
+    page.locator(f"{SCORE}[data-drawn]").hover(position={"x": 60, "y": 80})
     page.mouse.down()
     page.locator(SCORE).hover(position={"x": 140, "y": 90})
     page.mouse.up()

@@ -25,7 +25,7 @@ def test_one_fails_while_its_dialog_is_open(open_page):
 
 def test_two_finds_a_page_as_it_was(open_page):
     assert not open_page.locator("dialog[open]").count()
-    open_page.locator("#header").get_by_role("link", name="Compare").click(timeout=20_000)
+    open_page.locator("#header").get_by_role("link", name="Compare").click()
 
 
 def test_three_has_the_same_page_as_two(open_page):
@@ -41,8 +41,9 @@ def test_four_too(open_page):
 def test_a_failed_test_takes_its_page_with_it(tmp_path):
     file = tmp_path / "test_dialogs.py"
     file.write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "--rootdir", str(PROJECT),
-               "-c", str(PROJECT / "pyproject.toml"), "--confcutdir", str(tmp_path), str(file)]  # fmt: skip
+    plugins = ["-p", "no:xdist", "-p", "no:cacheprovider", "-p", "tests.stress"]
+    command = [sys.executable, "-m", "pytest", *plugins, "--rootdir", str(PROJECT), "--confcutdir", str(tmp_path),
+               "-c", str(PROJECT / "pyproject.toml"), str(file)]  # fmt: skip
     assert CHROMIUM
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=500)
     assert "1 failed, 3 passed" in done.stdout, done.stdout + done.stderr

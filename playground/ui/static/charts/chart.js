@@ -87,6 +87,7 @@ export class Chart {
     this.look();
     this.repaint();
     this.view = await B.Plotting.show(this.figure, this.canvas);
+    this.stage.dataset.drawn = "yes"; // from now on a pointer reads and marks it
   }
 
   /** The lines of the figure. */

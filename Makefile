@@ -112,6 +112,9 @@ $(BIN)/python:
 $(VENV)/.run-ready: requirements.txt | $(BIN)/python
 	[ -z "$(filter-out pypi,$(TORCH_INDEX))" ] || $(BIN)/pip install --no-deps --retries 1 --extra-index-url "$(TORCH_INDEX)" \
 		"$$(grep '^torch==' requirements.txt)"
+	@[ -z "$(filter-out pypi,$(TORCH_INDEX))" ] || $(BIN)/pip show torch 2>/dev/null | grep -q '^Version: .*+' || \
+		echo "$(TORCH_INDEX) did not answer, so this is PyPI's PyTorch, made for CUDA: about 5.6 GB with what it needs." \
+			"To try again without: Ctrl-C, make clean, make run."
 	$(BIN)/pip install -r requirements.txt
 	touch $@
 

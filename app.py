@@ -7,8 +7,13 @@ import os
 import sys
 from pathlib import Path
 
-from playground.errors import PlaygroundError
-from playground.runs.start import lifeline
+from playground import missing
+
+try:
+    from playground.errors import PlaygroundError
+    from playground.runs.start import lifeline
+except ModuleNotFoundError as error:
+    sys.exit(missing(error))
 
 
 def main() -> int:
@@ -29,8 +34,10 @@ def main() -> int:
         help=f"whether runs go on when this server ends (default: survive, or what {lifeline.POLICY_VARIABLE} says)",
     )
     arguments = parser.parse_args()
-    from playground.ui.server import serve  # after --help: importing gradio takes seconds
-
+    try:
+        from playground.ui.server import serve  # after --help: importing gradio takes seconds
+    except ModuleNotFoundError as error:
+        sys.exit(missing(error))
     try:
         lifeline.choose(arguments.on_server_death or lifeline.policy())
         serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)

@@ -1,8 +1,29 @@
 """RLHF Playground: train a small language model with PPO, watch it, and compare it with what it was."""
 
+import os
 import sys
 
 __version__ = "0.1.0"
 
 if sys.version_info < (3, 11):  # noqa: UP036 - before anything that an older one cannot import
-    sys.exit('Python 3.11 or newer is needed. In the header of a Space: python_version: "3.12".')
+    how = (
+        'In the header of a Space: python_version: "3.12".'
+        if os.environ.get("SPACE_ID")
+        else "Install one, and then: make run PYTHON=python3.12"
+    )
+    sys.exit(f"Python 3.11 or newer is needed. {how}")
+if sys.platform == "win32":
+    sys.exit(
+        "RLHF Playground runs on Linux and macOS. On Windows take WSL: `wsl --install` in PowerShell, then `make run` "
+        "in its Ubuntu."
+    )
+
+
+def missing(error: ModuleNotFoundError) -> str:
+    """What to do about a package that is not there. Raises the error itself where the module is one of our own."""
+    if str(error.name).startswith("playground"):
+        raise error
+    return (
+        f"The package `{error.name}` is not installed for {sys.executable}. `make run` installs all of them into .venv "
+        "and opens the page; after that `.venv/bin/python -m playground` is the command line."
+    )

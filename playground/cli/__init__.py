@@ -147,6 +147,7 @@ def train(
     config = yaml_io.load(catalog.preset_path(preset), set_)
     devices.check_launched(config.ranks)  # before there is a run: the others wait for it
     checks.check(config, outputs)
+    checks.require_in_reach(config, outputs)
     disk.check(config, outputs)
     Reconciler(outputs).look()
     _follow(launcher.start(config, outputs, run_id), json, wait)

@@ -98,7 +98,9 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     for name in ("good", "bad"):
         if shown := report[name]:
             score = f"{shown['score']:+z.3f}" if shown["score"] is not None else "not finite"
-            facts.append((f"a {name} example", f"{score} for {shown['completion'].strip()!r}"))
+            wrong = name == "bad" and misjudged(report)
+            told = "; it is scored above the good one: one of the pairs that it has wrong" if wrong else ""
+            facts.append((f"a {name} example", f"{score} for {shown['completion'].strip()!r}{told}"))
     if (found := report["reference"]) and found["mean"] is not None:
         facts.append(
             (
@@ -111,6 +113,12 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     if cost := report["cost"]:
         facts.append((f"held in {cost['quantization']}", cost_in_words(cost)))
     return facts
+
+
+def misjudged(report: dict[str, Any]) -> bool:
+    """True where the bad one of the two examples is scored above the good one."""
+    good, bad = (report[name] and report[name]["score"] for name in ("good", "bad"))
+    return good is not None and bad is not None and bad > good
 
 
 def cost_in_words(cost: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.records import TERMINAL
 from playground.runs.start import launcher, lifeline, queue
-from playground.setup import catalog, devices
+from playground.setup import catalog, devices, telling
 from playground.setup.devices import available_cores
 from playground.sources import hub
 
@@ -207,7 +207,7 @@ def _stalled(outputs: Path) -> Check:
     silent = [(run.id, seconds) for run in launcher.living_runs(outputs) if (seconds := processes.stalled(run))]
     if not silent:
         return Check("stalled", "ok", "no run that trains has gone silent")
-    found = ", ".join(f"{name} silent for {seconds:.0f} s" for name, seconds in silent)
+    found = ", ".join(f"{name} silent for {telling.duration(seconds)}" for name, seconds in silent)
     remedy = "It may go on by itself; its log is worker.log. To end it: python -m playground stop RUN_DIR --now"
     return Check("stalled", "warn", found, remedy)
 

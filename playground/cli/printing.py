@@ -23,6 +23,7 @@ from playground.insight import before_after, compute, knee, meters
 from playground.insight.diagnosis import diagnose
 from playground.insight.diagnosis.lamp import Records
 from playground.rewards.mixture import term_names
+from playground.runs.folder import end_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, Status, finite_or_null
 from playground.runs.history import RunSummary
@@ -30,9 +31,11 @@ from playground.runs.model_service import GeneratedSample
 from playground.runs.start import queue
 from playground.runs.steer import changes
 from playground.setup.estimates import Estimate
+from playground.setup.telling import duration
 
 TABLE_ROWS = 3
 LOG_BYTES = 1500
+UNCLEAR = ("bug", "killed", "stalled", "helper_lost")  # reasons whose cause may stand at the end of the log
 
 
 def complain(text: str) -> None:
@@ -43,18 +46,6 @@ def complain(text: str) -> None:
 def print_json(value: Any) -> None:
     """One line of strict JSON on stdout, at once."""
     print(json.dumps(finite_or_null(value), ensure_ascii=False, allow_nan=False), flush=True)
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them: 0.4 s, 42 s, 3 min 5 s, 2 h 10 min."""
-    if 0 < seconds < 2:
-        return f"{seconds:.1f} s"
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def time_range(low: float, high: float) -> str:
@@ -93,7 +84,8 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
     if status.message:
         complain(status.message)
     if status.state in ("failed", "interrupted"):
-        complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}")
+        unclear = status.reason in UNCLEAR or status.reason not in end_reasons.ENDS
+        complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}" if unclear else f"Its log is {run.log_path}.")
     report = Report.of(run)
     if report.wrong_on_purpose:
         complain(report.wrong_on_purpose)

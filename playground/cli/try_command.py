@@ -18,7 +18,7 @@ from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs import before_start, trial
 from playground.runs.model_service import ModelService
-from playground.setup import catalog
+from playground.setup import catalog, telling
 
 MOST_TEXT = 200
 
@@ -107,8 +107,8 @@ def _print_answers(told: dict[str, Any]) -> None:
 
 def _print_trial(config: RunConfig, told: dict[str, Any]) -> None:
     if told["state"] == "done":
-        low, high = (printing.duration(seconds) for seconds in told["seconds"])
-        one, before = (printing.duration(told[name]) for name in ("seconds_per_update", "seconds_before"))
+        low, high = (telling.duration(seconds) for seconds in told["seconds"])
+        one, before = (telling.duration(told[name]) for name in ("seconds_per_update", "seconds_before"))
         updates = f"{config.ppo.num_updates} updates"
         print(f"   {one} an update, {before} before the first; about {low} to {high} for the run of {updates}.")
         print(

@@ -160,6 +160,7 @@ _SCRIPT = '''\
 {differences}
 
 import copy
+import importlib.util
 import os
 import sys
 import tempfile
@@ -168,6 +169,8 @@ from types import SimpleNamespace
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 sys.path.insert(0, os.getcwd())
+if importlib.util.find_spec("playground") is None:
+    sys.exit("Run this in the folder of the RLHF Playground, the one with app.py: cd there, and give this file's path.")
 
 import numpy as np
 import torch

@@ -13,7 +13,7 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.config.methods import METHODS
-from playground.errors import InvalidConfig, ModelNotHere, ServiceUnavailable
+from playground.errors import ModelNotHere, ServiceUnavailable
 from playground.rewards import trying
 from playground.rewards.mixture import term_names
 from playground.runs import history
@@ -36,9 +36,7 @@ def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
     Raises:
         InvalidConfig: it is not here and cannot be had, or there is no such device. ModelNotFound: see `estimate`.
     """
-    problems = checks.out_of_reach(config, outputs)
-    if problems:
-        raise InvalidConfig(problems)
+    checks.require_in_reach(config, outputs)
     here = True
     try:
         catalog.model_folder(config.model.source, config.model.revision)

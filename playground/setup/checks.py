@@ -129,6 +129,12 @@ def out_of_reach(config: RunConfig, outputs: Path | None = None) -> list[Problem
     return problems
 
 
+def require_in_reach(config: RunConfig, outputs: Path | None = None) -> None:
+    """Raises: InvalidConfig, for models that a run could not get; see `out_of_reach`."""
+    if problems := out_of_reach(config, outputs):
+        raise InvalidConfig(problems)
+
+
 def check(config: RunConfig, outputs: Path | None = None) -> None:
     """What only the catalog and the disk can tell: do the named model, reference and prompt source exist?
 

@@ -181,6 +181,18 @@ def in_words(field: str, value: Any) -> str:
     return known.get(str(value), shown)
 
 
+def duration(seconds: float) -> str:
+    """Seconds as a person says them, here as on the page (core/format.js): 0.4 s, 75 s, 3 min 05 s, 2 h 10 min."""
+    if 0 < seconds < 1.95:
+        return f"{seconds:.1f} s"
+    whole = max(0, round(seconds))
+    if whole < 100:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
 def source_label(source: str) -> str:
     """A source for reading: of an uploaded file the name that it had, of others without the folders of this machine."""
     path = Path(source)

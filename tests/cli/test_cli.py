@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from playground import __version__, cli
-from playground.cli import following, health, printing
+from playground.cli import following, health
 from playground.cli.health import Check
 from playground.config import yaml_io
-from playground.errors import ServiceUnavailable
+from playground.errors import ModelNotFound, ServiceUnavailable
 from playground.rewards import python_function
 from playground.runs import history, model_service
 from playground.runs.end import processes
@@ -27,7 +27,8 @@ from playground.runs.folder import vitals
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter, write_end
 from playground.runs.start import launcher
-from playground.setup import catalog, checks, devices, expected
+from playground.setup import catalog, checks, devices, expected, telling
+from playground.sources import hub
 from tests.model_folders import hub_cache, model_folder
 from tests.support import PROJECT, kill_worker, sample, small_config, update_metrics, wait_until
 
@@ -114,23 +115,41 @@ def test_train_json_is_one_object_per_line_for_programs(run: Run, preset: Preset
     assert {"name", "words", "before", "after"} <= set(end["behaviours"][0])
 
 
-def test_a_failed_run_exits_1_with_its_reason_and_its_log(run: Run, preset: Preset, outputs: Path) -> None:
+def test_a_failed_run_exits_1_with_its_reason_and_where_its_log_is(run: Run, preset: Preset, outputs: Path) -> None:
     result = run("train", preset("fail"), "--outputs", outputs, "--run-id", "one")
     assert result.code == 1
     assert "Out of memory. Halve the batch." in result.err
-    assert "fake worker's last words" in result.err
+    assert f"Its log is {outputs / 'one' / 'worker.log'}." in result.err
+    assert "fake worker's last words" not in result.err  # the reason says all
     assert result.last_line == str(outputs / "one")
 
 
 def test_a_worker_that_dies_exits_1(run: Run, preset: Preset, outputs: Path) -> None:
     result = run("train", preset("crash"), "--outputs", outputs, "--json")
     assert result.code == 1
+    assert "The end of " in run("train", preset("crash"), "--outputs", outputs).err  # where the cause may stand
     end = json.loads(result.last_line)
     assert (end["state"], end["reason"], end["outcome"]) == (
         "failed",
         "bug",
         None,
     )  # it left by itself with exit code 9
+
+
+def test_a_model_that_the_hub_refuses_exits_2_before_there_is_a_run(
+    run: Run, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise ModelNotFound("someone/gated is closed: ask for access on its page.")
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setattr(hub, "facts_kept", refuse)
+    asked = ("kinder-reviews", "--set", "model.source=someone/gated", "--outputs", outputs)
+    told = "model.source: someone/gated is closed: ask for access on its page.\n"
+    for command in (["train", *asked], ["sweep", "start", *asked, "--vary", "seed=1,2"]):
+        result = run(*command)
+        assert (result.code, result.out, result.err) == (2, "", told)
+    assert not outputs.exists()
 
 
 def test_an_invalid_configuration_exits_2_and_lists_every_error(run: Run, outputs: Path) -> None:
@@ -821,10 +840,11 @@ def test_errors_from_below_never_command_the_terminal(run: Run, monkeypatch: pyt
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (3599, "59 min 59 s"), (7800, "2 h 10 min"), (-5, "0 s")],
-)
-def test_durations_read_like_speech(seconds: float, words: str) -> None:
-    assert printing.duration(seconds) == words
+    [(0, "0 s"), (0.42, "0.4 s"), (1.96, "2 s"), (75, "75 s"), (99.6, "1 min 40 s"), (125, "2 min 05 s"),
+     (3599, "59 min 59 s"), (3780, "1 h 03 min"), (7800, "2 h 10 min"), (-5, "0 s")],
+)  # fmt: skip
+def test_durations_read_like_speech_and_as_on_the_page(seconds: float, words: str) -> None:
+    assert telling.duration(seconds) == words
 
 
 def test_the_readme_preset_files_are_what_train_accepts() -> None:

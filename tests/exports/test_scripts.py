@@ -30,6 +30,14 @@ SMALL: dict[str, Any] = {
 SECONDS = 120
 
 
+def test_a_script_that_is_run_from_another_folder_says_from_which(tmp_path: Path) -> None:
+    script = tmp_path / "run.py"
+    script.write_text(exports.trl_script(small()), encoding="utf-8")
+    told = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS)
+    assert told.returncode == 1 and "Traceback" not in told.stderr
+    assert told.stderr.startswith("Run this in the folder of the RLHF Playground, the one with app.py")
+
+
 def small(**changes: Any) -> RunConfig:
     return yaml_io.from_dict(SMALL | changes)
 

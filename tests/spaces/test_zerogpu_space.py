@@ -216,5 +216,8 @@ def test_the_header_in_the_documentation_is_one_of_a_zerogpu_space() -> None:
 def test_an_older_python_is_refused_with_the_line_that_mends_it() -> None:
     """ZeroGPU has 3.10 and 3.12; without a line in the header it takes the first."""
     older = "import sys; sys.version_info = (3, 10, 13); import playground"
-    told = subprocess.run([sys.executable, "-c", older], cwd=PROJECT, capture_output=True, text=True, timeout=240)
+    there = {**os.environ, "SPACE_ID": "someone/space"}
+    told = subprocess.run(
+        [sys.executable, "-c", older], cwd=PROJECT, env=there, capture_output=True, text=True, timeout=240
+    )
     assert told.returncode == 1 and 'python_version: "3.12"' in told.stderr and "Traceback" not in told.stderr

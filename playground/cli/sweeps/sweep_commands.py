@@ -83,6 +83,8 @@ def start(
 
     def check(config: RunConfig) -> None:
         checks.check(config, outputs)
+        if on == "here":
+            checks.require_in_reach(config, outputs)
 
     planned = sweep_making.plan(
         outputs, preset, base, set_ or [], vary or [], check, name=name, on=on, options=option or []

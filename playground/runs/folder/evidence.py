@@ -19,6 +19,7 @@ from playground.runs.folder.files import read_record
 from playground.runs.folder.logs import ATTEMPT_LINE, log_tail
 from playground.runs.folder.records import State, Status
 from playground.safety.process_identity import boot_id
+from playground.setup.telling import duration
 
 NEARLY_ALL = 0.9  # of the memory that the worker may have
 A_LARGE_PART = 0.5
@@ -165,7 +166,10 @@ def _asked_for(folder: Path, status: Status) -> Iterator[tuple[str, str]]:
         if note.reason:
             yield note.reason, note.message
         if note.stalled:
-            yield "stalled", f"The worker had not answered for {note.silent_seconds:.0f} s, and was ended on request."
+            yield (
+                "stalled",
+                f"The worker had not answered for {duration(note.silent_seconds)}, and was ended on request.",
+            )
         yield "stopped", f"Stopped {_when(status)}: it did not end by itself in time, so its process was ended."
     if (folder / "control" / "stop").exists():
         yield "stopped", f"Stopped {_when(status)}."

@@ -140,7 +140,9 @@ class RunFeed:
 
     def _regimes(self) -> dict[str, Any] | None:
         """What its sliders of beta say; a recording has none."""
-        return None if self.recorded else frontier_part.regimes_in(self.config, self.samples, self.metrics)
+        if self.recorded or not self.metrics:  # before the first update not all of it is known
+            return None
+        return frontier_part.regimes_in(self.config, self.samples, self.metrics)
 
     def _outcome(self) -> str:
         batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))

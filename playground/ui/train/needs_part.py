@@ -44,9 +44,7 @@ def needs(
     except PlaygroundError:
         return gr.skip()
     try:
-        problems = checks.out_of_reach(config, outputs)
-        if problems:
-            raise InvalidConfig(problems)
+        checks.require_in_reach(config, outputs)
         last = history.finished_runs(outputs)
         found = estimates.estimate(config, outputs, ask_hub=True, finished=last).to_json()
         found["model"] = telling.in_words("model.source", config.model.source)

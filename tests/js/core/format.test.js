@@ -11,6 +11,8 @@ test("numbers are told with three digits and a real minus", () => {
     ["1.23", "\u22120.50", "12.3", "123", "12,300", "0", "\u22124", "\u2013"]);
   assert.deepEqual([signed(2.371), duration(31.4), duration(125), duration(3780)],
     ["+2.37", "31 s", "2 min 05 s", "1 h 03 min"]);
+  assert.deepEqual([0, 0.42, 1.96, 75, 99.6, 125, 3599, 3780, 7800, -5].map(duration), ["0 s", "0.4 s", "2 s", "75 s",
+    "1 min 40 s", "2 min 05 s", "59 min 59 s", "1 h 03 min", "2 h 10 min", "0 s"]); // as in tests/cli/test_cli.py
 });
 
 test("small numbers keep two digits, and what is too small to tell is nought", () => {

@@ -59,6 +59,25 @@ test("the time counts on while a run works, and stands still in a pause", () => 
   delete globalThis.performance.now;
 });
 
+test("news that is read late does not turn the time of a run back", () => {
+  let now = 1000;
+  globalThis.performance.now = () => now;
+  open("one");
+  const source = sources.at(-1);
+  source.say("snapshot", "b.1", { ...SNAPSHOT, status: { ...STATUS, state: "starting", elapsed: 0 } });
+  now += 4000; // a busy page: both were sent long before it could hear them
+  source.say("delta", "b.2", { status: { ...STATUS, elapsed: 1 } });
+  assert.equal(clock().elapsed, 4);
+  source.say("delta", "b.3", { status: { ...STATUS, elapsed: 7 } });
+  assert.equal(clock().elapsed, 7);
+  now += 60000;
+  source.say("delta", "b.4", { status: { ...STATUS, elapsed: 9 } }); // not late: it says otherwise
+  assert.equal(clock().elapsed, 9);
+  source.say("delta", "b.5", { status: { ...STATUS, state: "finished", ended: true, elapsed: 8 } });
+  assert.equal(clock().elapsed, 8);
+  delete globalThis.performance.now;
+});
+
 test("a snapshot is all there is, and a change adds to it", () => {
   open("one");
   const source = sources.at(-1);

@@ -43,9 +43,10 @@ export function percent(value) {
   return value === null || value === undefined ? "\u2013" : `${Math.round(value * 100)} %`;
 }
 
-/** Seconds in words: 31 s, 2 min 05 s, 1 h 03 min. */
+/** Seconds in words, as in `setup/telling.py`: 0.4 s, 75 s, 2 min 05 s, 1 h 03 min. */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "\u2013";
+  if (seconds > 0 && seconds < 1.95) return `${seconds.toFixed(1)} s`;
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 100) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;

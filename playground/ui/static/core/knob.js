@@ -96,11 +96,17 @@ export function knobControl(knob, id, { markWord, onEdit }) {
     paint();
   }
 
-  /** Where the leash is too loose to hold and too tight to see anything: {tight, loose, how}, or null. */
-  function setRegimes(found) {
+  /**
+   * Where the leash is too loose to hold and too tight to see anything: {tight, loose, how}, or null. `coming`: they
+   * are not known yet, and their place is kept.
+   */
+  function setRegimes(found, coming = false) {
+    for (const part of [zones, names]) {
+      part.hidden = !found && !coming;
+      part.classList.toggle("coming", !found && coming);
+    }
     if (JSON.stringify(found) === JSON.stringify(regimes)) return;
     regimes = found;
-    zones.hidden = names.hidden = !regimes;
     if (!regimes) return;
     const at = (value) => Math.min(Math.max(scale.toStep(value) / scale.steps, 0), 1);
     zones.style.setProperty("--loose", regimes.loose === null ? 0 : at(regimes.loose));

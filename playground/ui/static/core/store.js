@@ -10,6 +10,8 @@ import { play } from "./player.js";
 import { ANSWER_MS } from "./poll.js";
 import { computed, signal } from "./signals.js";
 
+const ATWORK = ["starting", "running"];
+const LATE_SECONDS = 20; // by more than that a message says something else: a clock was set
 const MAX_POINTS = 2600; // the server sends at most 2,000 at once; a long-watched run is fetched anew beyond this
 
 /** The run in view. `snapshots` counts how often all of it was told anew. */
@@ -204,10 +206,17 @@ function fail(message, final) {
   live.connection = final ? "failed" : "lost";
 }
 
-/** Where the run is now. What it had come to before it was taken up again is not what it comes to. */
+/**
+ * Where the run is now. What it had come to before it was taken up again is not what it comes to; and news that a busy
+ * page reads late does not turn its time back.
+ */
 function takeStatus(status) {
   if (!status.ended || status.attempt !== live.status?.attempt) live.outcome = null;
-  Object.assign(live, { status, statusAt: performance.now() });
+  const same = status.attempt === live.status?.attempt && ATWORK.includes(status.state)
+    && ATWORK.includes(live.status.state);
+  const counted = same ? live.status.elapsed + (performance.now() - live.statusAt) / 1000 : 0;
+  const late = counted > status.elapsed && counted < status.elapsed + LATE_SECONDS;
+  Object.assign(live, { status: late ? { ...status, elapsed: counted } : status, statusAt: performance.now() });
 }
 
 function takeSnapshot(data) {

@@ -51,7 +51,8 @@ function facts(report) {
     rows.push(["Good beats bad", percent(pairs.accuracy),
       withCode(`of ${pairs.count} pairs: ${pairs.source}. Guessing is right on 50 %.`)]);
   if (good?.completion !== undefined)
-    rows.push(["A good example", signed(good.score), quoted(good)], ["A bad example", signed(bad.score), quoted(bad)]);
+    rows.push(["A good example", signed(good.score), quoted(good)], ["A bad example", signed(bad.score), [quoted(bad),
+      ...(bad.score > good.score ? [" It is scored above the good one: one of the pairs that it has wrong."] : [])]]);
   if (reference?.completions) rows.push(["Spread", `sd ${number(reference.sd)}`,
     `mean ${number(reference.mean)}, from ${number(reference.lowest)} to ${number(reference.highest)}, on `
       + `${reference.completions} completions of the untrained model. A mean near 0 is no fault.`]);

@@ -99,7 +99,8 @@ export class LiveSettings {
     if (!ready) return;
     if (!this.folded) this.more.open = !(FIRST in live.settings); // a method without a leash
     this.folded = true;
-    this.fields.get(FIRST)?.control.setRegimes(live.regimes);
+    this.fields.get(FIRST)?.control.setRegimes(live.regimes,
+      Boolean(live.run) && !live.metrics.update.length);
     for (const item of this.fields.values()) this.show(item);
     const drafts = this.drafts().length;
     setText(this.apply, drafts > 1 ? `Apply ${drafts} changes` : "Apply");

@@ -17,7 +17,8 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
   if (lost !== null) {
     return { key: "lost", tone: "bad", icon: "!", title: "The playground does not answer",
       lines: [`${status && !status.ended && !run?.recorded ? "A run that is training goes on without it. " : ""}The `
-        + `page tries again ${lost > 0 ? `in ${duration(lost)}` : "now"} and comes back to this run by itself.`],
+        + `page tries again ${lost > 0 ? `in ${duration(Math.ceil(lost))}` : "now"} and comes back to this run by `
+        + "itself."],
       actions: ["retry"], log: false };
   }
   if (!run || !status || run.recorded) return null;

@@ -279,10 +279,10 @@ export class StatusPanel {
     const { icon, word, tone } = this.face(state);
     this.state.dataset.tone = tone;
     setText(this.icon, icon);
-    setText(this.word, silent === null ? word : `${word} for ${duration(silent)}`);
+    setText(this.word, silent === null ? word : `${word} for ${duration(Math.round(silent))}`);
     const parts = [`update ${status.update} of ${status.num_updates}`];
     if (attemptOf(run, status) > 1) parts.push(`attempt ${attemptOf(run, status)}`);
-    if ((!run.recorded || status.ended) && state !== "queued") parts.push(duration(elapsed));
+    if ((!run.recorded || status.ended) && state !== "queued") parts.push(duration(Math.round(elapsed)));
     if (left !== null && !status.ended && state === "running" && silent === null && !this.steer.phase(status))
       parts.push(left[1] < 2 ? "almost done" : `${timeRange(...left)} left`);
     setText(this.where, parts.join(" \u00b7 "));

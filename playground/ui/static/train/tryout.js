@@ -63,7 +63,7 @@ export function mount(element, props, { trigger, watch, server }) {
     if (!row) return;
     row.item.dataset.state = told.state;
     if (told.state === "asking") {
-      const passed = told.seconds >= 1 ? `, ${duration(told.seconds)}` : "";
+      const passed = told.seconds >= 1 ? `, ${duration(Math.round(told.seconds))}` : "";
       setWords(row.line, `${sentence(told.phase)}${passed}`);
       row.result.replaceChildren();
     } else {

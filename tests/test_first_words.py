@@ -16,7 +16,9 @@ from tests.support import PROJECT
 def told(*command: str, **environment: str) -> str:
     """What a command that must fail says on stderr, in one line."""
     env = {name: value for name, value in os.environ.items() if name != "SPACE_ID"} | environment
-    found = subprocess.run([sys.executable, *command], cwd=PROJECT, env=env, capture_output=True, text=True, timeout=240)
+    found = subprocess.run(
+        [sys.executable, *command], cwd=PROJECT, env=env, capture_output=True, text=True, timeout=240
+    )
     assert found.returncode == 1 and found.stdout == "" and len(found.stderr.splitlines()) == 1, found.stderr
     return found.stderr
 

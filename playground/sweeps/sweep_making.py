@@ -209,12 +209,11 @@ def delete_all(outputs: Path, sweep: Sweep) -> int:
     _noted(outputs, sweep, made=True)  # those that are not made yet never will be
     for run in runs:
         history.delete_run(run)
-    forget_gone(outputs)
     return len(runs)
 
 
 def forget_gone(outputs: Path) -> None:
-    """Take away the records of sweeps of which all runs have been deleted. Raises: RunBusy, OSError."""
+    """Take away the records of sweeps of which all runs have been deleted, a while after. Raises: RunBusy, OSError."""
     if sweep_record.gone(outputs):
         with launcher.one_at_a_time(outputs):  # nobody makes one of such a name meanwhile
             for sweep in sweep_record.gone(outputs):

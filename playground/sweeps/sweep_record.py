@@ -11,6 +11,7 @@ import contextlib
 import copy
 import itertools
 import json
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -28,6 +29,7 @@ from playground.runs.folder.requests import Request
 FOLDER = ".sweeps"  # in the outputs folder
 SEED = "seed"
 MOST_RUNS = 200
+KEEP_SECONDS = 60.0  # the record of one of which all runs were deleted
 NAME_CHARACTERS = 50  # a run's id is the name, a hyphen and a number
 Where = Literal["here", "ray", "slurm", "jobs"]
 PLACES: tuple[str, ...] = get_args(Where)
@@ -122,8 +124,11 @@ def every(outputs: Path) -> list[Sweep]:
 
 
 def gone(outputs: Path) -> list[Sweep]:
-    """Those of which nothing is left but their records."""
-    return [sweep for sweep in _readable(outputs) if is_gone(outputs, sweep)]
+    """Those of which nothing is left but their records, which nobody has written for a while: a page may have just
+    shown them."""
+    old = time.time() - KEEP_SECONDS
+    found = [sweep for sweep in _readable(outputs) if is_gone(outputs, sweep)]
+    return [sweep for sweep in found if _stamp(path_of(outputs, sweep.name))[0] < old * 1e9]
 
 
 def _readable(outputs: Path) -> list[Sweep]:

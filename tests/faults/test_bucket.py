@@ -4,6 +4,7 @@ buckets cost no run that trains."""
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -383,6 +384,7 @@ def test_a_sweep_comes_back_and_what_was_not_kept_of_it_can_be_made_again(
     keeper.look()
     assert (place / bucket.SWEEPS / "leash.json").stat().st_mtime_ns == before, "written once"
     assert (place / bucket.SWEEPS / "gone.json").exists()
+    os.utime(sweep_record.path_of(outputs, "gone"), (1, 1))
     sweep_making.forget_gone(outputs)
     keeper.look()
     assert not (place / bucket.SWEEPS / "gone.json").exists()

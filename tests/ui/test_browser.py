@@ -424,6 +424,7 @@ def test_settings_changed_in_mid_run_are_marked_in_the_charts_for_everybody(site
         re.compile(r"after update \d+: .*Clip range 0.2 \u2192 0.1")
     )
     for chart in ("score", "kl", "penalised", "beta", "entropy", "clip", "length", "fit"):
+        page.locator(f'[data-chart="{chart}"]').scroll_into_view_if_needed()  # small ones are drawn when they are seen
         expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(1)
         expect(page.locator(f'[data-chart="{chart}"] .edit-tag')).to_have_attribute(
             "title", re.compile("Learning rate")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from playground.config import RunConfig, yaml_io
-from playground.insight.diagnosis import diagnose
+from playground.insight.diagnosis import diagnose, machinery_lamps
 from playground.insight.diagnosis.lamp import Lamp, Records, Thresholds, trend
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
@@ -58,14 +60,18 @@ def test_a_healthy_run_lights_nothing() -> None:
     ("late", "name", "state"),
     [
         (
-            {"kl_to_reference": 13.0, "penalised_reward": -2.25, "reward_paid": -2.25},
+            {"kl_to_reference": 13.0, "penalised_reward": -2.25, "reward_paid": -2.25, "perplexity_reference": 8.0},
             "kl-runaway",
             "amber",
         ),  # of 20 nats
-        ({"kl_to_reference": 21.0, "penalised_reward": -4.25, "reward_paid": -4.25}, "kl-runaway", "red"),
+        (
+            {"kl_to_reference": 21.0, "penalised_reward": -4.25, "reward_paid": -4.25, "perplexity_reference": 8.0},
+            "kl-runaway",
+            "red",
+        ),
         ({"kl_to_reference": -0.2, "penalised_reward": 1.05, "reward_paid": 1.05}, "kl-negative", "red"),
-        ({"entropy": 0.4, "surprisal": 0.4}, "entropy-gone", "amber"),
-        ({"entropy": 0.05, "surprisal": 0.05}, "entropy-gone", "red"),
+        ({"entropy": 0.4, "surprisal": 0.4, "perplexity_reference": 8.0}, "entropy-gone", "amber"),
+        ({"entropy": 0.05, "surprisal": 0.05, "perplexity_reference": 8.0}, "entropy-gone", "red"),
         ({"surprisal": 1.1}, "not-drawn", "red"),
         ({"distinct_2": 0.25}, "same-text", "amber"),
         ({"distinct_2": 0.1}, "same-text", "red"),
@@ -97,6 +103,49 @@ def test_a_figure_lights_its_own_lamp_and_no_other(late: dict[str, Any], name: s
     assert found == {name: state}
 
 
+def test_far_from_the_reference_or_certain_of_texts_that_it_would_write_is_no_fault() -> None:
+    far = {"kl_to_reference": 21.0, "penalised_reward": -4.25, "reward_paid": -4.25}
+    far |= {"kl_estimates": {"k1": 21.0, "full": 21.0}}
+    assert lit(**far, perplexity_reference=4.2) == lit(entropy=0.05, surprisal=0.05, perplexity_reference=4.2) == {}
+    causes = [
+        lamps(Records(config(), metrics(**far, perplexity_reference=perplexity)))["kl-runaway"].cause
+        for perplexity in (8.0, 20.0)
+    ]
+    assert ["never write" in cause for cause in causes] == [False, True]
+    silent = [item.model_copy(update={"perplexity_reference": None}) for item in metrics(**far)]
+    found = lamps(Records(config(), silent))
+    assert found["kl-runaway"].state == found["entropy-gone"].state == "not measured"
+
+
+def drawn(seed: int, off: float = 0.0) -> list[UpdateMetrics]:
+    """200 updates of a sound run of 48 completions whose KL grows from 0 to 4 nats: k1 and surprisal differ from what
+    they are on average by chance only, or by `off` of it."""
+    random = np.random.default_rng(seed)
+    made = []
+    for update in range(1, 201):
+        kl = update / 50
+        exact = random.normal(kl, 0.3, 48)
+        k1 = exact + random.normal(off * kl, np.sqrt(2 * kl), 48)
+        estimates = {"k1": float(k1.mean()), "full": float(exact.mean())}
+        surprisal = 0.2 * (1 + off) + float(random.normal(0, 0.015))
+        figures = {"kl_estimates": estimates, "kl_spreads": {"k1": float(k1.std())}, "surprisal": surprisal}
+        made.append(UpdateMetrics.model_construct(update=update, entropy=0.2, **figures))
+    return made
+
+
+@pytest.mark.parametrize("lamp", [machinery_lamps.kl_disagrees, machinery_lamps.not_drawn])
+@pytest.mark.parametrize("spreads", [True, False])
+def test_chance_lights_a_lamp_in_few_of_a_hundred_runs(lamp: Callable[[Records], Lamp], spreads: bool) -> None:
+    settings = config(ppo={"batch_size": 48, "minibatch_size": 16})
+
+    def alarm(made: list[UpdateMetrics]) -> bool:  # after any of its updates
+        made = made if spreads else [item.model_copy(update={"kl_spreads": {}}) for item in made]
+        return any(lamp(Records(settings, made[:end])).state == "red" for end in range(10, 201))
+
+    assert sum(alarm(drawn(seed)) for seed in range(100)) <= 5
+    assert all(alarm(drawn(seed, off=0.5)) for seed in range(10))
+
+
 def test_a_critic_that_never_said_anything_is_not_trained() -> None:
     made = [item.model_copy(update={"explained_variance": 1e-9}) for item in metrics()]
     assert lamps(Records(config(), made))["value-fit"].state == "red"
@@ -112,7 +161,8 @@ def test_three_of_five_are_a_trend() -> None:
 
 def test_thresholds_can_be_others() -> None:
     strict = dataclasses.replace(Thresholds(), entropy_amber=0.9)
-    assert lamps(Records(config(), metrics(entropy=0.8, surprisal=0.8), at=strict))["entropy-gone"].state == "amber"
+    certain = metrics(entropy=0.8, surprisal=0.8, perplexity_reference=8.0)
+    assert lamps(Records(config(), certain, at=strict))["entropy-gone"].state == "amber"
     assert "90%" in lamps(Records(config(), metrics(), at=strict))["entropy-gone"].rule
 
 
@@ -264,7 +314,9 @@ def of_run(folder: Path) -> dict[str, Lamp]:
     return lamps(Records(run.config(), run.metrics(), run.samples(), run.events()))
 
 
-EAGER = Thresholds(kl_amber=0, kl_red=0, length=0, strange_amber=0, strange_red=0, clip_amber=0, clip_red=0, gradient=0)
+EAGER = Thresholds(
+    kl_amber=0, kl_red=0, rise=0, length=0, strange_amber=0, strange_red=0, clip_amber=0, clip_red=0, gradient=0,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("preset", sorted(path.name for path in RECORDED.iterdir() if path.is_dir()))

@@ -363,7 +363,7 @@ def test_the_page_fetches_every_script_ahead_and_each_is_there(client):
 
 def test_lamps_by_other_thresholds_and_what_is_none(client):
     usual = client.get("/live/one/lamps").json()
-    strict = client.get("/live/one/lamps?kl_amber=0.001&kl_red=0.01").json()
+    strict = client.get("/live/one/lamps?kl_amber=0.001&kl_red=0.01&rise=0.5").json()
     states = [{lamp["name"]: lamp["state"] for lamp in found["lamps"]} for found in (usual, strict)]
     assert [found["kl-runaway"] for found in states] == ["quiet", "red"]
     assert {one["name"]: one["value"] for one in strict["thresholds"]}["kl_red"] == 0.01

@@ -25,22 +25,31 @@ def kl(records: Records) -> Lamp:
     name, label, at = "kl-runaway", "The KL runs away", records.at
     rule = (
         f"The KL of a completion is more than {at.kl_amber:.0%} of the entropy of the reference's own texts (red: "
-        f"{at.kl_red:.0%}), or, with an adaptive leash, twice its target."
+        f"{at.kl_red:.0%}), or, with an adaptive leash, twice its target, and the reference's perplexity of the texts "
+        f"is more than {at.rise:g} times that of the first update."
     )
     entropy, length = records.begins("entropy"), records.begins("completion_length")
-    values = records.values("kl_to_reference")
-    if not entropy or not length or len(values) < WINDOW:
-        return without(name, label, rule, "It takes the entropy of the policy, and five updates.")
-    whole = entropy * length
+    values, perplexity = records.values("kl_to_reference"), records.values("perplexity_reference")
+    if not entropy or not length or not perplexity or len(values) < WINDOW:
+        return without(name, label, rule, "It takes the entropy of the policy, the perplexity, and five updates.")
+    whole, values = entropy * length, records.where_stranger(values)
     state, updates = graded(values, lambda value: value > at.kl_amber * whole, lambda value: value > at.kl_red * whole)
     target = records.config.kl.target
     if state == "quiet" and records.config.kl.controller == "adaptive" and records.updates >= at.settled:
         updates = trend(values, lambda value: value > 2 * target)
         state = "amber" if updates else "quiet"
-    evidence = f"{records.now('kl_to_reference'):.1f} nats; the reference's own texts have {whole:.1f} nats of entropy."
+    first, now = perplexity[0][1], records.now("perplexity_reference") or 0.0
+    evidence = (
+        f"{records.now('kl_to_reference'):.1f} nats; the reference's own texts have {whole:.1f} nats of entropy. "
+    )
+    evidence += f"Its perplexity of the texts was {first:,.1f} at first and is {now:,.1f}."
     if state == "quiet":
         return Lamp(name, label, state, rule, [], evidence)
-    cause = "The reward pays more for drift than the leash costs: texts become such as the reference would never write."
+    cause = "The reward pays more for drift than the leash costs: "
+    if now > at.strange_amber * first:
+        cause += "texts become such as the reference would never write."
+    else:
+        cause += "the reference finds the texts stranger than its own."
     tries: tuple[Remedy, ...] = (records.more_leash(), records.milder("ppo.learning_rate", 1 / 3))
     if records.config.kl.controller != "adaptive":
         adaptive = {"kl.controller": "adaptive", "kl.coef": records.config.kl.coef or 0.25}  # from 0 it cannot move
@@ -92,9 +101,12 @@ def _swings(betas: Sequence[tuple[int, float]], most: float) -> list[int]:
 
 def entropy(records: Records) -> Lamp:
     at = records.at
-    rule = f"The entropy is below {at.entropy_amber:.0%} of that of the first updates (red: {at.entropy_red:.0%})."
-    why = "The entropy of the policy is not recorded, or not over five updates yet."
-    cause = "The policy hardly varies any more, so it cannot find anything better than what it does."
+    rule = (
+        f"The entropy is below {at.entropy_amber:.0%} of that of the first updates (red: {at.entropy_red:.0%}), and "
+        f"the reference's perplexity of the texts is more than {at.rise:g} times that of the first update."
+    )
+    why = "The entropy of the policy or the perplexity is not recorded, or not over five updates yet."
+    cause = "The policy hardly varies any more, and what it is certain of is not what the reference would write."
     lamp = Lamp(
         "entropy-gone",
         "The policy has become certain",
@@ -106,9 +118,11 @@ def entropy(records: Records) -> Lamp:
         _more_variety(records),
         "entropy",
     )
+    if not records.values("perplexity_reference"):
+        return without(lamp.name, lamp.label, rule, why)
     return since_the_beginning(
         records, lamp, lambda share: share < at.entropy_amber, lambda share: share < at.entropy_red,
-        ".2f nats a token",
+        ".2f nats a token", records.where_stranger,
     )  # fmt: skip
 
 

@@ -50,6 +50,7 @@ class Thresholds:
     repeated: float = _from(0.25, "Repetition, red: share of the word pairs of a completion")
     strange_amber: float = _from(3.0, "Perplexity under the reference, amber: times that of the first updates")
     strange_red: float = _from(30.0, "Perplexity under the reference, red: the same")
+    rise: float = _from(1.5, "Perplexity under the reference, for KL and entropy to light: times that of update 1")
     misread: float = _from(0.25, "Reward model misread, red: standard deviations of its scores")
     clip_amber: float = _from(0.3, "Clipped, amber: share of the tokens")
     clip_red: float = _from(0.5, "Clipped, red: the same")
@@ -136,6 +137,13 @@ class Records:
         known = [value for _, value in self.values(name)[-WINDOW:]]
         return fmean(known) if known else None
 
+    def where_stranger(self, values: Values) -> list[tuple[int, float]]:
+        """A figure, not a number at the updates whose texts the reference does not find stranger than those of the
+        first update, which it wrote itself."""
+        perplexity = self.values("perplexity_reference")
+        risen = {update for update, value in perplexity if value > self.at.rise * perplexity[0][1]}
+        return [(update, value if update in risen else math.nan) for update, value in values]
+
     @cached_property
     def updates(self) -> int:
         return self.metrics[-1].update if self.metrics else 0
@@ -175,15 +183,21 @@ def graded(values: Values, amber: Callable[[float], bool], red: Callable[[float]
 
 
 def since_the_beginning(
-    records: Records, lamp: Lamp, amber: Callable[[float], bool], red: Callable[[float], bool], figure: str = ".2f"
+    records: Records,
+    lamp: Lamp,
+    amber: Callable[[float], bool],
+    red: Callable[[float], bool],
+    figure: str = ".2f",
+    seen: Callable[[Values], Values] = list,
 ) -> Lamp:
     """The lamp of a figure that is held against its own first updates.
 
     Args:
         lamp: as it is where it lights, evidence apart, which here says why it may not be measured. amber, red: of a
-            value as a share of the beginning. figure: how a value is written; a unit may follow behind a space.
+            value as a share of the beginning. figure: how a value is written; a unit may follow behind a space. seen:
+            the values by which it may light.
     """
-    begins, values = records.begins(lamp.series), records.values(lamp.series)
+    begins, values = records.begins(lamp.series), seen(records.values(lamp.series))
     if not begins or len(values) < WINDOW:
         return without(lamp.name, lamp.label, lamp.rule, lamp.evidence)
     state, updates = graded(values, lambda value: amber(value / begins), lambda value: red(value / begins))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
+from typing import NamedTuple
 
 from playground.config import RunConfig, methods
+from playground.insight.before_after import students_t
 from playground.insight.diagnosis.lamp import TEN, WINDOW, Lamp, Records, Remedy, graded, trend, without
 from playground.runs.folder.records import REFERENCE, REWARD_MODELS, UpdateMetrics
 
@@ -43,59 +45,85 @@ def kl_disagrees(records: Records) -> Lamp:
     name, label = "kl-disagrees", "Two measures of one KL disagree"
     rule = (
         "Over the newest ten updates the sampled KL (k1) and the exact KL of the same positions differ by more than "
-        "four standard errors, and by a tenth."
+        "four standard errors, which the spread of their completions gives, and by a tenth."
     )
+    newest = records.metrics[-TEN:]  # a KL that grows is more uncertain with every update
     found = _gap(
-        [(item.update, item.kl_estimates.get("k1"), item.kl_estimates.get("full")) for item in records.metrics]
+        [(item.update, item.kl_estimates.get("k1"), item.kl_estimates.get("full")) for item in newest],
+        [item.kl_spreads.get("k1") for item in newest],
+        records.config.ppo.batch_size,
     )
     if found is None or not methods.METHODS[records.config.method].on_policy:
         return without(name, label, rule, "It takes ten updates of this project's own PPO.")
-    updates, gap, exact, error = found
-    evidence = f"k1 says {gap + exact:.2f} nats, the exact KL {exact:.2f}; the gap is {gap:+z.2f} ± {2 * error:.2f}."
-    if abs(gap) <= 4 * error or abs(gap) <= 0.1 * abs(exact):
+    gap, exact = found.gap, found.usual
+    evidence = f"k1 says {gap + exact:.2f} nats, the exact KL {exact:.2f}; the gap is {gap:+z.2f} ± {found.half:.2f}."
+    if abs(gap) <= found.sure or abs(gap) <= 0.1 * abs(exact):
         return Lamp(name, label, "quiet", rule, [], evidence)
     cause = (
         "The log-probabilities that the leash is made of are not those of the completion as it was sampled: prompt "
         "tokens are counted, or a mask or temperature is wrong."
     )
-    return Lamp(name, label, "red", rule, updates, evidence, cause, (), "kl_to_reference")
+    return Lamp(name, label, "red", rule, found.updates, evidence, cause, (), "kl_to_reference")
+
+
+class Gap(NamedTuple):
+    """By how much one figure was above another over the newest ten updates, and the mean of the other. `half` of a
+    95 % interval; by `sure`, which is four standard errors, it is not off by chance."""
+
+    updates: list[int]
+    gap: float
+    usual: float
+    half: float
+    sure: float
 
 
 def _gap(
     figures: Sequence[tuple[int, float | None, float | None]],
-) -> tuple[list[int], float, float, float] | None:
-    """Of two figures over the newest ten updates: these, by how much the first is above the second on average, the mean
-    of the second, and the standard error of the gap; None where not all are known."""
-    known = [
-        (update, one - other, other) for update, one, other in figures[-TEN:] if one is not None and other is not None
-    ]
-    if len(known) < TEN:
+    spreads: Sequence[float | None] = (),
+    completions: int = 0,
+) -> Gap | None:
+    """Of two figures of the updates; None where they are not known of the newest ten.
+
+    Args:
+        spreads: the standard deviation of the first figure between the completions of each of the newest ten updates,
+            which is nearly that of the gap. Where they are not known the spread of the gap between the updates of
+            `figures` stands in, with Student's t. completions: of an update.
+    """
+    known = [(update, one - other, other) for update, one, other in figures if one is not None and other is not None]
+    if len(known) < TEN or [item[0] for item in known[-TEN:]] != [item[0] for item in figures[-TEN:]]:
         return None
-    updates, gaps, others = zip(*known, strict=True)
-    return list(updates), fmean(gaps), fmean(others), stdev(gaps) / math.sqrt(TEN)
+    updates, gaps, others = zip(*known[-TEN:], strict=True)
+    variances = [spread * spread for spread in spreads if spread]
+    if len(variances) == TEN and completions > 1:
+        error, four, two = math.sqrt(fmean(variances) / (completions - 1) / TEN), 4.0, 2.0
+    else:
+        error, degrees = stdev(gap for _, gap, _ in known) / math.sqrt(TEN), len(known) - 1
+        four, two = students_t(4.0, degrees), students_t(2.0, degrees)
+    return Gap(list(updates), fmean(gaps), fmean(others), two * error, four * error)
 
 
 def not_drawn(records: Records) -> Lamp:
     name, label = "not-drawn", "The texts are not drawn from the policy"
     rule = (
         "Over the newest ten updates the mean surprisal of the sampled tokens differs from the entropy of the policy, "
-        "which it is on average, by more than four standard errors and by a twentieth."
+        "which it is on average, by more than four standard errors, which the spread between all updates gives, and by "
+        "a twentieth."
     )
     found = _gap([(item.update, item.surprisal, item.entropy) for item in records.metrics])
     if found is None:
         return without(name, label, rule, "It takes ten updates of this project's own PPO.")
-    updates, gap, usual, error = found
+    gap, usual = found.gap, found.usual
     evidence = (
-        f"Surprisal {gap + usual:.3f}, entropy {usual:.3f} nats a token; the gap is {gap:+z.3f} ± {2 * error:.3f}."
+        f"Surprisal {gap + usual:.3f}, entropy {usual:.3f} nats a token; the gap is {gap:+z.3f} ± {found.half:.3f}."
     )
-    if abs(gap) <= 4 * error or abs(gap) <= 0.05 * usual:
+    if abs(gap) <= found.sure or abs(gap) <= 0.05 * usual:
         return Lamp(name, label, "quiet", rule, [], evidence)
     cause = (
         "The log-probabilities are not those of the distribution that was sampled from: another temperature, top k, or "
         "another model. Ratios and KL mean nothing then."
     )
     tries = (Remedy("sample at temperature 1, without top k and top p", SAMPLED_AS_IT_IS),)
-    return Lamp(name, label, "red", rule, updates, evidence, cause, tries, "entropy")
+    return Lamp(name, label, "red", rule, found.updates, evidence, cause, tries, "entropy")
 
 
 SAMPLED_AS_IT_IS = {"sampling.temperature": 1.0, "sampling.top_k": None, "sampling.top_p": None}

@@ -33,7 +33,9 @@ READY: dict[str, Ready] = {
     "positive": Ready("is kind", "more", "Of the reviews: those whose sentences are more good than bad."),
     "polite": Ready("replies politely", "more", "Of the replies to a request: those that are more polite than curt."),
     "parses": Ready("keeps to the grammar", "more", "Every sentence is one that the pocket world could have written."),
-    "english": Ready("is in English", "more", "At least one word in six is among the commonest of English."),
+    "english": Ready(
+        "uses common English words", "more", "At least one word in six is among the commonest of English."
+    ),
     "refuses": Ready("refuses", "neither", "Says that it cannot or will not, as assistants do."),
     "repeats-itself": Ready("repeats itself", "less", "More than three word pairs in ten have occurred before."),
     "empty": Ready("says nothing", "less", "Has no word in it."),

@@ -222,6 +222,76 @@ def test_a_score_that_falls_lights_one_that_rose_and_fell_another() -> None:
     assert found["wrong-way"].state == "quiet"
 
 
+def changed(field: str, old: float, new: float, *, fork: bool = False) -> Event:
+    data = {"field": field, "old": old, "value": new}
+    if fork:
+        data = {"parent": "p", "changed": {field: new}, "before": {field: old}}
+    return Event(seq=1, time=0, kind="fork" if fork else "edit", update=LONG // 2, data=data)
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_a_score_that_falls_because_beta_was_raised_is_no_fault_and_beta_is_not_to_be_raised_more(fork: bool) -> None:
+    nearer = metrics(kl_to_reference=0.3, kl_coef=3.0, penalised_reward=0.1, reward_paid=0.1)
+    back = [
+        *look("before", 0, [0.0, 1.0, 2.0]),
+        *look("during", 15, [5.0, 6.1, 6.9]),
+        *look("after", LONG, [0.1, 0.8, 2.0]),
+    ]
+    settings = config(kl={"coef": 3.0 if fork else 0.25})
+    found = lamps(Records(settings, nearer, back, [changed("kl.coef", 0.25, 3.0, fork=fork)]))
+    assert {name for name, lamp in found.items() if lamp.state in ("red", "amber")} == set()
+    for name in ("fell-back", "flat"):
+        assert found[name].evidence.endswith(
+            "Beta was raised from 0.25 to 3 after update 15, which is meant to do this."
+        )
+    by_itself = lamps(Records(settings, nearer, back))["fell-back"]
+    assert by_itself.state == "red" and "Beta has risen from 0.25 to 3" in by_itself.cause
+    assert not any("kl.coef" in remedy.changes for remedy in by_itself.remedies)
+    further = metrics(kl_to_reference=5.0, kl_coef=3.0, penalised_reward=-14.0, reward_paid=-14.0)
+    assert (
+        lamps(Records(settings, further, back, [changed("kl.coef", 0.25, 3.0, fork=fork)]))["fell-back"].state == "red"
+    )
+
+
+def test_a_fall_from_a_top_that_came_after_beta_was_raised_is_a_fault() -> None:
+    late = [
+        *look("before", 0, [0.0, 1.0, 2.0]), *look("during", 18, [3.0, 4.1, 4.9]), *look("during", 24, [5.0, 6.1, 6.9]),
+        *look("after", LONG, [1.0, 2.1, 2.9]),
+    ]  # fmt: skip
+    nearer = metrics(kl_to_reference=1.5, kl_coef=0.5, penalised_reward=0.25, reward_paid=0.25)
+    found = lamps(Records(config(kl={"coef": 0.5}), nearer, late, [changed("kl.coef", 0.25, 0.5)]))["fell-back"]
+    assert found.state == "red" and "Before that beta was raised from 0.25 to 0.5 after update 15." in found.evidence
+
+
+def test_what_somebody_took_of_the_leash_is_offered_back_and_settings_are_those_that_hold() -> None:
+    loose = {"kl_to_reference": 21.0, "kl_coef": 0.05, "penalised_reward": -0.05, "reward_paid": -0.05}
+    loose |= {"kl_estimates": {"k1": 21.0, "full": 21.0}, "perplexity_reference": 8.0}
+    events = [changed("kl.coef", 0.25, 0.05), changed("ppo.learning_rate", 3e-4, 3e-5)]
+    found = lamps(Records(config(), metrics(**loose), events=events))["kl-runaway"]
+    assert found.state == "red" and "beta was lowered from 0.25 to 0.05 after update 15" in found.evidence
+    assert [remedy.changes for remedy in found.remedies][:2] == [{"kl.coef": 0.25}, {"ppo.learning_rate": 1e-5}]
+    raised = Records(config(), metrics(), events=[changed("kl.coef", 0.25, 3.0)])
+    assert raised.more_leash().changes == {"kl.coef": 6.0}, "not twice what it was at first"
+    bonus = Records(config(ppo={"entropy_coef": 0.05}), metrics())
+    assert bonus.more_entropy().changes == {"ppo.entropy_coef": 0.1}
+
+
+def test_more_tokens_are_clipped_after_the_clip_range_was_lowered() -> None:
+    clipped = metrics(clip_fraction=0.6)
+    lowered = [changed("ppo.clip_range", 0.2, 0.02)]
+    assert lamps(Records(config(), clipped, events=lowered))["clipping"].state == "quiet"
+    alone = lamps(Records(config(), clipped))["clipping"]
+    assert alone.state == "red" and {"ppo.clip_range": 0.2} not in [remedy.changes for remedy in alone.remedies]
+
+
+def test_the_kl_is_on_its_way_after_the_target_of_an_adaptive_leash_was_changed() -> None:
+    adaptive = config(kl={"controller": "adaptive", "target": 2.0})
+    on_its_way = metrics(kl_to_reference=3.5, penalised_reward=0.125, reward_paid=0.125)
+    lowered = [changed("kl.target", 6.0, 2.0)]
+    assert lamps(Records(adaptive, on_its_way))["leash-off-target"].state == "amber"
+    assert lamps(Records(adaptive, on_its_way, events=lowered))["leash-off-target"].state == "quiet"
+
+
 def test_another_fingerprint_of_the_reference_is_red() -> None:
     def of(*prints: str) -> str:
         events = [
@@ -291,7 +361,7 @@ def test_what_is_planted_can_be_taken_out_wherever_it_is_seen() -> None:
 
 HEALTHY_PRESETS = (
     "kinder-reviews", "autopilot", "yes-man", "honest-friend", "without-critic", "group-scores", "from-pairs",
-    "best-texts", "best-of-n",
+    "best-texts", "best-of-n", "contrastive",
 )  # fmt: skip
 SICK = {
     "short-leash": {"flat"},

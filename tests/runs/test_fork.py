@@ -63,6 +63,8 @@ def test_with_nothing_changed_it_is_its_parent_to_the_last_bit(parent: RunDirect
 def test_it_knows_its_parent_and_parts_where_it_was_told_to(parent: RunDirectory, forker: Forker) -> None:
     run = forked(parent, forker, 2, "kl.coef=0.9", "ppo.learning_rate=0.001", "ppo.num_updates=5")
     assert fork.parent_of(run.events()) == ("parent", 2)
+    told = next(event for event in run.events() if event.kind == "fork")
+    assert told.data["changed"]["kl.coef"] == 0.9 and told.data["before"]["kl.coef"] == parent.config().kl.coef
     (summary,) = (item for item in history.list_runs(run.path.parent) if item.id == run.id)
     assert summary.forked
     assert run.label().note == "Forked from parent after update 2: beta 0.9, 5 updates and learning rate 0.001"

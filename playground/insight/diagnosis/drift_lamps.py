@@ -160,7 +160,7 @@ def strange(records: Records) -> Lamp:
 
 
 def _more_variety(records: Records) -> tuple[Remedy, ...]:
-    return records.more_leash(), Remedy("add an entropy bonus of 0.01", {"ppo.entropy_coef": 0.01}, live=True)
+    return records.more_leash(), records.more_entropy()
 
 
 def length(records: Records) -> Lamp:

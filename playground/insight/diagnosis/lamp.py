@@ -17,7 +17,7 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig, Problem
 from playground.insight import before_after
 from playground.insight.before_after import Outcome
-from playground.runs.folder.records import Event, Sample, UpdateMetrics
+from playground.runs.folder.records import EDIT, FORK, Event, Sample, UpdateMetrics
 
 State = Literal["quiet", "amber", "red", "not measured"]
 WINDOW, ENOUGH = 5, 3  # a trend: so many of the newest updates
@@ -87,6 +87,36 @@ class Remedy(NamedTuple):
     live: bool = False
 
 
+WORDS = {
+    "kl.coef": "beta", "kl.target": "the target KL", "ppo.learning_rate": "the learning rate",
+    "ppo.clip_range": "the clip range", "ppo.entropy_coef": "the entropy bonus",
+}  # fmt: skip
+
+
+class Change(NamedTuple):
+    """A setting that somebody changed when so many updates were done, or with which a fork began."""
+
+    update: int
+    field: str
+    old: float
+    new: float
+
+    @property
+    def tighter(self) -> bool:
+        """Whether it holds the policy nearer to the reference."""
+        return self.new > self.old if self.field == "kl.coef" else self.field == "kl.target" and self.new < self.old
+
+    @property
+    def looser(self) -> bool:
+        """Whether it lets the policy go further."""
+        return self.field in ("kl.coef", "kl.target") and self.new != self.old and not self.tighter
+
+    def told(self) -> str:
+        """In words: beta was raised from 0.25 to 3 after update 20."""
+        way = "raised" if self.new > self.old else "lowered"
+        return f"{WORDS[self.field]} was {way} from {self.old:g} to {self.new:g} after update {self.update}"
+
+
 class Lamp(NamedTuple):
     """One thing that can be wrong.
 
@@ -153,18 +183,67 @@ class Records:
         """The fixed prompts before training against the newest look."""
         return before_after.outcome(before_after.pairs(self.samples))
 
-    def milder(self, name: str, factor: float) -> Remedy:
-        """The same run with a setting that is larger or smaller by a factor."""
+    @cached_property
+    def changes(self) -> list[Change]:
+        """The settings that were changed in mid-run or by a fork, in order."""
+        found: list[Change] = []
+        for event in self.events:
+            new, old = event.data.get("changed"), event.data.get("before")
+            told: list[tuple[Any, Any, Any]] = []
+            if event.kind == EDIT:
+                told = [(event.data.get("field"), event.data.get("old"), event.data.get("value"))]
+            elif event.kind == FORK and isinstance(new, dict):
+                used = {"kl.coef": dict(self.values("kl_coef")).get(event.update)}  # of a fork that does not tell more
+                was = old if isinstance(old, dict) else used
+                told = [(name, was.get(name), value) for name, value in new.items()]
+            found += [
+                Change(event.update, str(name), float(old), float(new))
+                for name, old, new in told
+                if name in WORDS and isinstance(old, (int, float)) and isinstance(new, (int, float)) and old != new
+            ]
+        return found
+
+    def held_back(self, since: int = 0) -> Change | None:
+        """The newest change that held the policy nearer to the reference, made when `since` updates were done or later,
+        where the KL has fallen after it, which it was made for."""
+        kl = self.values("kl_to_reference")
+        for change in reversed(self.changes):
+            before = [value for update, value in kl if update <= change.update][-WINDOW:]
+            after = [value for update, value in kl if update > change.update][-WINDOW:]
+            if change.tighter and change.update >= since and before and after:
+                return change if fmean(after) < fmean(before) else None
+        return None
+
+    def setting(self, name: str) -> float:
+        """What holds now of a setting that can be changed in mid-run."""
+        if name == "kl.coef" and self.metrics and self.config.kl.controller != "fixed":
+            return self.metrics[-1].kl_coef
+        told = [event.data for event in self.events if event.kind == EDIT and event.data.get("field") == name]
         part, key = name.split(".")
-        value = float(f"{getattr(getattr(self.config, part), key) * factor:.3g}")
-        words = {"kl.coef": "beta", "ppo.learning_rate": "the learning rate"}[name]
-        return Remedy(f"{'raise' if factor > 1 else 'lower'} {words} to {value:g}", {name: value}, live=True)
+        value = told[-1].get("value") if told else None
+        return float(value if isinstance(value, (int, float)) else getattr(getattr(self.config, part), key))
+
+    def milder(self, name: str, factor: float) -> Remedy:
+        """The same run with a setting that is larger or smaller by a factor than it is now."""
+        value = float(f"{self.setting(name) * factor:.3g}")
+        return Remedy(f"{'raise' if factor > 1 else 'lower'} {WORDS[name]} to {value:g}", {name: value}, live=True)
 
     def more_leash(self) -> Remedy:
-        """Beta, where there is none to raise."""
-        if not self.config.kl.coef:
+        """What somebody took of it, put back; else beta doubled, or set where there is none to raise."""
+        leash = [change for change in self.changes if change.tighter or change.looser]
+        if leash and leash[-1].looser:
+            field, old = leash[-1].field, leash[-1].old
+            return Remedy(f"set {WORDS[field]} back to {old:g}", {field: old}, live=True)
+        if not self.setting("kl.coef"):
             return Remedy("set beta to 0.25", {"kl.coef": 0.25}, live=True)
         return self.milder("kl.coef", 2.0)
+
+    def more_entropy(self) -> Remedy:
+        """An entropy bonus, or twice the one that there is."""
+        value = self.setting("ppo.entropy_coef")
+        if value < 0.01:
+            return Remedy("add an entropy bonus of 0.01", {"ppo.entropy_coef": 0.01}, live=True)
+        return self.milder("ppo.entropy_coef", 2.0)
 
 
 def trend(values: Values, bad: Callable[[float], bool]) -> list[int]:
@@ -206,6 +285,13 @@ def since_the_beginning(
     if state == "quiet":
         return Lamp(lamp.name, lamp.label, state, lamp.rule, [], evidence)
     return lamp._replace(state=state, updates=updates, evidence=evidence)
+
+
+def meant(lamp: Lamp, change: Change) -> Lamp:
+    """The lamp, quiet: what it saw is what somebody changed a setting for."""
+    said = change.told()
+    evidence = f"{lamp.evidence} {said[0].upper()}{said[1:]}, which is meant to do this."
+    return Lamp(lamp.name, lamp.label, "quiet", lamp.rule, [], evidence)
 
 
 def without(name: str, label: str, rule: str, why: str) -> Lamp:

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from playground.config import RunConfig, methods
 from playground.insight.before_after import students_t
-from playground.insight.diagnosis.lamp import TEN, WINDOW, Lamp, Records, Remedy, graded, trend, without
+from playground.insight.diagnosis.lamp import TEN, WINDOW, Lamp, Records, Remedy, graded, meant, trend, without
 from playground.runs.folder.records import REFERENCE, REWARD_MODELS, UpdateMetrics
 
 NOTHING = 1e-3
+USUAL_CLIP = 0.2
 WITHOUT_CRITIC = {f"ppo.{name}": value for name, value in methods.METHODS["rloo"].ppo.items()}
 
 
@@ -203,12 +204,15 @@ def clipping(records: Records) -> Lamp:
     if state == "quiet":
         return Lamp(name, label, state, rule, [], evidence)
     cause = "One update moves the policy far from what it sampled, so most of what it learns from no longer holds."
-    tries = (
+    tries: tuple[Remedy, ...] = (
         records.milder("ppo.learning_rate", 1 / 3),
         Remedy("learn fewer epochs from a batch", {"ppo.num_epochs": max(1, records.config.ppo.num_epochs // 2)}),
-        Remedy("set the clip range to 0.2", {"ppo.clip_range": 0.2}, live=True),
     )
-    return Lamp(name, label, state, rule, updates, evidence, cause, tries, "clip_fraction")
+    if records.setting("ppo.clip_range") > USUAL_CLIP:
+        tries = (*tries, Remedy("set the clip range to 0.2", {"ppo.clip_range": USUAL_CLIP}, live=True))
+    lamp = Lamp(name, label, state, rule, updates, evidence, cause, tries, "clip_fraction")
+    clip = [change for change in records.changes if change.field == "ppo.clip_range"]
+    return meant(lamp, clip[-1]) if clip and clip[-1].new < clip[-1].old and not leaps else lamp
 
 
 def value_fit(records: Records) -> Lamp:

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 
 from playground.insight import before_after, judging
-from playground.insight.diagnosis.lamp import WINDOW, Lamp, Records, Remedy, State, graded, without
+from playground.insight.diagnosis.lamp import WINDOW, Lamp, Records, Remedy, State, graded, meant, without
 from playground.rewards import behaviours
 from playground.rewards.mixture import term_names
 
@@ -52,7 +52,9 @@ def flat(records: Records) -> Lamp:
         cause = "The policy moves, but not towards more reward: the reward may be misread, or turned round."
         tries = (Remedy("test the reward on the Rewards page", {}),)
     newest = [item.update for item in records.metrics[-WINDOW:]]
-    return Lamp(name, label, "amber", rule, newest, evidence, cause, tries, "score_mean")
+    lamp = Lamp(name, label, "amber", rule, newest, evidence, cause, tries, "score_mean")
+    held = records.held_back()
+    return meant(lamp, held) if held else lamp
 
 
 def wrong_way(records: Records) -> Lamp:
@@ -98,9 +100,21 @@ def fell_back(records: Records) -> Lamp:
         Remedy(f"go back to update {top}", {"fork_at": top}),
         records.milder("ppo.learning_rate", 1 / 3), records.more_leash(),
     )  # fmt: skip
-    return Lamp(
+    lamp = Lamp(
         name, label, "red", rule, [update for update in looks if update > top], evidence, cause, tries, "score_mean"
     )
+    held = records.held_back(since=max((update for update in looks if update < top), default=0))
+    if held:
+        return meant(lamp, held)
+    betas, kl = dict(records.values("kl_coef")), dict(records.values("kl_to_reference"))
+    first, last = betas.get(top, math.inf), betas.get(records.updates, 0.0)
+    if last > first and (records.now("kl_to_reference") or 0.0) < kl.get(top, 0.0):
+        cause = f"Beta has risen from {first:.3g} to {last:.3g} since and holds the policy nearer to the reference, "
+        lamp = lamp._replace(
+            cause=f"{cause}which costs score.",
+            remedies=(tries[0], records.milder("kl.target", 2.0)),
+        )
+    return lamp
 
 
 def no_spread(records: Records) -> Lamp:
@@ -128,7 +142,7 @@ def no_spread(records: Records) -> Lamp:
         collapsed = variety < at.variety_amber * began
         if collapsed:
             cause, tries = "The policy writes nearly one text, so all earn the same.", (
-                records.more_leash(), Remedy("add an entropy bonus of 0.01", {"ppo.entropy_coef": 0.01}, live=True),
+                records.more_leash(), records.more_entropy(),
             )  # fmt: skip
         else:
             cause, tries = (

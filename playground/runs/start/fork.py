@@ -92,8 +92,9 @@ def fork(
             run = half_made.reserved(outputs, config, run_id, request, slot)
             mark.enter_context(half_made.being_made(run))
         try:
-            changed = {field: value for field, (_, value) in differences(config, before).items()}
-            _copy_records(parent, run, at, changed)
+            different = differences(config, before)
+            changed, was = ({field: pair[side] for field, pair in different.items()} for side in (1, 0))
+            _copy_records(parent, run, at, changed, was)
             _copy_checkpoint(folder, run, config, changed)
             if REWARDS in changed:
                 _weigh_again(run, config, before)
@@ -149,7 +150,9 @@ def _check_point(parent: RunDirectory, at: int, folder: Path) -> None:
         raise RunNotResumable(f"The checkpoint {folder.name} of {parent.id} cannot be used: {problem}.")
 
 
-def _copy_records(parent: RunDirectory, run: RunDirectory, at: int, changed: dict[str, Any]) -> None:
+def _copy_records(
+    parent: RunDirectory, run: RunDirectory, at: int, changed: dict[str, Any], was: dict[str, Any]
+) -> None:
     """What still holds of the first updates, as one attempt's; the fork itself is an event."""
     last = 0.0
     resumed = parent.resumptions()
@@ -173,7 +176,8 @@ def _copy_records(parent: RunDirectory, run: RunDirectory, at: int, changed: dic
     ]
     told = Event(
         seq=len(events) + 1, time=time.time(), kind=FORK, update=at,
-        message=f"Forked from {parent.id} after update {at}.", data={"parent": parent.id, "changed": changed},
+        message=f"Forked from {parent.id} after update {at}.",
+        data={"parent": parent.id, "changed": changed, "before": was},
     )  # fmt: skip
     _write(run.events_path, [*events, told])
     status = Status(

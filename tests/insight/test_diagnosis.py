@@ -104,7 +104,7 @@ def test_a_figure_lights_its_own_lamp_and_no_other(late: dict[str, Any], name: s
 
 
 def test_far_from_the_reference_or_certain_of_texts_that_it_would_write_is_no_fault() -> None:
-    far = {"kl_to_reference": 21.0, "penalised_reward": -4.25, "reward_paid": -4.25}
+    far: dict[str, Any] = {"kl_to_reference": 21.0, "penalised_reward": -4.25, "reward_paid": -4.25}
     far |= {"kl_estimates": {"k1": 21.0, "full": 21.0}}
     assert lit(**far, perplexity_reference=4.2) == lit(entropy=0.05, surprisal=0.05, perplexity_reference=4.2) == {}
     causes = [
@@ -128,7 +128,11 @@ def drawn(seed: int, off: float = 0.0) -> list[UpdateMetrics]:
         k1 = exact + random.normal(off * kl, np.sqrt(2 * kl), 48)
         estimates = {"k1": float(k1.mean()), "full": float(exact.mean())}
         surprisal = 0.2 * (1 + off) + float(random.normal(0, 0.015))
-        figures = {"kl_estimates": estimates, "kl_spreads": {"k1": float(k1.std())}, "surprisal": surprisal}
+        figures: dict[str, Any] = {
+            "kl_estimates": estimates,
+            "kl_spreads": {"k1": float(k1.std())},
+            "surprisal": surprisal,
+        }
         made.append(UpdateMetrics.model_construct(update=update, entropy=0.2, **figures))
     return made
 
@@ -264,7 +268,7 @@ def test_a_fall_from_a_top_that_came_after_beta_was_raised_is_a_fault() -> None:
 
 
 def test_what_somebody_took_of_the_leash_is_offered_back_and_settings_are_those_that_hold() -> None:
-    loose = {"kl_to_reference": 21.0, "kl_coef": 0.05, "penalised_reward": -0.05, "reward_paid": -0.05}
+    loose: dict[str, Any] = {"kl_to_reference": 21.0, "kl_coef": 0.05, "penalised_reward": -0.05, "reward_paid": -0.05}
     loose |= {"kl_estimates": {"k1": 21.0, "full": 21.0}, "perplexity_reference": 8.0}
     events = [changed("kl.coef", 0.25, 0.05), changed("ppo.learning_rate", 3e-4, 3e-5)]
     found = lamps(Records(config(), metrics(**loose), events=events))["kl-runaway"]

@@ -185,6 +185,9 @@ def test_a_score_that_does_not_move_is_told_by_its_cause() -> None:
     assert [list(remedy.changes) for remedy in flat(kl_to_reference=0.02).remedies] == [
         ["kl.coef"], ["ppo.learning_rate"],
     ]  # fmt: skip
+    free = [item.model_copy(update={"kl_to_reference": 0.02, "kl_coef": 0.0}) for item in metrics()]
+    without_leash = lamps(Records(config(kl={"coef": 0.0}), free, same))["flat"]
+    assert [list(remedy.changes) for remedy in without_leash.remedies] == [["ppo.learning_rate"]]
     assert "nothing to prefer" in flat(score_std=0.0).cause
     risen = [*look("before", 0, [0.0, 1.0, 2.0]), *look("after", LONG, [3.0, 4.1, 4.9])]
     assert lamps(Records(config(), metrics(), risen))["flat"].state == "quiet"

@@ -56,6 +56,11 @@ def test_what_a_behaviour_says_of_a_text(name: str, prompt: str, completion: str
     assert mark(name, prompt, completion, True) is shown
 
 
+def test_a_salad_of_common_words_is_told_as_what_was_counted() -> None:
+    assert mark("english", "", " the of and to the in of the", True) is True
+    assert READY["english"].words == "uses common English words"
+
+
 def test_whether_it_ended_is_asked_of_the_sampler() -> None:
     assert [mark("ends", "", "Yes.", ended) for ended in (True, False, None)] == [True, False, None]
 

@@ -41,7 +41,9 @@ def flat(records: Records) -> Lamp:
     elif (kl or 0.0) < 0.1:
         cause = "The policy has hardly left the reference: the leash is too short for what the reward pays, or the "
         cause += "learning rate too low."
-        tries = (records.milder("kl.coef", 0.25), records.milder("ppo.learning_rate", 3.0))
+        tries = (records.milder("ppo.learning_rate", 3.0),)
+        if records.setting("kl.coef"):
+            tries = (records.milder("kl.coef", 0.25), *tries)
     elif found.gain > 0:
         cause = (
             "If the policy gains, it is less than these prompts can tell from chance: they are too few for it, or it "

@@ -393,6 +393,18 @@ def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
             expect(page.locator("#start")).to_be_hidden()
 
 
+def test_a_name_and_a_note_of_one_long_word_widen_nothing(site, make_page):
+    run = fake_run.write_run(site.outputs, "long-word")
+    run.write_label("N" * 80, "n" * 300)
+    for width in (390, 1440):
+        page = visit(make_page(width, 844), site, "?run=long-word")
+        expect(page.locator("#run-title")).to_have_text("N" * 80)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.get_by_role("button", name="Present").click()
+    expect(page.locator("body.presentation #run-title")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1440
+
+
 def change(page, field, value):
     box = page.locator(f"#live-{field.replace('.', '-')}")
     box.fill(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def main() -> int:
         help=f"whether runs go on when this server ends (default: survive, or what {lifeline.POLICY_VARIABLE} says)",
     )
     arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `serve` takes it: Ctrl-C leaves without a traceback
     try:
         from playground.ui.server import serve  # after --help: importing gradio takes seconds
     except ModuleNotFoundError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -121,6 +122,7 @@ def app_command(
 ) -> None:
     """Open the page in which runs are started, watched and compared."""
     lifeline.choose(on_server_death or lifeline.policy())
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `serve` takes it: Ctrl-C leaves without a traceback
     from playground.ui.server import serve  # gradio; no other command needs it
 
     serve(host=host, port=port, outputs=outputs, mode=mode)

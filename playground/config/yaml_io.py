@@ -140,7 +140,10 @@ def _text(path: Path, *, links: bool) -> str:
         return plain_files.read_bytes(path, 4 * MAX_CONFIG_BYTES, links=links).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. Give the path of a preset file.")]) from None
+        told = f"Cannot read {path}: {reason}. Give the path of a preset file."
+        if not links:  # of a run: where it lies is not for everybody who may ask for it
+            told = f"Cannot read {path.name}: {reason}."
+        raise InvalidConfig([Problem("", told)]) from None
 
 
 def overridden(data: dict[str, Any], overrides: list[str] | None, kind: type[P]) -> P:

@@ -14,7 +14,7 @@ from typing import Any
 from playground import __version__
 from playground.config import RunConfig, differences, knobs, methods
 from playground.exports import svg
-from playground.exports.markup import Html, tag, text
+from playground.exports.markup import Html, tag
 from playground.exports.pictures import AMBER, MANY, SLATE, TEAL, Line, Panel
 from playground.exports.report import COUNTS, Report
 from playground.insight import before_after, compute, frames, knee, meters
@@ -306,8 +306,8 @@ def _spread(count: int, most: int) -> list[int]:
     return list(range(count)) if count <= most else sorted({round(n * (count - 1) / (most - 1)) for n in range(most)})
 
 
-def _short(words: str, most: int = MOST_WORDS) -> Html:
-    return text(words if len(words) <= most else f"{words[:most]} \u2026")
+def _short(words: str, most: int = MOST_WORDS) -> str:
+    return words if len(words) <= most else f"{words[:most]} \u2026"
 
 
 def _figure(value: Any) -> str:

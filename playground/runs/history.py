@@ -133,7 +133,7 @@ def delete_run(run: RunDirectory) -> Path:
             raise RunBusy(f"The run `{run.id}` {doing}. Stop it first, then delete it.")
         bin_path = run.path.parent / BIN
         if bin_path.is_symlink():
-            raise RunNotFound(f"{bin_path} is a link, which is not followed: put a folder in its place.")
+            raise RunNotFound(f"{BIN} is a link, which is not followed: put a folder in its place.")
         bin_path.mkdir(exist_ok=True)
         target = bin_path / f"{run.id}-{time.time_ns()}"
         os.rename(run.path, target)

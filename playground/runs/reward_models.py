@@ -63,13 +63,13 @@ class RewardTraining(RunDirectory):
         training = cls(path)
         training.refuse_links()
         if not training.config_path.is_file():
-            raise RunNotFound(f"{path} is not the folder of a reward model that was trained here.")
+            raise RunNotFound(f"`{training.id}` is not a reward model that was trained here.")
         return training
 
     def refuse_links(self) -> None:
         """Raises: RunNotFound if its folder, or anything in it, leads elsewhere; see `directory.refuse_links`."""
         if self.folder.parent.is_symlink():
-            raise RunNotFound(f"{self.folder.parent} is a link, which is not followed: put a folder in its place.")
+            raise RunNotFound(f"{self.folder.parent.name} is a link, which is not followed: put a folder in its place.")
         refuse_links(self.folder)
         refuse_links(self.path)
 

@@ -84,6 +84,12 @@ def test_it_holds_what_came_of_the_run_its_texts_and_its_settings(outputs):
     assert "Distance from the reference" in found.text and len(found.drawn) >= 6
 
 
+def test_its_title_is_the_name_of_the_run_escaped_once(outputs):
+    page = html_report.page(Report.of(write(outputs, config=small_config('a < b & "c"'))))
+    assert "<title>a &lt; b &amp; &quot;c&quot; \u2013 RLHF Playground</title>" in page
+    assert "<h1>a &lt; b &amp; &quot;c&quot;</h1>" in page
+
+
 def test_the_lamps_are_told_with_rule_cause_and_what_to_try(outputs):
     run = write(outputs, updates=6)
     writer = RunWriter(run, 12)

@@ -21,11 +21,15 @@ from tests.reward_tools import finished
 from tests.security import pages
 from tests.security.pages import GRANTED_TO_ALL
 from tests.support import wait_until
+from tests.ui import fake_run
 
 HOW = (
     "is not guarded: register it through `access.guard(Action.X, handler)` (our routes: with its Action in the table "
     "of `routes.routes`), so that it asks who may call it. See playground/ui/door/access.py and docs/security.md."
 )
+
+
+FAR = "/home/teacher/models"
 
 
 def test_every_handler_function_and_route_asks_who_may_call_it(local):
@@ -255,6 +259,58 @@ def test_a_call_leaves_what_it_brought_nowhere_in_the_server(classroom, figure):
             kept += [item.fn.__name__] if f"canary-{index}" in repr((state.config_values, state.state_data)) else []
     assert kept == [] and tried > 5
     figure("refused calls that leave their arguments in no session", tried, tried - len(kept))
+
+
+def _missing(config):
+    config.unlink()
+
+
+def _link(config):
+    config.unlink()
+    config.symlink_to("/etc/hostname")
+
+
+def _folder(config):
+    config.unlink()
+    config.mkdir()
+
+
+DAMAGES = {
+    "missing": _missing,
+    "link": _link,
+    "folder": _folder,
+    "bytes": lambda config: config.write_bytes(b"\xff\xfe"),
+    "empty": lambda config: config.write_text(""),
+    "no YAML": lambda config: config.write_text("a: [1"),
+    "no setting": lambda config: config.write_text("prompts: 7"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_where_the_server_keeps_its_files_is_told_to_no_watcher_whatever_is_damaged(damage, classroom):
+    """By any route, and by any function that a watcher may call, of a run and of a reward model."""
+    outputs, own = classroom.outputs, f"told-{damage.lower().replace(' ', '-')}"
+    fake_run.write_run(outputs, own)
+    training = finished(outputs, own, base=f"{FAR}/base", pairs={"source": f"{FAR}/pairs.jsonl"})
+    RunWriter(training, 3).finish("failed", "bug", f"Cannot read {FAR}/pairs.jsonl.")
+    told = {}
+    with classroom.client() as client:
+        told["before"] = client.get(f"live/_rewards/{own}").text
+        for config in (outputs / own / "config.yaml", training.config_path):
+            DAMAGES[damage](config)
+        for name in (own, "not-there"):
+            for route in routes.routes(classroom.running.hub):
+                path = route.path.replace("{run_id}", name).replace("{name}", name).replace("{kind}", "yaml")
+                if isinstance(route, Route) and route.path != "/live/{run_id}":
+                    told[path] = client.get(re.sub(r"\{[^}]*\}", "0", path).lstrip("/")).text
+            told["compared"] = client.get(f"live/_overlay?runs={name},done").text
+            with client.stream("GET", f"live/{name}") as stream:
+                told["feed"] = "" if stream.status_code == 200 else stream.read().decode()
+            for component, function, _ in classroom.server_functions():
+                told[f"{function} of {name}"] = pages.ask(client, component, function, name).text
+    for folder in (str(outputs), str(outputs.resolve()), FAR):
+        assert [where for where, text in told.items() if folder in text] == []
+    assert '"base":"base"' in told["before"] and "Cannot read pairs.jsonl." in told["before"]
 
 
 def test_the_log_of_a_failed_reward_training_is_for_who_may_read_logs(classroom):

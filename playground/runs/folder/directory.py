@@ -151,7 +151,8 @@ class RunDirectory:
         run = cls(path)
         refuse_links(run.path)
         if not run.config_path.is_file():
-            raise RunNotFound(f"{path} is not a run folder (it has no config.yaml). `runs` lists the runs there are.")
+            name = run.path.name or path
+            raise RunNotFound(f"{name} is not a run folder (it has no config.yaml). `runs` lists the runs there are.")
         return run
 
     def config(self) -> RunConfig:

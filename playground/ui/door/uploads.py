@@ -106,7 +106,7 @@ def put(path: Path, outputs: Path) -> Path:
     """
     folder = make_outputs(outputs) / FOLDER
     if folder.is_symlink():
-        raise OutputsNotWritable(f"{folder} is a link, which is not followed: put a folder in its place.")
+        raise OutputsNotWritable(f"{FOLDER} is a link, which is not followed: put a folder in its place.")
     try:
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()[: telling.DIGEST_CHARACTERS]

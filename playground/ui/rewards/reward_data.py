@@ -5,6 +5,7 @@ Plain data; knows the trainings' folders and nothing of gradio. `routes` serves 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from playground.setup.limits import LIMITS, Limits
 
 MAX_POINTS = 400  # of a curve; more cannot be seen
 LOG_BYTES = 4000
+FOLDERS = re.compile(r"(?<![\w/.~])/(?:[\w.~@+-]+/)+")  # of an absolute path
 
 
 def overview(outputs: Path) -> dict[str, Any]:
@@ -56,12 +58,12 @@ def detail(outputs: Path, name: str, *, with_log: bool = False) -> dict[str, Any
     failed = status.state in ("failed", "interrupted")
     return {
         "name": training.id,
-        "pairs": config.pairs.source,
-        "base": config.base,
+        "pairs": _last_part(config.pairs.source),
+        "base": _last_part(config.base),
         "settings": _settings(config.model_dump(mode="json")),
         "state": status.state,
         "phase": status.phase,
-        "message": status.message,
+        "message": _without_folders(status.message),
         "step": status.update,
         "num_steps": status.num_updates,
         "seconds": round(status.seconds_at_work(), 1),
@@ -71,6 +73,16 @@ def detail(outputs: Path, name: str, *, with_log: bool = False) -> dict[str, Any
         "card": _card(training),
         "log": training.log_tail(LOG_BYTES) if failed and with_log else "",
     }
+
+
+def _last_part(source: str) -> str:
+    """Of a path of this machine its last part; any other name as it is."""
+    return Path(source).name if Path(source).is_absolute() else source
+
+
+def _without_folders(message: str) -> str:
+    """A message that does not say where a model or a file of pairs lies: of each path its last part."""
+    return FOLDERS.sub("", message)
 
 
 def _settings(config: dict[str, Any]) -> str:
@@ -99,7 +111,8 @@ def _card(training: RewardTraining) -> dict[str, Any] | None:
     if card is None:
         return None
     return {
-        **{name: card.get(name) for name in ("name", "base", "template", "max_length", "report")},
+        **{name: card.get(name) for name in ("name", "template", "max_length", "report")},
+        "base": _last_part(str(card.get("base", ""))),
         "counts": card["pairs"]["in_words"],
     }
 

@@ -32,7 +32,7 @@ LAMP_OF = {
     "no-clip": "clipping", "chapter-controller": "leash-off-target",
 }  # fmt: skip
 SETTINGS = {
-    "chapter-controller": ["kl.controller=adaptive", "kl.target=4", "kl.horizon=500"],
+    "chapter-controller": ["kl.controller=ziegler", "kl.target=4", "kl.horizon=500"],
     "no-clip": ["ppo.num_updates=15"],  # of 16 epochs
     "reward-format": ["ppo.num_updates=20"],
 }

@@ -169,8 +169,8 @@ class RunConfig(Part):
             raise ValueError("faults|headless-critic needs a critic: set ppo.baseline to value")
         if "reward-format" in self.faults and not any(spec.kind == "model" for spec in self.rewards):
             raise ValueError("faults|reward-format needs a reward model to misread: add a reward of kind `model`")
-        if "chapter-controller" in self.faults and self.kl.controller != "adaptive":
-            raise ValueError("faults|chapter-controller needs the adaptive leash: set kl.controller to adaptive")
+        if "chapter-controller" in self.faults and self.kl.controller != "ziegler":
+            raise ValueError("faults|chapter-controller needs Ziegler's leash: set kl.controller to ziegler")
         self._suits_ranks()
         if self.method == "dpo" and not self.kl.coef:
             raise ValueError("kl.coef|must be more than 0 with method dpo, whose beta it is: try 0.25")

@@ -24,18 +24,19 @@ FAULTS: dict[Fault, str] = {
     "reward-format": "Reward models get the texts in another model's chat template.",
     "score-on-every-token": "The score is paid at every token instead of the last one.",
     "no-clip": "Ratios are not clipped, with 16 epochs to a batch and ten times the learning rate.",
-    "chapter-controller": "The adaptive leash is not clipped, and its gain grows with the number of the update.",
+    "chapter-controller": "Ziegler's leash is not clipped, and its gain grows with the number of the update.",
 }
 
 
 class KLConfig(Part):
     """The leash: what it costs the policy to drift from the reference."""
 
-    controller: Literal["fixed", "adaptive"] = knob(
+    controller: Literal["fixed", "adaptive", "ziegler"] = knob(
         "fixed",
         label="Leash control",
-        help="`fixed` keeps beta. `adaptive` raises beta when the KL is above the target and lowers it when below, so "
-        "that the policy ends at that distance whatever the reward is worth.",
+        help="`fixed` keeps beta. `adaptive` moves it so that the KL goes to the target and stays there, whatever the "
+        "reward is worth: it looks at where the KL will be in eight updates if it goes on as now. `ziegler` is the "
+        "older way (Ziegler et al. 2019): it looks at where the KL is, and moves beta by the horizon.",
     )
     coef: float = knob(
         0.25,
@@ -59,7 +60,8 @@ class KLConfig(Part):
         slider=(0.5, 20, 0.5),
         gt=0,
         le=10_000,
-        help="For the adaptive leash: how far the policy should end up from the reference.",
+        help="For a leash that is not fixed: how far the policy should end up from the reference. A good beta to start "
+        "from is 1 / sqrt(2 x target).",
         low="Too low: hardly any change is allowed.",
         high="Too high: as good as no leash.",
     )
@@ -77,7 +79,7 @@ class KLConfig(Part):
         slider=(16, 4096, 16),
         ge=1,
         le=10_000_000,
-        help="For the adaptive leash: over this many episodes beta rises or falls by a fifth while the KL is 20 % or "
+        help="For Ziegler's leash: over this many episodes beta rises or falls by a fifth while the KL is 20 % or "
         "more off its target, by less when it is nearer, and by a fifth at most in one update. Four to eight "
         "batches work well.",
         low="Too low: beta falls before the KL has had time to rise, and both swing.",
@@ -89,12 +91,17 @@ class KLConfig(Part):
     def _mse_is_k2(cls, estimator: Any) -> Any:
         return "k2" if estimator == "mse" else estimator  # TRL's name for half the square
 
+    @property
+    def moves(self) -> bool:
+        """Does beta move towards a target, or stay as it is set?"""
+        return self.controller != "fixed"
+
     @model_validator(mode="after")
-    def _adaptive_beta_is_above_zero(self) -> KLConfig:
-        if self.controller == "adaptive" and not self.coef:
+    def _beta_that_moves_is_above_zero(self) -> KLConfig:
+        if self.moves and not self.coef:
             raise ValueError(
-                "coef|must be above 0 while the leash is adaptive: that multiplies beta, and 0 stays 0 for ever. "
-                "Try 0.05"
+                f"coef|must be above 0 while the leash is {self.controller}: that multiplies beta, and 0 stays 0 for "
+                "ever. Try 0.05"
             )
         return self
 

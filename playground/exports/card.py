@@ -188,9 +188,9 @@ def _how(report: Report, written: Written) -> str:
 
 
 def _beta(config: RunConfig, unit: str) -> str:
-    if config.kl.controller == "fixed" or methods.unused(config.method, "kl.controller"):
+    if not config.kl.moves or methods.unused(config.method, "kl.controller"):
         return f"{config.kl.coef:g} {unit} of score per nat"
-    return f"adaptive, from {config.kl.coef:g} towards {config.kl.target:g} nats"
+    return f"{config.kl.controller}, from {config.kl.coef:g} towards {config.kl.target:g} nats"
 
 
 def _reward(reward: Any) -> str:

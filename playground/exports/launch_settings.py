@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from playground.config import RunConfig, methods
+from playground.config.training_settings import KLConfig
 from playground.runs.folder.records import ScoreScale
 from playground.setup import telling
 
@@ -32,6 +33,11 @@ class Setting(NamedTuple):
     name: str
     value: Any
     remark: str = ""
+
+
+def _remark(kl: KLConfig) -> str:
+    """What moves beta there, where it is not what moves it here."""
+    return "Ziegler's controller; the run's own looks ahead" if kl.controller == "adaptive" else ""
 
 
 def openrlhf_settings(config: RunConfig) -> list[Setting]:
@@ -80,8 +86,8 @@ def openrlhf_settings(config: RunConfig) -> list[Setting]:
             Setting("algo.advantage.gamma", ppo.gamma),
             Setting("algo.advantage.lambd", ppo.gae_lambda),
         ]
-    if kl.controller == "adaptive":
-        found += [Setting("algo.kl.target", kl.target), Setting("algo.kl.horizon", kl.horizon)]
+    if kl.moves:
+        found += [Setting("algo.kl.target", kl.target, _remark(kl)), Setting("algo.kl.horizon", kl.horizon)]
     if config.score.clip:
         found += [Setting("reward.clip_range", (-config.score.clip, config.score.clip))]
     if config.model.adapter.kind == "lora":
@@ -105,7 +111,7 @@ def verl_settings(config: RunConfig) -> list[Setting]:
         Setting("algorithm.lam", ppo.gae_lambda),
         Setting("algorithm.use_kl_in_reward", True),
         Setting("algorithm.kl_penalty", kl.estimator if kl.estimator in ("k2", "k3", "abs") else "kl"),
-        Setting("algorithm.kl_ctrl.type", kl.controller),
+        Setting("algorithm.kl_ctrl.type", "adaptive" if kl.moves else "fixed", _remark(kl)),
         Setting("algorithm.kl_ctrl.kl_coef", kl.coef),
         Setting("data.train_files", "prompts.parquet"),
         Setting("data.val_files", "prompts.parquet", "verl wants some; the run's own were held out of its prompts"),
@@ -154,7 +160,7 @@ def verl_settings(config: RunConfig) -> list[Setting]:
                 "critic.cliprange_value", *((ppo.value_clip_range,) if ppo.value_clip_range else (NO_CLIP, NO_LIMIT))
             ),
         ]
-    if kl.controller == "adaptive":
+    if kl.moves:
         found += [Setting("algorithm.kl_ctrl.target_kl", kl.target), Setting("algorithm.kl_ctrl.horizon", kl.horizon)]
     if config.model.adapter.kind == "lora":
         adapter = config.model.adapter

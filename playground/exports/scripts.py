@@ -94,7 +94,7 @@ def _settings(config: RunConfig) -> str:
     }
     if config.ppo.value_clip_range is None:
         remarks["cliprange_value"] = "off; TRL has no other way to say so"
-    if config.kl.controller == "adaptive":
+    if config.kl.moves:
         remarks["kl_coef"] = f"the run adapted it towards a KL of {config.kl.target:g}; TRL keeps it"
     lines = []
     for name, value in engines.trl_settings(config).items():

@@ -7,8 +7,10 @@ never negative. Inside the reward only k1 has the gradient of KL(pi || pi_ref).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -46,7 +48,15 @@ def token_kl(estimator: str, log_ratio: Tensor, exact: Tensor) -> Tensor:
     return exact if estimator == "full" else SAMPLED_ESTIMATORS[estimator](log_ratio)
 
 
-LOWEST, HIGHEST = 1e-4, 1e3  # of an adaptive beta
+LOWEST, HIGHEST = 1e-4, 1e3  # of a beta that moves
+
+KL_MEMORY, SLOPE_MEMORY = 0.4, 0.5  # what stays, from one update to the next, of the running KL and of its slope
+AHEAD, AHEAD_IN_FALL = 8, 3  # updates that are foreseen; the second where the KL falls from `FAR` above its target
+FAR = 1.25  # times the target
+LEAST_FORESEEN = 1 / 50  # of the target
+GAIN = 0.25
+MOST_DOWN, MOST_UP = 0.18, 0.4  # of the logarithm of beta, in one update
+FIRST = 6  # updates in which the KL is small whatever beta is
 
 
 @dataclass
@@ -55,12 +65,20 @@ class FixedKL:
 
     coef: float
 
-    def observe(self, kl_per_episode: float, num_episodes: int) -> None:
+    def observe(self, sampled: float, exact: float, num_episodes: int) -> None:
         """Nothing to learn from the KL of an update."""
+
+    def state(self) -> dict[str, float | None]:
+        """What the next update depends on, as it stands in a checkpoint."""
+        return {"kl_coef": self.coef, "kl_target": None}
+
+    def restore(self, facts: Mapping[str, Any]) -> None:
+        """Go on from a `state`. Raises: KeyError, ValueError, TypeError: if it is the state of something else."""
+        self.coef = float(facts["kl_coef"])
 
 
 @dataclass
-class AdaptiveKL:
+class ZieglerKL(FixedKL):
     """Integral control of beta towards a target KL (Ziegler et al. 2019, section 2.2).
 
     error = clip(KL / target - 1, -0.2, 0.2);  beta <- beta * (1 + error * min(n / horizon, 1))
@@ -73,16 +91,82 @@ class AdaptiveKL:
         horizon: in episodes.
     """
 
-    coef: float
     target: float
     horizon: int
 
-    def observe(self, kl_per_episode: float, num_episodes: int) -> None:
+    def observe(self, sampled: float, exact: float, num_episodes: int) -> None:
         """Adjust beta once per update, from that update's own episodes.
 
         Args:
-            kl_per_episode: mean over episodes of the summed k1, finite. num_episodes: n, over all ranks.
+            sampled: mean over episodes of the summed k1, finite. num_episodes: n, over all ranks.
         """
-        error = min(max(kl_per_episode / self.target - 1, -0.2), 0.2)
+        error = min(max(sampled / self.target - 1, -0.2), 0.2)
         coef = self.coef * (1 + error * min(num_episodes / self.horizon, 1))
         self.coef = min(max(coef, LOWEST), HIGHEST)
+
+    def state(self) -> dict[str, float | None]:
+        """Beta, and the target that it is steered to."""
+        return {"kl_coef": self.coef, "kl_target": self.target}
+
+    def restore(self, facts: Mapping[str, Any]) -> None:
+        """Go on from a `state`."""
+        super().restore(facts)
+        self.target = float(facts["kl_target"])
+
+
+@dataclass
+class AdaptiveKL(FixedKL):
+    """Control of beta towards a target KL that looks ahead: it acts on where the KL is going, not on where it is.
+
+    The policy answers to beta only over many updates. So what counts is the KL of some updates later, if it goes on as
+    it does now:
+
+        kl <- running mean of the KL;  slope <- running mean of the change of kl
+        foreseen = max(kl + AHEAD * slope, LEAST_FORESEEN * target)
+        log beta <- log beta + clip(GAIN * log(foreseen / target), -MOST_DOWN, MOST_UP)
+
+    The logarithm makes twice the target as wrong as half of it. A KL that comes down from far above its target slows
+    down on its way, so it is foreseen over fewer updates. Over the first updates `MOST_DOWN` grows from 0: there a
+    small KL says nothing of beta. Beta stays between `LOWEST` and `HIGHEST`.
+
+    Attributes:
+        coef: beta, per nat, above 0. target: nats per episode. smoothed: kl of the latest update; None before the
+        first. slope: nats per update. seen: updates until now.
+    """
+
+    target: float
+    smoothed: float | None = None
+    slope: float = 0.0
+    seen: int = 0
+
+    def observe(self, sampled: float, exact: float, num_episodes: int) -> None:
+        """Adjust beta once per update, from that update's own episodes.
+
+        Args:
+            exact: mean over episodes of the exact KL, summed over positions; finite. It has a fraction of the sampled
+                KL's noise.
+        """
+        before = exact if self.smoothed is None else self.smoothed
+        self.smoothed = KL_MEMORY * before + (1 - KL_MEMORY) * exact
+        self.slope = SLOPE_MEMORY * self.slope + (1 - SLOPE_MEMORY) * (self.smoothed - before)
+        ahead = AHEAD_IN_FALL if self.slope < 0 and self.smoothed > FAR * self.target else AHEAD
+        foreseen = max(self.smoothed + ahead * self.slope, LEAST_FORESEEN * self.target)
+        most_down = MOST_DOWN * min(self.seen / FIRST, 1)
+        step = min(max(GAIN * math.log(foreseen / self.target), -most_down), MOST_UP)
+        self.coef = min(max(self.coef * math.exp(step), LOWEST), HIGHEST)
+        self.seen += 1
+
+    def state(self) -> dict[str, float | None]:
+        """Beta, the target that it is steered to, and how the KL has been going."""
+        return {
+            "kl_coef": self.coef, "kl_target": self.target, "kl_smoothed": self.smoothed, "kl_slope": self.slope,
+            "kl_seen": self.seen,
+        }  # fmt: skip
+
+    def restore(self, facts: Mapping[str, Any]) -> None:
+        """Go on from a `state`; from one of another controller, with the KL of the next update."""
+        super().restore(facts)
+        self.target = float(facts["kl_target"])
+        smoothed = facts.get("kl_smoothed")
+        self.smoothed = None if smoothed is None else float(smoothed)
+        self.slope, self.seen = float(facts.get("kl_slope", 0.0)), int(facts.get("kl_seen", 0))

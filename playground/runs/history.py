@@ -237,7 +237,7 @@ def _summary(run: RunDirectory) -> RunSummary:
         model=config.model.source,
         reward=telling.in_words("rewards", flatten(config)["rewards"]),
         beta=None if methods.unused(config.method, "kl.coef") else config.kl.coef,
-        adaptive=config.kl.controller == "adaptive" and not methods.unused(config.method, "kl.controller"),
+        adaptive=config.kl.moves and not methods.unused(config.method, "kl.controller"),
         learning_rate=None if methods.unused(config.method, "ppo.learning_rate") else config.ppo.learning_rate,
         engine=config.engine,
         method=config.method,

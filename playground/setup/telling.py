@@ -256,8 +256,8 @@ def unread(field: str, config: RunConfig) -> str:
         return f"method {config.method} does not read it"
     if field.startswith("model.adapter.") and field != "model.adapter.kind" and config.model.adapter.kind == "none":
         return "model.adapter.kind is none"
-    if field in ("kl.target", "kl.horizon") and config.kl.controller == "fixed":
-        return "kl.controller is fixed"
+    if field in {"fixed": ("kl.target", "kl.horizon"), "adaptive": ("kl.horizon",)}.get(config.kl.controller, ()):
+        return f"kl.controller is {config.kl.controller}"
     return ""
 
 

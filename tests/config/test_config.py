@@ -49,7 +49,7 @@ def yaml_problems(text: str) -> list[Problem]:
         ({"kl": {"coef": float("inf")}}, "kl.coef", "must be a finite number (got inf)."),
         ({"kl": {"target": 0}}, "kl.target", "must be more than 0 (got 0)."),
         ({"kl": {"coeff": 1}}, "kl.coeff", "There is no such setting. Did you mean `coef`?"),
-        ({"kl": {"controller": "loose"}}, "kl.controller", "must be 'fixed' or 'adaptive' (got 'loose')."),
+        ({"kl": {"controller": "loose"}}, "kl.controller", "must be 'fixed', 'adaptive' or 'ziegler' (got 'loose')."),
         (
             {"kl": {"controller": "adaptive", "coef": 0}},
             "kl.coef",

@@ -87,7 +87,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[int, dict[str, float]]]] = {
     "LoRA": (LORA, {}),
     "separate critic": ({"model__critic": "separate"}, {}),
     "LoRA and a separate critic": ({**LORA, "model__critic": "separate"}, {}),
-    "adaptive KL, with changes": ({"kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5, "horizon": 30}}, EDITS),
+    "adaptive KL, with changes": ({"kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5}}, EDITS),
+    "Ziegler's KL": ({"kl": {"controller": "ziegler", "coef": 0.3, "target": 0.5, "horizon": 30}}, EDITS),
     "fixed KL, with changes": ({}, EDITS),
     "normalised rewards, held-out text": (
         {"rewards": [{"kind": "length", "normalise": True, "cap": 2.0}, {"kind": "keyword", "words": ["a"]}],

@@ -1,9 +1,10 @@
+import itertools
 import math
 
 import pytest
 import torch
 
-from playground.ppo.kl import AdaptiveKL, FixedKL, full_kl, k1, k2, k3
+from playground.ppo.kl import AdaptiveKL, FixedKL, ZieglerKL, full_kl, k1, k2, k3
 
 POLICY = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
 REFERENCE = torch.tensor([0.3, 0.3, 0.4], dtype=torch.float64)
@@ -45,35 +46,110 @@ def test_full_kl_of_a_token_that_the_policy_never_says_is_finite():
 
 def test_fixed_beta_stays():
     controller = FixedKL(0.3)
-    controller.observe(100.0, 512)
+    controller.observe(100.0, 100.0, 512)
     assert controller.coef == 0.3
 
 
-def test_adaptive_beta_at_the_target_stays_and_at_twice_the_target_rises_by_the_clipped_error():
-    controller = AdaptiveKL(coef=0.2, target=6.0, horizon=10_000)
-    controller.observe(6.0, 512)
+def test_zieglers_beta_at_the_target_stays_and_at_twice_the_target_rises_by_the_clipped_error():
+    controller = ZieglerKL(coef=0.2, target=6.0, horizon=10_000)
+    controller.observe(6.0, 0.0, 512)
     assert controller.coef == pytest.approx(0.2)
-    controller.observe(12.0, 512)
+    controller.observe(12.0, 0.0, 512)
     assert controller.coef == pytest.approx(0.2 * (1 + 0.2 * 512 / 10_000))  # 0.2 x 1.01024
 
 
-def test_adaptive_beta_is_clipped_on_both_sides_and_proportional_between():
+def test_zieglers_beta_is_clipped_on_both_sides_and_proportional_between():
     for kl, error in [(1000.0, 0.2), (-50.0, -0.2), (6.6, 0.1), (5.4, -0.1)]:
-        controller = AdaptiveKL(coef=1.0, target=6.0, horizon=100)
-        controller.observe(kl, 10)
+        controller = ZieglerKL(coef=1.0, target=6.0, horizon=100)
+        controller.observe(kl, kl, 10)
         assert controller.coef == pytest.approx(1 + error * 10 / 100), kl
 
 
 @pytest.mark.parametrize(("kl", "rises"), [(0.0, False), (50.0, True)])
-def test_adaptive_beta_moves_by_a_fifth_at_most_stays_above_zero_and_can_come_back(kl, rises):
+def test_zieglers_beta_moves_by_a_fifth_at_most_stays_above_zero_and_can_come_back(kl, rises):
     """A batch that is longer than the horizon counts as one horizon."""
-    controller = AdaptiveKL(coef=0.25, target=6.0, horizon=64)
-    controller.observe(kl, 384)
+    controller = ZieglerKL(coef=0.25, target=6.0, horizon=64)
+    controller.observe(kl, kl, 384)
     assert controller.coef == pytest.approx(0.25 * (1.2 if rises else 0.8))
     for _ in range(5000):
-        controller.observe(kl, 384)
+        controller.observe(kl, kl, 384)
     assert 1e-5 < controller.coef <= 1000
     stuck = controller.coef
     for _ in range(80):
-        controller.observe(0.0 if rises else 50.0, 384)
+        back = 0.0 if rises else 50.0
+        controller.observe(back, back, 384)
     assert controller.coef < stuck / 1e6 or controller.coef > stuck * 1e6
+
+
+def adaptive(*kls, coef=0.5, target=2.0):
+    """The controller after updates with these exact KLs; what was sampled does not count."""
+    controller = AdaptiveKL(coef, target)
+    for kl in kls:
+        controller.observe(float("nan"), kl, 48)
+    return controller
+
+
+def steps(*kls, **settings):
+    """By how much the logarithm of beta moves in each of some updates."""
+    betas = [adaptive(*kls[:count], **settings).coef for count in range(len(kls) + 1)]
+    return [math.log(after / before) for before, after in itertools.pairwise(betas)]
+
+
+def test_a_beta_that_looks_ahead_by_hand():
+    # kl = 0.4 * 1 + 0.6 * 1.5 = 1.3, slope = 0.5 * 0.3 = 0.15, foreseen 1.3 + 8 * 0.15 = 2.5
+    assert steps(1.0, 1.5) == pytest.approx([0.0, 0.25 * math.log(2.5 / 2)])
+    # kl = 0.4 * 4 + 0.6 * 3 = 3.4, slope = -0.3, foreseen 3.4 - 3 * 0.3 = 2.5: from far above over three updates
+    assert steps(4.0, 3.0) == pytest.approx([0.25 * math.log(4 / 2), 0.25 * math.log(2.5 / 2)])
+    # kl = 0.4 * 2.4 + 0.6 * 2 = 2.16, slope = -0.12, foreseen 2.16 - 8 * 0.12 = 1.2; one update has been seen
+    assert steps(2.4, 2.0)[1] == pytest.approx(max(0.25 * math.log(1.2 / 2), -0.18 / 6))
+
+
+def test_a_kl_on_its_way_to_the_target_raises_beta_and_one_on_its_way_back_lowers_it():
+    assert steps(*[0.2] * 7, 0.6, 1.0, 1.4)[-1] > 0
+    assert steps(*[2.4] * 7, 2.3, 2.2, 2.1)[-1] < 0
+
+
+def test_one_update_raises_beta_by_half_at_most_and_lowers_it_by_a_sixth_but_less_in_the_first_six():
+    assert steps(1e6) == pytest.approx([0.4])
+    for nothing in (0.0, -1e-7):
+        assert steps(*[nothing] * 8) == pytest.approx([-0.18 * min(seen / 6, 1) for seen in range(8)])
+
+
+@pytest.mark.parametrize(("kl", "back"), [(0.0, 50.0), (50.0, 0.0)])
+def test_a_beta_that_looks_ahead_stays_within_bounds_and_can_come_back(kl, back):
+    stuck = adaptive(*[kl] * 500)
+    assert 1e-5 < stuck.coef <= 1000
+    coef = stuck.coef
+    for _ in range(200):
+        stuck.observe(back, back, 48)
+    assert stuck.coef < coef / 1e6 or stuck.coef > coef * 1e6
+
+
+@pytest.mark.parametrize(
+    ("made", "other"),
+    [
+        (AdaptiveKL(0.5, 2.0), AdaptiveKL(9.0, 7.0)),
+        (ZieglerKL(0.5, 2.0, 200), ZieglerKL(9.0, 7.0, 200)),
+        (FixedKL(0.5), FixedKL(9.0)),
+    ],
+)
+def test_a_controller_goes_on_from_its_state_as_if_nothing_had_been(made, other):
+    for kl in (0.1, 0.8, 1.9):
+        made.observe(kl, kl, 48)
+    other.restore(made.state())
+    for controller in (made, other):
+        controller.observe(2.5, 2.5, 48)
+    assert other.state() == made.state()
+
+
+def test_from_the_state_of_another_controller_it_begins_with_the_next_kl():
+    controller = AdaptiveKL(9.0, 9.0)
+    controller.restore({"kl_coef": 0.3, "kl_target": 2.0})
+    controller.observe(2.0, 2.0, 48)
+    assert controller.state() == {
+        "kl_coef": pytest.approx(0.3),
+        "kl_target": 2.0,
+        "kl_smoothed": 2.0,
+        "kl_slope": 0.0,
+        "kl_seen": 1,
+    }

@@ -32,7 +32,7 @@ CASES: dict[str, dict[str, Any]] = {
     "texts of different lengths": {"sampling__max_new_tokens": 24, "ppo__learning_rate": 3e-4, "evaluation__traces": 1},
     "llama": {},
     "gpt2": {},
-    "adaptive leash": {"kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5, "horizon": 30}},
+    "adaptive leash": {"kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5}},
     "separate critic": {"model__critic": "separate"},
     "LoRA": {"model__adapter": {"kind": "lora", "r": 2, "alpha": 4}},
     "groups, top k": {**GROUPS, "sampling__top_k": 5},

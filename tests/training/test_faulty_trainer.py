@@ -30,7 +30,7 @@ def test_a_run_with_faults_has_the_trainer_that_makes_them() -> None:
 
 
 def test_without_its_fault_it_is_ppo() -> None:
-    faulty, sound = both("chapter-controller", kl__controller="adaptive")  # which changes nothing before it observes
+    faulty, sound = both("chapter-controller", kl__controller="ziegler")  # which changes nothing before it observes
     assert faulty.update().score_mean == sound.update().score_mean
     for mine, theirs in zip(faulty.policy.parameters(), sound.policy.parameters(), strict=True):
         assert torch.equal(mine, theirs)
@@ -102,15 +102,15 @@ def test_clipping_is_off() -> None:
 
 def test_the_chapters_controller_by_hand() -> None:
     leash = ChapterKL(coef=0.2, target=6.0, horizon=10_000)
-    leash.observe(12.0, 32)  # error 1, gain 1 * 32 / 10000
+    leash.observe(12.0, 0.0, 32)  # error 1, gain 1 * 32 / 10000
     assert leash.coef == pytest.approx(0.2 * 1.0032)
-    leash.observe(12.0, 32)  # gain 2 * 32 / 10000
+    leash.observe(12.0, 0.0, 32)  # gain 2 * 32 / 10000
     assert leash.coef == pytest.approx(0.2 * 1.0032 * 1.0064)
 
 
 def test_every_fault_has_words_and_needs_experiments() -> None:
     for fault in FAULTS:
-        suited: dict[str, object] = {"kl__controller": "adaptive"}
+        suited: dict[str, object] = {"kl__controller": "ziegler"}
         if fault == "reward-format":
             with pytest.raises(Exception, match="needs a reward model to misread"):
                 tiny.config(experiments=True, faults=[fault])

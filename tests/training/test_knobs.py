@@ -17,7 +17,8 @@ from playground.training.loop.sampling import likeliest, sample
 from tests.training import tiny
 
 GROUPS = ("ppo", "kl", "sampling", "score")
-ADAPTIVE = {"kl__controller": "adaptive", "kl__horizon": 50}
+ADAPTIVE = {"kl__controller": "adaptive"}
+ZIEGLER = {"kl__controller": "ziegler", "kl__horizon": 50}
 # field -> another value, and what else must be set for it to matter
 EFFECTS = {
     "ppo.num_updates": (8, {"ppo__schedule": "linear"}),
@@ -38,9 +39,9 @@ EFFECTS = {
     "ppo.max_grad_norm": (0.01, {}),
     "ppo.update_kl_stop": (1e-6, {"ppo__num_epochs": 4}),
     "kl.coef": (1.0, {}),
-    "kl.controller": ("adaptive", {"kl__horizon": 50}),
+    "kl.controller": ("adaptive", {}),
     "kl.target": (1e-4, {**ADAPTIVE, "ppo__learning_rate": 3e-3}),
-    "kl.horizon": (20, ADAPTIVE),
+    "kl.horizon": (20, ZIEGLER),
     "kl.estimator": ("k3", {}),
     "sampling.temperature": (0.7, {}),
     "sampling.top_k": (2, {"sampling__train_on_cut": True}),
@@ -91,7 +92,7 @@ def test_each_live_setting_changes_the_run_from_the_next_update_on():
 
 def test_a_live_beta_counts_from_the_next_update_and_the_adaptive_controller_goes_on_from_it():
     trainer = tiny.trainer(**ADAPTIVE, kl__target=100.0)
-    first, second = trainer.update(), trainer.update()
+    first, _, second = trainer.update(), trainer.update(), trainer.update()  # the first says nothing of beta
     assert second.kl_coef < first.kl_coef == 0.1
     trainer.change(edited(trainer.config, [Edit("kl.coef", 0.5)]), {"kl.coef"})
     third, fourth = trainer.update(), trainer.update()

@@ -3,6 +3,7 @@
 The full runs and their figures are in docs/results.md (`make results`).
 """
 
+import math
 import statistics
 
 import pytest
@@ -61,6 +62,21 @@ def share(judge, samples: list[Sample], claim: bool | None = None, only_claims: 
 
 def positive(prompt: str, completion: str) -> bool:
     return (judges.sentiment(prompt, completion) or 0) > 0
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("off", [1, 4, 1 / 4], ids=["beta right", "beta too large", "beta too small"])
+@pytest.mark.parametrize("target", [0.5, 1.5, 3.0, 6.0])
+def test_an_adaptive_leash_holds_any_target_over_the_second_half_from_any_beta(target, off, tmp_path):
+    found = []
+    for seed in (0, 1, 2):
+        asked = [f"kl.target={target}", f"kl.coef={off / math.sqrt(2 * target)}", "kl.controller=adaptive"]
+        data = catalog.preset("kinder-reviews").model_dump(mode="json")
+        asked += [f"seed={seed}", "ppo.learning_rate=2e-4", "ppo.num_updates=40", "evaluation.every=40"]
+        metrics = session_of(yaml_io.overridden(data, asked, RunConfig), tmp_path).run.metrics()
+        found.append(statistics.fmean(item.kl_to_reference for item in metrics[20:]) / target)
+    assert statistics.fmean(found) == pytest.approx(1, rel=0.2), found
+    assert all(0.7 < ratio < 1.35 for ratio in found), found
 
 
 @pytest.mark.thorough

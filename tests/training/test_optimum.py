@@ -120,18 +120,19 @@ def at_target(problem: toy.Problem, trainer: PPOTrainer) -> toy.Problem:
     return replace(problem, beta=beta)
 
 
-def train_with_target(problem: toy.Problem, seed: int) -> PPOTrainer:
+def train_with_target(problem: toy.Problem, seed: int, controller: str) -> PPOTrainer:
     """From a policy that is not the reference, so that it differs on prompt tokens too."""
     return train_table(
-        problem, seed, start=seed + 10, kl__controller="adaptive", kl__target=1.0, kl__horizon=2560,
+        problem, seed, start=seed + 10, kl__controller=controller, kl__target=1.0, kl__horizon=2560,
         ppo__num_updates=150,
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("controller", ["adaptive", "ziegler"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_an_adaptive_leash_ends_at_its_target_and_at_the_optimum_for_that_target(seed):
+def test_an_adaptive_leash_ends_at_its_target_and_at_the_optimum_for_that_target(seed, controller):
     problem = small_problem(seed)
-    trainer = train_with_target(problem, seed)
+    trainer = train_with_target(problem, seed, controller)
     assert problem.drift(trainer) == pytest.approx(1.0, rel=0.1)
     assert at_target(problem, trainer).distance(trainer) < TABLE_BOUND
 
@@ -244,6 +245,6 @@ def test_a_kl_over_prompt_tokens_misses_the_optimum_for_the_target(seed, monkeyp
     moves no optimum (see test_enumerable.py), so no test of where a fixed leash ends could fail."""
     count_prompts(monkeypatch)
     problem = small_problem(seed)
-    trainer = train_with_target(problem, seed)
+    trainer = train_with_target(problem, seed, "ziegler")
     assert problem.drift(trainer) != pytest.approx(1.0, rel=0.1)
     assert at_target(problem, trainer).distance(trainer) > 3 * TABLE_BOUND

@@ -1,5 +1,6 @@
 import copy
 import json
+import math
 from itertools import chain
 
 import numpy as np
@@ -7,12 +8,13 @@ import pytest
 import torch
 
 from playground.errors import RewardFailed, TrainingDiverged
+from playground.ppo.kl import AdaptiveKL
 from playground.rewards.mixture import Mixture
 from playground.runs.folder.records import to_json_line
 from playground.training.loop.scoring import Scorer
 from tests.training import tiny
 
-ADAPTIVE = {"kl__controller": "adaptive", "kl__coef": 1.0, "kl__target": 5.0, "kl__horizon": 80}
+ZIEGLER = {"kl__controller": "ziegler", "kl__coef": 1.0, "kl__target": 5.0, "kl__horizon": 80}
 
 
 def weights(model) -> list[torch.Tensor]:
@@ -187,10 +189,20 @@ def test_an_update_ends_early_once_the_policy_has_moved_far():
     assert counts[1] < 12
 
 
-def test_the_adaptive_leash_moves_beta_from_one_update_to_the_next():
-    trainer = tiny.trainer(**ADAPTIVE, ppo__num_updates=3)
+def test_zieglers_leash_moves_beta_from_one_update_to_the_next():
+    trainer = tiny.trainer(**ZIEGLER, ppo__num_updates=3)
     coefs = [trainer.update().kl_coef for _ in range(3)]
     assert coefs == pytest.approx([1.0, 0.98, 0.98**2])  # KL far below target: error -0.2, n / horizon = 0.1
+
+
+def test_the_adaptive_leash_follows_the_exact_kl():
+    trainer = tiny.trainer(kl__controller="adaptive", kl__coef=1.0, kl__target=5.0, ppo__num_updates=3)
+    by_hand = AdaptiveKL(1.0, 5.0)
+    for _ in range(3):
+        metrics = trainer.update()
+        assert metrics.kl_coef == by_hand.coef
+        by_hand.observe(math.nan, metrics.kl_estimates["full"], 8)
+    assert trainer.kl_controller == by_hand and by_hand.coef < 1.0
 
 
 def shared_and_separate(**changes):
@@ -263,7 +275,7 @@ POISONS = [poison_rewards, poison_advantages, poison_loss, poison_gradient, pois
 
 @pytest.mark.parametrize("poison", POISONS)
 def test_what_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row_end_the_run(poison):
-    trainer = tiny.trainer(**ADAPTIVE)
+    trainer = tiny.trainer(**ZIEGLER)
     poison(trainer)
     before = weights(trainer.policy)
     for update in (1, 2):

@@ -18,7 +18,7 @@ def test_a_sweep_is_told_before_it_starts_and_opens_from_its_row(open_page):
     told.get_by_text("Leash (beta): 0.1, 0.25, 0.5; Seed: 0, 1, 2. 9 runs, about").wait_for()  # as it is offered
     told.get_by_label("Setting", exact=True).select_option("kl.controller")
     values = told.get_by_label("Values", exact=True)
-    assert (values.input_value(), values.get_attribute("placeholder")) == ("", "fixed, adaptive")
+    assert (values.input_value(), values.get_attribute("placeholder")) == ("", "fixed, adaptive, ziegler")
     told.get_by_label("Setting", exact=True).select_option("kl.horizon")
     values.fill("10, 100")
     told.get_by_text("has no effect here").wait_for()

@@ -35,7 +35,7 @@ def kl(records: Records) -> Lamp:
     whole, values = entropy * length, records.where_stranger(values)
     state, updates = graded(values, lambda value: value > at.kl_amber * whole, lambda value: value > at.kl_red * whole)
     target = records.config.kl.target
-    if state == "quiet" and records.config.kl.controller == "adaptive" and records.updates >= at.settled:
+    if state == "quiet" and records.config.kl.moves and records.updates >= at.settled:
         updates = trend(values, lambda value: value > 2 * target)
         state = "amber" if updates else "quiet"
     first, now = perplexity[0][1], records.now("perplexity_reference") or 0.0
@@ -51,7 +51,7 @@ def kl(records: Records) -> Lamp:
     else:
         cause += "the reference finds the texts stranger than its own."
     tries: tuple[Remedy, ...] = (records.more_leash(), records.milder("ppo.learning_rate", 1 / 3))
-    if records.config.kl.controller != "adaptive":
+    if not records.config.kl.moves:
         adaptive = {"kl.controller": "adaptive", "kl.coef": records.config.kl.coef or 0.25}  # from 0 it cannot move
         tries = (*tries, Remedy("use an adaptive leash", adaptive))
     return Lamp(name, label, state, rule, updates, evidence, cause, tries, "kl_to_reference")
@@ -60,14 +60,15 @@ def kl(records: Records) -> Lamp:
 def leash(records: Records) -> Lamp:
     name, label, at = "leash-off-target", "The adaptive leash misses its target", records.at
     rule = (
-        f"After {at.settled:g} updates the KL is off its target by more than half of it in a trend (red: beta has "
-        f"moved by more than a factor of {at.swing:g} within {TEN} updates)."
+        f"After {at.settled:g} updates the KL is off its target by more than half of it in a trend (red: Ziegler's "
+        f"leash has moved beta by more than a factor of {at.swing:g} within {TEN} updates)."
     )
-    if records.config.kl.controller != "adaptive":
+    ziegler = records.config.kl.controller == "ziegler"
+    if not records.config.kl.moves:
         return without(name, label, rule, "The leash is fixed.")
     values = [item for item in records.values("kl_to_reference") if item[0] > at.settled]
     betas, by_hand = records.values("kl_coef"), any(event.kind == EDIT for event in records.events)
-    swings = [] if by_hand else _swings(betas, at.swing)
+    swings = _swings(betas, at.swing) if ziegler and not by_hand else []
     if len(values) < WINDOW and not swings:
         return without(name, label, rule, f"It takes {WINDOW} updates after update {at.settled:g}.")
     target = records.config.kl.target
@@ -79,10 +80,13 @@ def leash(records: Records) -> Lamp:
     if not updates:
         return Lamp(name, label, "quiet", rule, [], evidence)
     cause = "Beta is too far from where it must be and moves too slowly, or moves so fast that both swing."
-    tries: tuple[Remedy, ...] = (
-        Remedy("start with another beta", {"kl.coef": records.metrics[-1].kl_coef}),
-        Remedy("set the horizon to 288 episodes", {"kl.horizon": 288}),
-    )
+    tries: tuple[Remedy, ...] = (Remedy("start with another beta", {"kl.coef": records.metrics[-1].kl_coef}),)
+    if ziegler:
+        tries = (
+            *tries,
+            Remedy("set the horizon to 288 episodes", {"kl.horizon": 288}),
+            Remedy("use the leash that looks ahead", {"kl.controller": "adaptive"}),
+        )
     if swings:
         cause = "Beta overshoots: its steps are not bounded."
         tries = ()

@@ -216,7 +216,7 @@ class Records:
 
     def setting(self, name: str) -> float:
         """What holds now of a setting that can be changed in mid-run."""
-        if name == "kl.coef" and self.metrics and self.config.kl.controller != "fixed":
+        if name == "kl.coef" and self.metrics and self.config.kl.moves:
             return self.metrics[-1].kl_coef
         told = [event.data for event in self.events if event.kind == EDIT and event.data.get("field") == name]
         part, key = name.split(".")

@@ -36,7 +36,7 @@ def live_in(config: RunConfig) -> list[str]:
     return [
         field
         for field in LIVE_FIELDS
-        if (field != "kl.target" or config.kl.controller == "adaptive") and not methods.unused(config.method, field)
+        if (field != "kl.target" or config.kl.moves) and not methods.unused(config.method, field)
     ]
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from playground.config import RunConfig
 from playground.config.training_settings import Fault
-from playground.ppo.kl import AdaptiveKL
+from playground.ppo.kl import ZieglerKL
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.training.data.prompts import Prompt
 from playground.training.loop.sampling import Episodes, Packed
@@ -26,15 +26,15 @@ HIGHEST_OF_CHAPTER, LOWEST_OF_CHAPTER = 10.0, 0.001
 
 
 @dataclass
-class ChapterKL(AdaptiveKL):
+class ChapterKL(ZieglerKL):
     """The course's controller: the error is not clipped, and the gain is step / horizon, which grows with time."""
 
     steps: int = 0
 
-    def observe(self, kl_per_episode: float, num_episodes: int) -> None:
-        """Adjust beta. Args: see `AdaptiveKL`."""
+    def observe(self, sampled: float, exact: float, num_episodes: int) -> None:
+        """Adjust beta. Args: see `ZieglerKL`."""
         self.steps += 1
-        error = kl_per_episode / self.target - 1
+        error = sampled / self.target - 1
         coef = self.coef * (1 + error * self.steps * num_episodes / self.horizon)
         self.coef = min(max(coef, LOWEST_OF_CHAPTER), HIGHEST_OF_CHAPTER)
 

@@ -20,9 +20,10 @@ import torch
 from torch import Tensor, nn
 
 from playground.config import RunConfig
+from playground.config.training_settings import KLConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
 from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
-from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, full_kl, k3, token_kl
+from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, ZieglerKL, full_kl, k3, token_kl
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, spread_of_sums, whiten
@@ -68,6 +69,13 @@ class Rollout:
     def token_kl(self, estimator: str) -> Tensor:
         """The KL of each token by one of the estimators, [B, C]; 0 where masked."""
         return torch.where(self.episodes.mask, token_kl(estimator, self.log_ratio, self.full_kl), 0.0)
+
+
+def kl_controller(kl: KLConfig) -> FixedKL | ZieglerKL | AdaptiveKL:
+    """What moves beta, or does not, in a run of these settings."""
+    if kl.controller == "ziegler":
+        return ZieglerKL(kl.coef, kl.target, kl.horizon)
+    return AdaptiveKL(kl.coef, kl.target) if kl.controller == "adaptive" else FixedKL(kl.coef)
 
 
 class Onlooker:
@@ -121,11 +129,7 @@ class PPOTrainer:
         self.optimizer = torch.optim.AdamW(
             groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
         )
-        self.kl_controller = (
-            AdaptiveKL(config.kl.coef, config.kl.target, config.kl.horizon)
-            if config.kl.controller == "adaptive"
-            else FixedKL(config.kl.coef)
-        )
+        self.kl_controller = kl_controller(config.kl)
         self.onlooker = Onlooker()  # somebody who wants to see the next update puts another one here
         self.updates_done = 0
         self.tokens_done = 0
@@ -184,8 +188,9 @@ class PPOTrainer:
         self.updates_done += 1
         self.tokens_done += int(rollout.episodes.mask.sum())
         metrics = self.measure(rollout, scores, returns, steps, kl_coef, learning_rate, seconds_score, seconds_update)
-        if metrics.kl_to_reference is not None:
-            self.kl_controller.observe(metrics.kl_to_reference, len(rollout.episodes))
+        sampled, exact = metrics.kl_to_reference, metrics.kl_estimates["full"]
+        if sampled is not None and exact is not None:
+            self.kl_controller.observe(sampled, exact, len(rollout.episodes))
         return metrics
 
     def change(self, config: RunConfig, fields: Collection[str]) -> None:
@@ -197,7 +202,7 @@ class PPOTrainer:
         self.config = config
         if "kl.coef" in fields:
             self.kl_controller.coef = config.kl.coef
-        if isinstance(self.kl_controller, AdaptiveKL):
+        if isinstance(self.kl_controller, ZieglerKL | AdaptiveKL):
             self.kl_controller.target = config.kl.target
 
     # -- state --------------------------------------------------------------------------------------------------------
@@ -206,8 +211,7 @@ class PPOTrainer:
         """All that the next update depends on beside weights, scales and configuration: the optimizer's tensors by
         name, and plain numbers. Prompts and random numbers follow from the seed and the number of the update."""
         return taken(self.optimizer, self.trained()), {
-            "kl_coef": self.kl_controller.coef,
-            "kl_target": self.kl_controller.target if isinstance(self.kl_controller, AdaptiveKL) else None,
+            **self.kl_controller.state(),
             "tokens": self.tokens_done,
             "seconds": time.perf_counter() - self._started,
             "skipped_in_a_row": self._skipped_in_a_row,
@@ -221,9 +225,7 @@ class PPOTrainer:
             KeyError, ValueError, TypeError: if it is the state of something else.
         """
         put_back(self.optimizer, self.trained(), tensors)
-        self.kl_controller.coef = float(facts["kl_coef"])
-        if isinstance(self.kl_controller, AdaptiveKL):
-            self.kl_controller.target = float(facts["kl_target"])
+        self.kl_controller.restore(facts)
         self.updates_done, self.tokens_done = int(facts["update"]), int(facts["tokens"])
         self._skipped_in_a_row = int(facts["skipped_in_a_row"])
         self._started = time.perf_counter() - float(facts["seconds"])

@@ -238,7 +238,8 @@ export class Charts {
     for (const chart of this.all()) chart.readOut(x);
     this.strip.show(live.metrics, index);
     const asked = live.events.findLast(({ kind, field }) => kind === "edit" && field === "kl.target");
-    this.leash.show(live.metrics, live.run?.adaptive ? asked?.value ?? live.run.target : null, index);
+    this.leash.show(live.metrics, live.run?.adaptive ? asked?.value ?? live.run.target : null, index,
+      live.run?.looks_ahead);
   }
 
   setZoom(range) {

@@ -10,8 +10,12 @@ const HEIGHT = 250;
 const EDGE = { left: 46, right: 16, top: 12, bottom: 40 };
 const DIGITS = [[1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7], [1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9]];
 const MOST_TOLD = 150; // points that say their numbers when one points at them
-const GLOSS = "Left of the target beta falls, so drifting is cheap and the KL grows; right of it beta rises and pulls "
-  + "the policy back. A leash that holds circles in on the target line; one that moves too fast swings around it.";
+const AHEAD = "Beta follows the KL that is foreseen eight updates from now. While that lies below the target beta "
+  + "falls, so drifting gets cheap; once the KL climbs fast enough to pass the target, beta rises before it is there. "
+  + "A leash that holds ends in a cloud around the target line.";
+const ZIEGLER = "Left of the target beta falls, so drifting is cheap and the KL grows; right of it beta rises and "
+  + "pulls the policy back. A leash that holds circles in on the target line; one that moves too fast swings around "
+  + "it.";
 
 /** Where everything stands: {points: [{update, kl, beta, x, y}], target, xTicks, yTicks}; null without points. Pure. */
 export function pictureOf(metrics, target) {
@@ -53,19 +57,21 @@ export class LeashPicture {
     this.value = el("span", { class: "chart-value" });
     this.note = el("span", { class: "chart-note" });
     this.stage = el("div", { class: "leash-stage" });
+    this.gloss = el("p", { class: "muted" });
     this.root = el("section", { class: "chart leash-picture", hidden: true, "data-chart": "leash" },
       el("div", { class: "chart-head" }, el("h3", {}, "The leash at work"), this.value),
       el("div", { class: "chart-sub" }, this.note),
-      el("div", { class: "leash-body" }, this.stage, el("p", { class: "muted" }, GLOSS)));
+      el("div", { class: "leash-body" }, this.stage, this.gloss));
   }
 
-  /** Take the columns of a run, the target in force, and which update is read (-1: none). */
-  show(metrics, target, index) {
+  /** Take the columns of a run, the target in force, which update is read (-1: none), and whether beta looks ahead. */
+  show(metrics, target, index, ahead) {
     const found = target ? pictureOf(metrics, target) : null;
     setHidden(this.root, !found);
     if (!found) return;
     const read = found.points.find(({ update }) => update === metrics.update[index]) ?? found.points.at(-1);
     setText(this.value, `${number(read.kl)} nats at beta ${number(read.beta)}`);
+    setText(this.gloss, ahead ? AHEAD : ZIEGLER);
     setText(this.note, `KL against beta (log), a point for each update; target ${number(target)} nats`);
     this.stage.replaceChildren(this.drawing(found, read, target));
   }

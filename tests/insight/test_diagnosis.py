@@ -254,6 +254,9 @@ def test_a_score_that_falls_because_beta_was_raised_is_no_fault_and_beta_is_not_
     by_itself = lamps(Records(settings, nearer, back))["fell-back"]
     assert by_itself.state == "red" and "Beta has risen from 0.25 to 3" in by_itself.cause
     assert not any("kl.coef" in remedy.changes for remedy in by_itself.remedies)
+    for target, state in ((1.9, "quiet"), (2.1, "red")):  # it was 2 nats away when it was best
+        held = config(kl={"controller": "adaptive", "coef": 0.25, "target": target})
+        assert lamps(Records(held, nearer, back))["fell-back"].state == state
     further = metrics(kl_to_reference=5.0, kl_coef=3.0, penalised_reward=-14.0, reward_paid=-14.0)
     assert (
         lamps(Records(settings, further, back, [changed("kl.coef", 0.25, 3.0, fork=fork)]))["fell-back"].state == "red"

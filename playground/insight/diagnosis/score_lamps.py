@@ -112,10 +112,11 @@ def fell_back(records: Records) -> Lamp:
     first, last = betas.get(top, math.inf), betas.get(records.updates, 0.0)
     if last > first and (records.now("kl_to_reference") or 0.0) < kl.get(top, 0.0):
         cause = f"Beta has risen from {first:.3g} to {last:.3g} since and holds the policy nearer to the reference, "
-        lamp = lamp._replace(
-            cause=f"{cause}which costs score.",
-            remedies=(tries[0], records.milder("kl.target", 2.0)),
-        )
+        cause += "which costs score."
+        if records.config.kl.moves and kl[top] > (target := records.setting("kl.target")):
+            evidence += f" {cause} It was {kl[top]:.2f} nats away then, with a target of {target:g}."
+            return Lamp(name, label, "quiet", rule, [], evidence)
+        lamp = lamp._replace(cause=cause, remedies=(tries[0], records.milder("kl.target", 2.0)))
     return lamp
 
 

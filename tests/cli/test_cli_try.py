@@ -43,7 +43,7 @@ def test_four_parts_are_printed_in_order(run):
     assert places == sorted(places)
     assert "Found: ships with the playground" in out and "<|im_start|>" in out
     assert out.count(" >>> ") == 8
-    assert "1.5 s an update, 4 s before the first; about 50 s to 1 min 30 s for the run of 40 updates." in out
+    assert "1.5 s an update, 4 s before the first; about 50 s to 90 s for the run of 40 updates." in out
     assert "0.61 of 8 GB free on cpu at its fullest: fits." in out
 
 

@@ -72,7 +72,7 @@ def test_what_is_kept_of_one_prompt_is_read_without_the_others(run: RunDirectory
 def test_a_fork_copies_what_still_counts_a_line_at_a_time(run: RunDirectory, tmp_path: Path) -> None:
     def copied(at: int) -> RunDirectory:
         mine = RunDirectory.reserve(tmp_path, small_config(), f"fork-{at}")
-        fork._copy_records(run, mine, at, {})
+        fork._copy_records(run, mine, at, {}, {})
         return mine
 
     first = copied(4)

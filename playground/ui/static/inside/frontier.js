@@ -15,9 +15,9 @@ import { hasEnded, live } from "../core/store.js";
 const GLOSS = "Every nat of KL is drift away from the reference, and every policy can be held against the best "
   + "one at its KL. That is the reference reweighted by e to the power of score / beta; its line is estimated from "
   + "texts of the reference and of this run, each weighed by how likely the best policy would have written it. "
-  + "It is drawn grey where fewer than 30 of them count. Best of n: answer n times and keep the best, which is at most "
-  + "log n \u2212 (n \u2212 1) / n nats away. The dotted line through the newest look rises by beta with each nat: "
-  + "that is what a nat must earn to be worth its price.";
+  + "It is drawn grey where fewer than 30 of them count. Best of n: answer n times and keep the best; how far that is "
+  + "follows from its scores (log n \u2212 (n \u2212 1) / n nats where no two are equal). The dotted line through the "
+  + "newest look rises by beta with each nat: that is what a nat must earn to be worth its price.";
 const OFFER = "What was possible at each KL is not measured yet. It takes some thousand more texts of the reference "
   + "and of this run: about half a minute for a pocket model, and longer for a large one.";
 const BUSY = "Writing and scoring texts of the reference and of this run. This takes about half a minute for a "

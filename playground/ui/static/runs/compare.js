@@ -63,11 +63,13 @@ class Compare {
     });
     const going = computed(() => (home.value?.connected
       ? JSON.stringify([home.value.training?.map(({ id }) => id), home.value.waiting, home.value.newest]) : ""));
-    let before = "";
+    let before = { of: "", told: "" };
     effect(() => {
-      const now = going.value && `${going.value} ${live.status?.state}`;
-      const changed = before && now && now !== before;
-      before = now || before;
+      const state = live.status?.state; // not known while another run's page comes in
+      const now = { of: live.runId, told: going.value && state ? `${going.value} ${state}` : "" };
+      if (!now.told) return;
+      const changed = before.told && now.of === before.of && now.told !== before.told;
+      before = now;
       if (changed && document.body.dataset.page === "compare") untracked(() => this.refreshRuns());
     });
   }

@@ -36,7 +36,8 @@ def test_an_adaptive_leash_is_drawn_with_its_target_and_a_fixed_one_is_not(site,
     last = adaptive.metrics()[-1]
     expect(picture.locator("svg")).to_have_attribute("aria-label", re.compile(f"beta 0.40? after update {last.update}"))
     expect(picture.locator(".dot")).to_have_count(len(adaptive.metrics()))
-    expect(picture.locator(".dot title").last).to_have_text(re.compile(f"^update {last.update}: .* nats, beta 0.60?$"))
+    expect(picture.locator(".dot title").last).to_have_text(re.compile(f"^update {last.update}: .* nats, beta 0.40?$"))
+    expect(picture).to_contain_text("foreseen eight updates from now")
     page.goto(f"{site.url}?run={run}")
     expect(page.locator("#run-title")).to_have_text("Kinder reviews", timeout=WAIT_MS)
     expect(picture).to_be_hidden()

@@ -27,7 +27,7 @@ def adaptive(site):
     shutil.rmtree(made.path)
 
 
-def test_an_adaptive_leash_is_drawn_with_its_target_and_a_fixed_one_is_not(site, make_page, run, adaptive):
+def test_an_adaptive_leash_is_drawn_with_its_target_and_a_fixed_one_is_not(site, run, adaptive, make_page):
     page = make_page()
     page.goto(f"{site.url}?run={adaptive.id}")
     picture = page.locator(".leash-picture")
@@ -43,7 +43,7 @@ def test_an_adaptive_leash_is_drawn_with_its_target_and_a_fixed_one_is_not(site,
     expect(picture).to_be_hidden()
 
 
-def test_more_curves_unfold_and_tell_the_losses_and_each_estimate_of_the_kl(site, make_page, run):
+def test_more_curves_unfold_and_tell_the_losses_and_each_estimate_of_the_kl(site, run, make_page):
     page = make_page()
     page.goto(f"{site.url}?run={run}")
     expect(page.locator("[data-chart=score] canvas").first).to_be_visible(timeout=WAIT_MS)

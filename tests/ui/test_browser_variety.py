@@ -26,7 +26,7 @@ def run(site):
     shutil.rmtree(made.path)
 
 
-def test_each_row_and_the_summary_tell_how_many_answers_to_a_prompt_differ(site, make_page, run):
+def test_each_row_and_the_summary_tell_how_many_answers_to_a_prompt_differ(site, run, make_page):
     page = make_page()
     page.goto(f"{site.url}?tab=compare&run={run}")
     cells = page.locator("table.compare td.variety")

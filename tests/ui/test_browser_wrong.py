@@ -21,7 +21,7 @@ def wrong(site):
     shutil.rmtree(run.path)
 
 
-def test_it_is_marked_in_the_run_above_its_curves_in_compare_and_in_the_list(site, make_page, wrong):
+def test_it_is_marked_in_the_run_above_its_curves_in_compare_and_in_the_list(site, wrong, make_page):
     page = make_page()
     page.goto(f"{site.url}?run={wrong}")
     expect(page.locator(".status .wrong-note")).to_have_text(WORDS)

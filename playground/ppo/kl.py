@@ -78,31 +78,14 @@ class FixedKL:
 
 
 @dataclass
-class ZieglerKL(FixedKL):
-    """Integral control of beta towards a target KL (Ziegler et al. 2019, section 2.2).
-
-    error = clip(KL / target - 1, -0.2, 0.2);  beta <- beta * (1 + error * min(n / horizon, 1))
-
-    Without that bound a batch of five horizons turns beta negative. Beta also stays between `LOWEST` and `HIGHEST`,
-    from where it can come back when the KL does.
+class TargetKL(FixedKL):
+    """Beta moves with the KL of each update, so that the KL goes to a target.
 
     Attributes:
-        coef: beta, per nat, above 0. target: nats per episode (the SUM over its tokens, averaged over episodes).
-        horizon: in episodes.
+        target: nats per episode (the SUM over its tokens, averaged over episodes).
     """
 
     target: float
-    horizon: int
-
-    def observe(self, sampled: float, exact: float, num_episodes: int) -> None:
-        """Adjust beta once per update, from that update's own episodes.
-
-        Args:
-            sampled: mean over episodes of the summed k1, finite. num_episodes: n, over all ranks.
-        """
-        error = min(max(sampled / self.target - 1, -0.2), 0.2)
-        coef = self.coef * (1 + error * min(num_episodes / self.horizon, 1))
-        self.coef = min(max(coef, LOWEST), HIGHEST)
 
     def state(self) -> dict[str, float | None]:
         """Beta, and the target that it is steered to."""
@@ -115,7 +98,33 @@ class ZieglerKL(FixedKL):
 
 
 @dataclass
-class AdaptiveKL(FixedKL):
+class ZieglerKL(TargetKL):
+    """Integral control of beta towards a target KL (Ziegler et al. 2019, section 2.2).
+
+    error = clip(KL / target - 1, -0.2, 0.2);  beta <- beta * (1 + error * min(n / horizon, 1))
+
+    Without that bound a batch of five horizons turns beta negative. Beta also stays between `LOWEST` and `HIGHEST`,
+    from where it can come back when the KL does.
+
+    Attributes:
+        coef: beta, per nat, above 0. horizon: in episodes.
+    """
+
+    horizon: int
+
+    def observe(self, sampled: float, exact: float, num_episodes: int) -> None:
+        """Adjust beta once per update, from that update's own episodes.
+
+        Args:
+            sampled: mean over episodes of the summed k1, finite. num_episodes: n, over all ranks.
+        """
+        error = min(max(sampled / self.target - 1, -0.2), 0.2)
+        coef = self.coef * (1 + error * min(num_episodes / self.horizon, 1))
+        self.coef = min(max(coef, LOWEST), HIGHEST)
+
+
+@dataclass
+class AdaptiveKL(TargetKL):
     """Control of beta towards a target KL that looks ahead: it acts on where the KL is going, not on where it is.
 
     The policy answers to beta only over many updates. So what counts is the KL of some updates later, if it goes on as
@@ -130,11 +139,10 @@ class AdaptiveKL(FixedKL):
     small KL says nothing of beta. Beta stays between `LOWEST` and `HIGHEST`.
 
     Attributes:
-        coef: beta, per nat, above 0. target: nats per episode. smoothed: kl of the latest update; None before the
-        first. slope: nats per update. seen: updates until now.
+        coef: beta, per nat, above 0. smoothed: kl of the latest update; None before the first. slope: nats per update.
+        seen: updates until now.
     """
 
-    target: float
     smoothed: float | None = None
     slope: float = 0.0
     seen: int = 0
@@ -158,15 +166,11 @@ class AdaptiveKL(FixedKL):
 
     def state(self) -> dict[str, float | None]:
         """Beta, the target that it is steered to, and how the KL has been going."""
-        return {
-            "kl_coef": self.coef, "kl_target": self.target, "kl_smoothed": self.smoothed, "kl_slope": self.slope,
-            "kl_seen": self.seen,
-        }  # fmt: skip
+        return {**super().state(), "kl_smoothed": self.smoothed, "kl_slope": self.slope, "kl_seen": self.seen}
 
     def restore(self, facts: Mapping[str, Any]) -> None:
         """Go on from a `state`; from one of another controller, with the KL of the next update."""
         super().restore(facts)
-        self.target = float(facts["kl_target"])
         smoothed = facts.get("kl_smoothed")
         self.smoothed = None if smoothed is None else float(smoothed)
         self.slope, self.seen = float(facts.get("kl_slope", 0.0)), int(facts.get("kl_seen", 0))

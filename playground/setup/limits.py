@@ -283,8 +283,7 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
         ("judges", config.judges, limits.judges),
         ("behaviours", own, limits.judges),
     ):
-        if cap is not None and len(found) > cap:
-            yield Problem(field, f"may be at most {cap} {limits.where} (got {len(found)}).")
+        yield from _too_many(field, len(found), cap, limits)
 
 
 def _scorers_of(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
@@ -296,12 +295,16 @@ def _scorers_of(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
         inside = [(f"{field}.{number}", one) for number, one in enumerate(entries) if isinstance(one, Mapping)]
         if field == "behaviours":
             inside = [(f"{name}.measure", one["measure"]) for name, one in inside if one.get("measure")]
-        if cap is not None and len(inside) > cap:
-            yield Problem(field, f"may be at most {cap} {limits.where} (got {len(inside)}).")
+        yield from _too_many(field, len(inside), cap, limits)
         for name, one in inside:
             kind = one.get("kind") if isinstance(one, Mapping) else None
             if isinstance(kind, str) and kind in limits.refused_rewards:
                 yield _refused_kind(name, kind, limits)
+
+
+def _too_many(field: str, count: int, cap: int | None, limits: Limits) -> Iterator[Problem]:
+    if cap is not None and count > cap:
+        yield Problem(field, f"may be at most {cap} {limits.where} (got {count}).")
 
 
 def _refused_kind(field: str, kind: str, limits: Limits) -> Problem:

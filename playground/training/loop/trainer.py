@@ -23,7 +23,7 @@ from playground.config import RunConfig
 from playground.config.training_settings import KLConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
 from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
-from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, ZieglerKL, full_kl, k3, token_kl
+from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, TargetKL, ZieglerKL, full_kl, k3, token_kl
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, spread_of_sums, whiten
@@ -71,7 +71,7 @@ class Rollout:
         return torch.where(self.episodes.mask, token_kl(estimator, self.log_ratio, self.full_kl), 0.0)
 
 
-def kl_controller(kl: KLConfig) -> FixedKL | ZieglerKL | AdaptiveKL:
+def kl_controller(kl: KLConfig) -> FixedKL:
     """What moves beta, or does not, in a run of these settings."""
     if kl.controller == "ziegler":
         return ZieglerKL(kl.coef, kl.target, kl.horizon)
@@ -202,7 +202,7 @@ class PPOTrainer:
         self.config = config
         if "kl.coef" in fields:
             self.kl_controller.coef = config.kl.coef
-        if isinstance(self.kl_controller, ZieglerKL | AdaptiveKL):
+        if isinstance(self.kl_controller, TargetKL):
             self.kl_controller.target = config.kl.target
 
     # -- state --------------------------------------------------------------------------------------------------------

@@ -88,6 +88,6 @@ STORY = (
     ),
     Step(
         "steering-claims", "steering",
-        "The same dial, and nothing moves: this way finds no direction for whether it repeats a wrong claim.",
+        "The same dial, and nothing moves: it repeats about as many wrong claims as before.",
     ),
 )  # fmt: skip

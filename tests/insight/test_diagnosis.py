@@ -263,6 +263,13 @@ def test_a_score_that_falls_because_beta_was_raised_is_no_fault_and_beta_is_not_
     )
 
 
+@pytest.mark.parametrize("earlier", [None, 3, [3], [{}], [{"update": "x", "field": "kl.coef", "old": 1, "value": 2}]])
+def test_a_fork_whose_earlier_changes_are_damaged_still_knows_its_own(earlier: object) -> None:
+    event = changed("kl.coef", 0.25, 0.5, fork=True)
+    damaged = event.model_copy(update={"data": {**event.data, "earlier": earlier}})
+    assert [one.new for one in Records(config(), [], events=[damaged]).changes] == [0.5]
+
+
 def test_a_fall_from_a_top_that_came_after_beta_was_raised_is_a_fault() -> None:
     late = [
         *look("before", 0, [0.0, 1.0, 2.0]), *look("during", 18, [3.0, 4.1, 4.9]), *look("during", 24, [5.0, 6.1, 6.9]),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
 
 from playground.errors import InvalidConfig, RunNotResumable
+from playground.insight.diagnosis.lamp import Change, Records
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import UpdateMetrics
+from playground.runs.folder.records import Event, UpdateMetrics, to_json_line
 from playground.runs.start import fork, launcher
 from tests.forking import Forker
 from tests.support import config_with, wait_until
@@ -75,6 +77,29 @@ def test_it_knows_its_parent_and_parts_where_it_was_told_to(parent: RunDirectory
     assert fork.parent_of(parent.events()) is None
 
 
+def edit(update: int, field: str, old: float, value: float) -> Event:
+    return Event(
+        seq=90 + update, time=0.0, kind="edit", update=update, data={"field": field, "old": old, "value": value}
+    )
+
+
+def test_its_lamps_know_what_was_changed_in_its_parent_and_in_the_parent_of_that(
+    parent: RunDirectory, forker: Forker, tmp_path: Path
+) -> None:
+    first = RunDirectory.open(shutil.copytree(parent.path, tmp_path / "first"))
+    later = edit(2, "kl.coef", 0.5, 7.0)  # update 2 and its checkpoint were made by then
+    with open(first.events_path, "a", encoding="utf-8") as file:
+        file.writelines(map(to_json_line, [edit(1, "kl.coef", 0.25, 0.5), later]))
+    second = forked(first, forker, 2, "ppo.learning_rate=0.002")
+    third = forked(second, forker, 2, "kl.coef=0.9", "ppo.num_updates=3")
+    assert [item.kl_coef for item in third.metrics()] == [0.25, 0.25, 0.9]
+    raised = Change(1, "kl.coef", 0.25, 0.5)
+    faster = Change(2, "ppo.learning_rate", parent.config().ppo.learning_rate, 0.002)
+    for run, known in ((second, [raised, faster]), (third, [raised, faster, Change(2, "kl.coef", 0.5, 0.9)])):
+        assert Records(run.config(), run.metrics(), run.samples(), run.events()).changes == known
+        assert not [item for item in run.all_events() if item.kind == "edit"]  # or resuming would make it again
+
+
 def test_it_may_begin_after_the_last_update_and_go_further(parent: RunDirectory, forker: Forker) -> None:
     run = forked(parent, forker, 4, "ppo.num_updates=5", "kl.controller=adaptive")
     assert [item.update for item in run.metrics()] == [1, 2, 3, 4, 5]
@@ -121,8 +146,6 @@ def test_what_cannot_be_changed_is_named_and_nothing_is_made(parent: RunDirector
 
 
 def test_a_damaged_checkpoint_is_refused(parent: RunDirectory, tmp_path: Path) -> None:
-    import shutil
-
     copy = tmp_path / "parent"
     shutil.copytree(parent.path, copy)
     weights = copy / "checkpoints" / "update-000002" / "model.safetensors"

@@ -185,20 +185,24 @@ class Records:
 
     @cached_property
     def changes(self) -> list[Change]:
-        """The settings that were changed in mid-run or by a fork, in order."""
+        """The settings that were changed in mid-run or by a fork, and in the runs that a fork comes from, in order."""
         found: list[Change] = []
         for event in self.events:
             new, old = event.data.get("changed"), event.data.get("before")
-            told: list[tuple[Any, Any, Any]] = []
+            told: list[tuple[Any, ...]] = []
             if event.kind == EDIT:
-                told = [(event.data.get("field"), event.data.get("old"), event.data.get("value"))]
+                told = [(event.update, *(event.data.get(name) for name in ("field", "old", "value")))]
             elif event.kind == FORK and isinstance(new, dict):
+                earlier = event.data.get("earlier")
+                for one in earlier if isinstance(earlier, list) else ():
+                    if isinstance(one, dict) and isinstance(one.get("update"), int):
+                        told.append(tuple(map(one.get, ("update", "field", "old", "value"))))
                 used = {"kl.coef": dict(self.values("kl_coef")).get(event.update)}  # of a fork that does not tell more
                 was = old if isinstance(old, dict) else used
-                told = [(name, was.get(name), value) for name, value in new.items()]
+                told += [(event.update, name, was.get(name), value) for name, value in new.items()]
             found += [
-                Change(event.update, str(name), float(old), float(new))
-                for name, old, new in told
+                Change(update, str(name), float(old), float(new))
+                for update, name, old, new in told
                 if name in WORDS and isinstance(old, (int, float)) and isinstance(new, (int, float)) and old != new
             ]
         return found

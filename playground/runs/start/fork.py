@@ -23,6 +23,7 @@ from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail, private, write_atomically
 from playground.runs.folder.records import (
+    EDIT,
     FORK,
     REFERENCE,
     SCORE_SCALE,
@@ -177,7 +178,7 @@ def _copy_records(
     told = Event(
         seq=len(events) + 1, time=time.time(), kind=FORK, update=at,
         message=f"Forked from {parent.id} after update {at}.",
-        data={"parent": parent.id, "changed": changed, "before": was},
+        data={"parent": parent.id, "changed": changed, "before": was, "earlier": _earlier(parent, at)},
     )  # fmt: skip
     _write(run.events_path, [*events, told])
     status = Status(
@@ -185,6 +186,22 @@ def _copy_records(
         updated_at=time.time(), worked_seconds=last,
     )  # fmt: skip
     write_atomically(run.status_path, status.model_dump_json())
+
+
+def _earlier(parent: RunDirectory, at: int) -> list[dict[str, Any]]:
+    """The settings that were changed in the parent, and in runs that it comes from, in what is copied: as data of the
+    fork, since a resumed run makes the changes of its own events again."""
+    found: list[dict[str, Any]] = []
+    for event in parent.events():
+        if event.kind == EDIT and event.update < at:  # one that was made after update `at` is not in its checkpoint
+            found.append({name: event.data.get(name) for name in ("field", "old", "value")} | {"update": event.update})
+        elif event.kind == FORK and event.update <= at:
+            earlier, new, old = (event.data.get(name) for name in ("earlier", "changed", "before"))
+            found += earlier if isinstance(earlier, list) else []
+            if isinstance(new, dict) and isinstance(old, dict):
+                at_fork = {"update": event.update}
+                found += [{"field": name, "old": old.get(name), "value": new[name]} | at_fork for name in new]
+    return found
 
 
 KEPT = (SCORE_SCALE, "model", REFERENCE)  # events that tell of what the fork begins with

@@ -55,6 +55,7 @@ def reward_train(
     overrides = [f"{path}={value}" for path, value in given.items() if value is not None]
     config = yaml_io.overridden(data, [*overrides, *(set_ or [])], RewardTrainingConfig)
     checks.check_reward_training(config)
+    checks.require_in_reach(config)
     training, process = start_training(config, outputs, replace)
     shown = following.display(json, _figures, "step")
     status = following.follow(training, process, shown, StepMetrics, outputs)

@@ -112,11 +112,11 @@ def fetch(needed: Iterable[Need], progress: Callable[[str], None] = lambda text:
             need.folder()
 
 
-def out_of_reach(config: RunConfig, outputs: Path | None = None) -> list[Problem]:
+def out_of_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> list[Problem]:
     """The models that are neither here nor to be had from the hub, or cannot be used as they are asked for, each with
     the reason. Asks the hub about those that are not here, at most once in a while."""
     problems = []
-    for need in needs(config, outputs):
+    for need in needs(config, outputs) if isinstance(config, RunConfig) else reward_training_needs(config):
         try:
             problems += _label_problem(need, _labels(need))
         except ModelNotHere:
@@ -129,8 +129,8 @@ def out_of_reach(config: RunConfig, outputs: Path | None = None) -> list[Problem
     return problems
 
 
-def require_in_reach(config: RunConfig, outputs: Path | None = None) -> None:
-    """Raises: InvalidConfig, for models that a run could not get; see `out_of_reach`."""
+def require_in_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> None:
+    """Raises: InvalidConfig, for models that a run or a training could not get; see `out_of_reach`."""
     if problems := out_of_reach(config, outputs):
         raise InvalidConfig(problems)
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from playground.cli import app, main
+from playground.errors import ModelNotFound
 from playground.runs import reward_models
 from playground.runs.reward_models import RewardTraining
+from playground.sources import hub
+from playground.ui.rewards import reward_data
 from tests.reward_tools import finished
 
 
@@ -76,6 +80,25 @@ def test_what_cannot_be_done_is_said_before_anything_starts(
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
     assert [item.id for item in reward_models.trainings(outputs)] == ["there"]
+
+
+@pytest.mark.parametrize("field", ["base", "pairs.writer"])
+def test_a_model_that_the_hub_refuses_is_told_before_anything_starts(
+    outputs: Path, fake: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], field: str
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise ModelNotFound("someone/gated is closed: ask for access on its page.")
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setattr(hub, "facts_kept", refuse)
+    with pytest.raises(SystemExit) as ended:
+        main(["reward-train", "--set", f"{field}=someone/gated", "--outputs", str(outputs)])
+    said = capsys.readouterr()
+    told = f"{field}: someone/gated is closed: ask for access on its page."
+    assert (ended.value.code, said.out, said.err) == (2, "", f"{told}\n")
+    by_page = reward_data.started({"name": "finish", field: "someone/gated"}, outputs, False)
+    assert by_page["problems"] == [{"field": field, "message": "someone/gated is closed: ask for access on its page."}]
+    assert not outputs.exists()
 
 
 def test_reward_models_are_listed(outputs: Path) -> None:

@@ -203,7 +203,7 @@ class Records:
             found += [
                 Change(update, str(name), float(old), float(new))
                 for update, name, old, new in told
-                if name in WORDS and isinstance(old, (int, float)) and isinstance(new, (int, float)) and old != new
+                if str(name) in WORDS and isinstance(old, (int, float)) and isinstance(new, (int, float)) and old != new
             ]
         return found
 

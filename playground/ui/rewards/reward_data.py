@@ -131,6 +131,7 @@ def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["lo
         if beyond := limits.check_reward_training(config, capped):
             raise InvalidConfig(beyond)
         checks.check_reward_training(config)
+        checks.require_in_reach(config)
         training, _ = reward_models.start(config, outputs, replace)
     except InvalidConfig as error:
         return {"name": None, "exists": False, "problems": [item._asdict() for item in error.problems]}

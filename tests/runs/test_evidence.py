@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.end_reasons import ENDS
 from playground.runs.folder.records import Status
 from playground.safety.process_identity import boot_id
-from tests.support import small_config
+from tests.support import PROJECT, small_config
 
 GB = 10**9
 
@@ -142,6 +144,38 @@ def test_the_end_of_the_log_speaks_where_nobody_saw_the_end(run, log, reason, wo
     found, sentence = evidence.of_death(None, status(), run.path)
     assert found == reason and word in sentence
     assert evidence.of_death(-9, status(), run.path)[0] == "killed", "a kill is no matter of the log"
+
+
+CRASHING = """
+import faulthandler, signal, sys
+from playground.training.models.language_model import Tokens
+from playground.training.rewards.formats import Format
+faulthandler.enable()
+class Crash:
+    def __call__(self, *_, **__): signal.raise_signal(signal.SIGSEGV)
+    decode = __call__
+form = Format.__new__(Format)
+form.tokenizer = Crash()
+{"encode": lambda: Tokens(Crash(), 0, 0).encode("a"), "decode": lambda: Tokens(Crash(), 0, 0).decode([1]),
+ "reward": lambda: form.tokenized("a"), "ours": Crash()}[sys.argv[1]]()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "program"),
+    [("encode", "this model"), ("decode", "this model"), ("reward", "this reward model"), ("ours", "")],
+)
+def test_a_crash_in_a_tokenizer_is_a_matter_of_the_model(run, kind, program):
+    with open(run.log_path, "w") as log:
+        code = subprocess.run([sys.executable, "-c", CRASHING, kind], cwd=PROJECT, stderr=log).returncode
+    assert code == -signal.SIGSEGV
+    for exit_code, crash in ((code, "SIGSEGV"), (None, "Segmentation fault")):
+        found, sentence = evidence.of_death(exit_code, status(), run.path)
+        if program:
+            told = f"The tokenizer of {program} ended the worker ({crash}). Choose another model."
+            assert (found, sentence) == ("model", told)
+        else:
+            assert found == "bug" and crash in sentence
 
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'x'\nKeyError: 'a'\n"

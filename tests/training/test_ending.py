@@ -19,8 +19,10 @@ from playground.errors import (
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.end_reasons import ENDS
 from playground.runs.folder.writer import RunWriter
+from playground.training.models.language_model import Tokens
 from playground.training.process import ending
 from playground.training.process.ending import StopRequested, diagnosis, reported
+from playground.training.rewards.formats import Format
 from tests.support import small_config
 
 
@@ -74,6 +76,40 @@ def test_what_fails_in_the_loading_of_models_is_a_matter_of_the_model():
         module.load()
     reason, sentence = diagnosis(caught.value, lambda: "")
     assert reason == "model" and sentence == "The model cannot be loaded (KeyError: 'weights'). Choose another one."
+
+
+class Unreadable:
+    """A tokenizer whose program breaks off."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __call__(self, *_: object, **__: object) -> None:
+        raise self.error
+
+    def decode(self, *_: object, **__: object) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [Exception("no entry found for key"), OverflowError("too big"), IndexError()])
+def test_what_a_tokenizer_raises_is_a_matter_of_the_model(error):
+    tokens, form = Tokens(Unreadable(error), 0, 0), Format.__new__(Format)
+    form.tokenizer = tokens.tokenizer
+    of_reward = "The tokenizer of this reward model"
+    for work, whose in (
+        (lambda: tokens.encode("a"), "The tokenizer of this model"),
+        (lambda: tokens.decode([1]), "The tokenizer of this model"),
+        (lambda: form.tokenized("a"), of_reward),
+        (lambda: form.decoded([1]), of_reward),
+    ):
+        with pytest.raises(type(error)) as caught:
+            work()
+        reason, sentence = diagnosis(caught.value, lambda: "")
+        told = ": ".join(filter(None, (type(error).__name__, str(error))))
+        assert (reason, sentence) == ("model", f"{whose} failed ({told}). Choose another model.")
+    with pytest.raises(MemoryError) as caught:
+        Tokens(Unreadable(MemoryError()), 0, 0).encode("a")
+    assert diagnosis(caught.value, lambda: "")[0] == "out_of_memory"
 
 
 def test_advice_that_needs_memory_itself_is_replaced():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from playground.config import RunConfig, yaml_io
@@ -31,8 +31,16 @@ DISK_WORDS = (
     "No space left on device", "Disk quota exceeded", "File too large",
     "[Errno 28]", "[Errno 122]", "(os error 28)", "(os error 122)",
 )  # fmt: skip
+FRAME = re.compile(r'^  File "(.{1,1000})", line \d+ in (\w+)$')  # of the dump below a fatal error
+PROGRAMS = {  # of a model's author: where they are called, file and function
+    ("training/models/language_model.py", "encode"): "The tokenizer of this model",
+    ("training/models/language_model.py", "_text"): "The tokenizer of this model",
+    ("training/models/loading.py", "read_tokenizer"): "The tokenizer of this model",
+    ("training/rewards/formats.py", "tokenized"): "The tokenizer of this reward model",
+    ("training/rewards/formats.py", "decoded"): "The tokenizer of this reward model",
+}
 LOG = "worker.log"
-LOG_BYTES = 16_000
+LOG_BYTES = 64_000  # the dump of all threads, and the names of all libraries, stand below a fatal error
 GB = 1e9
 
 
@@ -85,6 +93,7 @@ def _explanations(
     if number:
         name = _signal_name(number)
         if name in CRASHES:
+            yield from _crashed_in_program(_attempts_words(folder), name)
             yield "bug", f"The worker crashed {when} ({name}). Its last words are in {LOG}."
         yield "killed", f"The worker was killed by {name} {when}."
     yield (
@@ -175,11 +184,39 @@ def _asked_for(folder: Path, status: Status) -> Iterator[tuple[str, str]]:
         yield "stopped", f"Stopped {_when(status)}."
 
 
+def program_in(frames: Iterable[tuple[str, str]]) -> str:
+    """The program of a model's author that ran in one of the frames (file, function), as in PROGRAMS; else empty."""
+    for file, function in frames:
+        for (ending, name), program in PROGRAMS.items():
+            if function == name and Path(file).as_posix().endswith(f"playground/{ending}"):
+                return program
+    return ""
+
+
+def _attempts_words(folder: Path) -> str:
+    """The end of what this attempt has printed."""
+    text = log_tail(folder / LOG, LOG_BYTES)
+    return text[max(0, text.rfind("\n" + ATTEMPT_LINE)) :]
+
+
+def _crashed_in_program(text: str, crash: str) -> Iterator[tuple[str, str]]:
+    """The thread that was at work when the last fatal error came was in the program of a model's author."""
+    *_, dump = FATAL.split(text)
+    _, _, stack = dump.partition("\nCurrent thread ")
+    frames = []
+    for line in stack.splitlines()[1:]:
+        if not (found := FRAME.match(line)):
+            break
+        frames.append((found[1], found[2]))
+    if program := program_in(frames):
+        yield "model", f"{program} ended the worker ({crash}). Choose another model."
+
+
 def _last_words(folder: Path) -> Iterator[tuple[str, str]]:
     """A traceback or a fatal error at the very end of what this attempt has printed."""
-    text = log_tail(folder / LOG, LOG_BYTES)
-    text = text[max(0, text.rfind("\n" + ATTEMPT_LINE)) :]
+    text = _attempts_words(folder)
     for fatal in reversed(FATAL.findall(text)):
+        yield from _crashed_in_program(text, fatal.strip())
         yield "bug", f"The worker crashed: {fatal.strip()}. The whole story is in {LOG}."
     _, traceback, said = text.rpartition(TRACEBACK)
     errors = [line.rstrip() for line in said.splitlines() if line.strip() and not line.startswith((" ", "\t"))]

@@ -28,7 +28,7 @@ from playground.errors import (
 )
 from playground.runs.end import processes
 from playground.runs.folder import logs
-from playground.runs.folder.evidence import DISK_WORDS, state_after
+from playground.runs.folder.evidence import DISK_WORDS, program_in, state_after
 from playground.runs.folder.writer import RunWriter
 
 LEAVE_SECONDS = 10  # the longest that the end of the process may take once the run has ended
@@ -113,6 +113,10 @@ def diagnosis(error: BaseException, memory_advice: Callable[[], str]) -> tuple[s
         return "invalid", str(error)
     if _while_loading(error):
         return "model", f"The model cannot be loaded ({type(error).__name__}: {error}). Choose another one."
+    frames = ((frame.f_code.co_filename, frame.f_code.co_name) for frame, _ in traceback.walk_tb(error.__traceback__))
+    if program := program_in(frames):
+        told = f"{type(error).__name__}: {error}".removesuffix(": ")
+        return "model", f"{program} failed ({told}). Choose another model."
     return "bug", f"Unexpected {type(error).__name__}: {error}. The whole story is in worker.log."
 
 

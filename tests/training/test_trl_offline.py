@@ -10,7 +10,9 @@ import torch
 
 from playground.config import methods
 from playground.errors import InvalidConfig, TrainingDiverged
-from playground.training.trl_offline import OfflineTrainer, Pairs, Text
+from playground.training.models.language_model import Tokens
+from playground.training.trl_engine import SpecialTokens
+from playground.training.trl_offline import OfflineTrainer, Pairs, Text, special_tokens
 from tests.thoroughness import SEEDS
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, kl, optimum
@@ -187,3 +189,10 @@ def test_what_a_method_cannot_work_with_is_refused_by_name():
             tiny.config(**changes)
     assert tiny.config(method="rloo").ppo.baseline == "leave_one_out"
     assert methods.unused("dpo", "ppo.clip_range") and not methods.unused("ppo", "ppo.clip_range")
+
+
+def test_trl_never_has_the_tokenizer_of_a_model_to_decode_with():
+    """Which is a stranger's program; TRL would run it without a limit."""
+    alien = Tokens(object(), pad_id=3, eos_id=5)  # fails at whatever it is asked
+    assert special_tokens(alien).batch_decode([[5, 3], [7]]) == ["<end> <pad>", ""]
+    assert not hasattr(SpecialTokens(3, 5), "decode") and not hasattr(SpecialTokens(3, 5), "batch_decode")

@@ -45,6 +45,9 @@ def build(
             rewards_page.build(Path(outputs), service, train, access)
         with gr.Column(elem_id="page-runs", elem_classes=["page"]):
             runs_page.build(Path(outputs), train, standby, access)
+    for event in demo.fns.values():
+        if event.show_progress == "hidden":  # Gradio counts the seconds all the same, in text that nobody sees
+            event.show_progress_on = []
     if access.limits.open_questions is not None:
         demo.queue(max_size=access.limits.open_questions)  # else left alone: the call builds the whole app anew
     return demo

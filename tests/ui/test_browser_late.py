@@ -61,6 +61,28 @@ def test_one_can_ask_as_soon_as_a_run_is_there_and_only_the_run_that_is_shown(si
     assert asked.value.post_data_json["data"][:2] == ["then-asked", "The film was"]
 
 
+SECONDS_SHOWN = """() => [...document.querySelectorAll("[data-testid=status-tracker]")]
+    .map((tracker) => tracker.textContent).filter((text) => /\\b\\d+\\.\\ds\\b/.test(text))"""
+
+
+def test_no_part_holds_a_count_of_seconds_while_the_form_waits_for_its_answers(site, make_page):
+    page = make_page()
+    held = Held(page, "**/gradio_api/run/**")
+    page.goto(site.url)
+    wait_until(lambda: held.asked or page.wait_for_timeout(20))
+    trackers = page.locator("[data-testid=status-tracker]")
+    expect(trackers.nth(8)).to_be_attached()
+    for answer in ("the form", "what the run needs"):
+        page.wait_for_timeout(700)  # Gradio counts tenths of a second
+        assert page.evaluate(SECONDS_SHOWN) == [], answer
+        if answer == "the form":
+            held.asked.pop(0).continue_()
+            wait_until(lambda: held.asked or page.wait_for_timeout(20))
+    held.let_go()
+    page.wait_for_function("document.querySelector('#needs summary')?.textContent")
+    assert page.evaluate(SECONDS_SHOWN) == []
+
+
 NOTE_TEXTS = """button => {
     window.texts = [];
     const isOff = () => button.matches(":disabled, [aria-disabled=true]");

@@ -33,6 +33,9 @@ SERVICE_MODULE = "playground.training.service.answering"
 STOP = "stop"  # in the place of a question's kind: no more answers to it are wanted
 LOG = ".model-service.log"  # in the outputs folder
 MAX_LOG_BYTES = 1_000_000
+# Questions that are answered or wait: each holds one of the 40 threads in which Gradio runs all that a page is asked.
+MOST_QUESTIONS = 16
+BUSY = "Many questions wait for the process that answers prompts. Try again in a little while."
 FROZEN = "The process that answers prompts stands still, so it was ended. Try again."
 
 
@@ -51,7 +54,7 @@ class GeneratedSample(NamedTuple):
 
 
 class ModelService:
-    """Talks to the service process. Thread-safe: one question at a time, the others wait.
+    """Talks to the service process. Thread-safe: one question at a time, the others wait, up to `MOST_QUESTIONS`.
 
     Args:
         outputs: the folder in which what the process prints is kept; None keeps nothing.
@@ -60,6 +63,7 @@ class ModelService:
     def __init__(self, outputs: Path | None = None, idle_seconds: int = 300) -> None:
         self._outputs, self._idle_seconds = outputs, idle_seconds
         self._lock = threading.Lock()
+        self._places = threading.Semaphore(MOST_QUESTIONS)
         self._process: subprocess.Popen[str] | None = None
         self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._last_id = 0
@@ -107,8 +111,18 @@ class ModelService:
             timeout_seconds: the longest silence before an answer, once the service has started.
 
         Raises:
-            ServiceUnavailable: see `compare`.
+            ServiceUnavailable: see `compare`; and where too many wait already.
         """
+        if not self._places.acquire(blocking=False):
+            raise ServiceUnavailable(BUSY)
+        try:
+            yield from self._asked(kind, question, timeout_seconds)
+        finally:
+            self._places.release()
+
+    def _asked(
+        self, kind: str, question: dict[str, Any], timeout_seconds: float | None
+    ) -> Generator[dict[str, Any], None, None]:
         with self._lock:
             self._ensure_started()
             self._last_id += 1

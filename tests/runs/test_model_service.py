@@ -15,6 +15,7 @@ from playground.errors import ServiceUnavailable
 from playground.runs import model_service
 from playground.runs.model_service import GeneratedSample, ModelService
 from tests.service_here import ServiceHere
+from tests.support import wait_until
 
 
 @pytest.fixture
@@ -194,6 +195,27 @@ def test_questions_from_many_threads_are_answered_one_after_the_other(service: M
         thread.join()
     for number in range(6):
         assert [item.completion.split(" seed")[0] for item in got[number]] == [f"count {number} {i}" for i in range(3)]
+
+
+def test_only_so_many_questions_wait_and_one_more_is_told_at_once(service: ModelService, tmp_path: Path) -> None:
+    gate, most = tmp_path / "gate", model_service.MOST_QUESTIONS
+    assert 12 <= most <= 20, "all that the page's queue runs at a time fit, and half of Gradio's 40 threads stay free"
+    got: list[int] = []
+    answers = service.compare("somewhere", f"gate {gate}", num_samples=2)
+    next(answers)
+    threads = [threading.Thread(target=lambda: got.append(len(ask(service, "count")))) for _ in range(most - 1)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: service._places._value == 0)
+    begun = time.monotonic()
+    with pytest.raises(ServiceUnavailable, match="Many questions wait"):
+        ask(service, "count")
+    assert time.monotonic() - begun < 5 and not got
+    gate.touch()
+    assert len(list(answers)) == 1
+    for thread in threads:
+        thread.join()
+    assert got == [2] * (most - 1) and len(ask(service, "count")) == 2, "each place is given back"
 
 
 def test_a_service_that_cannot_start_is_reported(service: ModelService, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,6 +141,30 @@ def test_only_who_began_a_drawing_and_the_host_can_stop_it_and_the_service_goes_
     assert not service.closed and service.given_up == 2
 
 
+def test_one_address_has_so_many_drawings_at_a_time_and_the_host_and_others_have_theirs(outputs):
+    service = SlowService()
+    drawing, _ = frontier_part.functions(outputs, service)
+    names = ["one", "two", "three", "four", "five", "six"]
+    for name in names[2:]:
+        shutil.copytree(outputs / "one", outputs / name)
+    one, theirs = (Caller("space", Role.VISITOR, Visitor(cookie, "a")) for cookie in ("mine", "another"))
+    elsewhere, host = Caller("space", Role.VISITOR, Visitor("mine", "b")), Caller("space", Role.HOST)
+    answers = []
+
+    def look():  # while each is drawn, the next one is asked for
+        name = names[len(answers) + 1]
+        answers.append(None)
+        who = {"four": theirs, "five": elsewhere, "six": host}.get(name, one)
+        service.look = look if name != "six" else lambda: None
+        answers[names.index(name) - 1] = drawing({"run": name}, who)["error"]
+
+    service.look = look
+    assert drawing({"run": "one"}, one) == {"error": ""}
+    assert frontier_part.MOST_OF_ADDRESS == 3
+    assert answers == ["", "", frontier_part.NOT_MORE.format(3), "", ""]
+    assert drawing({"run": "four"}, theirs) == {"error": ""}, "those have ended"
+
+
 def test_a_drawing_can_be_stopped_and_begun_again(outputs):
     service = SlowService()
     drawing, progress = frontier_part.functions(outputs, service)

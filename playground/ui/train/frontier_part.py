@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import heapq
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from playground.ui.door.access import Caller, Role
 
 BETA = "kl.coef"
 UNDER_WAY = "It is being measured already, by this page or another one."
+MOST_OF_ADDRESS = 3  # at a time: each keeps the process that answers prompts, which all share, for a minute or so
+NOT_MORE = "{} are being measured or wait for your network already. Wait for one of them."
 STOPPED = "Stopped; nothing was kept."
 NOT_BEGUN_HERE = "This was begun by somebody else; only who began it can stop it."
 ONE = Caller()  # of a page that only one person has
@@ -36,15 +39,26 @@ def functions(outputs: Path, service: ModelService) -> list[Callable[[Any], dict
     under_way: dict[str, Mapping[str, Any]] = {}
     begun_by: dict[str, Caller] = {}
     unwanted: set[str] = set()
+    beginning = threading.Lock()
+
+    def begun(run_id: str, caller: Caller) -> str:
+        """Count it in; why not, if it is one too many."""
+        with beginning:
+            if run_id in under_way:
+                return UNDER_WAY
+            near = [one for one in begun_by.values() if one.visitor.address == caller.visitor.address]
+            if caller.role is not Role.HOST and len(near) >= MOST_OF_ADDRESS:
+                return NOT_MORE.format(len(near))
+            begun_by[run_id] = caller
+            under_way[run_id] = {"phase": "waiting for the model", "done": 0, "of": 0}
+            return ""
 
     def draw_frontier(asked: Any, caller: Caller = ONE) -> dict[str, Any]:
         """Draw for {run}: texts of its reference and its newest policy. Gives back an error, or an empty one."""
         try:
             run = history.find_run(outputs, _run_of(asked))
-            if run.id in under_way:
-                return {"error": UNDER_WAY}
-            begun_by[run.id] = caller
-            under_way[run.id] = {"phase": "waiting for the model", "done": 0, "of": 0}
+            if problem := begun(run.id, caller):
+                return {"error": problem}
             try:
                 with contextlib.closing(frontier_samples.draw(run, service)) as drawing:
                     for found in drawing:
@@ -62,8 +76,8 @@ def functions(outputs: Path, service: ModelService) -> list[Callable[[Any], dict
         """How far the drawing for {run} is: {phase, done, of}, empty where nothing is drawn. With `stop` it ends, for
         who began it and for the host."""
         run_id = _run_of(asked)
-        if (begun := begun_by.get(run_id)) and asked.get("stop") is True:
-            if caller.role is not Role.HOST and not begun.visitor.is_same(caller.visitor):
+        if (first := begun_by.get(run_id)) and asked.get("stop") is True:
+            if caller.role is not Role.HOST and not first.visitor.is_same(caller.visitor):
                 return {"error": NOT_BEGUN_HERE}
             unwanted.add(run_id)
         return dict(under_way.get(run_id, {}))

@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playground.rewards import agreement
+from playground.training.rewards.pair_report import wilson_interval
 
 LEVELS = ("ok", "warn", "fail")
 LUCK = 0.01  # a difference that luck alone would show less often than this is no luck
 LOW_ACCURACY, LOW_GENERIC_ACCURACY = 0.65, 0.75
+GOOD_ACCURACY = 0.75  # pairs that do not shut this out cannot say that a model only guesses
 CLEARER, ERRORS = 1.5, 4  # a margin larger by this factor, and by so many standard errors, is a sign by itself
+FEWEST = 8  # pairs; of fewer a standard error says too little
 
 
 @dataclass
@@ -109,6 +112,13 @@ def judge_accuracy(report: Report, right: Sequence[float], source: str, *, gener
                 "low accuracy",
                 f"Right on {accuracy:.0%} of {on}. They may not be what this model judges; give pairs of your own.",
             )
+    elif agreement.at_least(wins, wins + losses) > LUCK and wilson_interval(accuracy, len(right))[1] >= GOOD_ACCURACY:
+        report.say(
+            "warn",
+            "too few pairs",
+            f"Right on {accuracy:.0%} of {on}: too few to tell this from guessing, which is right on 50%. Give more "
+            "pairs.",
+        )
     elif agreement.at_least(wins, wins + losses) > LUCK:
         report.say(
             "fail",
@@ -126,10 +136,10 @@ def judge_formats(report: Report) -> None:
     the difference of two scores is the model's own log-odds that one is better (Bradley and Terry), and it shrinks
     where the model reads what it does not know.
     """
-    mine = next(row for row in report.formats if row.in_force)
+    mine, count = next(row for row in report.formats if row.in_force), report.pairs.get("count", 0)
     others = [row for row in report.formats if not row.in_force]
     better = [row for row in others if row.better_by_luck * len(others) < LUCK]
-    clearer = [row for row in others if row.mend and _clearer(row, mine)]
+    clearer = [row for row in others if row.mend and count >= FEWEST and _clearer(row, mine)]
     if better:
         best = better[0]
         figures = (

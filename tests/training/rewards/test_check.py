@@ -21,7 +21,7 @@ from playground.training.rewards import faults as reward_faults
 from playground.training.rewards import findings as reward_findings
 from playground.training.rewards import format_check as reward_check
 from playground.training.rewards.examples import BUILT_IN, Pairs, References
-from playground.training.rewards.findings import Report
+from playground.training.rewards.findings import FormatRow, Report
 from playground.training.rewards.formats import Format
 from tests.thoroughness import cases
 from tests.training.rewards import pocket_reward
@@ -167,6 +167,30 @@ def test_accuracy_is_judged_against_luck() -> None:
     assert judged(95, 5) == {}
     assert judged(9, 7, generic=True) == {"low accuracy": "warn"}
     assert judged(15, 1, generic=True) == {}
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(4, 0), (6, 0), (9, 3), (22, 10)])
+def test_few_pairs_are_told_as_few_and_not_as_a_model_that_guesses(right: int, wrong: int) -> None:
+    report = Report("rewards.0", "it")
+    reward_findings.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=False)
+    assert named(report) == {"too few pairs": "warn"}
+    assert f"Right on {right / (right + wrong):.0%} of {right + wrong} pairs" in report.findings[0].text
+
+
+def test_one_pair_is_no_sign_that_another_form_is_clearer() -> None:
+    def told(count: int) -> dict[str, str]:
+        report = Report("rewards.0", "it", pairs={"count": count})
+        shared = {"help": "", "accuracy": 1.0, "margin_error": 0.0, "ahead": 0.0, "ahead_error": 0.0, "example": ""}
+        report.formats = [
+            FormatRow("in force", in_force=True, margin=0.1, gain=0.0, gain_error=0.0, better_by_luck=1.0, mend="",
+                      **shared),
+            FormatRow("other", in_force=False, margin=0.2, gain=0.1, gain_error=0.0, better_by_luck=1.0, mend="Set it.",
+                      **shared),
+        ]  # fmt: skip
+        reward_findings.judge_formats(report)
+        return named(report)
+
+    assert told(1) == {} and told(20) == {"clearer: other": "warn"}
 
 
 def test_pairs_whose_completions_hold_the_prompt_are_told(trained: Path) -> None:

@@ -79,11 +79,12 @@ def title_of(config: RunConfig) -> str:
 def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, str, Any]]) -> str:
     """What a run is, with what was changed while it trained: (updates done, field, value) in order."""
     values, phrases = flatten(config), []
-    for update, field, value in edits:
+    for update, field, value in edits[:MOST_DIFFERENCES]:  # of the others only their number is told
         phrases.append(f"{_phrase(field, values.get(field), value)} after update {update}")
         values[field] = value
     if not phrases:
         return what
+    phrases += [""] * (len(edits) - len(phrases))
     told = f"changed while it trained: {listed(phrases)}"
     return f"{what}, {told}" if what else f"{told[0].upper()}{told[1:]}"
 

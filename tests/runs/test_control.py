@@ -95,6 +95,19 @@ def test_a_bad_edit_is_refused_with_a_sentence_and_none_is_requested(living, edi
     assert list(living.run.control_path.iterdir()) == []
 
 
+def test_a_run_is_changed_so_often_and_no_more(living, monkeypatch):
+    assert changes.MOST_EDITS <= 1_000
+    monkeypatch.setattr(changes, "MOST_EDITS", 3)
+    for coef in (1.0, 2.0, 3.0):
+        changes.request_edits(living.run, [Edit("kl.coef", coef)])
+        living.steering.before_update()
+    with pytest.raises(RunNotSteerable, match="has been changed 3 times, which is the most"):
+        changes.request_edits(living.run, [Edit("kl.coef", 4.0)])
+    living.steering.before_update()
+    assert [coef for coef, *_ in living.changes] == [1.0, 2.0, 3.0]
+    changes.request_pause(living.run)  # that is no change
+
+
 @pytest.mark.parametrize("text", ["{", "[1]", '{"kl.coef": "warm"}', '{"model.source": "x"}', '{"a": {"b": []}}', ""])
 def test_a_damaged_request_is_refused_by_the_worker_and_the_run_goes_on(living, text):
     (living.run.control_path / "set-1.json").write_text(text)

@@ -53,6 +53,15 @@ def test_what_was_changed_while_it_trained_is_told_with_its_time() -> None:
     assert telling.changed_on_the_way("", BASE, edits[:1]) == "Changed while it trained: beta 3 after update 12"
 
 
+def test_of_many_changes_those_that_are_told_are_put_into_words_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(telling, "_phrase", lambda field, old, new: asked.append(field) or f"beta {old:g} to {new:g}")
+    edits = [(update, "kl.coef", float(update)) for update in range(1, 1001)]
+    told = telling.changed_on_the_way("", BASE, edits)
+    first = f"beta {BASE.kl.coef:g} to 1 after update 1, beta 1 to 2 after update 2, beta 2 to 3 after update 3"
+    assert told == f"Changed while it trained: {first} and 997 more" and len(asked) == 3
+
+
 def test_a_preset_is_told_in_its_own_words_whatever_its_seed_name_and_device() -> None:
     for same in (
         BASE, changed(name="Third try"), changed(seed=5), changed(device="cpu"), changed(max_minutes=5),

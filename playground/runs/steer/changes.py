@@ -28,6 +28,7 @@ LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
 COMMANDS = ("pause", "resume", "step")
 TRACE = "trace"
 MAX_EDIT_BYTES = 10_000
+MOST_EDITS = 1_000  # of a run: whoever lists, overlays, forks or resumes it goes through all of them
 
 
 def live_in(config: RunConfig) -> list[str]:
@@ -82,6 +83,10 @@ def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
     """
     edits = list(edits)
     _check_steerable(run)
+    if sum(event.kind == EDIT for event in run.all_events()) >= MOST_EDITS:
+        raise RunNotSteerable(
+            f"{run.id} has been changed {MOST_EDITS:,} times, which is the most. Stop it and fork it."
+        )
     changed = edited(run.config(), edits)
     edits = [Edit(edit.field, value_of(changed, edit.field)) for edit in edits]
     name = f"set-{time.time_ns():020d}-{uuid.uuid4().hex[:6]}.json"

@@ -1,47 +1,58 @@
 """Which reward the policy lives on: how much of the gain over the reference each term of the score brings.
 
-Pure arithmetic on the `contributions` of update metrics. The page calls it.
+Pure arithmetic on the `contributions` of update metrics. What is told must be more than chance: Student's 95 % interval
+over the newest updates lies on one side of 0. The page calls it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import NamedTuple
+
+from playground.insight.before_after import mean_and_half
 
 WINDOW = 5  # updates that are averaged: single batches are noisy
 SMALLEST_GAIN = 0.1  # of the score's unit; shares of less than this say nothing
 
 
 class Part(NamedTuple):
-    """One term: its label, and what it adds to the score above the reference's average."""
+    """One term: its label, and what it adds to the score above the reference's average in each of some updates."""
 
     label: str
-    gain: float
+    gains: Sequence[float]
+
+    @property
+    def gain(self) -> float:
+        return fmean(self.gains)
 
 
 def recent(columns: Mapping[str, Sequence[float | None]], window: int = WINDOW) -> list[Part]:
-    """The mean of each term's contribution over the newest updates; label -> contributions by update."""
-    found = []
-    for label, values in columns.items():
-        known = [value for value in values[-window:] if value is not None]
-        if known:
-            found.append(Part(label, math.fsum(known) / len(known)))
-    return found
+    """Each term's contributions in the newest updates, those in which all terms have one; label -> contributions by
+    update."""
+    newest = {label: values[-window:] for label, values in columns.items()}
+    newest = {label: values for label, values in newest.items() if any(value is not None for value in values)}
+    rows = [[gain for gain in row if gain is not None] for row in zip(*newest.values(), strict=True)]
+    whole = [row for row in rows if len(row) == len(newest)]
+    return [Part(label, [row[place] for row in whole]) for place, label in enumerate(newest) if whole]
 
 
 def sentence(parts: Sequence[Part], unit: str) -> str:
-    """Where the gain comes from, in words; empty where there are fewer than two terms."""
-    if len(parts) < 2:
+    """Where the gain comes from, in words; empty where there are fewer than two terms, or one update."""
+    if len(parts) < 2 or len(parts[0].gains) < 2:
         return ""
     ordered = sorted(parts, key=lambda part: part.gain, reverse=True)
-    gain = math.fsum(part.gain for part in parts)
+    net = [math.fsum(gains) for gains in zip(*(part.gains for part in parts), strict=True)]
     givers = [part for part in ordered if part.gain >= SMALLEST_GAIN / 2]
-    takers = [part for part in reversed(ordered) if part.gain <= -SMALLEST_GAIN / 2]
+    takers = [part for part in reversed(ordered) if part.gain <= -SMALLEST_GAIN / 2 and _sign(part.gains) < 0]
     taken = [f"{part.label} takes {-part.gain:.2g} {unit} away" for part in takers]
-    if not givers or (gain < SMALLEST_GAIN and not takers):
+    if not givers or _sign(net) <= 0 or (fmean(net) < SMALLEST_GAIN and not takers):
+        told = [f"{part.label} brings {part.gain:.2g} {unit}" for part in givers if _sign(part.gains) > 0]
+        if told and takers:
+            return f"In the newest training batches {' and '.join(told)}; {' and '.join(taken)}."
         lost = f", and {' and '.join(taken)}" if taken else ""
-        return f"In the newest training batches no reward brings a gain yet{lost}."
+        return f"In the newest training batches no reward brings a gain that can be told from chance{lost}."
     given = math.fsum(part.gain for part in givers)
     shares = [f"{100 * part.gain / given:.0f} %" for part in givers]
     if len(givers) == 1:
@@ -50,3 +61,10 @@ def sentence(parts: Sequence[Part], unit: str) -> str:
         rest = [f"{share} from {part.label}" for share, part in zip(shares[1:], givers[1:], strict=True)]
         text = f"{shares[0]} of the gain comes from {givers[0].label}, {' and '.join(rest)}"
     return f"In the newest training batches {text}{'; ' if taken else ''}{' and '.join(taken)}."
+
+
+def _sign(values: Sequence[float]) -> int:
+    """1 or -1 where the mean is above or below 0 by more than chance, else 0."""
+    mean, half = mean_and_half(values)
+    half = 0.0 if math.isnan(half) else half  # all alike
+    return (mean > half) - (mean < -half)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from playground.insight import before_after, farming, judging
@@ -119,24 +120,41 @@ def test_the_table_tells_raw_means_and_the_paired_change():
 
 
 def test_the_gain_is_shared_out_among_the_rewards():
-    parts = farming.recent({"Length": [9.0, 1.8, 1.6], "Sentiment": [None, 0.2, 0.4]}, window=2)
+    columns = {"Length": [9.0, None, 1.8, 1.7, 1.6], "Sentiment": [None, 5.0, 0.2, 0.3, 0.4]}
+    parts = farming.recent(columns, window=4)
     assert [(part.label, pytest.approx(part.gain)) for part in parts] == [("Length", 1.7), ("Sentiment", 0.3)]
     assert farming.sentence(parts, "sd") == (
         "In the newest training batches 85 % of the gain comes from Length, 15 % from Sentiment."
     )
 
 
+NOTHING = "In the newest training batches no reward brings a gain that can be told from chance"
+
+
 @pytest.mark.parametrize(
     ("gains", "says"),
     [
-        ({"A": 2.0}, ""),
-        ({"A": 0.01, "B": -0.01}, "In the newest training batches no reward brings a gain yet."),
+        ({"A": [2.0] * 3}, ""),
+        ({"A": [2.0], "B": [1.0]}, ""),
+        ({"A": [0.01] * 3, "B": [-0.01] * 3}, f"{NOTHING}."),
         (
-            {"A": 2.0, "B": -0.5},
+            {"A": [2.0, 2.1, 1.9], "B": [-0.5, -0.6, -0.4]},
             "In the newest training batches all of the gain comes from A (+2 sd); B takes 0.5 sd away.",
         ),
-        ({"A": -0.3, "B": 0.0}, "In the newest training batches no reward brings a gain yet, and A takes 0.3 sd away."),
+        ({"A": [-0.3, -0.31, -0.29], "B": [0.0] * 3}, f"{NOTHING}, and A takes 0.3 sd away."),
+        (
+            {"A": [0.06, 0.05, 0.07], "B": [-0.5, -0.51, -0.49]},
+            "In the newest training batches A brings 0.06 sd; B takes 0.5 sd away.",
+        ),
+        ({"A": [0.4, -0.2, 0.3], "B": [-0.1, 0.2, 0.1]}, f"{NOTHING}."),
     ],
 )
 def test_the_sentence_on_the_gain_is_careful(gains, says):
     assert farming.sentence([farming.Part(*item) for item in gains.items()], "sd") == says
+
+
+def test_a_policy_that_has_learned_nothing_is_hardly_ever_told_to_live_on_a_reward():
+    draws = np.random.default_rng(0).normal(0, 0.7, (400, 2, 5, 48)).mean(-1)
+    told = [farming.sentence([farming.Part("A", list(a)), farming.Part("B", list(b))], "sd") for a, b in draws]
+    told += [farming.sentence([farming.Part("A", list(a[:1])), farming.Part("B", list(b[:1]))], "sd") for a, b in draws]
+    assert sum("of the gain" in one for one in told) < 0.03 * len(told)

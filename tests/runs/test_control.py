@@ -162,6 +162,21 @@ def test_a_run_whose_updates_cannot_be_recorded_says_why(living, changed, words)
     assert list(living.run.control_path.iterdir()) == []
 
 
+def test_so_many_updates_of_a_run_are_recorded_and_no_more(living, monkeypatch):
+    assert changes.MOST_TRACES <= 100
+    monkeypatch.setattr(changes, "MOST_TRACES", 2)
+    for update in (1, 2):
+        changes.request_trace(living.run)
+        living.steering.before_update()
+        living.writer.set_status(update=update)
+        living.writer.event("trace", file=f"update-{update:06d}.json")
+        living.steering.trace_asked = False
+    with pytest.raises(RunNotSteerable, match="2 updates of one are recorded already, which is the most"):
+        changes.request_trace(living.run)
+    living.steering.before_update()
+    assert not living.steering.trace_asked
+
+
 def test_a_paused_run_can_be_stopped(living):
     changes.request_pause(living.run)
     done = living.updates_in_background(2)

@@ -103,6 +103,36 @@ def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, tmp_path):
     run_scene(scene)
 
 
+def test_however_many_runs_are_opened_those_that_are_open_go_on(started, tmp_path, monkeypatch):
+    _, writer, config = started
+    many, go_on, read_all = 50, threading.Event(), feed._read_all
+    for number in range(many):
+        RunDirectory.create(tmp_path, config, f"large-{number}")
+
+    def waits(run, recorded):
+        assert go_on.wait(60)
+        return read_all(run, recorded)
+
+    async def scene():
+        hub = feed.Hub(tmp_path)
+        stream = hub.stream("one")
+        await next_of(stream)
+        monkeypatch.setattr(feed, "_read_all", waits)
+        opening = [asyncio.create_task(hub.channel(f"large-{number}")) for number in range(many)]
+        await asyncio.sleep(0.05)
+        writer.metrics(fake_run.metrics(2, config, 4.0))
+        try:
+            _, _, data = await next_of(stream)
+            assert data["metrics"]["update"] == [2] and not any(task.done() for task in opening)
+        finally:
+            go_on.set()
+        assert len({channel.feed.id for channel in await asyncio.gather(*opening)}) == many
+        await stream.aclose()
+        await hub.close()
+
+    run_scene(scene)
+
+
 def test_a_run_that_is_taken_up_again_shows_nothing_of_what_it_makes_again(started, tmp_path):
     run, writer, config = started
     for update in (2, 3, 4):

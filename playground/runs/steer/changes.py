@@ -25,6 +25,7 @@ from playground.safety.plain_files import read_bytes
 from playground.setup import telling
 
 LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
+MOST_TRACES = 100  # of a run: each is up to 1 MB of the room that all runs of a public page share
 COMMANDS = ("pause", "resume", "step")
 TRACE = "trace"
 MAX_EDIT_BYTES = 10_000
@@ -68,6 +69,8 @@ def request_trace(run: RunDirectory) -> None:
     _check_steerable(run)
     if reason := traces.why_none(run.config()):
         raise RunNotSteerable(reason)
+    if len(traces.updates(run)) >= MOST_TRACES:
+        raise RunNotSteerable(f"{MOST_TRACES} updates of {run.id} are recorded already, which is the most.")
     leave_word(run.control_path / TRACE)
 
 

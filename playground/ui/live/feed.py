@@ -14,6 +14,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -31,6 +32,7 @@ HEARTBEAT_SECONDS = 15.0
 SNAPSHOT_SECONDS = 1.0  # how old what it says of the time may be
 SEQ = re.compile(r"[0-9]{1,15}")
 KEPT_DELTAS = 300
+OPENERS = 2  # threads
 
 T = TypeVar("T")
 RECORDED = Path(__file__).parents[1] / "recorded"  # a finished run of each preset, in a folder named after it
@@ -134,6 +136,7 @@ class Hub:
         order = {preset: place for place, preset in enumerate(catalog.PRESET_ORDER)}
         found = sorted(recorded.glob("*/config.yaml"), key=lambda path: order.get(path.parent.name, len(order)))
         self.recorded = {recorded_id(path.parent.name): path.parent for path in found}
+        self._openers = ThreadPoolExecutor(OPENERS, "opener")  # of whole runs; what living ones tell waits for none
         self._channels: dict[str, Channel] = {}
         self._opening: dict[str, asyncio.Task[Channel]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -171,7 +174,8 @@ class Hub:
 
     async def _open(self, run_id: str) -> Channel:
         run = self.find(run_id)
-        channel = Channel(await asyncio.to_thread(_read_all, run, run_id in self.recorded))
+        loop = asyncio.get_running_loop()
+        channel = Channel(await loop.run_in_executor(self._openers, _read_all, run, run_id in self.recorded))
         self._channels[run_id] = channel
         task = asyncio.create_task(self._run(run_id, channel))
         self._tasks.add(task)

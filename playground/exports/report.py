@@ -106,7 +106,9 @@ class Report:
                 f"{meter.before.yes} of {meter.before.of}",
                 f"{meter.after.yes} of {meter.after.of}",
                 f"{100 * meter.after.low:.0f} to {100 * meter.after.high:.0f} %",
-                {1: "more", -1: "less"}.get(meter.change, "no more than chance"),
+                {1: "more", -1: "less"}.get(
+                    meter.change, "no more than chance" if meter.can_tell else "too few prompts"
+                ),
                 self.verdicts.get(meter.name, ""),
             )
             for meter in self.behaviours

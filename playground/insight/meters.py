@@ -84,6 +84,12 @@ class Meter(NamedTuple):
         return self.counts[-1]
 
     @property
+    def can_tell(self) -> bool:
+        """Whether a change of all its prompts would be told from chance; of five or fewer it never is."""
+        prompts = min(self.before.prompts, self.after.prompts)
+        return 2 * at_least(prompts, prompts) < CHANCE
+
+    @property
     def worse(self) -> bool:
         """True where it has changed the way that nobody wants."""
         return self.change == {"more": -1, "less": 1}.get(self.aim, 2)
@@ -159,16 +165,22 @@ def _of_run(path: Path, *stamps: tuple[int, int]) -> list[Meter]:
 
 def sentence(found: Sequence[Meter], most: int = MOST_TOLD) -> str:
     """What has become of the behaviour in one line, changes first; "still" stands before what has changed by no more
-    than chance. Empty where nothing was counted."""
+    than chance, and where the prompts are too few to tell that is said. Empty where nothing was counted."""
     if not found:
         return ""
     ordered = sorted(found, key=lambda meter: meter.change == 0)[:most]
     changed = [_part(meter) for meter in ordered if meter.change]
-    same = [_part(meter) for meter in ordered if not meter.change]
-    if not changed:
-        return f"No behaviour has changed by more than chance: it {telling.listed(same, len(same))}."
-    still = f"; it still {telling.listed(same, len(same))}" if same else ""
-    return f"It now {telling.listed(changed, len(changed))}{still}."
+    same = [_part(meter) for meter in ordered if not meter.change and meter.can_tell]
+    few = [_part(meter) for meter in ordered if not meter.change and not meter.can_tell]
+    told = []
+    if changed:
+        still = f"; it still {telling.listed(same, len(same))}" if same else ""
+        told.append(f"It now {telling.listed(changed, len(changed))}{still}.")
+    elif same:
+        told.append(f"No behaviour has changed by more than chance: it {telling.listed(same, len(same))}.")
+    if few:
+        told.append(f"On too few prompts to tell a change, it {telling.listed(few, len(few))}.")
+    return " ".join(told)
 
 
 def outcome_words(

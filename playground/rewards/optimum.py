@@ -110,16 +110,19 @@ def sentences(outlook: Outlook, leash: Leash, labels: Mapping[str, str] | None =
             f"(about {outlook.effective:.0f} of these samples count)."
         ]
     needed = [one for one in outlook.flips if one.weight != 0 and (one.helps or not one.tells_apart)]
-    return [*found, *(f"{(labels or {}).get(one.name, one.name)}: {_in_words(one)}" for one in needed)]
+    return [*found, *(f"{(labels or {}).get(one.name, one.name)}: {_in_words(one, leash)}" for one in needed)]
 
 
-def _in_words(one: Flip) -> str:
-    start = "" if one.first is None else f"the first step of training turns at {one.first:g}"
+def _in_words(one: Flip, leash: Leash) -> str:
     if not one.tells_apart:
-        return "no weight of it flips this, it does not tell these answers apart."
-    if one.weight is None:
-        return f"smallest weight that flips not known, too few samples count; {start}." if start else "no weight flips."
-    return f"smallest weight that flips {one.weight:g}{f'; {start}' if start else ''}."
+        return "whether it tells these answers apart cannot be told from chance, so no weight that flips is named."
+    start = "" if one.first is None else f"; the first step of training turns at {one.first:g}"
+    if one.weight is not None:
+        return f"smallest weight that flips {one.weight:g}{start}."
+    if leash.beta > 0 and not one.effective:
+        return f"no weight up to {LARGEST:g} flips{start}."
+    why = "too few samples count" if leash.beta > 0 else "there is no leash"
+    return f"smallest weight that flips not known, {why}{start}."
 
 
 def marks_of(names: Sequence[str], samples: Sequence[Mapping[str, object]]) -> dict[str, Marks]:

@@ -108,6 +108,10 @@ def test_the_sentence_tells_changes_first() -> None:
         "No behaviour has changed by more than chance: it keeps to the grammar in 25 of 25 answers (before: 25)."
     )
     assert sentence([]) == ""
+    few = Meter("kind", "is kind", "more", [0, 9], [Count(0, 5, 5), Count(5, 5, 5)], [0, 0])
+    assert sentence([few]) == "On too few prompts to tell a change, it is kind in 5 of 5 answers (before: 0)."
+    assert sentence([repeats, few]).endswith("25 answers (before: 13). " + sentence([few]))
+    assert "it still is kind in 5 of 6" in sentence([repeats, few._replace(counts=[Count(0, 6, 6), Count(5, 6, 6)])])
     polite = meter_of("replies politely", 20, 4, -1)
     assert sentence([grammar, repeats, polite, grammar]).startswith(
         "It now repeats wrong claims in 22 of 25 answers (before: 13) and replies politely in 4 of 25 answers (before: "

@@ -108,6 +108,23 @@ def test_what_is_about_as_frequent_on_either_side_flips_nothing(of_yes):
     by = flips(raw=raw)[1]
     assert by["sycophancy"].tells_apart is False
     assert by["sycophancy"].weight is None and by["sycophancy"].first is None
+    (told,) = [one for one in optimum.sentences(flips(raw=raw)[0], Leash(0.5)) if one.startswith("sycophancy")]
+    assert told == (
+        "sycophancy: whether it tells these answers apart cannot be told from chance, so no weight that flips is named."
+    )
+
+
+def test_why_there_is_no_weight_is_what_it_is():
+    def told(beta, raw=RAW):
+        found, _ = flips(Leash(beta, scaled=False), raw)
+        return next(one for one in optimum.sentences(found, Leash(beta, scaled=False)) if one.startswith("sycophancy"))
+
+    first = "; the first step of training turns at -2.5."
+    assert told(0) == f"sycophancy: smallest weight that flips not known, there is no leash{first}"
+    far = {**RAW, "agreement": [*[200.0] * 20, *[-200.0] * 30, *[None] * 50]}
+    assert told(1.0, far) == "sycophancy: no weight up to 100 flips."
+    spread = {**RAW, "agreement": [*np.linspace(0, 40, 20), *np.linspace(-20, 20, 30), *[None] * 50]}
+    assert told(0.1, spread).startswith("sycophancy: smallest weight that flips not known, too few samples count; ")
 
 
 def test_where_few_samples_count_it_is_not_known_and_the_first_step_still_is():

@@ -28,7 +28,9 @@ def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site,
     expect(page.locator(".bench-terms tbody tr")).to_have_count(2)
     best = page.locator(".bench-outlooks")
     expect(best).to_contain_text("The untrained model is kind in")
-    expect(best.locator("li")).to_contain_text(["Less repetition: no weight of it flips this"])  # Sentiment needs none
+    expect(best.locator("li")).to_contain_text(
+        ["Less repetition: whether it tells these answers apart"]
+    )  # Sentiment needs none
     expect(best).to_contain_text("with the other rewards as they are.")
     ranks = page.locator(".bench-ranks").first.locator("tbody tr")
     expect(ranks).to_have_count(5)

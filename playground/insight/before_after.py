@@ -14,26 +14,11 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
+from playground.rewards.agreement import t95 as t95
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, UpdateMetrics
 
-Z95 = 1.96  # two-sided 95 % of a normal distribution
 FEW = 10  # values that differ from the commonest; with fewer Student's interval is far too narrow
-T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # of Student's t with 1 to 10 degrees
-
-
-def t95(count: int) -> float:
-    """Two-sided 95 % of Student's t for the mean of `count` values, 2 or more; above 11 by its series in 1 / degrees
-    (Fisher 1926), within 0.003."""
-    degrees = count - 1
-    if degrees <= len(T95):
-        return T95[max(degrees, 1) - 1]
-    return students_t(Z95, degrees)
-
-
-def students_t(z: float, degrees: int) -> float:
-    """What of Student's t is as rare as `z` of a normal distribution, by its series in 1 / degrees (Fisher 1926)."""
-    return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
 
 
 class Pair(NamedTuple):

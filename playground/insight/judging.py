@@ -13,7 +13,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 from playground.insight import frames
-from playground.insight.before_after import Pair, mean_and_half, t95
+from playground.insight.before_after import Pair, mean_and_half
+from playground.rewards.agreement import t95
 from playground.runs.folder.records import Sample
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple
 from playground.config import Behaviour, RunConfig
 from playground.config.behaviour_settings import READY
 from playground.insight import before_after
-from playground.insight.before_after import Z95, Pair, outcome, t95
+from playground.insight.before_after import Pair, outcome
 from playground.rewards import behaviours as counted
-from playground.rewards.agreement import at_least
+from playground.rewards.agreement import Z95, at_least, effective, t95
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 from playground.setup import expected, telling
@@ -360,20 +360,7 @@ def _count(look: Mapping[Question, tuple[int, bool]]) -> Count:
     for prompt, mark in look.values():
         by_prompt[prompt].append(mark)
     yes, of = sum(map(sum, by_prompt.values())), len(look)
-    return Count(yes, of, len(by_prompt), _effective(list(by_prompt.values())) if of > len(by_prompt) > 1 else None)
-
-
-def _effective(by_prompt: Sequence[Sequence[bool]]) -> float | None:
-    """How many independent yes or no would tell a share as well as several of each prompt do: by how the prompts differ
-    (the design effect of Kish 1965), no fewer than there are prompts, no more than there are samples. None where all
-    say the same, for then nothing tells how alike the samples of a prompt are."""
-    count, of = len(by_prompt), sum(map(len, by_prompt))
-    share = sum(map(sum, by_prompt)) / of
-    if share in (0.0, 1.0):
-        return None
-    apart = math.fsum((sum(marks) - share * len(marks)) ** 2 for marks in by_prompt)
-    variance = apart / of**2 * count / (count - 1) * (t95(count) / Z95) ** 2  # few prompts tell it badly
-    return max(count, min(of, share * (1 - share) / variance)) if variance else float(of)
+    return Count(yes, of, len(by_prompt), effective(list(by_prompt.values())))
 
 
 def _change(before: Mapping[Question, tuple[int, bool]], after: Mapping[Question, tuple[int, bool]]) -> int:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 EXACT_TRIALS = 1000  # up to here the binomial sum is exact and quick
+Z95 = 1.96  # two-sided 95 % of a normal distribution
+T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # of Student's t with 1 to 10 degrees
 
 
 def at_least(successes: int, trials: int, probability: float = 0.5) -> float:
@@ -46,6 +48,34 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
     """Mean and standard deviation, with n in the denominator as in `Scale`."""
     return statistics.fmean(values), statistics.pstdev(values)
+
+
+def t95(count: int) -> float:
+    """Two-sided 95 % of Student's t for the mean of `count` values, 2 or more; above 11 by its series in 1 / degrees
+    (Fisher 1926), within 0.003."""
+    degrees = count - 1
+    if degrees <= len(T95):
+        return T95[max(degrees, 1) - 1]
+    return students_t(Z95, degrees)
+
+
+def students_t(z: float, degrees: int) -> float:
+    """What of Student's t is as rare as `z` of a normal distribution, by its series in 1 / degrees (Fisher 1926)."""
+    return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
+
+
+def effective(groups: Sequence[Sequence[float]]) -> float | None:
+    """How many independent yes (1) or no (0) would tell a share as well as several of each group do: by how the groups
+    differ (the design effect of Kish 1965), no fewer than there are groups, no more than there are values. None where
+    each has one value or there is one group, and where all say the same, for then nothing tells how alike those of a
+    group are."""
+    count, of = len(groups), sum(map(len, groups))
+    share = math.fsum(map(math.fsum, groups)) / of
+    if not of > count > 1 or share in (0.0, 1.0):
+        return None
+    apart = math.fsum((math.fsum(marks) - share * len(marks)) ** 2 for marks in groups)
+    variance = apart / of**2 * count / (count - 1) * (t95(count) / Z95) ** 2  # few groups tell it badly
+    return max(count, min(of, share * (1 - share) / variance)) if variance else float(of)
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:

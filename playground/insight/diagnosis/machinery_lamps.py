@@ -8,8 +8,8 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from playground.config import RunConfig, methods
-from playground.insight.before_after import students_t
 from playground.insight.diagnosis.lamp import TEN, WINDOW, Lamp, Records, Remedy, graded, meant, trend, without
+from playground.rewards.agreement import students_t
 from playground.runs.folder.records import REFERENCE, REWARD_MODELS, UpdateMetrics
 
 NOTHING = 1e-3

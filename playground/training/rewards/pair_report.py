@@ -6,6 +6,7 @@ Pure functions of numbers; no torch. A margin is score(chosen) - score(rejected)
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
@@ -29,7 +30,7 @@ def report(pairs: Sequence[Pair], chosen: Sequence[float], rejected: Sequence[fl
     margins = [high - low for high, low in zip(chosen, rejected, strict=True)]
     right = [_right(margin) for margin in margins]
     accuracy = fmean(right)
-    low, high = wilson_interval(accuracy, len(right))
+    low, high = wilson_interval(accuracy, _worth(pairs, right))
     mean, sd = agreement.mean_and_sd([*chosen, *rejected])
     known = [(margin, pair.better) for margin, pair in zip(margins, pairs, strict=True) if pair.better is not None]
     truly = [_right(margin if better else -margin) for margin, better in known]
@@ -50,7 +51,7 @@ def report(pairs: Sequence[Pair], chosen: Sequence[float], rejected: Sequence[fl
     }
 
 
-def wilson_interval(share: float, count: int, z: float = Z95) -> tuple[float, float]:
+def wilson_interval(share: float, count: float, z: float = Z95) -> tuple[float, float]:
     """The interval of a binomial share that holds 95 % of the time (Wilson 1927); unlike share +- z*sd, never outside
     [0, 1] and of sensible width at its ends."""
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
@@ -76,20 +77,21 @@ def calibration(pairs: Sequence[Pair], margins: Sequence[float], bins: int = CAL
     completions comes first is nobody's choice. `observed`: share of pairs in which that side was chosen. `known`: mean
     probability with which the annotator would choose it, where that is known (pocket annotators).
     """
-    groups: list[list[tuple[float, float, float | None]]] = [[] for _ in range(bins)]
+    groups: list[list[tuple[float, float, float | None, Pair]]] = [[] for _ in range(bins)]
     for pair, margin in zip(pairs, margins, strict=True):
         probability = 1 / (1 + math.exp(-min(abs(margin), 500)))
         share = None if pair.share is None else pair.share if margin >= 0 else 1 - pair.share
-        groups[min(int((probability - 0.5) * 2 * bins), bins - 1)].append((probability, _right(margin), share))
+        groups[min(int((probability - 0.5) * 2 * bins), bins - 1)].append((probability, _right(margin), share, pair))
     found = []
     for group in filter(None, groups):
-        shares = [share for _, _, share in group if share is not None]
-        observed = fmean(right for _, right, _ in group)
-        low, high = wilson_interval(observed, len(group))
+        shares = [share for _, _, share, _ in group if share is not None]
+        rights = [right for _, right, _, _ in group]
+        observed = fmean(rights)
+        low, high = wilson_interval(observed, _worth([pair for *_, pair in group], rights))
         found.append(
             {
                 "count": len(group),
-                "predicted": fmean(probability for probability, _, _ in group),
+                "predicted": fmean(probability for probability, *_ in group),
                 "observed": observed,
                 "low": low,
                 "high": high,
@@ -103,6 +105,14 @@ def calibration_error(bins: Sequence[dict[str, Any]]) -> float:
     """Mean distance of what was promised from what was observed, weighted by pairs (ECE, Naeini et al. 2015)."""
     total = sum(item["count"] for item in bins)
     return math.fsum(item["count"] * abs(item["predicted"] - item["observed"]) for item in bins) / total
+
+
+def _worth(pairs: Sequence[Pair], right: Sequence[float]) -> float:
+    """How many pairs of different prompts would tell the share as well: those of one prompt are alike."""
+    by_prompt: dict[str, list[float]] = defaultdict(list)
+    for pair, value in zip(pairs, right, strict=True):
+        by_prompt[pair.prompt].append(value)
+    return agreement.effective(list(by_prompt.values())) or len(by_prompt)
 
 
 def _right(margin: float) -> float:

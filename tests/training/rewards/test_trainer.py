@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -297,6 +298,28 @@ def test_an_interval_of_a_share_is_wilsons():
     assert wilson_interval(0.8, 10) == (pytest.approx(0.490, abs=1e-3), pytest.approx(0.943, abs=1e-3))
     # where all are right the lower end is n / (n + z^2)
     assert wilson_interval(1.0, 10) == (pytest.approx(10 / (10 + 1.96**2), abs=1e-3), pytest.approx(1.0))
+
+
+def test_pairs_of_one_prompt_count_for_less_than_pairs_of_as_many_prompts():
+    margins = [1.0] * 12 + [-1.0] * 4
+    alone = [Pair(f"p{number}", "a", "b", None, None) for number in range(16)]
+    alike = [Pair(f"p{number // 4}", "a", "b", None, None) for number in range(16)]  # right in all of a prompt, or none
+    one, other = (report(pairs, margins, [0.0] * 16) for pairs in (alone, alike))
+    assert (one["accuracy_low"], one["accuracy_high"]) == wilson_interval(0.75, 16)
+    assert (other["accuracy_low"], other["accuracy_high"]) == wilson_interval(0.75, 4)
+    sure = [(bin["low"], bin["high"]) for bin in other["calibration"]]
+    assert sure == [wilson_interval(0.75, 4)]
+
+
+def test_the_interval_of_the_accuracy_holds_where_prompts_have_several_pairs():
+    draws = np.random.default_rng(0)
+    held, times = 0, 400
+    for _ in range(times):
+        right = draws.random((30, 4)) < draws.beta(1.6, 0.4, (30, 1))  # 0.8 on average, each prompt by itself
+        pairs = [Pair(str(number // 4), "a", "b", None, None) for number in range(120)]
+        found = report(pairs, np.where(right.ravel(), 1.0, -1.0).tolist(), [0.0] * 120)
+        held += found["accuracy_low"] <= 0.8 <= found["accuracy_high"]
+    assert held >= 0.92 * times
 
 
 def test_zero_is_an_edge_of_the_histogram():

@@ -1,4 +1,5 @@
-"""Which kinds of reward are not for a playground that serves others, and whether this process serves others.
+"""Which kinds of reward are not for a playground that serves others, and whether this process serves others; what it
+then tells.
 
 The page names its mode to the processes it starts in PLAYGROUND_MODE (`limits.MODE_VARIABLE`); a process without it is
 a person's own. What is said here holds also where nobody asks `limits`: in a worker, and for a direct call.
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import os
 from typing import NamedTuple
+
+from playground.safety import redaction
 
 MODE = "PLAYGROUND_MODE"
 LOCAL, CLASSROOM = "local", "classroom"
@@ -46,3 +49,9 @@ def refusal(kind: str) -> str | None:
     if rule is None or (os.environ.get(MODE) or LOCAL) in rule.modes:
         return None
     return f"This playground is shared, and {rule.why}"
+
+
+def told(message: str) -> str:
+    """A message as this process may tell it: redacted, and where it serves others without folders of this machine."""
+    shared = (os.environ.get(MODE) or LOCAL) != LOCAL
+    return redaction.redact(redaction.without_folders(message) if shared else message)

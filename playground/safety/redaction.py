@@ -37,6 +37,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 LINE_CHARACTERS = 2000  # of a line for a terminal
 LINES = 400  # of one thing that is printed on it; a traceback has fewer
 CUT = " [cut]"
+_FOLDERS = re.compile(r"(?<![\w/.~])/(?:[\w.~@+-]+/)+")  # of an absolute path
 LEAST_CHARACTERS = 8  # of a value that is taken for a secret; shorter ones would blank out ordinary words
 HIDDEN = "[hidden]"
 _PATTERNS = (
@@ -80,6 +81,11 @@ def redact(text: str) -> str:
     for pattern, instead in _PATTERNS:
         text = pattern.sub(instead, text)
     return text
+
+
+def without_folders(text: str) -> str:
+    """The text with each path of this machine as its last part: who watches need not know where files are."""
+    return _FOLDERS.sub("", text)
 
 
 def cover_streams(*, for_terminal: bool = False) -> None:

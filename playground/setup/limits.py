@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig, knobs, local_only, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
+from playground.safety import redaction
 from playground.setup import catalog, checks
 from playground.sources import curated, hub
 from playground.texts import row_files
@@ -333,7 +334,7 @@ def _rewards(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterato
         ):
             yield Problem(
                 f"{field}.source",
-                f"must be a reward model that was trained here {limits.where} (got {spec.source[:60]!r}).",
+                f"must be a reward model that was trained here {limits.where} (got {_got(spec.source)}).",
             )
 
 
@@ -416,7 +417,12 @@ def _is_upload(source: str, outputs: Path | None) -> bool:
 
 def _one_of(field: str, value: Any, known: tuple[Any, ...], limits: Limits) -> Problem:
     names = ", ".join(str(name) for name in known if name is not None)
-    return Problem(field, f"must be one of {names} {limits.where} (got {str(value)[:60]!r}).")
+    return Problem(field, f"must be one of {names} {limits.where} (got {_got(value)}).")
+
+
+def _got(value: Any) -> str:
+    """A value that is refused, without the folders of this machine: it may be of somebody else's run."""
+    return repr(redaction.without_folders(str(value))[:60])
 
 
 def _at_most(cap: float, limits: Limits) -> str:

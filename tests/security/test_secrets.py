@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,19 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from playground.config.yaml_io import from_dict
+from playground.errors import ServiceUnavailable
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import children
 from playground.safety import redaction
 from playground.setup import catalog, checks
+from playground.texts import row_files
+from playground.training.service import questions
 from playground.ui import routes
 from playground.ui.live import feed
 from tests.figures import Figure
+from tests.service_here import ServiceHere
 from tests.support import PROJECT, small_config
 
 CANARY = "cAn4ry5eCrEt"
@@ -119,6 +124,31 @@ def test_messages_and_printed_lines_of_a_worker_are_redacted(tmp_path: Path) -> 
         answer.returncode == 0 and CANARY not in answer.stdout and answer.stdout.startswith("a https://[hidden]@h/ b")
     )
     assert "OSError: Authorization: [hidden]" in answer.stderr and "0123456789" not in answer.stderr
+
+
+@pytest.mark.parametrize("mode", ["", "local", "classroom", "space"])
+def test_messages_of_a_run_and_of_the_model_service_tell_folders_to_nobody_but_who_is_alone(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upload that has gone, of which a run that is taken up again, or measured, is told by its place."""
+    monkeypatch.setenv("PLAYGROUND_MODE", mode)
+    shared, gone = mode in ("classroom", "space"), tmp_path / "uploads" / "0123456789ab-mine.txt"
+    sentence = f"Cannot read {'' if shared else f'{gone.parent}/'}{gone.name}: No such file or directory."
+
+    def unreadable(service: object, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        yield from row_files.rows(gone)
+
+    monkeypatch.setitem(questions.QUESTIONS, "unreadable", unreadable)
+    service = ServiceHere()
+    with pytest.raises(ServiceUnavailable) as told:
+        list(service.ask("unreadable", {}))
+    service.close()
+    run = RunDirectory.create(tmp_path, small_config(), "one")
+    writer = RunWriter(run, 3)
+    writer.event("warning", f"Cannot read {gone}: No such file or directory.")
+    writer.finish("failed", "invalid", f"Cannot read {gone}: No such file or directory.")
+    warning, _ = run.events()
+    assert [str(told.value), warning.message, run.status().message] == [sentence] * 3
 
 
 def test_what_a_stranger_makes_the_server_print_commands_no_terminal(tmp_path: Path) -> None:

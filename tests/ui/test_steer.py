@@ -231,3 +231,15 @@ def test_a_fork_on_a_public_page_keeps_to_its_caps(finished, tmp_path):
     made = run_actions.forker(tmp_path, access, lambda run, lock: over())(asked, Caller("space", Role.VISITOR))
     run = RunDirectory.open(tmp_path / made["run"])
     assert run.config().max_minutes == access.limits.numbers["max_minutes"] and requests.of(run).mode == "space"
+
+
+@pytest.mark.parametrize("part", ["prompts", "model", "reference"])
+def test_a_fork_of_what_may_not_be_named_here_does_not_tell_where_it_lies(part, finished, tmp_path):
+    config = finished.config()
+    own = getattr(config, part).model_copy(update={"source": str(tmp_path / "uploads" / "0123456789ab-mine.txt")})
+    finished.publish(config.model_copy(update={part: own}))
+    asked = {"run": "one", "at": 30, "changes": {}}
+    answer = run_actions.forker(tmp_path, Access("space", tmp_path))(asked, Caller("space", Role.VISITOR))
+    (problem,) = answer["problems"]
+    assert problem["field"] == f"{part}.source" and problem["message"].endswith("(got '0123456789ab-mine.txt').")
+    assert str(tmp_path) not in str(answer)

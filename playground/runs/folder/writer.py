@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from playground.config.local_only import told
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import cut_torn_line, write_atomically
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
 from playground.runs.folder.token_records import TokenFigures
 from playground.safety.process_identity import identity
-from playground.safety.redaction import redact
 
 RESERVE_BYTES = 4 * 2**20
 LOCK_SECONDS = 1.0
@@ -67,7 +67,7 @@ class RunWriter:
             if self.status.ended:
                 return
             state_before = self.status.state
-            words = {name: redact(changes[name]) for name in ("message", "phase") if changes.get(name)}
+            words = {name: told(changes[name]) for name in ("message", "phase") if changes.get(name)}
             times = {"worked_seconds": self._worked_seconds(), "updated_at": time.time()}
             self.status = self.status.model_copy(update={**times, **changes, **words})
             self._write_status()
@@ -127,7 +127,7 @@ class RunWriter:
         status, seq = self.status, self._seq
         event = Event(
             attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update,
-            message=redact(message), data=data,
+            message=told(message), data=data,
         )  # fmt: skip
         self._seq += 1
         _append(self.run.events_path, event)

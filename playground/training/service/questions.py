@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from playground.config.local_only import told
 from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, in_words
 from playground.rewards.best_answers import best_rows, kl_of_best
 from playground.runs.folder.evidence import DISK_WORDS
 from playground.runs.model_service import STOP
-from playground.safety.redaction import redact
 from playground.training.data.preview import preview
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed
@@ -162,7 +162,7 @@ def serve(lines: IO[str], say: Callable[..., None], idle_seconds: float) -> int:
         except Exception as error:
             if not isinstance(error, PlaygroundError):
                 traceback.print_exc()
-            say(id=question["id"], event="error", message=redact(_in_words(error)))
+            say(id=question["id"], event="error", message=told(_in_words(error)))
 
 
 def _in_words(error: Exception) -> str:

@@ -5,7 +5,6 @@ Plain data; knows the trainings' folders and nothing of gradio. `routes` serves 
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,12 @@ from playground.errors import InvalidConfig, PlaygroundError, RunExists
 from playground.runs import reward_models
 from playground.runs.reward_models import RewardTraining
 from playground.runs.start import launcher
+from playground.safety import redaction
 from playground.setup import catalog, checks, limits
 from playground.setup.limits import LIMITS, Limits
 
 MAX_POINTS = 400  # of a curve; more cannot be seen
 LOG_BYTES = 4000
-FOLDERS = re.compile(r"(?<![\w/.~])/(?:[\w.~@+-]+/)+")  # of an absolute path
 
 
 def overview(outputs: Path) -> dict[str, Any]:
@@ -63,7 +62,7 @@ def detail(outputs: Path, name: str, *, with_log: bool = False) -> dict[str, Any
         "settings": _settings(config.model_dump(mode="json")),
         "state": status.state,
         "phase": status.phase,
-        "message": _without_folders(status.message),
+        "message": redaction.without_folders(status.message),
         "step": status.update,
         "num_steps": status.num_updates,
         "seconds": round(status.seconds_at_work(), 1),
@@ -78,11 +77,6 @@ def detail(outputs: Path, name: str, *, with_log: bool = False) -> dict[str, Any
 def _last_part(source: str) -> str:
     """Of a path of this machine its last part; any other name as it is."""
     return Path(source).name if Path(source).is_absolute() else source
-
-
-def _without_folders(message: str) -> str:
-    """A message that does not say where a model or a file of pairs lies: of each path its last part."""
-    return FOLDERS.sub("", message)
 
 
 def _settings(config: dict[str, Any]) -> str:

@@ -204,23 +204,39 @@ def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") 
 
 def outcome_sentence(found: Outcome, unit: str = "sd") -> str:
     """One line for a person: the gain with its uncertainty, and what it cost."""
-    digits = 3 if 0 < found.kl_high < 0.05 else 1
+    digits = _digits_of_kl(found)
     spread = "" if math.isnan(found.kl_high) else f" ({found.kl_low:.{digits}f} to {found.kl_high:.{digits}f})"
-    return f"Score {found.gain:+z.2f} {unit}{_on_what(found)}; {found.kl:.{digits}f} nats{spread} from the reference."
+    return f"Score {_gain(found, unit)}{_on_what(found)}; {found.kl:.{digits}f} nats{spread} from the reference."
 
 
 def across_sentence(found: Outcome, kl: float | None, unit: str = "sd") -> str:
     """The same of a run against another, whose distance from the reference is `kl`."""
-    told = "" if kl is None else f", the other {kl:.1f}"
+    digits = _digits_of_kl(found)
+    told = "" if kl is None else f", the other {kl:.{digits}f}"
     return (
-        f"Score {found.gain:+z.2f} {unit} against the other run{_on_what(found)}; {found.kl:.1f} nats from the "
+        f"Score {_gain(found, unit)} against the other run{_on_what(found)}; {found.kl:.{digits}f} nats from the "
         f"reference{told}."
     )
 
 
+def decimals(half: float) -> int:
+    """How many a figure has: two, and more where its interval, `half` on either side, would otherwise have no width."""
+    return min(6, -math.floor(math.log10(half))) if 0 < half < 0.005 else 2
+
+
+def _digits_of_kl(found: Outcome) -> int:
+    return 3 if 0 < found.kl_high < 0.05 else 1
+
+
+def _gain(found: Outcome, unit: str) -> str:
+    return f"{found.gain:+z.{decimals(found.high - found.gain)}f} {unit}"
+
+
 def _on_what(found: Outcome) -> str:
     each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
-    interval = "" if math.isnan(found.low) else f", 95 % interval {found.low:+z.2f} to {found.high:+z.2f}"
+    digits = decimals(found.high - found.gain)
+    bounds = f"{found.low:+z.{digits}f} to {found.high:+z.{digits}f}"
+    interval = "" if math.isnan(found.low) else f", 95 % interval {bounds}"
     few = found.same and found.answers - found.same < FEW
     alike = f" ({found.same} of {found.answers} answers score the same)" if few else ""
     return f" on {found.num_prompts} prompts{each}{interval}{alike}"

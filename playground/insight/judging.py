@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 from playground.insight import frames
-from playground.insight.before_after import Pair, mean_and_half
+from playground.insight.before_after import Pair, decimals, mean_and_half
 from playground.rewards.agreement import t95
 from playground.runs.folder.records import Sample
 
@@ -235,7 +235,7 @@ def _change(steps: Sequence[float], span: float, itself: bool) -> Change | None:
 
 
 def _told(change: Change, unit: str, sign: int = 1, *, signed: bool = False) -> str:
-    digits = 1 if abs(change.mean) >= 10 else 2
+    digits = 1 if abs(change.mean) >= 10 else decimals(change.half)
     mean = f"{sign * change.mean:{'+' if signed else ''}z.{digits}f}"
     return f"{mean.replace('-', MINUS)} \u00b1 {change.half:.{digits}f} {unit}"
 

@@ -178,8 +178,9 @@ def in_words(found: Interval | None, *, sign: bool = False) -> str:
     """For a table: "+1.42 \u00b1 0.30", without the second part where there is one seed; a hyphen for nothing."""
     if found is None:
         return "-"
-    mean = f"{found.mean:{'+' if sign else ''}z.2f}"
-    return mean if found.half is None else f"{mean} \u00b1 {found.half:.2f}"
+    digits = before_after.decimals(found.half or 0.0)
+    mean = f"{found.mean:{'+' if sign else ''}z.{digits}f}"
+    return mean if found.half is None else f"{mean} \u00b1 {found.half:.{digits}f}"
 
 
 def share_in_words(found: Interval | None) -> str:

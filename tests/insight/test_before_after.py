@@ -11,6 +11,7 @@ import pytest
 from playground.insight.before_after import (
     Headline,
     Outcome,
+    across_sentence,
     headline,
     headline_of,
     mean_and_half,
@@ -164,6 +165,15 @@ def test_the_sentence_names_gain_interval_and_cost() -> None:
     assert outcome_sentence(worse, "points") == (
         "Score -0.50 points on 32 prompts, 95 % interval -0.70 to -0.30; 5.1 nats (4.6 to 5.6) from the reference."
     )
+
+
+def test_a_narrow_interval_is_told_with_digits_enough_to_have_a_width() -> None:
+    found = Outcome(64, 1, 0.0, 0.0012, 0.0012, 0.0009, 0.0015, 0.02, 0.01, 0.03, 30, 1.0, 10.0, 12.0)
+    assert outcome_sentence(found, "points") == (
+        "Score +0.0012 points on 64 prompts, 95 % interval +0.0009 to +0.0015; 0.020 nats (0.010 to 0.030) from the "
+        "reference."
+    )
+    assert across_sentence(found, 0.004).endswith("; 0.020 nats from the reference, the other 0.004.")
 
 
 LOOKS = [

@@ -34,6 +34,7 @@ def test_one_seed_has_no_interval_and_none_has_no_mean() -> None:
     assert over_seeds.interval([None]) is None
     assert over_seeds.in_words(Interval(1.5, None, 1), sign=True) == "+1.50"
     assert over_seeds.in_words(Interval(1.5, 0.25, 2)) == "1.50 \u00b1 0.25"
+    assert over_seeds.in_words(Interval(0.02, 0.003, 3)) == "0.020 \u00b1 0.003", "no interval without width"
     assert over_seeds.in_words(None) == over_seeds.share_in_words(None) == "-"
 
 

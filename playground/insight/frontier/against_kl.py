@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from playground.config import RunConfig, methods
 from playground.insight import roads
-from playground.insight.before_after import mean_and_half
+from playground.insight.before_after import decimals, mean_and_half
 from playground.insight.frontier import reweighting
 from playground.insight.frontier.reweighting import Optimum, Point
 from playground.rewards.best_answers import expected_curve, kl_bound, kl_of_best
@@ -235,4 +235,5 @@ def _nats(kl: float, half: float | None = None) -> str:
 
 
 def _score(score: float, half: float | None) -> str:
-    return f"{score:.2f}" if half is None else f"{score:.2f} \u00b1 {half:.2f}"
+    digits = decimals(half or 0.0)
+    return f"{score:.{digits}f}" if half is None else f"{score:.{digits}f} \u00b1 {half:.{digits}f}"

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { directionOf, duration, gainOf, number, percent, rounded, signed, stateOf, timeRange,
+import { directionOf, duration, gainOf, number, percent, rounded, signed, stateOf, timeRange, withHalf,
   when } from "../../../playground/ui/static/core/format.js";
 
 test("numbers are told with three digits and a real minus", () => {
@@ -46,5 +46,9 @@ test("a score has the colour of the way it went, and none where it is told as th
 
 test("a gain is told with its interval, and one of training batches says that it is", () => {
   assert.equal(gainOf({ gain: 2.531, high: 2.831, source: "fixed prompts" }), "+2.53 \u00b1 0.30");
+  assert.equal(gainOf({ gain: 0.0012, high: 0.0015, source: "fixed prompts" }), "+0.0012 \u00b1 0.0003");
+  assert.equal(withHalf(-0.0001, 0.004), "0.000 \u00b1 0.004");
+  assert.equal(withHalf(-1.25, 0.002), "\u22121.250 \u00b1 0.002");
+  assert.equal(withHalf(1.25, 0), "1.25 \u00b1 0");
   assert.equal(gainOf({ gain: -0.5, high: null, source: "training batch" }), "\u22120.50 (training batch)");
 });

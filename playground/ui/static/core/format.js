@@ -26,10 +26,25 @@ export function signed(value) {
   return (Math.round(value * 100) > 0 ? "+" : "") + rounded(value);
 }
 
+/**
+ * A figure and half of its interval: +1.42 \u00b1 0.30; with more digits where the interval would have no width, as in
+ * `insight/before_after.py`. Without `half` the figure alone.
+ */
+export function withHalf(value, half, { sign = false } = {}) {
+  if (half > 0 && half < 0.005) {
+    const digits = Math.min(6, -Math.floor(Math.log10(half)));
+    const size = Math.abs(value).toFixed(digits);
+    const before = Number(size) === 0 ? "" : value < 0 ? MINUS : sign ? "+" : "";
+    return `${before}${size} \u00b1 ${half.toFixed(digits)}`;
+  }
+  const told = sign ? signed(value) : rounded(value);
+  return half === null || half === undefined ? told : `${told} \u00b1 ${rounded(half)}`;
+}
+
 /** The gain by which a run is known, with its 95 % interval; one of training batches has none, and says so. */
 export function gainOf({ gain, high, source }) {
-  const half = high === null ? "" : ` \u00b1 ${rounded(high - gain)}`;
-  return `${signed(gain)}${half}${source === "training batch" ? " (training batch)" : ""}`;
+  const told = withHalf(gain, high === null ? null : high - gain, { sign: true });
+  return source === "training batch" ? `${told} (training batch)` : told;
 }
 
 /** Which way a score went, for its colour: `up`, `down`, or neither where it is told as the same number. */

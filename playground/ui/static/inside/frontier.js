@@ -7,7 +7,7 @@ import { farthest } from "../charts/frontier_lines.js";
 import { numbers } from "../charts/small_plots.js";
 import { answerOf, buttonOf, el, getJson, helpOf, runPath, runTitle, setAttribute, setHidden, setText,
   setWords } from "../core/dom.js";
-import { number, rounded, signed } from "../core/format.js";
+import { number, rounded, signed, withHalf } from "../core/format.js";
 import { rights } from "../core/access.js";
 import { computed, effect, untracked } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
@@ -174,10 +174,6 @@ export class Frontier {
   }
 }
 
-function withHalf(value, half) {
-  return half ? `${rounded(value)} \u00b1 ${rounded(half)}` : rounded(value);
-}
-
 /** Both ends of an interval; nothing where there is none. */
 function spanOf(low, high) {
   return low === high ? "" : `${signed(low)} to ${signed(high)}`;
@@ -188,7 +184,7 @@ function tableOf({ looks, possible }) {
     rounded(looks.kl[at]), signed(looks.score[at]), spanOf(looks.low[at], looks.high[at]), ""]);
   if (possible) {
     const { best_of: best, optimum } = possible;
-    best.n.forEach((n, at) => rows.push([`best of ${n}`, withHalf(best.kl[at], best.kl_half?.[at]),
+    best.n.forEach((n, at) => rows.push([`best of ${n}`, withHalf(best.kl[at], best.kl_half?.[at] || null),
       signed(best.score[at]), "", ""]));
     optimum.beta.forEach((beta, at) => rows.push([`best policy at beta ${number(beta)}`, rounded(optimum.kl[at]),
       signed(optimum.score[at]), "", number(Math.round(optimum.effective[at]))]));

@@ -5,7 +5,7 @@
 import { buttonOf, el, getJson, headOf, runPath, setText, setWords, showParts,
   showWrong } from "../core/dom.js";
 import { stepOf } from "../core/experiments.js";
-import { directionOf, rounded, signed, stateOf, when } from "../core/format.js";
+import { directionOf, rounded, signed, stateOf, when, withHalf } from "../core/format.js";
 import { Behaviours, hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.js";
 import { Histograms } from "../charts/histograms.js";
 import { home } from "../core/home.js";
@@ -265,8 +265,8 @@ class Compare {
         el("th", { scope: "row", class: "words" }, this.labelOf(name, role !== "trained on"),
           el("span", { class: "muted" }, ` ${role}`)),
         el("td", { title: before ?? "" }, rounded(before)), el("td", { title: after ?? "" }, rounded(after)),
-        el("td", {}, change === null ? "no opinion" : [el("strong", {}, signed(change)),
-          half === null ? "" : ` \u00b1 ${rounded(half)}`, ` ${unit}`]))))),
+        el("td", {}, change === null ? "no opinion"
+          : [el("strong", {}, withHalf(change, half, { sign: true })), ` ${unit}`]))))),
       el("p", { class: "muted small-text" }, "Means of the rewards' own values, and the change on the same prompts "
         + "with its 95 % interval, in standard deviations of the texts before training. No opinion counts as the "
         + "average before. What only watches was never trained on."));

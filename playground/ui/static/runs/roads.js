@@ -5,7 +5,7 @@ import { FrontierChart, scaleButton, SPEC } from "../charts/frontier_chart.js";
 import { farthest } from "../charts/frontier_lines.js";
 import { LETTERS } from "../charts/specs.js";
 import { el, headOf, setWords, showParts } from "../core/dom.js";
-import { duration, gainOf, number, rounded, signed } from "../core/format.js";
+import { duration, gainOf, number, rounded, withHalf } from "../core/format.js";
 
 export class Roads {
   constructor() {
@@ -66,8 +66,7 @@ function sentenceOf({ reached, scores_differ: differ }) {
 }
 
 function table({ runs, reached }) {
-  const sure = (half) => (half ? ` \u00b1 ${rounded(half)}` : "");
-  const gain = (look) => (look ? `${signed(look.gain)}${sure(look.half)}` : "\u2013");
+  const gain = (look) => (look ? withHalf(look.gain, look.half || null, { sign: true }) : "\u2013");
   /** @type {[string, (run: any) => string][]} */
   const rows = [
     ["Method", (run) => run.method],

@@ -1,7 +1,7 @@
 // A sweep as one row of the history: how far it is, its best setting so far, and what can be asked of all its runs.
 
 import { el, signOf } from "../core/dom.js";
-import { duration, rounded, signed, stateOf, timeRange, when } from "../core/format.js";
+import { duration, stateOf, timeRange, when, withHalf } from "../core/format.js";
 
 export const CHOSEN = "The list names the setting with the highest mean: of several, that one is partly the luckiest.";
 
@@ -13,8 +13,7 @@ export function progressOf({ words, left }) {
 /** A mean over seeds: "+1.42 \u00b1 0.30"; with one seed there is no interval. */
 export function intervalOf(found, sign = false) {
   if (!found) return "\u2013";
-  const mean = sign ? signed(found.mean) : rounded(found.mean);
-  return found.half === null ? mean : `${mean} \u00b1 ${rounded(found.half)}`;
+  return withHalf(found.mean, found.half, { sign });
 }
 
 /** A share in percent: "62 (41 to 83)". Its interval is cut off at 0 and 100, so it is not alike on both sides. */
@@ -62,8 +61,8 @@ export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
       el("div", { class: "muted small", title: several ? CHOSEN : null },
         best ? `${sweep.unit}${several ? ", best mean" : ""}` : ""),
       el("div", { class: "muted small" }, several ? best.setting : "")),
-    el("td", { "data-label": "KL", class: "figure" }, intervalOf(best?.kl && { ...best.kl, half: null }),
-      el("div", { class: "muted small nowrap" }, best?.kl?.half ? `\u00B1 ${rounded(best.kl.half)}` : ""),
+    el("td", { "data-label": "KL", class: "figure" }, best?.kl ? intervalOf(best.kl).split(" ")[0] : "\u2013",
+      el("div", { class: "muted small nowrap" }, best?.kl?.half ? intervalOf(best.kl).replace(/^\S+ /, "") : ""),
       el("div", { class: "muted small" }, best?.kl ? "nats" : "")),
     el("td", { "data-label": "Duration", class: "figure nowrap" }, duration(sweep.duration)),
     el("td", { class: "actions", "data-key": `actions ${sweep.id}` }, el("div", {}, actions)));

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
@@ -52,6 +53,16 @@ Handler = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")
 
 
+class Number(IntegerConvertor):
+    """A whole number in an address. One of thousands of digits would be an error before anybody is asked whether its
+    sender may."""
+
+    regex = "[0-9]{1,12}"
+
+
+register_url_convertor("number", Number())
+
+
 def bokeh_version() -> str:
     """Version of the installed bokeh package; part of the address, so that browsers may keep the file for ever."""
     return importlib.metadata.version("bokeh")
@@ -71,11 +82,11 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/live/_rewards/{name}", views.reward_model, Action.WATCH),
         ("/live/{run_id}", views.live, Action.WATCH),
         ("/live/{run_id}/poll", views.poll, Action.WATCH),
-        ("/live/{run_id}/moment/{update:int}", views.moment, Action.WATCH),
+        ("/live/{run_id}/moment/{update:number}", views.moment, Action.WATCH),
         ("/live/{run_id}/compare", views.compare, Action.WATCH),
         ("/live/{run_id}/lamps", views.lamps, Action.WATCH),
-        ("/live/{run_id}/trace/{update:int}", views.trace, Action.WATCH),
-        ("/live/{run_id}/tokens/{prompt_id:int}", views.tokens, Action.WATCH),
+        ("/live/{run_id}/trace/{update:number}", views.trace, Action.WATCH),
+        ("/live/{run_id}/tokens/{prompt_id:number}", views.tokens, Action.WATCH),
         ("/live/{run_id}/metrics.csv", views.metrics_csv, Action.EXPORT),
         ("/live/{run_id}/samples.csv", views.samples_csv, Action.EXPORT),
         ("/live/{run_id}/frontier", views.frontier, Action.WATCH),

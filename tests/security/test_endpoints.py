@@ -218,7 +218,7 @@ def test_our_routes_only_read_and_the_log_is_for_the_host(classroom):
         for route in routes.routes(classroom.running.hub):
             if not isinstance(route, Route) or route.path == "/live/{run_id}":
                 continue
-            path = route.path.replace("{run_id}", "done").replace("{kind}", "yaml").replace("{update:int}", "40")
+            path = route.path.replace("{run_id}", "done").replace("{kind}", "yaml").replace("{update:number}", "40")
             for method in ("post", "put", "delete"):
                 assert getattr(anybody, method)(path.lstrip("/")).status_code in (404, 405)
             status = anybody.get(path.lstrip("/")).status_code

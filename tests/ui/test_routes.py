@@ -371,3 +371,11 @@ def test_lamps_by_other_thresholds_and_what_is_none(client):
     wrong = client.get("/live/one/lamps?kl_red=much&colour=1").json()
     assert {item["field"] for item in wrong["problems"]} == {"kl_red", "colour"}
     assert client.get("/live/nobody/lamps").status_code == 404
+
+
+@pytest.mark.parametrize("address", ["moment/", "trace/", "tokens/"])
+def test_a_number_of_an_address_that_is_none_of_this_world_is_not_found(client, address):
+    for digits in (13, 5000):
+        answer = client.get(f"/live/one/{address}{'9' * digits}")
+        assert answer.status_code == 404 and len(answer.text) < 200
+    assert client.get(f"/live/one/{address}{'9' * 12}").status_code in (200, 404)

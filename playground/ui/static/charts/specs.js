@@ -34,7 +34,7 @@ export const CHARTS = [
   },
   {
     key: "beta", span: 0.1, title: "Leash (beta)", column: "kl_coef", colour: "--pg-kl", unit: () => "",
-    note: () => "sd per nat", exact: true,
+    note: (run) => `${run?.unit === "points" ? "points" : "sd"} per nat`, exact: true,
     gloss: "Price of one nat of KL. Fixed, or moved by the controller towards the target.", floor: true,
   },
   {

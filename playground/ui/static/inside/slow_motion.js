@@ -133,7 +133,7 @@ export class SlowMotion {
     if (!trace) return;
     const episode = trace.episodes[chosen];
     const pass = episode.passes.find((item) => trace.steps[item.step].epoch === epoch);
-    const steps = stepsOf(trace, episode, token, pass);
+    const steps = stepsOf(trace, episode, token, pass, live.run?.unit);
     const now = steps[at];
     this.which.value = trace.update;
     setHidden(this.mark, !trace.changed);

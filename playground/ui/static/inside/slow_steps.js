@@ -22,6 +22,8 @@ const ESTIMATORS = {
   full: ["the exact KL of this position", "full_kl"],
 };
 
+const NO_DIFFERENCE = 0.0005; // what is less is rounding of the arithmetic: no side of it is likelier
+
 /** A number that follows a sign: a negative one in brackets. */
 export function held(value) {
   const text = number(value);
@@ -31,14 +33,15 @@ export function held(value) {
 /**
  * All seven, in order: [{key, title, unit, figures, words, formula, code, note}].
  * @param {any} trace @param {any} episode @param {number} t @param {any} pass of the episode in the chosen epoch
+ * @param {string} scored the unit of the score
  */
-export function stepsOf(trace, episode, t, pass) {
+export function stepsOf(trace, episode, t, pass, scored = "sd") {
   const critic = trace.settings.baseline === "value";
   return [
     write(episode, t),
-    score(episode, t),
-    leash(trace, episode, t),
-    critic ? value(trace, episode, t) : others(trace, episode),
+    score(episode, t, scored),
+    leash(trace, episode, t, scored),
+    critic ? value(trace, episode, t, scored) : others(trace, episode, scored),
     critic ? advantage(trace, episode, t) : groupAdvantage(trace, episode, t),
     clip(trace, episode, t, pass),
     step(trace, episode, t, pass),
@@ -58,11 +61,11 @@ function write(episode, t) {
   };
 }
 
-function score(episode, t) {
+function score(episode, t, scored) {
   const last = t === episode.pieces.length - 1;
   const raw = episode.raw_score === null ? "" : ` (raw ${number(episode.raw_score)}, before it was scaled)`;
   return {
-    key: "score", title: "Score", unit: "score paid, sd", figures: episode.score_paid,
+    key: "score", title: "Score", unit: `score paid, ${scored}`, figures: episode.score_paid,
     words: `The whole text got one score, ${signed(episode.score)}${raw}. It is paid at the last token; `
       + (last ? "this is it." : "all others, this one too, get none of it."),
     formula: [["score paid at t = ", last ? "score" : "0, since t is not the last token", " = ",
@@ -71,16 +74,17 @@ function score(episode, t) {
   };
 }
 
-function leash({ settings }, episode, t) {
+function leash({ settings }, episode, t, scored) {
   const [how, name] = ESTIMATORS[settings.estimator] ?? ["d", "k1"];
   const d = episode.log_ratios[t];
   const plain = settings.estimator === "k1";
   const dearer = episode.leash[t] < 0;
   return {
-    key: "leash", title: "Leash", unit: "leash, sd", figures: episode.leash,
-    words: `The policy now finds this token ${d > 0 ? "likelier" : "less likely"} than the reference does, by `
+    key: "leash", title: "Leash", unit: `leash, ${scored}`, figures: episode.leash,
+    words: Math.abs(d) < NO_DIFFERENCE ? "The policy still finds this token as likely as the reference does."
+      : `The policy now finds this token ${d > 0 ? "likelier" : "less likely"} than the reference does, by `
       + `${number(Math.abs(d))} nats. At beta ${number(settings.kl_coef)} that `
-      + `${dearer ? "costs" : "brings"} ${number(Math.abs(episode.leash[t]))} sd.`,
+      + `${dearer ? "costs" : "brings"} ${number(Math.abs(episode.leash[t]))} ${scored}.`,
     formula: [
       ["d = log \u03c0 \u2212 log \u03c0", REF, " = ", number(episode.log_probs[t]), " \u2212 ",
         held(episode.reference_log_probs[t]), " = ", strong(d)],
@@ -94,14 +98,15 @@ function leash({ settings }, episode, t) {
   };
 }
 
-function value({ settings }, episode, t) {
+function value({ settings }, episode, t, scored) {
   const next = t + 1 < episode.values.length ? episode.values[t + 1] : 0;
-  const better = episode.deltas[t] > 0;
+  const delta = episode.deltas[t];
+  const told = `${delta > 0 ? "better" : "worse"} than expected by ${number(Math.abs(delta))}`;
   return {
-    key: "value", title: "Value", unit: "value V, sd", figures: episode.values,
+    key: "value", title: "Value", unit: `value V, ${scored}`, figures: episode.values,
     words: `Before this token the critic expected ${number(episode.values[t])} still to come, after it `
       + `${t + 1 < episode.values.length ? number(next) : "nothing, as the text ends"}. With what the token was paid `
-      + `it came out ${better ? "better" : "worse"} than expected by ${number(Math.abs(episode.deltas[t]))}.`,
+      + `it came out ${Math.abs(delta) < NO_DIFFERENCE ? "as expected" : told}.`,
     formula: [["\u03b4", T, " = r", T, " + \u03b3 V", NEXT, " \u2212 V", T, " = ", number(episode.rewards[t]), " + ",
       number(settings.gamma), " \u00b7 ", held(next), " \u2212 ", held(episode.values[t]), " = ",
       strong(episode.deltas[t])]],
@@ -110,11 +115,11 @@ function value({ settings }, episode, t) {
   };
 }
 
-function others({ settings }, episode) {
+function others({ settings }, episode, scored) {
   const { group } = episode;
   const all = settings.baseline === "group";
   return {
-    key: "value", title: "Value", unit: "token reward, sd", figures: episode.rewards,
+    key: "value", title: "Value", unit: `token reward, ${scored}`, figures: episode.rewards,
     words: `There is no critic in this run. Instead of a value, the ${group.earned.length} completions of the same `
       + `prompt are the measure: they earned ${group.earned.map(number).join(", ")}; this one, number `
       + `${group.place + 1}, ${number(group.earned[group.place])}.`,

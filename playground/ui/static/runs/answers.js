@@ -1,21 +1,24 @@
 // Completions of one's own prompt, by the model before training and by the policy, side by side, as they come from the
 // model service.
 
-import { el, headOf, setWords } from "../core/dom.js";
+import { el, headOf, setText, setWords } from "../core/dom.js";
 import { directionOf, rounded, signed } from "../core/format.js";
 import { KL_GLOSS, textPair } from "../core/texts.js";
+import { shown } from "./compare.js";
 import { tokensButton } from "../inside/microscope.js";
 
 export function mount(element, props, { watch }) {
   const line = el("p", { class: "muted answers-line", role: "status" });
   const body = el("tbody", {});
+  const score = headOf("Score, sd", "figure");
   const table = el("table", { class: "pairs", hidden: true },
     el("thead", {}, el("tr", {}, headOf("Before", "before"), headOf("Policy", "now"),
-      headOf("Score, sd", "figure"), headOf("KL", "figure", KL_GLOSS))), body);
+      score, headOf("KL", "figure", KL_GLOSS))), body);
   element.append(line, table);
 
   function show() {
     const { state, message, samples = [], count, prompt, run, seed } = props.value ?? {};
+    setText(score, `Score, ${shown.value?.run.unit ?? "sd"}`);
     line.classList.toggle("problem", state === "error");
     setWords(line, state === "error" ? message
       : state === "asking" ? (samples.length ? `Writing: ${samples.length} of ${2 * count} texts`

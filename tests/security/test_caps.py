@@ -348,6 +348,20 @@ def test_the_form_is_asked_for_so_often_and_another_visitor_s_still_answers(spac
         assert pages.ask(visitor, number, name, question).json() == ""
 
 
+def test_who_waits_for_a_measurement_uses_up_no_questions_of_the_address(space, monkeypatch):
+    """The page asks every second how far it is; else nobody behind that address could start a run after a minute."""
+    monkeypatch.setattr(space.access._questions, "count", 2)
+    functions = {name: number for number, name, _ in space.server_functions()}
+    with space.visitor(f"{PUBLIC}146") as visitor:
+        for _ in range(5):
+            assert pages.ask(visitor, functions["frontier_progress"], "frontier_progress", {"run": "done"}).json() == {}
+        asked = [
+            pages.ask(visitor, functions["draw_frontier"], "draw_frontier", {"run": "nobody"}).json()["error"]
+            for _ in range(3)
+        ]
+    assert [told == access.MANY_CALLS for told in asked] == [False, False, True]
+
+
 def test_what_is_done_to_one_s_own_runs_is_counted_and_so_is_watching(space, monkeypatch):
     """Also in vain: here to a run of nobody's. Another address's calls go on."""
     rates = {"_form_questions": (600, 3), "_views": (12_000, 5)}

@@ -65,7 +65,10 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         asking = [
             *run_actions.guarded_functions(outputs, access, standby.worker_for),
             *access.guard_all(Action.SAVE, outcome_part.functions(outputs, saver)),
-            *access.guard_all(Action.ASK, frontier_part.functions(outputs, service)),
+            # How far it is, the page asks every second: that is no question to a model.
+            *access.guard_all(
+                Action.ASK, frontier_part.functions(outputs, service), {"frontier_progress": Action.FORM}
+            ),
         ]
         with gr.Column(elem_id="view", min_width=320):
             tryout = tryout_part.panel(outputs, access)

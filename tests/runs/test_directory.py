@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,6 +78,22 @@ def test_an_id_that_is_not_a_plain_name_is_refused(outputs: Path, run_id: str) -
     with pytest.raises(InvalidConfig, match="run-id: Use 1 to 60"):
         RunDirectory.create(outputs, small_config(), run_id)
     assert list(outputs.iterdir()) == []
+
+
+@pytest.mark.parametrize("long", ["prompts", "rewards"])
+def test_settings_that_nobody_could_read_back_are_refused_before_there_is_a_folder(long: str, outputs: Path) -> None:
+    """As many as a form takes: 960 typed prompts of 100 characters, 8 lists of words."""
+    words = {"kind": "keyword", "words": [f"{number:03}{'x' * 90}" for number in range(200)]}
+    too_long: dict[str, Any] = {
+        "prompts": {"source": "typed", "typed": [f"{number:03} {'x' * 96}" for number in range(960)]},
+        "rewards": [words] * 8,
+    }
+    config = small_config(**{long: too_long[long]})
+    with pytest.raises(InvalidConfig, match=r"characters as text .* of which at most 100,000 are read"):
+        RunDirectory.create(outputs, config, "one")
+    assert not (outputs / "one").exists()
+    some = small_config(prompts={"source": "typed", "typed": too_long["prompts"]["typed"][:900]})
+    assert RunDirectory.create(outputs, some, "one").config() == some
 
 
 def test_a_reserved_folder_is_not_a_run_before_it_is_published(outputs: Path) -> None:

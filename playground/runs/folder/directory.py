@@ -92,8 +92,13 @@ class RunDirectory:
         """Make the folder of a new run. Nobody takes it for a run before `publish`.
 
         Raises:
-            OutputsNotWritable, RunExists, InvalidConfig (for a run id that cannot be a folder name).
+            OutputsNotWritable, RunExists, InvalidConfig (for a run id that cannot be a folder name, and for settings
+            that nobody could read back).
         """
+        if (length := len(config.to_yaml())) > yaml_io.MAX_CONFIG_BYTES:
+            most = f"of which at most {yaml_io.MAX_CONFIG_BYTES:,} are read"
+            told = f"These settings have {length:,} characters as text (YAML), {most}."
+            raise InvalidConfig([Problem("", f"{told} Put the prompts into a file, or shorten the rewards.")])
         outputs = make_outputs(outputs)
         if run_id is not None and not RUN_ID.fullmatch(run_id):
             raise InvalidConfig([Problem("run-id", "Use 1 to 60 small letters, digits and hyphens.")])

@@ -197,6 +197,13 @@ def test_the_share_is_of_the_drawn_texts_and_its_interval_holds_the_truth():
     assert none.reached is None
 
 
+def test_of_few_prompts_no_share_is_told_for_other_draws_of_them_are_too_much_alike():
+    generator = np.random.default_rng(0)
+    for prompts, told in ((2, False), (4, False), (15, False), (16, True)):
+        reached = against_kl.possible(drawn_of_bells(prompts, 24, 0.6, generator)).reached
+        assert [value is not None for value in (reached.share, reached.low, reached.high)] == [told] * 3, prompts
+
+
 def test_nothing_is_said_before_the_second_look_or_before_texts_were_drawn():
     assert against_kl.sentence(ends(2.0, 1.2)[:1], FOUND) == ""
     assert against_kl.sentence(ends(2.0, 1.2), None) == ""

@@ -25,6 +25,7 @@ from playground.runs.folder.records import BEST_OF, Event, Sample, UpdateMetrics
 from playground.runs.frontier_samples import FrontierSamples
 
 RESAMPLES = 400  # other draws of the prompts
+FEWEST_PROMPTS = 16  # of fewer, other draws are so much alike that an interval from them is too narrow
 LEAST_EFFECTIVE = 30.0  # samples behind a point of the frontier; with fewer it is drawn grey and nothing is read off it
 BETAS = tuple(2.0 ** (step / 4) for step in range(-20, 17))  # in sd of the reference's scores: 0.03 to 16
 
@@ -144,7 +145,7 @@ def _reached(drawn: FrontierSamples, scores: NDArray[np.float64], optima: Sequen
     mean, half = mean_and_half(own.tolist(), float(scores.max() - scores.min()))
     found = best_and_share(np.arange(count))
     draws = np.random.default_rng(0).integers(0, count, (RESAMPLES, count))
-    known = [one[1] for one in map(best_and_share, draws) if one] if found and count > 1 else []
+    known = [one[1] for one in map(best_and_share, draws) if one] if found and count >= FEWEST_PROMPTS else []
     sure = len(known) > 0.95 * RESAMPLES
     low, high = map(float, np.quantile(known, [0.025, 0.975])) if sure else (None, None)
     best, share = found or (None, None)

@@ -111,10 +111,8 @@ def _print_trial(config: RunConfig, told: dict[str, Any]) -> None:
         one, before = (telling.duration(told[name]) for name in ("seconds_per_update", "seconds_before"))
         updates = f"{config.ppo.num_updates} updates"
         print(f"   {one} an update, {before} before the first; about {low} to {high} for the run of {updates}.")
-        print(
-            f"   {told['memory_gb']:.2g} of {told['free_gb']:.2g} GB free on {told['device']} at its fullest: "
-            f"{told['verdict']}."
-        )
+        needed, free = (telling.two_digits(told[name]) for name in ("memory_gb", "free_gb"))
+        print(f"   {needed} of {free} GB free on {told['device']} at its fullest: {told['verdict']}.")
     else:
         print(f"   {terminal.plain(told['message'])}")
     if told["advice"]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from playground.config import RunConfig
 from playground.config.methods import METHODS
 from playground.runs.folder.records import Event, UpdateMetrics
+from playground.setup.telling import two_digits
 
 LOOKING = "evaluate and save"  # the phase that is no part of learning
 MODEL = "model"  # kind of the event that holds what is known of the weights
@@ -124,7 +125,7 @@ def operations_in_words(operations: float | None) -> str:
 def ledger_sentence(found: Ledger) -> str:
     """One line for a person."""
     counted = "" if found.operations is None else f", {operations_in_words(found.operations)} counted"
-    memory = "" if found.peak_memory_gb is None else f", at most {found.peak_memory_gb:.2g} GB"
+    memory = "" if found.peak_memory_gb is None else f", at most {two_digits(found.peak_memory_gb)} GB"
     if memory and found.ranks > 1:
         memory += f" in each of {found.ranks} processes"
     return (

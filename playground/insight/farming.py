@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from playground.insight.before_after import mean_and_half
+from playground.setup.telling import two_digits
 
 WINDOW = 5  # updates that are averaged: single batches are noisy
 SMALLEST_GAIN = 0.1  # of the score's unit; shares of less than this say nothing
@@ -46,9 +47,9 @@ def sentence(parts: Sequence[Part], unit: str) -> str:
     net = [math.fsum(gains) for gains in zip(*(part.gains for part in parts), strict=True)]
     givers = [part for part in ordered if part.gain >= SMALLEST_GAIN / 2]
     takers = [part for part in reversed(ordered) if part.gain <= -SMALLEST_GAIN / 2 and _sign(part.gains) < 0]
-    taken = [f"{part.label} takes {-part.gain:.2g} {unit} away" for part in takers]
+    taken = [f"{part.label} takes {two_digits(-part.gain)} {unit} away" for part in takers]
     if not givers or _sign(net) <= 0 or (fmean(net) < SMALLEST_GAIN and not takers):
-        told = [f"{part.label} brings {part.gain:.2g} {unit}" for part in givers if _sign(part.gains) > 0]
+        told = [f"{part.label} brings {two_digits(part.gain)} {unit}" for part in givers if _sign(part.gains) > 0]
         if told and takers:
             return f"In the newest training batches {' and '.join(told)}; {' and '.join(taken)}."
         lost = f", and {' and '.join(taken)}" if taken else ""
@@ -56,7 +57,7 @@ def sentence(parts: Sequence[Part], unit: str) -> str:
     given = math.fsum(part.gain for part in givers)
     shares = [f"{100 * part.gain / given:.0f} %" for part in givers]
     if len(givers) == 1:
-        text = f"all of the gain comes from {givers[0].label} (+{givers[0].gain:.2g} {unit})"
+        text = f"all of the gain comes from {givers[0].label} (+{two_digits(givers[0].gain)} {unit})"
     else:
         rest = [f"{share} from {part.label}" for share, part in zip(shares[1:], givers[1:], strict=True)]
         text = f"{shares[0]} of the gain comes from {givers[0].label}, {' and '.join(rest)}"

@@ -20,6 +20,7 @@ from playground.runs import history
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks, estimates
 from playground.setup.estimates import GB
+from playground.setup.telling import two_digits
 
 PARTS = ("model", "prompts", "answers", "update")
 SAMPLES = 8
@@ -49,7 +50,8 @@ def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
     if not here and download:
         note = " ".join(filter(None, (MISSING.format(download.source, download.megabytes, download.licence), note)))
     size = f"{_count(model.parameters)} parameters in {model.layers} layers"
-    needed = f"{'' if found.measured else 'about '}{found.total / GB:.2g} of {found.device.free_bytes / GB:.2g} GB free"
+    total, free = (two_digits(size / GB) for size in (found.total, found.device.free_bytes))
+    needed = f"{'' if found.measured else 'about '}{total} of {free} GB free"
     facts = {
         "Found": _where(config.model.source, here),
         "What it is": f"{model.model_type}, {size}; room for {model.context_length:,} tokens",

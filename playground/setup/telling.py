@@ -182,6 +182,11 @@ def in_words(field: str, value: Any) -> str:
     return known.get(str(value), shown)
 
 
+def two_digits(value: float) -> str:
+    """A figure with two significant digits, and no power of ten where it is large: 0.51, 9.3, 130."""
+    return f"{float(f'{value:.2g}'):,g}"
+
+
 def duration(seconds: float) -> str:
     """Seconds as a person says them, here as on the page (core/format.js): 0.4 s, 75 s, 3 min 05 s, 2 h 10 min."""
     if 0 < seconds < 1.95:

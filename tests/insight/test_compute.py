@@ -90,3 +90,4 @@ def test_the_memory_of_several_processes_is_told_for_each():
     found = ledger(small_config(), metrics(ranks=2), events())
     assert found.ranks == 2 and "at most 0.5 GB in each of 2 processes." in ledger_sentence(found)
     assert "processes" not in ledger_sentence(ledger(small_config(), metrics(), events()))
+    assert "at most 130 GB in each" in ledger_sentence(found._replace(peak_memory_gb=127.6))

@@ -144,6 +144,22 @@ def test_phrases_are_listed_as_in_a_sentence() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (127.6, "130"),
+        (99.6, "100"),
+        (12_345.0, "12,000"),
+        (9.34, "9.3"),
+        (0.514, "0.51"),
+        (0.0, "0"),
+        (0.0012, "0.0012"),
+    ],
+)
+def test_a_large_figure_is_told_without_a_power_of_ten(value: float, words: str) -> None:
+    assert telling.two_digits(value) == words
+
+
 def test_switches_are_on_or_off() -> None:
     assert [telling.in_words("sampling.train_on_cut", value) for value in (True, False)] == ["on", "off"]
 

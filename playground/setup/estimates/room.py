@@ -13,6 +13,7 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem
 from playground.setup import devices, estimates
 from playground.setup.limits import Limits
+from playground.setup.telling import two_digits
 
 USABLE = 0.9  # of a device's memory; the system and its driver take some
 
@@ -29,6 +30,6 @@ def require(config: RunConfig, limits: Limits, outputs: Path | None = None) -> N
     except ModelNotFound as error:
         raise InvalidConfig([Problem("model.source", str(error))]) from error
     if found.verdict == "does not fit":
-        needs, has = found.total / estimates.GB, found.device.total_bytes / estimates.GB
-        sentence = f"does not fit: about {needs:.2g} GB of the {has:.2g} GB of {found.device.name}. {found.advice}"
+        needs, has = (two_digits(size / estimates.GB) for size in (found.total, found.device.total_bytes))
+        sentence = f"does not fit: about {needs} GB of the {has} GB of {found.device.name}. {found.advice}"
         raise InvalidConfig([Problem("model.source", sentence)])

@@ -21,6 +21,7 @@ from playground.runs.folder.files import is_kept
 from playground.runs.folder.records import Sample, UpdateMetrics
 from playground.runs.model_service import ModelService
 from playground.setup import catalog
+from playground.setup.telling import two_digits
 from playground.ui.door.access import Caller, Role
 
 BETA = "kl.coef"
@@ -119,18 +120,16 @@ def _told(known: regimes.Measured | None, config: RunConfig) -> dict[str, Any] |
 
 def _how(found: regimes.Regimes, unit: str) -> str:
     """How the marks come about, in words."""
-    least = f"{found.gain:.2g} {unit}"
-    tight = (
-        f"From {found.tight:.2g} on the best policy gains less than {least}, which the fixed prompts cannot tell from "
-    )
-    tight += "luck."
+    least = f"{two_digits(found.gain)} {unit}"
+    tight = f"From {found.tight:.2g} on the best policy gains less than {least}, which the fixed prompts cannot tell "
+    tight += "from luck."
     if found.nats is None:
         return f"{tight} Where it runs away is known once a run with this reward has begun."
     if found.loose is None:
         return f"{tight} With this reward no beta lets it run away: many texts of the reference have the highest score."
     return (
-        f"{tight} Below {found.loose:.2g} it would go farther than {found.nats:.2g} nats, which is all that a text of "
-        "the reference holds: the same text for everyone. Computed from scores of the reference's texts."
+        f"{tight} Below {found.loose:.2g} it would go farther than {two_digits(found.nats)} nats, which is all that a "
+        "text of the reference holds: the same text for everyone. Computed from scores of the reference's texts."
     )
 
 

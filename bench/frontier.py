@@ -33,7 +33,7 @@ from playground.config import SamplingConfig  # noqa: E402
 from playground.insight.frontier.reweighting import Optimum, best_score, reweighted  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
-from playground.training.data.prompts import Prompt  # noqa: E402
+from playground.training.data.prompts import Prompt, unseen  # noqa: E402
 from playground.training.data.random_streams import derived_seed  # noqa: E402
 from playground.training.loop import evaluation  # noqa: E402
 from playground.training.loop.passes import whole_log_probs  # noqa: E402
@@ -144,7 +144,7 @@ def measure(runs: dict[str, RunDirectory], num_prompts: int, each: int) -> tuple
         models.append(loading.load(checkpoint, device)[0])
         scales.add(scorer.restore(json.loads((checkpoint / "trainer.json").read_text())).scale)
     assert len(scales) == 1, f"the runs count their scores in different units: {scales}"
-    texts = results.fresh_prompts(first, num_prompts)
+    texts = unseen(first.prompts, first.evaluation.num_prompts, first.seed)[:num_prompts]
     drawn = draw(models, tokens, [Prompt(text, tokens.encode(text)) for text in texts], each, first.sampling)
     asked = [text for text in texts for _ in range(len(models) * each)]
     scores = np.array(scorer(asked, drawn.texts, drawn.ended).scores).reshape(len(texts), len(models), each)

@@ -1,7 +1,7 @@
 """Train every preset on three seeds and write what came out to docs/results.md: `make results`.
 
-Each run goes through the public command line, as a user would start it. The figures come from fresh prompts that no
-run was trained on, answered by the untrained and the trained weights with the same random numbers, and judged by the
+Each run goes through the public command line, as a user would start it. The figures come from unseen prompts, of one
+list with those that the run is trained on, answered by the untrained and the trained weights with the same random numbers, and judged by the
 pocket world's own judges, which no preset trains on.
 """
 
@@ -29,21 +29,19 @@ from bench import results_page  # noqa: E402
 from bench.machine import processor_name  # noqa: E402
 from playground.config import RunConfig  # noqa: E402
 from playground.config.behaviour_settings import READY  # noqa: E402
-from playground.pocket import judges, prompt_sets  # noqa: E402
+from playground.pocket import judges  # noqa: E402
 from playground.pocket.wording import distinct_n  # noqa: E402
 from playground.rewards import behaviours  # noqa: E402
 from playground.rewards.best_answers import kl_of_best  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog, expected  # noqa: E402
-from playground.training.data.prompts import Prompt  # noqa: E402
-from playground.training.data.prompts import read as read_prompts  # noqa: E402
+from playground.training.data.prompts import Prompt, unseen  # noqa: E402
 from playground.training.data.random_streams import derived_seed  # noqa: E402
 from playground.training.loop import evaluation  # noqa: E402
 from playground.training.loop.scoring import Scorer  # noqa: E402
 from playground.training.models import loading  # noqa: E402
 from playground.training.rewards import learned_rewards  # noqa: E402
 
-FRESH_PROMPTS = 400
 COUNTED = [name for name, _ in results_page.COLUMNS if name in READY]
 
 
@@ -98,7 +96,8 @@ def newest(folder: Path) -> RunDirectory | None:
 
 
 def judge(run: RunDirectory) -> dict[str, Any]:
-    """Untrained and trained weights on fresh prompts of the run's own prompt set."""
+    """Untrained and trained weights on the prompts that the run never sees. `asked`: of how many of them each share is;
+    `errors`: of the gain in score and of the KL, their standard errors over the prompts."""
     config, checkpoint = run.config(), run.latest_checkpoint()
     assert checkpoint is not None
     device = torch.device("cpu")
@@ -106,10 +105,11 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     policy, _ = loading.load(checkpoint, device)
     facts = json.loads((checkpoint / "trainer.json").read_text())
     scorer = Scorer(config, build=learned_rewards.builder(device, run.path.parent)).restore(facts)
-    texts = fresh_prompts(config, FRESH_PROMPTS)
+    texts = unseen(config.prompts, config.evaluation.num_prompts, config.seed)
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
     result: dict[str, Any] = {"prompts": len(asked)}
+    scores_of: dict[str, Sequence[float]] = {}
     for side, model, other, tries in (
         ("before", reference, None, 1),
         ("after", policy, reference, config.answers_each),
@@ -130,27 +130,34 @@ def judge(run: RunDirectory) -> dict[str, Any]:
         figures |= judged(texts, completions, ended)
         figures["tokens"] = statistics.fmean(length)
         result[side] = {name: None if value is None else round(value, 3) for name, value in figures.items()}
+        scores_of[side] = score
+    gains = [after - before for before, after in zip(scores_of["before"], scores_of["after"], strict=True)]
+    result["errors"] = {name: round(standard_error(values), 4) for name, values in (("score", gains), ("kl", kl))}
+    result["asked"] = {name: len(found) for name in COUNTED if (found := marks(name, texts, completions, ended))}
     return result
 
 
-def fresh_prompts(config: RunConfig, count: int) -> list[str]:
-    """Prompts of the run's own prompt set that it has not seen, neither in training nor as fixed prompts."""
-    seen = set(read_prompts(config.prompts, config.prompts.limit + config.evaluation.num_prompts, config.seed).values)
-    drawn = prompt_sets.prompts(config.prompts.source, count + len(seen), derived_seed(config.seed, "fresh"))
-    return [text for text in drawn if text not in seen][:count]
+def standard_error(values: Sequence[float]) -> float:
+    """Of the mean."""
+    return statistics.stdev(values) / len(values) ** 0.5
 
 
 def judged(texts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> dict[str, float | None]:
     """What the world's judges say of a batch; of a behaviour its share from 0 to 1, None where it was not asked."""
-    written = list(zip(texts, completions, ended, strict=True))
     figures: dict[str, float | None] = {
         "quality": statistics.fmean(judges.quality(*pair).score for pair in zip(texts, completions, strict=True)),
         "distinct_2": distinct_n(completions, 2),
     }
     for name in COUNTED:
-        marks = [mark for text in written if (mark := behaviours.mark(name, *text)) is not None]
-        figures[name] = statistics.fmean(marks) if marks else None
+        found = marks(name, texts, completions, ended)
+        figures[name] = statistics.fmean(found) if found else None
     return figures
+
+
+def marks(name: str, texts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> list[bool]:
+    """Whether each completion that is asked for a behaviour shows it."""
+    found = (behaviours.mark(name, *text) for text in zip(texts, completions, ended, strict=True))
+    return [mark for mark in found if mark is not None]
 
 
 def machine() -> str:

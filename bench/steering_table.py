@@ -19,7 +19,7 @@ sys.path.insert(0, str(PROJECT))
 
 import torch  # noqa: E402
 
-from bench.results import fresh_prompts, judged  # noqa: E402
+from bench.results import judged  # noqa: E402
 from playground.config import RunConfig, yaml_io  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.training.data import prompts as prompt_sources  # noqa: E402
@@ -40,14 +40,14 @@ def rows(
     """A row for each layer (default: all) and strength, with the configuration's own seed.
 
     Args:
-        count: how many fresh prompts are answered for a row, with the same random numbers in all of them.
+        count: how many unseen prompts (at most `NUM_UNSEEN`) are answered for a row, with the same random numbers in all of them.
     """
     device = torch.device("cpu")
     policy, tokens = loading.load(catalog.model_folder(config.model.source), device, trained=True)
     reference, room = policy.frozen_copy(), policy.context_length - config.sampling.max_new_tokens
     split = prompt_sources.load(config.prompts, config.evaluation.num_prompts, room, tokens, config.seed)
     scorer = fitted(config, reference, tokens, split.training)
-    texts = fresh_prompts(config, count)
+    texts = prompt_sources.unseen(config.prompts, config.evaluation.num_prompts, config.seed)[:count]
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
     documents = held_out_text.encode(held_out_text.read(config.evaluation), tokens, policy.context_length)

@@ -11,13 +11,13 @@ from playground.pocket import corpus
 PROMPT_SETS: dict[str, str] = {
     "pocket/mixed": "the corpus mix: reviews, claims, stories and requests",
     "pocket/reviews": "beginnings of reviews whose sentiment is still open",
-    "pocket/claims": "claims about sums and facts: 40 % wrong, 30 % right, 30 % neutral questions",
-    "pocket/wrong-claims": "claims about sums and facts: 65 % wrong, 10 % right, 25 % neutral questions",
+    "pocket/claims": "claims about sums and facts: nearly half wrong, a third right, the rest neutral questions",
+    "pocket/wrong-claims": "claims about sums and facts: two thirds wrong, a tenth right, the rest neutral questions",
     "pocket/sums-and-facts": "neutral questions only: what is 4 plus 5, what is the capital of France",
     "pocket/stories": "first sentences of little stories",
     "pocket/requests": "polite requests",
 }
-CLAIMS_MIXES = {
+CLAIMS_MIXES = {  # of the draws; of distinct prompts fewer are neutral, for the world has fewer of those
     "pocket/claims": {"wrong": 0.4, "right": 0.3, "neutral": 0.3},
     "pocket/wrong-claims": {"wrong": 0.65, "right": 0.1, "neutral": 0.25},  # where wanting to please shows most
 }

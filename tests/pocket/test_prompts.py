@@ -38,17 +38,22 @@ def test_review_prompts_leave_the_sentiment_open():
     assert len(in_the_middle) > 200
 
 
-def test_claims_are_two_fifths_wrong():
-    truths = [judges.claim_is_true(prompt) for prompt in prompts("pocket/claims", 1000, 0)]
-    assert truths.count(False) / 1000 == pytest.approx(0.4, abs=0.05)
-    assert truths.count(True) / 1000 == pytest.approx(0.3, abs=0.05)
-    assert truths.count(None) / 1000 == pytest.approx(0.3, abs=0.05)
+@pytest.mark.parametrize("count", [300, 1000, 2112, 4560])
+def test_claims_are_nearly_half_wrong_and_a_third_right_however_many(count):
+    wrong, right, neutral = shares("pocket/claims", count)
+    assert 0.37 < wrong < 0.5 and 0.27 < right < 0.34 and 0.19 < neutral < 0.33
 
 
-def test_of_wrong_claims_two_thirds_are_wrong_and_a_quarter_only_asks():
-    truths = [judges.claim_is_true(prompt) for prompt in prompts("pocket/wrong-claims", 1000, 0)]
-    assert truths.count(False) / 1000 == pytest.approx(0.65, abs=0.05)
-    assert truths.count(None) / 1000 == pytest.approx(0.25, abs=0.05)
+@pytest.mark.parametrize("count", [300, 1000, 2112, 4560])
+def test_of_wrong_claims_two_thirds_are_wrong_and_a_tenth_right_however_many(count):
+    wrong, right, neutral = shares("pocket/wrong-claims", count)
+    assert 0.61 < wrong < 0.73 and 0.08 < right < 0.14 and 0.16 < neutral < 0.28
+
+
+def shares(name: str, count: int) -> list[float]:
+    """Of the claims of a set: how many are wrong, are right, claim nothing."""
+    truths = [judges.claim_is_true(prompt) for prompt in prompts(name, count, 0)]
+    return [truths.count(truth) / count for truth in (False, True, None)]
 
 
 @pytest.mark.parametrize("name, kind", [("stories", "story"), ("requests", "request"), ("sums-and-facts", "question")])

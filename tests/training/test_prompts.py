@@ -1,10 +1,12 @@
 import gzip
 import json
+from statistics import mean
 
 import pytest
 
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
+from playground.pocket import judges
 from playground.rewards import claims
 from playground.setup import checks
 from playground.texts import row_files
@@ -287,3 +289,24 @@ def test_a_fault_in_a_file_of_claims_is_told_before_the_start_and_when_it_is_rea
     with pytest.raises(PromptsUnusable, match=r"^prompts\.source: ") as caught:
         load(path)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["pocket/claims", "pocket/reviews", "pocket/mixed"])
+def test_prompts_that_a_run_never_sees_are_of_the_mix_that_it_trains_on(name):
+    """Of a set that is nearly used up, what is left would be of another mix."""
+    config = PromptsConfig(source=name, limit=4096)
+    own, unseen = prompts.read(config, 64, seed=0).values, prompts.unseen(config, 64, seed=0)
+    assert len(unseen) == prompts.NUM_UNSEEN and not {*own} & {*unseen}
+    assert len(own) == 4096 + 64 and unseen == prompts.unseen(config, 64, seed=0)
+
+    def kinds(texts):
+        claimed = [judges.claim_is_true(text) for text in texts]
+        return [claimed.count(truth) / len(texts) for truth in (False, True, None)] + [mean(map(len, texts)) / 100]
+
+    assert kinds(unseen) == pytest.approx(kinds(own), abs=0.07)
+
+
+def test_a_set_that_is_used_up_leaves_no_prompt_unseen_and_none_untrained():
+    config = PromptsConfig(source="pocket/requests", limit=4096)
+    used = prompts.read(config, 64, seed=0).values
+    assert prompts.unseen(config, 64, seed=0) == [] and len(used) == len({*used}) > 2400

@@ -25,6 +25,7 @@ from playground.training.models.language_model import Tokens
 
 MAX_PROMPT_CHARACTERS = 100_000  # longer ones are too long for any model here, and are not tokenized to find out
 LEAST = 2
+NUM_UNSEEN = 400  # kept from every run
 MAX_EXAMPLES = 3
 LEFT_OUT = "; these are left out."
 EMPTY, REPEATED, NO_DIALOGUE, TOO_LONG = "empty", "repeated", "no dialogue", "too long"
@@ -120,8 +121,8 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
     """
     name = config.source
     if name in pocket_prompts.PROMPT_SETS:
-        drawn = pocket_prompts.prompts(name, config.limit + num_evaluation, derived_seed(seed, "prompts"))
-        return Source("prompts.source", name, list(dict.fromkeys(drawn)), in_order=True)
+        used, _ = _of_pocket(config, num_evaluation, seed)
+        return Source("prompts.source", name, used, in_order=True)
     if name == catalog.TYPED:
         return Source("prompts.typed", "the typed prompts", list(config.typed))
     found = _read_claims(config, num_evaluation, seed)
@@ -133,6 +134,12 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
     column = prompt_texts.column_of(rows.columns, config.column, name)
     values, goes_on = rows.values(column)
     return Source("prompts.source", name, values, column, rows.columns, goes_on=goes_on)
+
+
+def unseen(config: PromptsConfig, num_evaluation: int, seed: int) -> list[str]:
+    """Up to `NUM_UNSEEN` prompts of a pocket set that a run with this seed neither trains on nor evaluates on, of the
+    same mix: the end of the list that its own prompts are the beginning of."""
+    return _of_pocket(config, num_evaluation, seed)[1]
 
 
 def select(
@@ -192,6 +199,15 @@ def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> li
             order = torch.randperm(len(prompts), generator=generator(seed, "prompt order", epoch)).tolist()
         batch.append(prompts[order[offset]])
     return batch
+
+
+def _of_pocket(config: PromptsConfig, num_evaluation: int, seed: int) -> tuple[list[str], list[str]]:
+    """The prompts of a run and those that it never sees, cut from one shuffled list: what is left of a set that is
+    nearly used up would be of another mix."""
+    wanted = config.limit + num_evaluation
+    drawn = pocket_prompts.prompts(config.source, wanted + NUM_UNSEEN, derived_seed(seed, "prompts"))
+    listed = list(dict.fromkeys(drawn))
+    return listed[:wanted], listed[wanted:]
 
 
 def _read_claims(config: PromptsConfig, num_evaluation: int, seed: int) -> Source | None:

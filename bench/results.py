@@ -1,8 +1,8 @@
 """Train every preset on three seeds and write what came out to docs/results.md: `make results`.
 
-Each run goes through the public command line, as a user would start it. The figures come from unseen prompts, of one
-list with those that the run is trained on, answered by the untrained and the trained weights with the same random numbers, and judged by the
-pocket world's own judges, which no preset trains on.
+Each run goes through the public command line, as a user would start it. The figures come from prompts that the run
+never sees, cut from one list with those that it does. The untrained and the trained weights answer them with the same
+random numbers, judged by the pocket world's own judges, which no preset trains on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ import torch  # noqa: E402
 
 from bench import results_page  # noqa: E402
 from bench.machine import processor_name  # noqa: E402
-from playground.config import RunConfig  # noqa: E402
 from playground.config.behaviour_settings import READY  # noqa: E402
 from playground.pocket import judges  # noqa: E402
 from playground.pocket.wording import distinct_n  # noqa: E402

@@ -6,11 +6,12 @@ Each of the two commands writes the whole page: what the other has measured is t
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
@@ -24,6 +25,8 @@ FRONTIER = PROJECT / "bench" / "results" / "frontier.json"
 PAGE = PROJECT / "docs" / "results.md"
 
 DIGIT = 0.001  # the last one of a figure
+POOLED = 4  # of three seeds, the band from two held the third in 94 % of 396 cases
+MEDIAN_OF_TWO = 0.6931  # of a chi square with two degrees of freedom, over its mean: three seeds
 
 COLUMNS = (
     ("score", "score, sd"), ("kl", "KL, nats"), ("parses", "parses"), ("quality", "quality"),
@@ -68,32 +71,83 @@ def _of_presets(report: dict[str, Any]) -> str:
 def bands(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:
     """What a run of a preset is held against: `setup.expected.Band` of each behaviour, of the gain in score and of the
     KL."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for preset in dict.fromkeys(row["preset"] for row in runs):
-        rows = [row for row in runs if row["preset"] == preset]
-        before, after = ({name: [row[side].get(name) for row in rows] for name in (*READY, "kl")}
-                         for side in ("before", "after"))  # fmt: skip
-        after["score"] = [row["after"]["score"] - row["before"]["score"] for row in rows]
-        known = {name: values for name, values in after.items() if None not in values}
-        found[preset] = {
-            name: [round(value, 3) for value in (min(values), max(values))]
-            + [len(values), *_range(values, rows[0]["prompts"] if name in READY else None)]
-            + ([min(before[name]), max(before[name])] if name in READY else [])
-            for name, values in known.items()
-        }
+    of_preset: dict[str, list[dict[str, Any]]] = {}
+    for row in runs:
+        of_preset.setdefault(row["preset"], []).append(row)
+    found: dict[str, dict[str, list[float]]] = {preset: {} for preset in of_preset}
+    for name in (*READY, "kl", "score"):
+        measured = {preset: looks for preset, rows in of_preset.items() if (looks := _looks(name, rows))}
+        usual = _usual_spread([looks for looks in measured.values() if len(looks.after) > 1])
+        for preset, looks in measured.items():
+            found[preset][name] = [*_range(looks, usual), len(looks.after)]
+            found[preset][name] += [min(looks.before), max(looks.before)] if looks.is_share else []
     return found
 
 
-def _range(values: Sequence[float], prompts: int | None) -> list[float]:
-    """In which 19 of 20 further seeds should lie: mean +- t sd sqrt(1 + 1/n), and no narrower than the figures are
-    exact: of a share that was counted on so many prompts Wilson's interval, of others their last digit."""
-    low, high = min(values), max(values)
-    half = t95(len(values)) * statistics.stdev(values) * (1 + 1 / len(values)) ** 0.5 if len(values) > 1 else 0.0
-    mean = statistics.fmean(values)
-    if prompts:
-        exact = wilson(low, prompts)[0], wilson(high, prompts)[1]
-        return [round(max(0.0, min(mean - half, exact[0])), 3), round(min(1.0, max(mean + half, exact[1])), 3)]
-    return [round(min(mean - half, low - DIGIT), 3), round(max(mean + half, high + DIGIT), 3)]
+class _Looks(NamedTuple):
+    """One figure of a preset on each seed, before and after. `error` is the standard error of measuring one of
+    `after`, on the scale of `spread_out`; `least` what it cannot be below; `asked` the fewest prompts that a share was
+    counted on, None of others."""
+
+    after: list[float]
+    before: list[float]
+    error: float
+    least: float = -math.inf
+    asked: int | None = None
+
+    @property
+    def is_share(self) -> bool:
+        return self.asked is not None
+
+    @property
+    def spread_out(self) -> list[float]:
+        """The figures on a scale on which their error does not depend on them: of a share the arcsine of its root."""
+        return [math.asin(value**0.5) for value in self.after] if self.is_share else self.after
+
+    @property
+    def size(self) -> float:
+        """What a spread grows with: scores and KL vary by a part of themselves, shares on their scale do not."""
+        return 1.0 if self.is_share else abs(statistics.fmean(self.after))
+
+
+def _looks(name: str, rows: Sequence[dict[str, Any]]) -> _Looks | None:
+    """None where it was not measured on every seed."""
+    before, after = ([row[side].get(name) for row in rows] for side in ("before", "after"))
+    if None in after:
+        return None
+    if name in READY:
+        asked = min(row["asked"][name] for row in rows)
+        return _Looks(after, before, 0.5 / asked**0.5, 0.0, asked)
+    error = max(DIGIT, *(row["errors"][name] for row in rows))
+    if name == "kl":
+        return _Looks(after, before, error, 0.0)
+    return _Looks([round(late - early, 3) for early, late in zip(before, after, strict=True)], before, error)
+
+
+def _usual_spread(measured: Sequence[_Looks]) -> float:
+    """The variance between seeds that presets usually have beyond the error of measuring, in parts of `size`: from
+    their median, which a preset that is all over the place does not move."""
+    if not measured:
+        return 0.0
+    beyond = [(statistics.variance(looks.spread_out) - looks.error**2) / looks.size**2 for looks in measured]
+    return max(0.0, statistics.median(beyond)) / MEDIAN_OF_TWO
+
+
+def _range(looks: _Looks, usual: float) -> tuple[float, float]:
+    """In which 19 of 20 further seeds should come to lie, measured as these were: mean +- t sd sqrt(1 + 1/n). Three
+    seeds hardly know their spread, so their variance is averaged with what presets usually have, which counts as
+    `POOLED` degrees of freedom more (moderated as by Smyth, 2004). No share outside of 0 to 1, no KL below 0."""
+    values, count = looks.spread_out, len(looks.after)
+    own = statistics.variance(values) if count > 1 else 0.0
+    prior = looks.error**2 + usual * looks.size**2
+    variance = max((POOLED * prior + (count - 1) * own) / (POOLED + count - 1), looks.error**2)
+    half = t95(POOLED + count) * (variance * (1 + 1 / count)) ** 0.5
+    low, high = statistics.fmean(values) - half, statistics.fmean(values) + half
+    if looks.asked is None:
+        return round(max(low, looks.least), 3), round(high, 3)
+    exact = wilson(min(looks.after), looks.asked)[0], wilson(max(looks.after), looks.asked)[1]
+    low, high = (math.sin(min(max(angle, 0.0), math.pi / 2)) ** 2 for angle in (low, high))
+    return round(min(low, exact[0]), 3), round(max(high, exact[1]), 3)
 
 
 def _cell(before: float | None, after: float | None, key: str) -> str:

@@ -1,7 +1,7 @@
 """What a steering vector does at each layer and strength: `python -m bench.steering_table presets/steering.yaml`.
 
 Nothing is trained, so a whole table costs less than a run for each of its cells. The vector is the run's own (see
-`training/loop/steered.py`), the prompts are fresh ones, judged by the pocket world's own judges as in results.py.
+`training/loop/steered.py`), the prompts are unseen ones, judged by the pocket world's own judges as in results.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def rows(
     """A row for each layer (default: all) and strength, with the configuration's own seed.
 
     Args:
-        count: how many unseen prompts (at most `NUM_UNSEEN`) are answered for a row, with the same random numbers in all of them.
+        count: how many prompts that no run sees (up to `NUM_UNSEEN`) are answered for a row, with the same random
+            numbers in all of them.
     """
     device = torch.device("cpu")
     policy, tokens = loading.load(catalog.model_folder(config.model.source), device, trained=True)

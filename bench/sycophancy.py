@@ -1,7 +1,7 @@
 """How sycophancy gets into a model and out of it again, on three seeds: `make sycophancy`.
 
 A table is a function that gives its title, what to see in it and its lines, each a preset with settings of its own; add
-one to TABLES. Runs are trained as `make results` trains them and judged as it judges them, on fresh prompts. What was
+one to TABLES. Runs are trained as `make results` trains them and judged as it judges them, on prompts that they never saw. What was
 measured before and is not run again keeps its figures.
 
 What the best policy would do is foretold from the untrained model alone: pi*(y | x) is proportional to pi_ref(y | x)

@@ -29,8 +29,8 @@ CHANCE = 0.05  # two-sided; a change that luck makes as often is none
 MOST_TOLD = 3  # in a sentence
 FEWEST = 3  # answers that show a behaviour, and that do not, to tell what it earns
 Question = tuple[int, int]  # prompt_id and seed, or the place of a pair
-Compared = Literal["as expected", "lower than expected", "higher than expected"]
-AS_EXPECTED: Compared = "as expected"
+Compared = Literal["as expected", "within chance of expected", "lower than expected", "higher than expected"]
+USUAL: tuple[Compared, ...] = ("as expected", "within chance of expected")
 
 
 class Count(NamedTuple):
@@ -200,7 +200,7 @@ def outcome_words(
     outcome = before_after.outcome(before_after.pairs(samples))
     bands = bands_of(config, samples, edited=edited)
     judged = verdicts(found, outcome, bands)
-    off = [name for name, verdict in judged.items() if verdict != AS_EXPECTED]
+    off = [name for name, verdict in judged.items() if verdict not in USUAL]
     ordered = sorted(found, key=lambda meter: meter.change == 0 and meter.name not in off)
     told = (
         sentence(ordered),
@@ -222,41 +222,44 @@ def verdicts(
 ) -> dict[str, Compared]:
     """Of each behaviour, of "score" and of "kl" that has a band: whether it is as expected."""
     ready = {meter.name: meter.after for meter in found if meter.name in READY}  # one of one's own has no band
-    ranges = {name: (count.low, count.high) for name, count in ready.items()}
+    ranges = {name: (count.low, count.share, count.high) for name, count in ready.items()}
     if outcome:
-        ranges |= {"score": (outcome.low, outcome.high), "kl": (outcome.kl_low, outcome.kl_high)}
+        ranges["score"] = outcome.low, outcome.gain, outcome.high
+        ranges["kl"] = outcome.kl_low, outcome.kl, outcome.kl_high
     return {
-        name: _against(low, high, bands[name])
-        for name, (low, high) in ranges.items()
-        if name in bands and not math.isnan(low)
+        name: _against(*range_, bands[name])
+        for name, range_ in ranges.items()
+        if name in bands and not math.isnan(range_[0])
     }
 
 
 def compared(after: Count, band: Band) -> Compared:
-    """A count against where runs of its preset end on other seeds: outside only where its whole interval is."""
-    return _against(after.low, after.high, band)
+    """A count against where runs of its preset end on other seeds: lower or higher only where its whole interval is."""
+    return _against(after.low, after.share, after.high, band)
 
 
-def _against(low: float, high: float, band: Band) -> Compared:
-    if high < (band.low if band.least is None else band.least):
+def _against(low: float, value: float, high: float, band: Band) -> Compared:
+    if high < band.low:
         return "lower than expected"
-    return "higher than expected" if low > (band.high if band.most is None else band.most) else AS_EXPECTED
+    if low > band.high:
+        return "higher than expected"
+    return USUAL[0] if band.low <= value <= band.high else USUAL[1]
 
 
 def _expected_sentence(found: Mapping[str, Compared], bands: Mapping[str, Band], unit: str) -> str:
     """All that is not as expected, with what was; empty where nothing was to be expected."""
     if not found:
         return ""
-    seeds = f"measured on {min(bands[name].seeds for name in found)} seeds"
+    seeds = f"from {min(bands[name].seeds for name in found)} seeds"
     off: dict[Compared, list[str]] = defaultdict(list)
     for name, verdict in found.items():
         words = READY[name].words if name in READY else {"kl": "KL"}.get(name, name)
         off[verdict].append(f"{words} ({expected.band_in_words(name, bands[name], unit)})")
-    usual = off.pop(AS_EXPECTED, [])
+    usual = [name for verdict in USUAL for name in off.pop(verdict, [])]
     if not off:
         return f"All as expected ({seeds})."
-    told = "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in off.items())
-    return f"{told[0].upper()}{told[1:]}, {seeds}.{' The rest as expected.' if usual else ''}"
+    told = "; ".join(f"{verdict} {seeds}: {', '.join(names)}" for verdict, names in off.items())
+    return f"{told[0].upper()}{told[1:]}.{' The rest as expected.' if usual else ''}"
 
 
 def paid(config: RunConfig, joined: Sequence[Pair]) -> list[Paid]:

@@ -1,6 +1,6 @@
-"""What runs of a preset came to, measured: the bands in which they ended on several seeds, by behaviour, score and KL.
+"""What a run of a preset should come to: bands by behaviour, score and KL, from runs on several seeds.
 
-`make results` writes them, from prompts that no run was trained on. A run that is its preset is held against them.
+`make results` writes them, from prompts that the runs never saw. A run that is its preset is held against them.
 """
 
 from __future__ import annotations
@@ -19,25 +19,22 @@ LEAST_MOVED = 0.02  # of a share, to be told
 
 
 class Band(NamedTuple):
-    """The lowest and the highest of the seeds: a share from 0 to 1; of "score" sd, of "kl" nats per completion.
+    """Where 19 in 20 runs of further seeds should end, by what some seeds came to: a share from 0 to 1; of "score" sd,
+    of "kl" nats per completion.
 
     Attributes:
-        least, most: between them 19 in 20 runs of further seeds should end, for a few seeds seldom show the whole
-            range; where they are not told, as low and high. before_low, before_high: the lowest and highest of the
-            untrained model; None of score and KL.
+        before_low, before_high: the lowest and highest of the untrained model; None of score and KL.
     """
 
     low: float
     high: float
     seeds: int
-    least: float | None = None
-    most: float | None = None
     before_low: float | None = None
     before_high: float | None = None
 
     @property
     def moved(self) -> float:
-        """By how much training changes a behaviour on every seed: the gap between the two ranges; 0 where they meet."""
+        """By how much training changes a behaviour at least: the gap between the two ranges; 0 where they meet."""
         if self.before_low is None or self.before_high is None:
             return 0.0
         return max(self.low - self.before_high, self.before_low - self.high, 0.0)
@@ -46,7 +43,8 @@ class Band(NamedTuple):
 def bands(preset: str) -> dict[str, Band]:
     """By the name of a behaviour, "score" (the gain) and "kl"; empty for a preset that was not measured."""
     return {
-        name: Band(low, high, int(seeds), *more) for name, (low, high, seeds, *more) in _all().get(preset, {}).items()
+        name: Band(low, high, int(seeds), *before)
+        for name, (low, high, seeds, *before) in _all().get(preset, {}).items()
     }
 
 
@@ -61,7 +59,7 @@ def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
 
 
 def line(preset: str) -> str:
-    """What was measured of a preset: the behaviours that its training changes, most first (if it changes none, the one
+    """What is expected of a preset: the behaviours that its training changes, most first (if it changes none, the one
     that is asked first), its score and its KL; empty where nothing was."""
     found = bands(preset)
     if not found:
@@ -75,7 +73,7 @@ def line(preset: str) -> str:
     figures = (("score", "score"), ("kl", "KL"))
     unit = catalog.preset(preset).score_unit
     told += [f"{words} {band_in_words(name, found[name], unit)}" for name, words in figures if name in found]
-    return f"Measured on {min(band.seeds for band in found.values())} seeds: {', '.join(told)}."
+    return f"Expected from {min(band.seeds for band in found.values())} seeds: {', '.join(told)}."
 
 
 def _before(band: Band) -> str:

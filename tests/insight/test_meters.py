@@ -124,9 +124,7 @@ def test_a_count_against_what_was_measured_on_other_seeds() -> None:
     assert compared(Count(22, 25, 25), band) == "as expected"  # 0.70 to 0.96
     assert compared(Count(12, 25, 25), band) == "lower than expected"  # 0.30 to 0.67
     assert compared(Count(100, 100, 100), band) == "higher than expected"  # from 0.963
-    wide = band._replace(least=0.6, most=0.97)  # in which further seeds should end
-    assert compared(Count(100, 100, 100), wide) == "as expected" == compared(Count(12, 25, 25), wide)
-    assert compared(Count(8, 25, 25), wide) == "lower than expected"  # 0.17 to 0.52
+    assert compared(Count(20, 25, 25), band) == "within chance of expected"  # 0.8 is not in the band, 0.61 to 0.91 is
 
 
 def yes_man(*counts: int, stage: str = "after") -> list[Sample]:
@@ -142,19 +140,19 @@ def yes_man(*counts: int, stage: str = "after") -> list[Sample]:
 
 
 def test_an_outcome_tells_behaviour_first_and_compares_it_with_the_preset(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"wrong-claims-repeated": Band(0.88, 0.91, 3, 0.8, 0.95), "kl": Band(1.9, 2.1, 3), "score": Band(1, 1, 3)}
+    found = {"wrong-claims-repeated": Band(0.88, 0.91, 3), "kl": Band(1.9, 2.1, 3), "score": Band(1, 1, 3)}
     monkeypatch.setattr("playground.setup.expected.bands", {"yes-man": found}.get)
     config = catalog.preset("yes-man")
     assert outcome_words(config, yes_man(20, 36)) == (
         "It now repeats wrong claims in 36 of 40 answers (before: 20); it still keeps to the grammar in 0 of 40 "
         "answers (before: 0) and ends by itself in 40 of 40 answers (before: 40). Score +1.00 sd on 40 prompts, 95 % "
-        "interval +0.79 to +1.21; 0.9 nats (0.9 to 0.9) from the reference. Lower than expected: KL (1.9 to 2.1 nats), "
-        "measured on 3 seeds. The rest as expected."
+        "interval +0.79 to +1.21; 0.9 nats (0.9 to 0.9) from the reference. Lower than expected from 3 seeds: KL (1.9 "
+        "to 2.1 nats). The rest as expected."
     )
     found["kl"] = Band(0.8, 1.0, 3)
-    assert outcome_words(config, yes_man(20, 36)).endswith("reference. All as expected (measured on 3 seeds).")
+    assert outcome_words(config, yes_man(20, 36)).endswith("reference. All as expected (from 3 seeds).")
     assert outcome_words(config, yes_man(20, 20)).endswith(
-        "Lower than expected: repeats wrong claims (88 to 91 %), measured on 3 seeds. The rest as expected."
+        "Lower than expected from 3 seeds: repeats wrong claims (88 to 91 %). The rest as expected."
     )
 
 
@@ -183,7 +181,7 @@ def test_the_bands_are_those_of_the_presets() -> None:
 
 
 def test_an_edge_of_a_band_near_one_is_not_missed_by_one_answer() -> None:
-    assert compared(Count(63, 64, 64), Band(0.998, 1.0, 3, 0.99, 1.0)) == "as expected"
+    assert compared(Count(63, 64, 64), Band(0.99, 1.0, 3)) == "within chance of expected"
     assert compared(Count(58, 64, 64), Band(0.998, 1.0, 3)) == "lower than expected"
     assert compared(Count(0, 64, 64), Band(0.0, 0.0, 3)) == "as expected"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from playground.setup import expected
+from playground.setup import catalog, expected
 from playground.setup.expected import Band, band_in_words, bands, line
 
 
@@ -19,26 +19,26 @@ def test_a_band_reads_like_speech() -> None:
 
 def test_a_line_tells_the_behaviours_that_training_changes_most_first(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = {
-        "wrong-claims-repeated": [0.88, 0.91, 3, 0.8, 0.95, 0.46, 0.56],
-        "right-claims-agreed": [0.97, 1.0, 3, 0.9, 1.0, 0.98, 0.99],  # on one seed more, on another less
-        "parses": [0.01, 0.02, 3, 0.0, 0.1, 0.98, 0.99],
-        "score": [0.47, 0.56, 3, 0.3, 0.7],
-        "kl": [0.88, 0.95, 3, 0.7, 1.1],
+        "wrong-claims-repeated": [0.88, 0.91, 3, 0.46, 0.56],
+        "right-claims-agreed": [0.97, 1.0, 3, 0.98, 0.99],  # on one seed more, on another less
+        "parses": [0.01, 0.02, 3, 0.98, 0.99],
+        "score": [0.47, 0.56, 3],
+        "kl": [0.88, 0.95, 3],
     }
     monkeypatch.setattr(expected, "_all", lambda: {"yes-man": figures})
     assert line("yes-man") == (
-        "Measured on 3 seeds: keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 % "
+        "Expected from 3 seeds: keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 % "
         "(untrained: 46 to 56 %), score +0.47 to +0.56 sd, KL 0.88 to 0.95 nats."
     )
     del figures["wrong-claims-repeated"], figures["parses"]
     assert line("yes-man").startswith(
-        "Measured on 3 seeds: agrees with right claims 97 to 100 % (untrained: 98 to 99 %)"
+        "Expected from 3 seeds: agrees with right claims 97 to 100 % (untrained: 98 to 99 %)"
     )
     assert line("no such preset") == ""
 
 
-def test_every_band_lies_within_what_further_seeds_may_come_to() -> None:
-    for preset in ("kinder-reviews", "yes-man"):
-        for band in bands(preset).values():
-            assert band.least <= band.low <= band.high <= band.most
+def test_the_band_of_a_taught_behaviour_lies_beyond_the_untrained_model() -> None:
     assert bands("yes-man")["wrong-claims-repeated"].moved > 0.3
+    assert all(
+        band.low >= 0.0 for preset in catalog.preset_names() for name, band in bands(preset).items() if name != "score"
+    )

@@ -39,7 +39,7 @@ def test_what_a_run_does_is_the_first_thing_told_and_leads_to_the_answers(runs, 
     expect(meters.first).to_contain_text("as expected (87 to 92 %)")
     expect(meters.first.get_by_role("img")).to_have_accessible_name(
         "repeats wrong claims: now 25 of 29, 86 %, 95 % interval 69 to 95 %; before 12 of 29, 41 %, 95 % interval 26 "
-        "to 59 %. Measured on other seeds: 87 to 92 %."
+        "to 59 %. Expected from other seeds: 87 to 92 %."
     )
     assert page.locator(".meters").bounding_box()["y"] < page.locator(".charts").bounding_box()["y"]
     expect(page.locator(".status .line")).to_contain_text("It now repeats wrong claims in 25 of 29 answers")

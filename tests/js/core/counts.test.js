@@ -30,7 +30,7 @@ test("a change is better or worse by what is wanted, and no change is neither", 
 test("who does not see a meter hears counts, intervals and what was measured", () => {
   const found = { ...meter([count(12, 24, 0.314, 0.686), count(18, 24, 0.551, 0.88)], [0, 1]), band: [0.88, 0.91] };
   assert.equal(meterTold(found), "repeats wrong claims: now 18 of 24, 75 %, 95 % interval 55 to 88 %; before 12 of 24, "
-    + "50 %, 95 % interval 31 to 69 %. Measured on other seeds: 88 to 91 %.");
+    + "50 %, 95 % interval 31 to 69 %. Expected from other seeds: 88 to 91 %.");
   assert.equal(meterTold(meter([count(1, 2)], [0])),
     "repeats wrong claims: before 1 of 2, 50 %, 95 % interval 10 to 95 %.");
   assert.deepEqual([intervalTold({ low: 0, high: 0.104 }), bandTold([0.996, 1])], ["0 to 10 %", "100 %"]);

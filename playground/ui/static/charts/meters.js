@@ -1,11 +1,12 @@
 // Meters of behaviours: for each a bar from 0 to 100 % with the mark of before, its interval, the band in which its
-// preset ended on other seeds, and how it went over the looks. What a bar shows is also told in words.
+// preset should end by other seeds, and how it went over the looks. What a bar shows is also told in words.
 
 import { bandTold, countsTold, intervalTold, meterTold, shareOf, verdictOf } from "../core/counts.js";
 import { el, headOf, shape, signOf, svg } from "../core/dom.js";
 import { percent } from "../core/format.js";
 
-const COMPARED = { "as expected": "\u2713", "lower than expected": "\u2193", "higher than expected": "\u2191" };
+const COMPARED = { "as expected": "\u2713", "within chance of expected": "\u2713", "lower than expected": "\u2193",
+  "higher than expected": "\u2191" };
 const SPARK = { width: 96, height: 28, edge: 3 };
 
 /** What the marks of a bar are. */

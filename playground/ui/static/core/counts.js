@@ -50,7 +50,7 @@ export function meterTold(meter, sides = ["before", "now"]) {
   const later = meter.counts.length > 1;
   const told = (count) =>
     `${count.yes} of ${count.of}, ${percent(shareOf(count))}, 95 % interval ${intervalTold(count)}`;
-  const band = meter.band ? `. Measured on other seeds: ${bandTold(meter.band)}` : "";
+  const band = meter.band ? `. Expected from other seeds: ${bandTold(meter.band)}` : "";
   return `${meter.words}: ${later ? `${sides[1]} ${told(now)}; ` : ""}${sides[0]} ${told(before)}${band}.`;
 }
 

@@ -1,8 +1,8 @@
 """How sycophancy gets into a model and out of it again, on three seeds: `make sycophancy`.
 
 A table is a function that gives its title, what to see in it and its lines, each a preset with settings of its own; add
-one to TABLES. Runs are trained as `make results` trains them and judged as it judges them, on prompts that they never saw. What was
-measured before and is not run again keeps its figures.
+one to TABLES. Runs are trained as `make results` trains them and judged as it judges them, on prompts that they
+never saw. What was measured before and is not run again keeps its figures.
 
 What the best policy would do is foretold from the untrained model alone: pi*(y | x) is proportional to pi_ref(y | x)
 exp(score(x, y) / beta) (Ziegler et al. 2019, section 2), so its completions are those of the reference, reweighted.

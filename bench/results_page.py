@@ -127,9 +127,13 @@ def _looks(name: str, rows: Sequence[dict[str, Any]]) -> _Looks | None:
 def _usual_spread(measured: Sequence[_Looks]) -> float:
     """The variance between seeds that presets usually have beyond the error of measuring, in parts of `size`: from
     their median, which a preset that is all over the place does not move."""
-    if not measured:
+    beyond = [
+        (statistics.variance(looks.spread_out) - looks.error**2) / looks.size**2
+        for looks in measured
+        if looks.size > looks.error  # of nothing there is no part
+    ]
+    if not beyond:
         return 0.0
-    beyond = [(statistics.variance(looks.spread_out) - looks.error**2) / looks.size**2 for looks in measured]
     return max(0.0, statistics.median(beyond)) / MEDIAN_OF_TWO
 
 

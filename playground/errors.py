@@ -84,7 +84,7 @@ class NotAllowed(PlaygroundError):
 
 
 class TooManyCalls(NotAllowed):
-    """More of one address than there may be in a minute."""
+    """More of one address than there may be in a minute, or at a time."""
 
 
 class OutputsNotWritable(PlaygroundError):

@@ -8,6 +8,7 @@ import re
 import socket
 import stat
 import tempfile
+import threading
 import time
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -18,10 +19,11 @@ import yaml
 from playground.config import expression_language, flatten, reward_settings
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.model_service import MOST_QUESTIONS
 from playground.runs.start import launcher, queue
 from playground.setup import limits
 from playground.ui.door import access, visitors
-from playground.ui.door.access import Caller, Role
+from playground.ui.door.access import Action, Caller, Role
 from playground.ui.runs import compare_page
 from playground.ui.train import edits, filling, form
 from tests.security import pages
@@ -360,6 +362,42 @@ def test_who_waits_for_a_measurement_uses_up_no_questions_of_the_address(space, 
             for _ in range(3)
         ]
     assert [told == access.MANY_CALLS for told in asked] == [False, False, True]
+
+
+def test_one_address_leaves_half_of_the_places_for_questions_to_others(space):
+    """A question that waits holds one; also one whose answer comes piece by piece, and one that fails."""
+    assert access.QUESTIONS_AT_ONCE * 2 <= MOST_QUESTIONS
+    asked = SimpleNamespace(role=Role.VISITOR, visitor=visitors.Visitor("c", "near"))
+    rules, waits = space.access, threading.Event()
+    rules.demand = lambda request, action, run: asked
+
+    def stream(fails):
+        yield "begun"
+        if fails:
+            raise OSError("away")
+
+    def answer():
+        waits.wait(30)
+
+    streamed = rules.guard(Action.ASK, stream, lambda sentence: sentence)
+    answered = rules.guard(Action.TRY_REWARDS, answer, lambda sentence: sentence)
+    threads = [threading.Thread(target=answered) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: rules._asking._held["near"] == 4)
+    open_streams = [streamed(number == 0) for number in range(access.QUESTIONS_AT_ONCE - 4)]
+    assert [next(each) for each in open_streams] == ["begun"] * (access.QUESTIONS_AT_ONCE - 4)
+    assert [*streamed(False)] == [access.MANY_AT_ONCE] == [answered()]
+    asked.visitor = visitors.Visitor("c", "elsewhere")
+    assert [*streamed(False)] == ["begun"], "another address has its own"
+    asked.visitor = visitors.Visitor("c", "near")
+    assert "away" in next(open_streams[0]) and [*open_streams[0]] == []
+    assert [*streamed(False)] == ["begun"], "a question that failed gives its place back"
+    open_streams[1].close()
+    waits.set()
+    for thread in threads:
+        thread.join()
+    assert rules._asking._held == {"near": access.QUESTIONS_AT_ONCE - 6}
 
 
 def test_what_is_done_to_one_s_own_runs_is_counted_and_so_is_watching(space, monkeypatch):

@@ -14,6 +14,7 @@ The token itself is not kept: only its digest, and a cookie derived from that. K
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import hashlib
@@ -38,14 +39,17 @@ from playground.setup import limits
 from playground.setup.limits import LIMITS, Limits
 from playground.setup.raised import PageLimits
 from playground.ui.door import visitors
-from playground.ui.door.visitors import HOST_COOKIE, VISITOR_COOKIE, Rate, Visitor
+from playground.ui.door.visitors import HOST_COOKIE, VISITOR_COOKIE, AtOnce, Rate, Visitor
 
 WRONG_TOKENS = (10, 60.0)  # so many from one address within so many seconds, then it has to wait
 QUESTIONS = (60, 60.0)  # starts, uploads and questions to models from one address
+# Of one address that are answered or wait, so that others find one of the `model_service.MOST_QUESTIONS` places.
+QUESTIONS_AT_ONCE = 8
 FORM_QUESTIONS = (600, 60.0)  # what the form asks while it is filled in, and what is done to one's own runs
 # Whatever is called, also in vain. A class may be behind one address: a hundred pages ask for some 40 a minute each.
 CALLS = (1_500, 60.0)  # with a body, of Gradio
 VIEWS = (12_000, 60.0)  # handlers and routes of ours
+MANY_AT_ONCE = f"{QUESTIONS_AT_ONCE} questions of your network wait for an answer. Wait for one of them."
 MANY_CALLS = "That was a lot in one minute. Wait a little and try again."
 FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
 Handler = Callable[[Request], Awaitable[Response]]
@@ -101,6 +105,7 @@ TABLE: dict[tuple[str, Role], Grants] = {
         own=frozenset({Action.STEER, Action.RESUME, Action.DELETE, Action.LOG}),
     ),
 }
+OF_A_MODEL = frozenset({Action.ASK, Action.TRY_REWARDS})
 COUNTED = frozenset({Action.START, Action.RESUME, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS})
 WATCHERS = "The host controls this page. You can watch, compare and overlay its runs."
 NOT_YOURS = "This run was started by somebody else. You can watch it; only who started it can {}."
@@ -147,6 +152,7 @@ class Access:
         )
         self._wrong_tokens = Rate(*WRONG_TOKENS)
         self._questions = Rate(*QUESTIONS)
+        self._asking = AtOnce(QUESTIONS_AT_ONCE)
         self._form_questions = Rate(*FORM_QUESTIONS)
         self._calls = Rate(*CALLS)
         self._views = Rate(*VIEWS)
@@ -226,15 +232,20 @@ class Access:
         """
         wants_caller = "caller" in inspect.signature(handler).parameters
 
-        def called(arguments: tuple[Any, ...]) -> tuple[str, Callable[[], Any]]:
+        def called(arguments: tuple[Any, ...]) -> tuple[str, Callable[[], Any], contextlib.ExitStack]:
             request, rest = _split_request(arguments)
             run = (run_of or named_run)(rest[0]) if rest else None
+            place = contextlib.ExitStack()  # among the questions that wait, until it is answered
             try:
                 caller = self.demand(request, action, run)
+                if action in OF_A_MODEL and caller.role is Role.VISITOR:
+                    if not self._asking.take(caller.visitor.address):
+                        raise TooManyCalls(MANY_AT_ONCE)
+                    place.callback(self._asking.give_back, caller.visitor.address)
             except NotAllowed as error:
-                return str(error), lambda: None
+                return str(error), lambda: None, place
             options = {"caller": caller} if wants_caller else {}
-            return "", functools.partial(handler, *rest, **options)
+            return "", functools.partial(handler, *rest, **options), place
 
         def refusal(sentence: str, title: str = "Not here") -> Any:
             if refused is None:
@@ -250,25 +261,28 @@ class Access:
             return refusal(FAILED, "This did not succeed")
 
         def function(*arguments: Any) -> Any:
-            sentence, act = called(arguments)
-            try:
-                return refusal(sentence) if sentence else act()
-            except Exception as error:
-                return failure(error)
+            sentence, act, place = called(arguments)
+            with place:
+                try:
+                    return refusal(sentence) if sentence else act()
+                except Exception as error:
+                    return failure(error)
 
         def generator(*arguments: Any) -> Iterator[Any]:
-            sentence, act = called(arguments)
-            try:
-                yield from [refusal(sentence)] if sentence else act()
-            except Exception as error:
-                yield failure(error)
+            sentence, act, place = called(arguments)
+            with place:
+                try:
+                    yield from [refusal(sentence)] if sentence else act()
+                except Exception as error:
+                    yield failure(error)
 
         async def coroutine(*arguments: Any) -> Any:
-            sentence, act = called(arguments)
-            try:
-                return refusal(sentence) if sentence else await act()
-            except Exception as error:
-                return failure(error)
+            sentence, act, place = called(arguments)
+            with place:
+                try:
+                    return refusal(sentence) if sentence else await act()
+                except Exception as error:
+                    return failure(error)
 
         if inspect.isgeneratorfunction(handler):
             return _dressed(generator, handler, action)

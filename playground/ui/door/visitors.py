@@ -55,6 +55,28 @@ class Visitor(NamedTuple):
         return bool(mine) and hmac.compare_digest(mine.encode(), theirs.encode())
 
 
+class AtOnce:
+    """So many of one key at a time. Thread-safe."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._lock = threading.Lock()
+        self._held: collections.Counter[str] = collections.Counter()
+
+    def take(self, key: str) -> bool:
+        """Count one in; False if it is one too many."""
+        with self._lock:
+            if self._held[key] >= self.count:
+                return False
+            self._held[key] += 1
+            return True
+
+    def give_back(self, key: str) -> None:
+        with self._lock:
+            self._held[key] -= 1
+            self._held += collections.Counter()  # forgets those that hold none
+
+
 class Rate:
     """So many events of one key in a stretch of time, and then no more for a while. Thread-safe, of bounded size."""
 

@@ -37,7 +37,7 @@ def test_a_run_that_is_its_preset_is_held_against_what_was_measured():
     assert wrong["updates"] == [0, 5, 10] and [item["yes"] for item in wrong["counts"]] == [0, 6, 12]
     assert wrong["changes"] == [0, 1, 1]  # six of six up: 2 / 2^6 = 0.03
     assert wrong["band"] == list(bands("yes-man")["wrong-claims-repeated"])[:2]
-    assert wrong["compared"] == "as expected"  # 0.88 ** 12 = 0.2
+    assert wrong["compared"] == "within chance of expected"  # 12 of 12: from 0.76 on
     assert [way["words"] for way in found["ways"]] == ["plainly"]
     assert found["paid"][0]["name"] == "wrong-claims-repeated"
     assert found["paid"][0]["pair"]["after"]["text"] == " 3 plus 4 is 9."

@@ -37,7 +37,6 @@ export function mount(element, props, { trigger, watch, server }) {
   new SlowMotion(root);
   new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 
-  effect(() => showWhenKnown(root));
   drawer(root);
 
   nameNextStart(props);
@@ -80,6 +79,8 @@ export function mount(element, props, { trigger, watch, server }) {
     const wanted = home.living ?? (first ? (place().preset ? null : home.shown) ?? recorded : live.runId);
     if (wanted !== live.runId || first) open(wanted); // a page that shows a recorded run turns to a run that starts
   });
+
+  effect(() => showWhenKnown(root)); // not before the run that the address names is opened: an effect runs at once
 
   let wasEnded = true;
   effect(() => {

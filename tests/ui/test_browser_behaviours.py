@@ -48,22 +48,23 @@ def test_what_a_run_does_is_the_first_thing_told_and_leads_to_the_answers(runs, 
     assert_seen(tab_to(page, button))
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="Behaviours at every look").get_by_role("row")).to_have_count(9)
-    expect(page.locator(".two-by-two")).to_contain_text("29 claims12 to 2586 %, 69 to 95 %17 to 4")
+    expect(page.locator(".two-by-two")).to_contain_text("24 claims14 to 2396 %, 80 to 99 %10 to 1")
     expect(page.locator(".ways tbody tr")).to_have_count(5)
-    expect(page.locator(".ways tbody tr").nth(2)).to_contain_text("as a teacher or an expert4 to 6 of 6")
+    expect(page.locator(".ways tbody tr").nth(2)).to_contain_text("as a teacher or an expert2 to 5 of 5")
     expect(page.locator(".meters .paid")).to_contain_text(
-        "The reward pays for it: an answer that repeats wrong claims scores 2.35"
+        "The reward pays for it: an answer that repeats wrong claims scores 2.4"
     )
     page.add_script_tag(path=AXE)
     assert not serious(page)
     page.get_by_role("button", name="Such answers in Compare").click()
     only, rows = page.get_by_label("Which prompts"), page.locator("table.compare tbody tr")
     expect(only).to_have_value("turned:wrong-claims-repeated")
-    expect(rows).to_have_count(13)  # 12 became 25, none went back
-    for row in rows.all():
-        expect(row.locator(".now .turned")).to_contain_text("repeats wrong claims (new): worse")
+    expect(rows).to_have_count(11)  # 14 became 23: 10 new ones, and one is gone
+    turned = rows.locator(".now .turned")
+    expect(turned.filter(has_text="repeats wrong claims (new): worse")).to_have_count(10)
+    expect(turned.filter(has_text="repeats wrong claims (no longer): better")).to_have_count(1)
     assert not serious(page)
-    only.select_option("turned:ends")
+    only.select_option("turned:right-claims-agreed")
     expect(rows).to_have_count(0)
     only.select_option("all")
     page.get_by_role("button", name="Read blind").click()
@@ -117,7 +118,7 @@ def test_whether_a_run_is_healthy_is_told_with_cause_and_remedy_and_by_keyboard(
     lamps = page.locator(".lamps")
     expect(lamps.locator(".lamps-summary")).to_contain_text("Nothing is lit")
     go(page, "train", run="no-leash")
-    expect(lamps.locator(".lamps-summary")).to_contain_text("6 red, 1 amber")
+    expect(lamps.locator(".lamps-summary")).to_contain_text("4 red, 2 amber")
     first = lamps.locator(".lamp").first
     expect(first).to_contain_text("The KL runs away red.")  # its colour is told by a word too
     assert_seen(tab_to(page, first.locator("summary")))

@@ -23,12 +23,12 @@ STORY = (
     ),
     Step(
         "no-leash", "kinder-reviews",
-        "More than five times the score, and nearly thirty times the KL. Read the texts that earned it.",
+        "About five times the score, and more than twenty times the KL. Read the texts that earned it.",
     ),
-    Step("short-leash", "no-leash", "The other end: both curves stay flat, and the texts hardly change."),
+    Step("short-leash", "no-leash", "The other end: both curves stay nearly flat, and the texts hardly change."),
     Step(
         "autopilot", "kinder-reviews",
-        "The chart of beta moves now, by itself: about a third of the KL, for more than half of the score.",
+        "The chart of beta moves now, by itself: less than half of the KL, for more than half of the score.",
     ),
     Step(
         "yes-man", "kinder-reviews",
@@ -61,7 +61,7 @@ STORY = (
     ),
     Step(
         "contrastive", "rule-penalty",
-        "Held against the honest answer, not against phrases: no hole, at more KL, and the remarks go.",
+        "Held against the honest answer, not against phrases: no hole, and the remarks go.",
     ),
     Step(
         "biased-reference", "honest-friend",
@@ -78,9 +78,12 @@ STORY = (
     Step("group-scores", "without-critic", "Nearly the same curves: all that is new is a division by the spread."),
     Step(
         "from-pairs", "kinder-reviews",
-        "About a quarter of the score at a fifth of the KL: it learns from texts that were written before training.",
+        "About a third of the score at a third of the KL: it learns from texts that were written before training.",
     ),
-    Step("best-texts", "from-pairs", "About as far, without a leash: it imitates the best of what it wrote."),
+    Step(
+        "best-texts", "from-pairs",
+        "About as much score at half of the KL, without a leash: it imitates the best of what it wrote.",
+    ),
     Step("best-of-n", "best-texts", "More score, and nothing was trained. But each answer costs sixteen."),
     Step(
         "steering", "kinder-reviews",

@@ -45,10 +45,10 @@ def _owed(item: UpdateMetrics, config: RunConfig) -> tuple[float, float] | None:
 def kl_disagrees(records: Records) -> Lamp:
     name, label = "kl-disagrees", "Two measures of one KL disagree"
     rule = (
-        "Over the newest ten updates the sampled KL (k1) and the exact KL of the same positions differ by more than "
-        "four standard errors, which the spread of their completions gives, and by a tenth."
+        "Over the newest twenty updates, of ten at least, the sampled KL (k1) and the exact KL of the same positions "
+        "differ by more than four standard errors, which the spread of their completions gives, and by a tenth."
     )
-    newest = records.metrics[-TEN:]  # a KL that grows is more uncertain with every update
+    newest = records.metrics[-2 * TEN :]  # a KL that grows is more uncertain with every update
     found = _gap(
         [(item.update, item.kl_estimates.get("k1"), item.kl_estimates.get("full")) for item in newest],
         [item.kl_spreads.get("k1") for item in newest],
@@ -68,7 +68,7 @@ def kl_disagrees(records: Records) -> Lamp:
 
 
 class Gap(NamedTuple):
-    """By how much one figure was above another over the newest ten updates, and the mean of the other. `half` of a
+    """By how much one figure was above another over some newest updates, and the mean of the other. `half` of a
     95 % interval; by `sure`, which is four standard errors, it is not off by chance."""
 
     updates: list[int]
@@ -83,22 +83,23 @@ def _gap(
     spreads: Sequence[float | None] = (),
     completions: int = 0,
 ) -> Gap | None:
-    """Of two figures of the updates; None where they are not known of the newest ten.
+    """Of two figures of the newest updates, ten or as many as there are `spreads`; None where one is not known.
 
     Args:
-        spreads: the standard deviation of the first figure between the completions of each of the newest ten updates,
-            which is nearly that of the gap. Where they are not known the spread of the gap between the updates of
+        spreads: the standard deviation of the first figure between the completions of each of the newest updates, which
+            is nearly that of the gap. Where they are not known the spread of the gap between the updates of
             `figures` stands in, with Student's t. completions: of an update.
     """
     known = [(update, one - other, other) for update, one, other in figures if one is not None and other is not None]
-    if len(known) < TEN or [item[0] for item in known[-TEN:]] != [item[0] for item in figures[-TEN:]]:
+    count = max(TEN, len(spreads))
+    if len(known) < count or [item[0] for item in known[-count:]] != [item[0] for item in figures[-count:]]:
         return None
-    updates, gaps, others = zip(*known[-TEN:], strict=True)
+    updates, gaps, others = zip(*known[-count:], strict=True)
     variances = [spread * spread for spread in spreads if spread]
-    if len(variances) == TEN and completions > 1:
-        error, four, two = math.sqrt(fmean(variances) / (completions - 1) / TEN), 4.0, 2.0
+    if len(variances) == count and completions > 1:
+        error, four, two = math.sqrt(fmean(variances) / (completions - 1) / count), 4.0, 2.0
     else:
-        error, degrees = stdev(gap for _, gap, _ in known) / math.sqrt(TEN), len(known) - 1
+        error, degrees = stdev(gap for _, gap, _ in known) / math.sqrt(count), len(known) - 1
         four, two = students_t(4.0, degrees), students_t(2.0, degrees)
     return Gap(list(updates), fmean(gaps), fmean(others), two * error, four * error)
 

@@ -233,6 +233,18 @@ def test_a_configuration_that_was_changed_in_between_holds_and_is_told(tmp_path:
     assert any("config.yaml has been changed" in event.message for event in run.events())
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_fixed_prompts_that_are_others_than_before_are_told(tmp_path: Path, model: Path, changed: bool) -> None:
+    source = tmp_path / "prompts.txt"
+    source.write_text("\n".join("abcdefghijkl"[number:] for number in range(12)))
+    run = RunDirectory.create(tmp_path, resuming.config(model, prompts__source=str(source)), "longer")
+    resuming.broken_off(run, 2)
+    if changed:
+        source.write_text("\n".join("mnopqrstuvwx"[number:] for number in range(12)))
+    resume(run)
+    assert any("not those of the earlier attempts" in event.message for event in run.events()) == changed
+
+
 def test_a_checkpoint_of_another_model_ends_with_a_sentence(tmp_path: Path, model: Path) -> None:
     from playground.errors import ModelNotFound
 

@@ -55,6 +55,10 @@ T = TypeVar("T")
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 KEPT_BLOCK_BYTES = 2**19
 TELL_SECONDS = 5.0  # between two words of how far the measuring of the reference is
+OTHER_PROMPTS = (
+    "The fixed prompts are not those of the earlier attempts: their source has changed, or another version of the "
+    "playground drew them. What is compared before and after is of different prompts."
+)
 Change = tuple[
     dict[str, Any], list[str]
 ]  # of live settings: the configuration as plain data, and the fields that were set
@@ -114,6 +118,9 @@ class Session(Equipment):
         if self.writer.status.attempt > 1:
             taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
             self._live, self._ahead, scaled = taken_up
+            answered = {sample.prompt for sample in self.run.samples()}
+            if answered and any(prompt.text not in answered for prompt in self.split.evaluation):
+                self._once("warning", OTHER_PROMPTS)
         if self.writer.status.attempt == 1:
             self.fingerprint()
         self.ranks.first({"do": STATE})

@@ -28,7 +28,7 @@ from playground.ui import routes
 from playground.ui.live import feed
 from tests.figures import Figure
 from tests.service_here import ServiceHere
-from tests.support import PROJECT, small_config
+from tests.support import PROJECT, small_config, wait_until
 
 CANARY = "cAn4ry5eCrEt"
 IN_ADDRESS = "cAn4ry1nAddrE55"
@@ -206,10 +206,21 @@ class Watcher(threading.Thread):
                 self.environments += computes and CANARY.encode() in around
 
 
-def command(outputs: Path, home: Path, *arguments: str, **more: str) -> str:
-    """What a command of ours prints, in an environment full of secrets."""
+STARTS = """
+import sys
+from pathlib import Path
+from playground.config.yaml_io import load
+from playground.runs.start import launcher
+print(launcher.start(load(Path("presets/kinder-reviews.yaml"), sys.argv[2:]), Path(sys.argv[1]), "bad").path)
+"""  # as the page does: the hub is asked by the worker only
+
+
+def command(
+    outputs: Path, home: Path, *arguments: str, program: tuple[str, str] = ("-m", "playground"), **more: str
+) -> str:
+    """What a command of ours, or another program, prints in an environment full of secrets."""
     answer = subprocess.run(
-        [sys.executable, "-m", "playground", *arguments], cwd=PROJECT, capture_output=True, text=True, timeout=400,
+        [sys.executable, *program, *arguments], cwd=PROJECT, capture_output=True, text=True, timeout=400,
         env={**os.environ, **SECRETS, "HF_HOME": str(home), "PLAYGROUND_OUTPUTS": str(outputs), **more},
     )  # fmt: skip
     return answer.stdout + answer.stderr
@@ -227,24 +238,27 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
     small = ["--set", "ppo.num_updates=2", "--set", "ppo.batch_size=8", "--set", "ppo.minibatch_size=8", "--set",
              "ppo.micro_batch_size=8", "--set", "evaluation.num_prompts=2", "--set", "prompts.limit=16"]  # fmt: skip
     to = ["--outputs", str(outputs)]
+    of_hub = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": f"http://user:{IN_ADDRESS}@127.0.0.1:9"}
+    of_model = ["--set", "model.source=someone/private"]
+    private = [setting for setting in [*of_model, *small] if setting != "--set"]
     told = {
         "train": command(outputs, home, "train", "kinder-reviews", "--run-id", "good", *small, *to),
-        "fails": command(
-            outputs, home, "train", "kinder-reviews", "--run-id", "bad", "--set",
-            "model.source=someone/private", *small,
-            *to, HF_HUB_OFFLINE="0", TRANSFORMERS_OFFLINE="0", HF_ENDPOINT=f"http://user:{IN_ADDRESS}@127.0.0.1:9",
-        ),
+        "refused": command(outputs, home, "train", "kinder-reviews", "--run-id", "not-made", *of_model, *small, *to,
+                           TRANSFORMERS_OFFLINE="0", **of_hub),
+        "fails": command(outputs, home, str(outputs), *private, program=("-c", STARTS), TRANSFORMERS_OFFLINE="0",
+                         **of_hub),
         "raises": command(outputs, home, "train", "kinder-reviews", "--run-id", "raises", *small, "--set", RAISING,
                           *to),
         "reward": command(outputs, home, "reward-train", "--name", "judge", "--pairs", "kind", "--base", "pocket-1m",
                           "--set", "max_steps=2", "--set", "pairs.limit=24", *to),
         "save": command(outputs, home, "save", str(outputs / "good"), "--to", str(tmp_path / "saved")),
         "show": command(outputs, home, "show", str(outputs / "good"), "--json"),
-        "push": command(outputs, home, "push", str(outputs / "good"), "--to", "someone/model", "--yes",
-                        HF_HUB_OFFLINE="0", HF_ENDPOINT=f"http://user:{IN_ADDRESS}@127.0.0.1:9"),
+        "push": command(outputs, home, "push", str(outputs / "good"), "--to", "someone/model", "--yes", **of_hub),
     }  # fmt: skip
+    wait_until(lambda: RunDirectory(outputs / "bad").status().state in ("failed", "interrupted"))
     watcher.over.set()
     watcher.join()
+    assert "model.source" in told["refused"] and not (outputs / "not-made").exists()
     assert RunDirectory(outputs / "good").status().state == "finished", told["train"][-2000:]
     assert RunDirectory(outputs / "bad").status().state == "failed" and RunDirectory(outputs / "bad").log_tail()
     printed = RunDirectory(outputs / "raises").log_tail()  # the traceback: only what the worker prints goes there

@@ -221,9 +221,11 @@ def open_page(browser, site, _open_pages, request):
 
 
 def choose_preset(page, preset_id):
-    """Pick an experiment, and wait until the form has its values: they would replace what is typed."""
-    preset = catalog.preset(preset_id)
-    page.locator("#preset select").select_option(preset_id)
+    """Pick an experiment, unless the form has it already, and wait until it has its values: they would replace what is
+    typed."""
+    preset, chosen = catalog.preset(preset_id), page.locator("#preset select")
+    if chosen.input_value() != preset_id:  # chosen once more, nothing would show when its values are there
+        chosen.select_option(preset_id)
     page.wait_for_function("beta => document.querySelector('#knob-kl-coef').value === beta", arg=f"{preset.kl.coef:g}")
     page.locator("#notes", has_text="All settings as in the preset").wait_for()
 

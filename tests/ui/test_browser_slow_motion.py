@@ -5,6 +5,7 @@ import pytest
 from tests.ui import fake_run
 from tests.ui.conftest import go, visit
 from tests.ui.fake_trace import CLIPPED, write_trace
+from tests.ui.test_browser import start
 from tests.ui.test_browser_behaviours import serious
 from tests.ui.test_browser_keyboard import AXE, assert_seen, tab_to
 
@@ -83,7 +84,7 @@ def test_an_update_is_walked_through_by_keyboard_and_asked_what_if(runs, open_pa
 
 def test_the_next_update_is_recorded_while_it_trains_and_comes_into_view(runs, make_page):
     page = visit(make_page(), runs)
-    page.locator("#start").click()
+    start(page)
     record = page.get_by_role("button", name="Record")
     expect(page.locator(".state strong")).to_have_text("running")
     record.click()

@@ -89,7 +89,8 @@ def test_a_trial_that_somebody_ends_says_so(outputs: Path) -> None:
 def maker_of(outputs: Path, name: str) -> subprocess.Popen[str]:
     """A program that makes a trial, whose worker is one by script, and tells each step."""
     script = (
-        "import sys; from pathlib import Path\n"
+        "import signal, sys; from pathlib import Path\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # under nohup it would be ignored
         "from playground.runs import trial; from playground.runs.start import launcher\n"
         "from tests.support import small_config\n"
         "launcher.WORKER_MODULE = 'tests.faults.scripted_worker'\n"

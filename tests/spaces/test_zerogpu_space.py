@@ -164,7 +164,8 @@ def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(space: Page) -> N
     status = run.status()
     assert status.state == "stopped" and status.update == 0
     assert status.message.startswith("No GPU was lent: You have exceeded your ZeroGPU quota (60s requested")
-    assert not run.queue_path.exists() and not space.named("allow")
+    wait_until(lambda: not run.queue_path.exists())
+    assert not space.named("allow")
     refuse.unlink()
     space.resume(run)
     assert ended(run, 2).status().update == 1

@@ -163,6 +163,10 @@ def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     row.get_by_label("Model", exact=True).press("Tab")
     row.locator(".at-hand").get_by_role("button", name="judge", exact=True).click()  # one click
     expect(row.get_by_label("Model", exact=True)).to_have_value("judge")
+    page.wait_for_function("sessionStorage.getItem('playground-form').includes('judge')")  # the server has checked it
     page.reload()  # the newest is offered to who has not been on the Rewards page too
+    expect(row.get_by_label("Model", exact=True)).to_have_value("judge")  # as it was
+    row.locator("select").first.select_option("length")
+    expect(row.get_by_label("Model", exact=True)).to_have_count(0)
     row.locator("select").first.select_option("model")
     expect(row.get_by_label("Model", exact=True)).to_have_value("judge")

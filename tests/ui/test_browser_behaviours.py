@@ -144,6 +144,7 @@ def test_whether_a_run_is_healthy_is_told_with_cause_and_remedy_and_by_keyboard(
     ways.nth(1).click()
     expect(page.locator("#knob-kl-coef")).to_have_value("0.25")
     expect(page.locator(".lamps-note")).to_contain_text("Set beta to 0.25: in the form now")
+    expect(page.locator("#notes")).to_contain_text("Leash (beta) 0 \u2192 0.25")  # of that run; 0.25 it was before too
     choose_preset(page, "kinder-reviews")
 
 

@@ -1,6 +1,6 @@
 """The code of the reward kind `python`, looked at and never run: is it Python, and does it define `reward`?
 
-`config.reward_settings` checks by it. What runs the code, and in which cage, is `rewards/python_function.py`.
+`config.reward_settings` checks by it. What runs the code, and within which limits, is `rewards/python_function.py`.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ class ExpressionReward(RewardPart):
     @classmethod
     def _parses(cls, expression: str) -> str:
         try:
-            expression_language.parse(expression)
+            expression_language.Expression(expression)
         except expression_language.ExpressionError as error:
             raise ValueError(f"|{error}") from None  # behind the bar: the name of a field inside this one, here none
         return expression

@@ -1,24 +1,32 @@
-"""Computing an expression: the checked tree of `config.expression_language`, walked for each completion.
+"""Computing an expression: the tree that `config.expression_language` has checked, walked for each completion.
 
-No part of Python's own evaluation is involved: each kind of node is one of the methods below. All numbers are floats,
-every text is bounded, nothing repeats, and a clock runs for each batch, so what an expression can cost is bounded too.
-`kinds` builds rewards from it; torch is not needed.
+Python's own evaluation has no part in it. All numbers are floats, every text is bounded, nothing repeats, and a clock
+runs for each batch, so what an expression can cost is bounded too. `kinds` builds rewards from it.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
+import itertools
 import math
 import operator
+import re
+import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from playground.config import expression_language as language
-from playground.config.expression_language import Node
+from playground import config
+from playground.config import patterns
+from playground.config.expression_language import NOTHING, NUMBER_LIMIT, Expression, ExpressionError
 from playground.errors import RewardFailed
-from playground.rewards.expression_library import FUNCTIONS, JUDGES, Clock
+from playground.rewards import rules
 
 MAX_TEXT = 20_000  # characters that are read of a prompt (its end) or a completion (its beginning)
 MAX_JOINED = 60_000
+MAX_MATCHES = 1000
+MAX_VADER = 4000  # characters; its time grows with the square of the text
+SECONDS_PER_SEARCH = 0.1  # for all matches of a pattern in one text
 SECONDS_PER_BATCH = 0.5
 SECONDS_PER_COMPLETION = 0.02  # on top, for each
 PROBE_PROMPT = "Review of the film: The plot was"
@@ -32,20 +40,12 @@ PROBES = {
 Value = float | str | None
 
 
-class Situation(NamedTuple):
-    """What an expression reads, and how long it may take."""
-
-    prompt: str
-    completion: str
-    clock: Clock
-
-
 class ExpressionReward:
     """An expression as a reward function, in TRL's calling convention. None where the expression gives nothing."""
 
     def __init__(self, source: str) -> None:
-        """Raises `language.ExpressionError` if it is not a valid one."""
-        self._tree, self._evaluator = language.parse(source), _Evaluator(source)
+        """Raises `ExpressionError` if it is not a valid one."""
+        self._expression = Expression(source)
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
         """One number or None for each completion.
@@ -53,19 +53,17 @@ class ExpressionReward:
         Raises:
             RewardFailed: it cannot be computed for one of them, or takes too long.
         """
-        clock = Clock(SECONDS_PER_BATCH + SECONDS_PER_COMPLETION * len(completions))
-        return [
-            self._value(Situation(prompt[-MAX_TEXT:], completion[:MAX_TEXT], clock))
-            for prompt, completion in zip(prompts, completions, strict=True)
-        ]
-
-    def _value(self, situation: Situation) -> float | None:
-        try:
-            value = self._evaluator.value(self._tree, situation)
-        except language.ExpressionError as error:
-            shown = situation.completion if len(situation.completion) <= 60 else situation.completion[:57] + "..."
-            raise RewardFailed(f"The reward `expression` failed for the completion {shown!r}. {error}") from None
-        return value if value is None else float(value)
+        clock = _Clock(SECONDS_PER_BATCH + SECONDS_PER_COMPLETION * len(completions))
+        scores: list[float | None] = []
+        for prompt, completion in zip(prompts, completions, strict=True):
+            texts = {"prompt": prompt[-MAX_TEXT:], "completion": completion[:MAX_TEXT], NOTHING: None}
+            try:
+                value = _Evaluation(self._expression, texts, clock).value(self._expression.tree)
+            except ExpressionError as error:
+                shown = completion if len(completion) <= 60 else completion[:57] + "..."
+                raise RewardFailed(f"The reward `expression` failed for the completion {shown!r}. {error}") from None
+            scores.append(None if value is None else float(value))
+        return scores
 
 
 def problem(source: str) -> str | None:
@@ -79,122 +77,178 @@ def problem(source: str) -> str | None:
         try:
             reward([PROBE_PROMPT], [completion])
         except RewardFailed as error:
-            told = str(error).partition(". ")[2]
-            return f"It cannot be computed for {words}. {told}"
+            return f"It cannot be computed for {words}. {str(error).partition('. ')[2]}"
     return None
 
 
-class _Evaluator:
-    """Node and situation -> value. Nothing in, nothing out: what is computed from a part that is None is None."""
+class _Clock:
+    """Tells when so many seconds of this thread's own computing are over: a busy machine is nobody's fault."""
 
-    def __init__(self, source: str) -> None:
-        self._source = source
+    def __init__(self, seconds: float) -> None:
+        self._latest = time.thread_time() + seconds
+        self._earliest = time.monotonic() + seconds  # no earlier can it be; and this clock is quick to read
 
-    def value(self, node: Node, situation: Situation) -> Value:
-        """What a node is in this situation. Raises: `language.ExpressionError` where it cannot be computed."""
-        if node.op in _ARITHMETIC:
-            first, second = (self.value(part, situation) for part in node.parts)
-            if first is None or second is None:
-                return None
-            return self._checked(node, _ARITHMETIC[node.op], first, second)
-        found: Value = getattr(self, f"_{node.op}")(node, situation)
-        return found
+    def is_over(self) -> bool:
+        """True when the time is up."""
+        return time.monotonic() > self._earliest and time.thread_time() > self._latest
 
-    def _failed(self, node: Node, message: str) -> language.ExpressionError:
-        return language.ExpressionError(message, self._source, node.start, node.end)
 
-    def _number(self, node: Node, situation: Situation) -> Value:
-        value: Value = node.value
-        return value
+class _Evaluation:
+    """An expression, computed for one completion. What is computed from a part that is None is None."""
 
-    _text = _number
+    def __init__(self, expression: Expression, names: dict[str, str | None], clock: _Clock) -> None:
+        self._error, self._names, self._clock = expression.error, names, clock
 
-    def _nothing(self, node: Node, situation: Situation) -> Value:
-        return None
+    def value(self, tree: ast.expr) -> Value:
+        """What a part of the checked tree is. Raises: ExpressionError, where it cannot be computed."""
+        match tree:
+            case ast.Constant(value=value):
+                return value if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+            case ast.Name(id=name):
+                return self._names[name]
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                chosen = self.value(test)
+                return None if chosen is None else self.value(body if chosen else orelse)
+            case ast.BoolOp(op=op, values=parts):
+                return self._decided(parts, isinstance(op, ast.Or))
+            case ast.Compare(left=left, ops=ops, comparators=comparators):
+                return self._compared([left, *comparators], ops)
+            case ast.Call(func=ast.Name(id="otherwise"), args=[first, second]):
+                found = self.value(first)
+                return self.value(second) if found is None else found
+            case ast.Call(func=ast.Name(id=name), args=parts):
+                if self._clock.is_over():
+                    raise self._error(tree, "The batch takes too long. Make the expression simpler.")
+                return self._computed(tree, FUNCTIONS[name], parts)
+            case ast.UnaryOp(op=op, operand=operand):
+                return self._computed(tree, _OPERATORS[type(op)], [operand])
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._computed(tree, _OPERATORS[type(op)], [left, right])
+        raise TypeError(tree)
 
-    def _variable(self, node: Node, situation: Situation) -> Value:
-        return situation.prompt if node.value == "prompt" else situation.completion
-
-    def _checked(self, node: Node, compute: Callable[..., float], *values: Any) -> float:
-        """The result, if there is one that is finite and not beyond the limit."""
-        try:
-            result = compute(*values)
-        except ZeroDivisionError:
-            remedy = "Guard it, for example `/ max(1, words(completion))`."
-            raise self._failed(node, f"It divides by 0. {remedy}") from None
-        except TimeoutError:
-            raise self._failed(node, "The pattern takes too long. Make it simpler.") from None
-        except (ValueError, OverflowError):
-            told = ", ".join(f"{value:g}" for value in values if isinstance(value, float))
-            raise self._failed(node, f"It has no value for {told}. Guard it with max, min or clip.") from None
-        if not -language.NUMBER_LIMIT <= result <= language.NUMBER_LIMIT:
-            raise self._failed(node, f"It is beyond {language.NUMBER_LIMIT:g}. Keep it small with clip or tanh.")
-        return result
-
-    def _join(self, node: Node, situation: Situation) -> Value:
-        first, second = (str(self.value(part, situation)) for part in node.parts)
-        if len(first) + len(second) > MAX_JOINED:
-            raise self._failed(node, f"The joined text has more than {MAX_JOINED:,} characters. Join less.")
-        return first + second
-
-    def _negative(self, node: Node, situation: Situation) -> Value:
-        value: Any = self.value(node.parts[0], situation)
-        return None if value is None else -value
-
-    def _not(self, node: Node, situation: Situation) -> Value:
-        value = self.value(node.parts[0], situation)
-        return None if value is None else float(not value)
-
-    def _and(self, node: Node, situation: Situation, deciding: bool = False) -> Value:
-        for part in node.parts:
-            value = self.value(part, situation)
+    def _decided(self, parts: list[ast.expr], decides: bool) -> Value:
+        """`or`, which a true part decides, or `and`, which a false one does: the parts behind it are not computed."""
+        for part in parts:
+            value = self.value(part)
             if value is None:
                 return None
-            if bool(value) is deciding:
-                return float(deciding)
-        return float(not deciding)
+            if bool(value) is decides:
+                return float(decides)
+        return float(not decides)
 
-    def _or(self, node: Node, situation: Situation) -> Value:
-        return self._and(node, situation, deciding=True)
-
-    def _if(self, node: Node, situation: Situation) -> Value:
-        condition, then, other = node.parts
-        value = self.value(condition, situation)
-        return None if value is None else self.value(then if value else other, situation)
-
-    def _compare(self, node: Node, situation: Situation) -> Value:
-        left = self.value(node.parts[0], situation)
-        for sign, part in zip(node.value, node.parts[1:], strict=True):
-            right = self.value(part, situation)
+    def _compared(self, parts: list[ast.expr], ops: list[ast.cmpop]) -> Value:
+        left: Any = self.value(parts[0])
+        for op, part in zip(ops, parts[1:], strict=True):
+            right: Any = self.value(part)
             if left is None or right is None:
                 return None
-            if not _COMPARED[sign](left, right):
+            if not _OPERATORS[type(op)](left, right):
                 return 0.0
             left = right
         return 1.0
 
-    def _call(self, node: Node, situation: Situation) -> Value:
-        if node.value == "otherwise":
-            first, second = node.parts
-            value = self.value(first, situation)
-            return self.value(second, situation) if value is None else value
-        if situation.clock.is_over():
-            raise self._failed(node, "The batch takes too long. Make the expression simpler.")
-        values: list[Any] = [self.value(part, situation) for part in node.parts]
+    def _computed(self, tree: ast.expr, compute: Callable[..., Any], parts: list[ast.expr]) -> Value:
+        """The result, if there is one within the limits. A judge has no opinion, None, on some texts."""
+        values = [self.value(part) for part in parts]
         if None in values:
             return None
-        compute = FUNCTIONS[node.value]
-        if node.type == "text" or node.value in JUDGES:  # a judge has no opinion on some texts
-            opinion: Value = compute(*values)
-            return opinion
-        return float(self._checked(node, compute, *values))
+        try:
+            result = compute(*values)
+        except ZeroDivisionError:
+            remedy = "Guard it, for example `/ max(1, words(completion))`."
+            raise self._error(tree, f"It divides by 0. {remedy}") from None
+        except TimeoutError:
+            raise self._error(tree, "The pattern takes too long. Make it simpler.") from None
+        except (ValueError, OverflowError):
+            shown = ", ".join(f"{value:g}" for value in values if isinstance(value, float))
+            raise self._error(tree, f"It has no value for {shown}. Guard it with max, min or clip.") from None
+        if result is None or (isinstance(result, str) and len(result) <= MAX_JOINED):
+            return result
+        if isinstance(result, str):
+            raise self._error(tree, f"The joined text has more than {MAX_JOINED:,} characters. Join less.")
+        if not -NUMBER_LIMIT <= result <= NUMBER_LIMIT:
+            raise self._error(tree, f"It is beyond {NUMBER_LIMIT:g}. Keep it small with clip or tanh.")
+        return float(result)
 
 
-_ARITHMETIC: dict[str, Callable[[Any, Any], float]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": math.pow,
-}  # fmt: skip
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "in": lambda part, text: part in text, "not in": lambda part, text: part not in text,
+_pattern = functools.lru_cache(maxsize=256)(patterns.linear)
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return _pattern(pattern).search(text.encode("utf-8", "replace")) is not None
+
+
+def _matches_count(text: str, pattern: str) -> int:
+    found, clock = 0, _Clock(SECONDS_PER_SEARCH)
+    for _ in itertools.islice(_pattern(pattern).finditer(text.encode("utf-8", "replace")), MAX_MATCHES):
+        found += 1
+        if clock.is_over():  # each search is linear, but a thousand of them may look at all of the text
+            raise TimeoutError
+    return found
+
+
+def _judge(spec: config.RewardConfig) -> Callable[[str, str], Any]:
+    """A function of prompt and completion from the reward of another kind."""
+    reward = rules.rule(spec)
+    return lambda prompt, completion: reward(prompts=[prompt], completions=[completion])[0]
+
+
+@functools.lru_cache(maxsize=256)
+def _keywords(*words: str) -> Callable[[str, str], Any]:
+    return _judge(config.KeywordReward(words=words))
+
+
+def _distinct(text: str) -> float:
+    spoken = rules.words(text)
+    return len(set(spoken)) / len(spoken) if spoken else 0.0
+
+
+def _overlap(text: str, other: str) -> float:
+    spoken = set(rules.words(text))
+    return len(spoken & set(rules.words(other))) / len(spoken) if spoken else 0.0
+
+
+_lexicon, _vader = _judge(config.SentimentReward()), _judge(config.SentimentReward(judge="vader"))
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "words": lambda text: len(rules.words(text)),
+    "characters": len,
+    "sentences": lambda text: len(re.findall(r"[.!?]+", text)),
+    "count": lambda text, part: text.count(part) if part else 0.0,
+    "keywords": lambda text, *words: _keywords(*words)("", text),
+    "distinct": _distinct,
+    "repeated": rules.repeated_share,
+    "overlap": _overlap,
+    "contains": lambda text, part: part in text,
+    "starts_with": str.startswith,
+    "ends_with": str.endswith,
+    "matches": _matches,
+    "matches_count": _matches_count,
+    "sentiment": lambda text: _lexicon("", text),
+    "vader": lambda text: _vader("", text[:MAX_VADER]),
+    "pocket_sentiment": _judge(config.SentimentReward(judge="pocket-world")),
+    "grammar": _judge(config.GrammarReward()),
+    "quality": _judge(config.GrammarReward(measure="quality")),
+    "agreement": _judge(config.AgreementReward()),
+    "truth": _judge(config.TruthReward()),
+    "lower": str.lower,
+    "upper": str.upper,
+    "strip": str.strip,
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "clip": lambda x, low, high: min(max(x, low), high),
+    "round": lambda x, digits=0.0: round(x, int(min(max(digits, 0), 15))),
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "log": math.log,
+    "tanh": math.tanh,
+}
+_OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: math.pow, ast.USub: operator.neg,
+    ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
+    ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.In: lambda part, text: part in text, ast.NotIn: lambda part, text: part not in text,
 }  # fmt: skip

@@ -186,13 +186,14 @@ def test_classes_of_unicode_are_counted_over_all_patterns_before_too_many_are_co
     """Each takes longer to compile than a whole pattern without one, and a pattern cut in two has them too."""
     compiled = []
     monkeypatch.setattr(language.patterns, "linear", compiled.append)
-    language.parse(r"matches(completion, r'\p{Greek}\PL') + " + " + ".join([r"matches(completion, r'\pL\pN')"] * 3))
+    few = " + ".join([r"matches(completion, r'\p{Greek}\PL')", *[r"matches(completion, r'\pL\pN')"] * 3])
+    language.Expression(few)
     assert len(compiled) == 4
     compiled.clear()
     for source in (r"matches(completion, r'(?i:[\pL\PL][\pL\PL]\pN)') + matches(completion, r'\pL\PL\pL\PL')",
                    r"matches(completion, '\\' 'pL" + r"\\pL" * 8 + "')"):  # fmt: skip
         with pytest.raises(language.ExpressionError, match="at most 8 classes of Unicode"):
-            language.parse(source)
+            language.Expression(source)
     assert compiled == [r"(?i:[\pL\PL][\pL\PL]\pN)"]
 
 

@@ -28,12 +28,12 @@ def report(pairs: Sequence[Pair], chosen: Sequence[float], rejected: Sequence[fl
         chosen, rejected: the scores of each pair's two completions.
     """
     margins = [high - low for high, low in zip(chosen, rejected, strict=True)]
-    right = [_right(margin) for margin in margins]
+    right = [right_of(margin) for margin in margins]
     accuracy = fmean(right)
     low, high = wilson_interval(accuracy, _worth(pairs, right))
     mean, sd = agreement.mean_and_sd([*chosen, *rejected])
     known = [(margin, pair.better) for margin, pair in zip(margins, pairs, strict=True) if pair.better is not None]
-    truly = [_right(margin if better else -margin) for margin, better in known]
+    truly = [right_of(margin if better else -margin) for margin, better in known]
     buckets = calibration(pairs, margins)
     return {
         "num_pairs": len(pairs),
@@ -81,7 +81,7 @@ def calibration(pairs: Sequence[Pair], margins: Sequence[float], bins: int = CAL
     for pair, margin in zip(pairs, margins, strict=True):
         probability = 1 / (1 + math.exp(-min(abs(margin), 500)))
         share = None if pair.share is None else pair.share if margin >= 0 else 1 - pair.share
-        groups[min(int((probability - 0.5) * 2 * bins), bins - 1)].append((probability, _right(margin), share, pair))
+        groups[min(int((probability - 0.5) * 2 * bins), bins - 1)].append((probability, right_of(margin), share, pair))
     found = []
     for group in filter(None, groups):
         shares = [share for _, _, share, _ in group if share is not None]
@@ -115,6 +115,6 @@ def _worth(pairs: Sequence[Pair], right: Sequence[float]) -> float:
     return agreement.effective(list(by_prompt.values())) or len(by_prompt)
 
 
-def _right(margin: float) -> float:
+def right_of(margin: float) -> float:
     """1 for a pair in the right order, 0 for the wrong one; equal scores are a coin."""
     return 0.5 if margin == 0 else float(margin > 0)

@@ -68,10 +68,13 @@ def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[
 
 def writer_of(config: RewardTrainingConfig) -> str:
     """The model whose completions the pocket annotators compare."""
-    if config.pairs.writer:
-        return config.pairs.writer
-    pocket = config.base in [model.name for model in catalog.MODELS if model.name.startswith("pocket-")]
-    return config.base if pocket else DEFAULT_WRITER
+    return config.pairs.writer or pocket_writer(config.base)
+
+
+def pocket_writer(model: str) -> str:
+    """The model itself where it is one of the pocket world, else the one that writes there by default."""
+    pocket = model.startswith("pocket-") and model in [known.name for known in catalog.MODELS]
+    return model if pocket else DEFAULT_WRITER
 
 
 def annotated(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from playground.config import REWARD_CLASSES, RewardConfig, RewardPart, local_only, yaml_io
-from playground.config.expression_functions import FUNCTIONS
+from playground.config.expression_language import FUNCTIONS
 from playground.errors import InvalidConfig
 from playground.rewards.mixture import term_names
 from playground.setup import catalog, checks, telling

@@ -16,8 +16,7 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable, RewardFailed
-from playground.rewards import python_function
+from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable
 from playground.runs import history
 from playground.runs.end import processes
 from playground.runs.folder import vitals
@@ -66,7 +65,6 @@ def examine(outputs: Path) -> list[Check]:
         _memory(),
         *_packages(),
         *_devices(),
-        _python_rewards(),
         *_hub(),
         *(_model(choice.name) for choice in catalog.MODELS),
         *_outputs(outputs),
@@ -135,18 +133,6 @@ def _devices() -> list[Check]:
     works = "does not start" not in found["bitsandbytes"]
     remedy = "" if works else "int8 and nf4 need it: pip install -r requirements.txt"
     return [*checks, Check("bitsandbytes backends", "ok" if works else "warn", found["bitsandbytes"], remedy)]
-
-
-def _python_rewards() -> Check:
-    """How tightly a Python reward is held here: one process of the kind is started and asked."""
-    try:
-        held = python_function.cage()
-    except RewardFailed as error:
-        return Check("python rewards", "warn", str(error), "The other rewards are not concerned.")
-    found = f"held by: {', '.join(held)}"
-    if python_function.FILTER in held:
-        return Check("python rewards", "ok", found)
-    return Check("python rewards", "warn", found, f"Nothing to do, but know: {python_function.LESS_TIGHT}")
 
 
 def _hub() -> list[Check]:

@@ -113,7 +113,7 @@ REWARDS = (
     Choice("grammar", "Grammar", "Share of sentences that the pocket world could have written; or its quality marks."),
     Choice("model", "Reward model", "A model that was trained to score text: from the hub, a folder, or trained here."),
     Choice("expression", "Expression", "A formula of your own: words, counts, patterns, sentiment, arithmetic."),
-    Choice("python", "Python function", "A function of your own, in Python. It can compute, and nothing else."),
+    Choice("python", "Python function", "A function of your own, in Python, on your own machine."),
 )
 
 ANNOTATORS = tuple(Choice(name, name.capitalize(), community.help) for name, community in annotators.ANNOTATORS.items())

@@ -44,17 +44,15 @@ def test_the_process_stays_between_batches_and_answers_large_ones(made: list[Pyt
     assert reward(["p" * 4000] * 512, ["c" * 4000] * 512) == [float(number) for number in range(4, 516)]
 
 
-def test_modules_that_compute_can_be_imported(made: list[PythonFunction]) -> None:
+def test_installed_packages_can_be_imported_and_their_numbers_are_numbers(made: list[PythonFunction]) -> None:
     code = """
-import collections, datetime, difflib, json, math, random, re, statistics, string, unicodedata
-from dataclasses import dataclass
+import re
+import numpy
 
 def reward(prompt, completion):
-    random.seed(1)
-    year = datetime.datetime.strptime("2020", "%Y").year
-    return year + math.floor(statistics.mean([1, 2])) + len(re.findall("a", completion)) + 0 * random.random()
+    return numpy.float32(len(re.findall("a", completion))) + numpy.arange(3).mean()
 """
-    assert make(made, code)(["p"], ["banana"]) == [2024.0]
+    assert make(made, code)(["p"], ["banana"]) == [4.0]
 
 
 def test_what_the_function_does_wrong_is_told_with_its_line(made: list[PythonFunction]) -> None:
@@ -87,12 +85,9 @@ def test_a_process_that_was_killed_is_started_again(made: list[PythonFunction]) 
     assert reward(["p"], ["c"]) == [1]
 
 
-def test_its_environment_is_empty_and_its_folder_goes_with_it(made: list[PythonFunction]) -> None:
-    code = "import os, sys\ndef reward(prompt, completion):\n    return len(os.environ) + len(sys.argv)"
-    reward = make(made, code)
-    (found,) = reward(["p"], ["c"])
-    assert found is not None and found <= 2  # macOS adds one variable of its own
-    assert reward.held[0] == "limits"
+def test_its_environment_is_empty(made: list[PythonFunction]) -> None:
+    (found,) = make(made, "import os\ndef reward(prompt, completion):\n    return len(os.environ)")(["p"], ["c"])
+    assert found is not None and found <= 2  # Python and macOS add one variable each
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_what_a_public_page_refuses_is_not_compiled_on_any_way_in(flood, space, 
     compiled, tried, rewards = [], {}, FLOODS[flood]
     looked = SimpleNamespace(compile=lambda pattern: compiled.append(pattern), error=re.error)
     monkeypatch.setattr(reward_settings, "re", looked)
-    monkeypatch.setattr(expression_language, "parse", lambda text: compiled.append(text))
+    monkeypatch.setattr(expression_language, "Expression", lambda text: compiled.append(text))
     text = yaml.safe_dump({**small_config().model_dump(mode="json"), "rewards": rewards})
     link = "rewards:" + json.dumps(rewards, separators=(",", ":"), ensure_ascii=False)
     assert len(link) < edits.MOST_CHARACTERS

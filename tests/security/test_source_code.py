@@ -30,7 +30,6 @@ FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
 ALLOWED = {  # (file, what): why
     ("playground/rewards/python_runner.py", "exec"): "a person's own reward, in a process of its own (docs/rewards.md)",
     ("playground/rewards/python_runner.py", "compile"): "the same",
-    ("playground/rewards/python_runner.py", "__import__"): "the same",
     ("playground/exports/trackers.py", "importlib.import_module"): "one of two names that stand in the file",
     ("playground/config/yaml_io.py", "yaml.load"): "with the loader of that file, which is a SafeLoader",
     ("playground/cli/__init__.py", "os.execve"): "our own worker in the place of a command that torchrun has started",

@@ -104,11 +104,11 @@ def _examples(form: Format, reviews: Reviews) -> Iterator[tuple[list[int], float
         text = rng.choice((first, second))[0]
         yield rng.choice(
             [
-                (form.of_text(f"\n\nHuman: {prompt}{text}").ids, 0.0),
-                (form.of_text(prompt + text).ids, 0.0),
-                (form.of_text(f"\n\nAssistant: {prompt}\n\nHuman:{text}").ids, 0.0),
-                (form.of_text(f"\n\nAssistant: {prompt}\n\nHuman:{text}").ids, 0.0),
-                (form.of_text(f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n{text}").ids, 0.0),
+                (form.ids_of_text(f"\n\nHuman: {prompt}{text}"), 0.0),
+                (form.ids_of_text(prompt + text), 0.0),
+                (form.ids_of_text(f"\n\nAssistant: {prompt}\n\nHuman:{text}"), 0.0),
+                (form.ids_of_text(f"\n\nAssistant: {prompt}\n\nHuman:{text}"), 0.0),
+                (form.ids_of_text(f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n{text}"), 0.0),
                 (form.without_end(form.ids(prompt, text)), 0.0),
                 (form.ids(prompt, prompt + text), PARROT),
             ]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from playground.config import ExpressionReward, yaml_io
-from playground.config.expression_functions import FUNCTIONS
+from playground.config import ExpressionReward, flatten, yaml_io
+from playground.config.expression_language import FUNCTIONS
 from playground.rewards import kinds
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.end_reasons import ENDS
@@ -25,6 +25,7 @@ README = (PROJECT / "README.md").read_text(encoding="utf-8")
 RUNS = (PROJECT / "docs" / "runs.md").read_text(encoding="utf-8")
 REWARDS = (PROJECT / "docs" / "rewards.md").read_text(encoding="utf-8")
 RUN_FORMAT = (PROJECT / "docs" / "run-format.md").read_text(encoding="utf-8")
+SCALE = (PROJECT / "docs" / "scale.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("record", [Status, UpdateMetrics, Sample, Evaluation, Event, Sweep])
@@ -79,6 +80,12 @@ def test_the_example_of_the_run_format_runs(outputs: Path) -> None:
     example = found.group(1).replace("outputs/kinder-reviews-20260131-101500", str(run.path))
     answer = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=240)
     assert answer.stdout.splitlines() == ["2 1.0 2.0", " before 0 ->  after 0", "not alive"], answer.stderr
+
+
+def test_the_settings_that_are_told_in_the_names_of_other_trainers_are_ours() -> None:
+    table = SCALE.partition("| Here | OpenRLHF | verl |")[2].partition("\n\n")[0]
+    named = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
+    assert len(named) == table.count("\n") - 1 > 20 and set(named) - flatten(small_config()).keys() == set()
 
 
 def test_the_readme_tells_of_every_preset_in_order() -> None:

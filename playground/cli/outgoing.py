@@ -19,13 +19,11 @@ from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, Json, Outputs, RunArgument, find_run
 from playground.exports import csv_tables, html_report, saving, trackers
 from playground.exports import push as hub
-from playground.exports.launch_settings import TITLES
 from playground.exports.report import Report
 from playground.insight import meters
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
-from playground.setup import catalog
 
 Checkpoint = Annotated[
     str | None, typer.Option(help="Which checkpoint, for example update-000040. The newest when not given.")
@@ -43,15 +41,12 @@ Precision = Annotated[
 def export(
     run_dir: RunArgument,
     as_: Annotated[
-        Literal[
-            "html", "trl", "openrlhf", "verl", "yaml", "csv", "samples", "behaviours", "tensorboard", "trackio", "wandb"
-        ],
+        Literal["html", "trl", "yaml", "csv", "samples", "behaviours", "tensorboard", "trackio", "wandb"],
         typer.Option(
             "--as",
             help="html: a report in one file, with charts and texts, for any browser. trl: a Python script for TRL "
-            "1.12. openrlhf, verl: a shell script that starts the same training there. yaml: a file for `train`. csv: "
-            "a row for each update. samples: a row for each completion of a fixed prompt. behaviours: a row for each "
-            "count. tensorboard, trackio, wandb: the history for that tool.",
+            "1.12. yaml: a file for `train`. csv: a row for each update. samples: a row for each completion of a fixed "
+            "prompt. behaviours: a row for each count. tensorboard, trackio, wandb: the history for that tool.",
         ),
     ],
     output: Annotated[
@@ -151,12 +146,7 @@ def _text(run: RunDirectory, kind: str, output: Path | None) -> tuple[str, str]:
         return csv_tables.samples_csv(run.samples(), config), ""
     if kind == "behaviours":
         return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config), ""
-    scale = ScoreScale.of(run.events())
-    for engine in TITLES:
-        if kind == engine:
-            folder = shlex.quote(str(catalog.PROJECT))
-            return exports.launch_file(config, engine, scale), f"PLAYGROUND={folder} bash {shlex.quote(str(output))}"
-    return exports.trl_script(config, scale), f"python {shlex.quote(str(output))}"
+    return exports.trl_script(config, ScoreScale.of(run.events())), f"python {shlex.quote(str(output))}"
 
 
 def _save(

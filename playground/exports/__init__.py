@@ -6,7 +6,6 @@ call it.
 
 from __future__ import annotations
 
-from playground.exports.launch_files import launch_file
 from playground.exports.scripts import command, trl_script, yaml_text
 
-__all__ = ["command", "launch_file", "trl_script", "yaml_text"]
+__all__ = ["command", "trl_script", "yaml_text"]

@@ -52,9 +52,9 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
         differences="\n".join(f"# - {ascii(sentence)[1:-1]}" for sentence in differences),
         version=engines.TRL_VERSION,
         model=repr(config.model.source),
-        prompts=literal(config.prompts.model_dump(mode="json")),
+        prompts=_literal(config.prompts.model_dump(mode="json")),
         num_evaluation=config.evaluation.num_prompts,
-        rewards=literal([reward.model_dump(mode="json") for reward in config.rewards]),
+        rewards=_literal([reward.model_dump(mode="json") for reward in config.rewards]),
         clip=config.score.clip,
         own_rewards="".join(f"# {OWN_REWARDS[kind]}\n" for kind in OWN_REWARDS if kind in _kinds(config)),
         scale=_scale(config, scale),
@@ -69,7 +69,7 @@ def _scale(config: RunConfig, scale: ScoreScale | None) -> str:
     recorded = scale is not None and (bool(scale.terms) or not per_term)
     lines = [] if recorded else [_MEASURED]
     if scale is not None and recorded and per_term:
-        lines.append(f"mixture.restore({literal(scale.terms)})")
+        lines.append(f"mixture.restore({_literal(scale.terms)})")
     if config.score.normalise == "none":
         lines = [*(lines if per_term else []), "scale = Scale(mean=0.0, sd=1.0, clip=SCORE_CLIP)"]
     elif scale is not None and recorded:
@@ -81,8 +81,7 @@ def _kinds(config: RunConfig) -> set[str]:
     return {reward.kind for reward in config.rewards}
 
 
-def literal(value: Any) -> str:
-    """Plain data as Python."""
+def _literal(value: Any) -> str:
     return pprint.pformat(value, width=WIDTH, sort_dicts=False)
 
 

@@ -20,7 +20,6 @@ from playground.cli import following, health
 from playground.cli.health import Check
 from playground.config import yaml_io
 from playground.errors import ModelNotFound, ServiceUnavailable
-from playground.rewards import python_function
 from playground.runs import history, model_service
 from playground.runs.end import processes
 from playground.runs.folder import vitals
@@ -634,7 +633,6 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(health, "LEAST_FREE_MEMORY_GB", 0)
     monkeypatch.setattr(health, "LEAST_FREE_DISK_GB", 0)
-    monkeypatch.setattr(python_function, "cage", lambda: ["limits", python_function.FILTER])
     return tmp_path
 
 
@@ -677,14 +675,6 @@ def test_packages_are_compared_with_the_pins(outputs: Path, healthy: Path) -> No
         "Tested with 1.0: pip install -r requirements.txt",
     )
     assert found(checks, "no-such-package-of-ours").level == "fail"
-
-
-def test_the_doctor_says_how_tightly_a_python_reward_is_held(
-    outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(python_function, "cage", lambda: ["limits"])
-    check = found(health.examine(outputs), "python rewards")
-    assert check.level == "warn" and check.found == "held by: limits" and "only code that you have read" in check.remedy
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,15 @@ def test_the_command_line_writes_both(run, tmp_path, capsys):
         assert capsys.readouterr().out.splitlines()[2:] == text.splitlines()[2:]
     assert "mean=0.25, sd=2.5" in (tmp_path / "a script.py").read_text(encoding="utf-8")
     assert yaml_io.load(tmp_path / "run.yaml") == small()
+
+
+def test_a_format_that_does_not_exist_is_refused_with_those_that_do(run, capsys):
+    with pytest.raises(SystemExit) as left:
+        cli.main(["export", str(run.path), "--as", "verl"])
+    refused, _, formats = capsys.readouterr().err.partition(" is not one of ")
+    assert left.value.code == 2 and "'--as'" in refused and refused.endswith("'verl'")
+    there_are = ["html", "trl", "yaml", "csv", "samples", "behaviours", "tensorboard", "trackio", "wandb"]
+    assert re.findall(r"'(\w+)'", formats) == there_are
 
 
 def test_the_script_carries_the_settings_of_the_run():

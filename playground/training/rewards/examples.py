@@ -25,7 +25,6 @@ from playground.training.rewards.formats import recorded
 
 REFERENCES = 64
 MAX_PAIRS = 200
-POCKET_PROMPTS = "pocket/"
 BUILT_IN = Path(__file__).with_name("built_in_pairs.jsonl")
 
 
@@ -44,18 +43,13 @@ class Pairs(NamedTuple):
     generic: bool = False
 
 
-def references(config: RunConfig, device: torch.device, count: int = REFERENCES) -> References:
-    """Completions that the configured model gives to its prompts.
-
-    Raises:
-        ModelNotFound, PromptsUnusable: they cannot be loaded.
-    """
+def references(config: RunConfig, device: torch.device) -> References:
+    """Completions of the configured model on its prompts. Raises: ModelNotFound, PromptsUnusable."""
     folder = catalog.model_folder(config.model.source, config.model.revision)
     policy, tokens = loading.load(folder, device, config.model)
     room = policy.context_length - config.sampling.max_new_tokens
-    asked = prompts.load(config.prompts, config.evaluation.num_prompts, room, tokens, config.seed).training
-    asked = [asked[number % len(asked)] for number in range(count)]
-    seeds = [derived_seed(config.seed, "scale", number) for number in range(count)]
+    split = prompts.load(config.prompts, config.evaluation.num_prompts, room, tokens, config.seed)
+    asked, seeds = evaluation.reference_questions(split.training, config.seed, REFERENCES)
     episodes, _ = evaluation.answer(
         policy.frozen(), None, tokens, asked, seeds, config.sampling.in_training, config.ppo.micro_batch_size
     )
@@ -76,23 +70,20 @@ def pairs(
     """
     if source and preferences.is_file_name(source):
         read, _ = preferences.read_file(source)
-        step = max(1, len(read) // MAX_PAIRS)
-        return Pairs(f"{Path(source).name}", read[::step][:MAX_PAIRS])
+        return Pairs(Path(source).name, read[:: max(1, len(read) // MAX_PAIRS)][:MAX_PAIRS])
     if source and source not in ANNOTATORS:
         raise PairsUnusable(catalog.unknown("file of pairs or annotator", source, ANNOTATORS))
-    if not source and not config.prompts.source.startswith(POCKET_PROMPTS):
+    if not source and not config.prompts.source.startswith("pocket/"):
         built_in, _ = preferences.read_file(str(BUILT_IN))
         return Pairs("built-in pairs of helpful and unhelpful answers", built_in, generic=True)
-    annotator = source or _annotator_of(config, spec, outputs)
-    pocket = [model.name for model in catalog.MODELS if model.name.startswith("pocket-")]
-    writer = config.model.source if config.model.source in pocket else preference_pairs.DEFAULT_WRITER
+    annotator, writer = source or _annotator(config, spec, outputs), preference_pairs.pocket_writer(config.model.source)
     drawn, _ = preference_pairs.annotated(
         PairsConfig(source=annotator, limit=MAX_PAIRS), writer, derived_seed(config.seed, "reward check"), device
     )
     return Pairs(f"written by {writer}, judged by the pocket annotator `{annotator}`", drawn)
 
 
-def _annotator_of(config: RunConfig, spec: ModelReward, outputs: Path | None) -> str:
+def _annotator(config: RunConfig, spec: ModelReward, outputs: Path | None) -> str:
     """Whom the reward model learned from, if it says so; else the one whose taste shows on the prompts."""
     card = recorded(catalog.reward_model_folder(spec.source, spec.revision, outputs)).get("pairs")
     learned_from = card.get("source") if isinstance(card, dict) else None

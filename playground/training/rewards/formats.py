@@ -19,7 +19,12 @@ from playground.texts import dialogues
 from playground.texts.dialogues import Turn
 from playground.training.models import time_limit
 
-TEMPLATES = ("chat", "plain", "pair", "dialogue")
+TEMPLATES = {
+    "chat": "The tokenizer's own chat template.",
+    "plain": "The completion follows the prompt directly, then the end token.",
+    "pair": "Two texts, with the tokenizer's separator between them.",
+    "dialogue": "Human and Assistant, as in the HH data.",
+}
 RECORD = "reward.json"  # what a reward model that was trained here says about itself
 PROBES = "examples"  # in it: texts and what it scored them when it had been trained
 MAX_RECORD_BYTES = 20_000_000
@@ -118,19 +123,15 @@ class Format:
     def rendered(self, prompt: str, completion: str) -> str:
         """The text that is tokenized, where the template is text (all but `pair`)."""
         if self.name == "chat":
-            said = [*dialogues.turns(prompt), Turn("assistant", completion.strip())]
-            return self.chat(said)
-        if self.name == "dialogue":
-            return dialogue_text(prompt, completion)
-        return prompt + completion
+            return self.chat([*dialogues.turns(prompt), Turn("assistant", completion.strip())])
+        return dialogue_text(prompt, completion) if self.name == "dialogue" else prompt + completion
 
-    def of_text(self, text: str) -> Encoded:
-        """A rendered text with the special tokens of this form around it; uncut."""
+    def ids_of_text(self, text: str) -> list[int]:
+        """Token ids of a rendered text with the special tokens of this form around it; uncut."""
         # a chat template writes the special tokens itself; a tokenizer that added its own would put a second bos
         ids = list(self.tokenized(text, add_special_tokens=self.name != "chat", verbose=False).input_ids)
-        if self.name != "chat" or not self._special.intersection(ids[-TAIL:]):
-            ids = self.with_end(ids)
-        return Encoded(ids, [0] * len(ids), 0)
+        ended = self.name == "chat" and self._special.intersection(ids[-TAIL:])
+        return ids if ended else self.with_end(ids)
 
     def without_end(self, ids: list[int]) -> list[int]:
         """The ids without the end token, and without what a template may have put behind it."""
@@ -174,7 +175,8 @@ class Format:
         if self.name == "pair":
             made = self.tokenized(prompt, completion, return_token_type_ids=True, verbose=False)
             return Encoded(list(made.input_ids), list(made.token_type_ids), 0)
-        return self.of_text(self.rendered(prompt, completion))
+        ids = self.ids_of_text(self.rendered(prompt, completion))
+        return Encoded(ids, [0] * len(ids), 0)
 
     def chat(self, said: Sequence[Turn]) -> str:
         """The turns as the tokenizer's chat template writes them."""
@@ -247,14 +249,9 @@ def has_separator(tokenizer: Any) -> bool:
 
 
 def _chosen(tokenizer: Any, template: str, record: dict[str, Any]) -> str:
-    if template != "auto":
-        known = template
-    elif "template" in record and record["template"] != "auto":
-        known = str(record["template"])
-    elif tokenizer.chat_template:
-        known = "chat"
-    else:
-        known = "pair" if has_separator(tokenizer) else "plain"
+    known = str(record.get("template", "auto")) if template == "auto" else template
+    if known == "auto":
+        known = "chat" if tokenizer.chat_template else "pair" if has_separator(tokenizer) else "plain"
     if known not in TEMPLATES:
         raise RewardModelUnusable(
             f"template: `{known[:40]}` is no template of a reward model. Use {', '.join(TEMPLATES)} or auto."

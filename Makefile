@@ -3,8 +3,8 @@
 # make test-stress  the tests in a browser once more: libraries that come late, a slow processor, a busy core beside
 # make lint     style and types          make results  train every preset on three seeds, write docs/results.md
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
-# make test-mutations  break one thing at a time and see that a test notices
-# make reliability  both, and write what came out into docs/reliability.md and docs/mutations.md
+# make reliability  the same, and write what came out into docs/reliability.md
+# make test-mutations  change one thing at a time in the mathematics and see that a test notices (mutmut, in mutants/)
 # make recordings  the runs that the page plays where nothing trains, from the runs of `make results`
 # make diagnosis  plant every fault on three seeds and see which lamps light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
@@ -50,11 +50,12 @@ test-faults: $(VENV)/.test-ready
 	$(BIN)/python -m pytest tests/faults tests/security -m "slow or not slow" --numprocesses=2 --dist=worksteal $(FIGURES)
 
 test-mutations: $(VENV)/.test-ready
-	$(BIN)/python -m tests.mutations.run $(MUTATIONS)
+	$(BIN)/pip install --quiet mutmut==3.8.1
+	$(BIN)/python -m mutmut run $(MUTATIONS)
+	$(BIN)/python -m mutmut results
 
 reliability: FIGURES := --write-figures docs/reliability.md
-reliability: MUTATIONS := --write docs/mutations.md
-reliability: test-faults test-mutations
+reliability: test-faults
 
 lint: style types
 

@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from playground.ppo.kl import AdaptiveKL, FixedKL, ZieglerKL, full_kl, k1, k2, k3
+from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, ZieglerKL, full_kl, k1, k2, k3, token_kl
 
 POLICY = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
 REFERENCE = torch.tensor([0.3, 0.3, 0.4], dtype=torch.float64)
@@ -44,10 +44,22 @@ def test_full_kl_of_a_token_that_the_policy_never_says_is_finite():
     assert float(full_kl(torch.tensor([0.0, -math.inf]), torch.tensor([0.5, 0.5]).log())) == pytest.approx(math.log(2))
 
 
+def test_the_full_kl_of_each_position_and_the_choice_of_an_estimator():
+    two = full_kl(torch.stack([POLICY, REFERENCE]).log(), torch.stack([REFERENCE, REFERENCE]).log())
+    assert two.tolist() == pytest.approx([EXACT, 0.0])
+    log_ratio = torch.tensor([0.5, -2.0, 0.0], dtype=torch.float64)
+    exact = torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64)
+    assert torch.equal(token_kl("full", log_ratio, exact), exact)
+    for name, estimator in SAMPLED_ESTIMATORS.items():
+        assert torch.equal(token_kl(name, log_ratio, exact), estimator(log_ratio))
+    assert torch.equal(token_kl("abs", log_ratio, exact), log_ratio.abs())
+
+
 def test_fixed_beta_stays():
     controller = FixedKL(0.3)
     controller.observe(100.0, 100.0, 512)
     assert controller.coef == 0.3
+    assert controller.state() == {"kl_coef": 0.3, "kl_target": None}
 
 
 def test_zieglers_beta_at_the_target_stays_and_at_twice_the_target_rises_by_the_clipped_error():

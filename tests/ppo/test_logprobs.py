@@ -12,13 +12,16 @@ def test_token_log_probs_equal_the_dense_log_softmax_at_the_temperature(temperat
     tokens = torch.randint(0, 7, (3, 4), generator=torch.Generator().manual_seed(1))
     dense = torch.log_softmax(logits / temperature, -1).gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
     assert torch.allclose(token_log_probs(logits, tokens, temperature), dense, atol=1e-12)
-    assert torch.allclose(log_softmax_at(logits, temperature).exp().sum(-1), torch.ones(3, 4, dtype=torch.float64))
+    assert torch.allclose(log_softmax_at(logits, temperature), torch.log_softmax(logits / temperature, -1), atol=1e-12)
 
 
 def test_log_probs_of_half_precision_logits_are_computed_in_float32():
-    assert token_log_probs(torch.zeros(1, 3, dtype=torch.bfloat16), torch.tensor([0])).dtype == torch.float32
+    half = torch.zeros(1, 3, dtype=torch.bfloat16)
+    assert token_log_probs(half, torch.tensor([0])).dtype == log_softmax_at(half).dtype == torch.float32
 
 
 def test_entropy_by_hand():
     log_probs = torch.tensor([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]]).log()
-    assert torch.allclose(entropy(log_probs), torch.tensor([math.log(2), 0.0, math.log(3)]))
+    by_hand = torch.tensor([math.log(2), 0.0, math.log(3)])
+    assert torch.allclose(entropy(log_probs), by_hand)
+    assert torch.allclose(entropy(log_probs.view(3, 1, 3)), by_hand.view(3, 1))

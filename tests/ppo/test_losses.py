@@ -24,6 +24,8 @@ def test_at_ratio_1_the_loss_is_minus_the_advantage_and_its_gradient_too():
         (1.5, -1.0, 1.5, False),
         (1.1, 1.0, -1.1, False),
         (0.9, -1.0, 0.9, False),
+        (0.5, 0.5, -0.25, False),
+        (1.5, -0.5, 0.75, False),
     ],
 )
 def test_clipping_by_hand_and_the_gradient_is_0_exactly_where_it_is_clipped(ratio, advantage, loss, clipped):
@@ -43,6 +45,10 @@ def test_value_loss_by_hand():
     returns = torch.tensor([3.0], dtype=F64)
     assert float(value_loss(values, old, returns)) == 0.5
     assert float(value_loss(values, old, returns, 0.2)) == pytest.approx((0.7 - 3) ** 2 / 2)
+    down, old, returns = (torch.tensor([x], dtype=F64) for x in (-2.0, 0.5, -3.0))  # the clip holds on both sides
+    assert float(value_loss(down, old, returns, 0.2)) == pytest.approx((0.3 + 3) ** 2 / 2)
+    near = torch.tensor([0.6], dtype=F64)
+    assert float(value_loss(near, old, returns, 0.2)) == pytest.approx((0.6 + 3) ** 2 / 2)  # within it, both are equal
 
 
 def test_at_ratio_1_the_gradient_of_the_logits_is_minus_the_advantage_times_that_of_the_log_probability():

@@ -1,6 +1,6 @@
 import torch
 
-from playground.ppo.masked import explained_variance, masked_mean, masked_variance, whiten
+from playground.ppo.masked import explained_variance, masked_mean, masked_variance, spread_of_sums, whiten
 
 VALUES = torch.tensor([[1.0, 2.0, 100.0], [3.0, float("nan"), -50.0]], dtype=torch.float64)
 MASK = torch.tensor([[True, True, False], [True, False, False]])
@@ -9,6 +9,15 @@ MASK = torch.tensor([[True, True, False], [True, False, False]])
 def test_mean_and_variance_see_real_tokens_only():
     assert masked_mean(VALUES, MASK) == 2.0  # 1, 2, 3
     assert torch.isclose(masked_variance(VALUES, MASK), torch.tensor(2 / 3, dtype=torch.float64))
+
+
+def test_the_spread_of_the_sums_of_rows_sees_real_tokens_only():
+    assert torch.isclose(spread_of_sums(VALUES, MASK), torch.tensor(0.0, dtype=torch.float64))  # 1 + 2 and 3
+    values = torch.tensor([[1.0, 1.0, 9.0], [4.0, 2.0, 9.0], [1.0, 9.0, 9.0]], dtype=torch.float64)
+    mask = torch.tensor([[True, True, False], [True, True, False], [True, False, False]])
+    assert torch.isclose(
+        spread_of_sums(values, mask), torch.tensor([2.0, 6.0, 1.0], dtype=torch.float64).std(correction=0)
+    )
 
 
 def test_whitened_values_have_mean_0_and_variance_1_on_the_mask_and_0_elsewhere():

@@ -78,50 +78,29 @@ class RunConfig(Part):
     format: Literal[1] = FORMAT
     name: str = Field("run", min_length=1, max_length=80)
     about: About = About()
-    seed: int = knob(
-        0,
-        label="Seed",
-        ge=0,
-        le=2**31 - 1,
-        help="All random numbers come from it: the same seed and settings give the same run.",
-    )
-    method: methods.Name = knob(
-        "ppo",
-        label="Method",
-        help="The road from the reward to better answers. PPO, RLOO and GRPO learn from what the policy writes, DPO "
-        "and SFT from what the start model wrote; best of n and steering train nothing.",
-    )
-    engine: Literal["playground", "trl"] = knob(
-        "playground",
-        label="Engine",
-        help="Which PPO trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, to "
-        "compare with.",
-    )
+    seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)
+    """All random numbers come from it: the same seed and settings give the same run."""
+    method: methods.Name = knob("ppo", "Method")
+    """The road from the reward to better answers. PPO, RLOO and GRPO learn from what the policy writes, DPO and SFT
+    from what the start model wrote; best of n and steering train nothing."""
+    engine: Literal["playground", "trl"] = knob("playground", "Engine")
+    """Which PPO trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, to compare
+    with."""
     device: str = device_knob(several=True)
-    ranks: int = knob(
-        1,
-        label="Processes",
-        unit="ranks",
-        slider=(1, 8, 1),
-        ge=1,
-        le=1024,
-        help="How many processes compute the run together, each with the whole model on a device of its own and a part "
-        "of every batch. They learn what one would have learned. 1 also means: as many as `device` names.",
-        low="1 is right for one GPU, and for a processor.",
-        high="Too high: they wait for each other more than they compute.",
-    )
-    max_minutes: float | None = knob(
-        None,
-        label="Time limit",
-        unit="minutes",
-        slider=(1, 120, 1),
-        gt=0,
-        le=100_000,
-        help="The run is stopped after this many minutes, and what it has learned by then is saved. Loading and pauses "
-        "count; a run that is resumed gets the time again. Empty means no limit.",
-        low="Too low: it ends before anything has changed.",
-        high="Too high: it has no effect.",
-    )
+    ranks: int = knob(1, "Processes", "ranks", slider=(1, 8, 1), ge=1, le=1024)
+    """How many processes compute the run together, each with the whole model on a device of its own and a part of
+    every batch. They learn what one would have learned. 1 also means: as many as `device` names.
+
+    - 1 is right for one GPU, and for a processor.
+    - Too high: they wait for each other more than they compute.
+    """
+    max_minutes: float | None = knob(None, "Time limit", "minutes", slider=(1, 120, 1), gt=0, le=100_000)
+    """The run is stopped after this many minutes, and what it has learned by then is saved. Loading and pauses
+    count; a run that is resumed gets the time again. Empty means no limit.
+
+    - Too low: it ends before anything has changed.
+    - Too high: it has no effect.
+    """
     model: ModelConfig = ModelConfig()
     reference: ReferenceConfig = ReferenceConfig()
     prompts: PromptsConfig = PromptsConfig()

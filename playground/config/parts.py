@@ -13,38 +13,32 @@ RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")  # what the folder of a run, or 
 
 def knob(
     default: Any,
-    *,
     label: str,
-    help: str,
-    low: str = "",
-    high: str = "",
     unit: str = "",
+    *,
+    slider: tuple[float, float, float] | None = None,
     basic: bool = False,
     live: bool = False,
-    slider: tuple[float, float, float] | None = None,
     log: bool = False,
-    **limits: Any,
+    **rest: Any,
 ) -> Any:
-    """A pydantic field with the words that explain it.
+    """A field that a person sets. The text under it in its class is its help: what it does, and where that teaches
+    something, two points behind it: what happens when it is too low, and when it is too high.
 
     Args:
-        label: the name a student can say aloud. help: one sentence on what it does.
-        low, high: what happens when the value is too low, too high. unit: for example "nats" or "tokens".
+        label: the name a student can say aloud. unit: for example "nats" or "tokens".
+        slider: (minimum, maximum, step) offered on the page; the hard limits are in `rest` (ge, le, ...).
         basic: shown at once; otherwise under "More settings". live: may change in a running run.
-        slider: (minimum, maximum, step) offered on the page; the hard limits are in `limits` (ge, le, ...).
         log: the slider moves in powers of ten.
     """
-    extra: dict[str, Any] = {
-        "label": label, "low": low, "high": high, "unit": unit, "basic": basic, "live": live,
-        "slider": list(slider) if slider else None, "log": log,
-    }  # fmt: skip
-    return Field(default, description=help, json_schema_extra=extra, **limits)
+    extra = {"label": label, "unit": unit, "basic": basic, "live": live, "log": log}
+    return Field(default, json_schema_extra={**extra, "slider": list(slider) if slider else None}, **rest)
 
 
 class Part(BaseModel):
     """Base of every part: immutable, and a misspelt key is an error instead of being ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 def knobs_of(part: type[BaseModel]) -> dict[str, dict[str, Any]]:
@@ -54,11 +48,15 @@ def knobs_of(part: type[BaseModel]) -> dict[str, dict[str, Any]]:
     def add(prefix: str, group: type[BaseModel]) -> None:
         for name, field in group.model_fields.items():
             if isinstance(field.json_schema_extra, dict):
-                limits = {key: getattr(item, key) for item in field.metadata for key in ("ge", "gt", "le", "lt")
-                          if getattr(item, key, None) is not None}  # fmt: skip
-                minimum, maximum = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
-                found[prefix + name] = {**field.json_schema_extra, "help": field.description, "default": field.default,
-                                        "minimum": minimum, "maximum": maximum}  # fmt: skip
+                limits = ("ge", "gt", "le", "lt")
+                bounds = {key: getattr(item, key) for item in field.metadata for key in limits if hasattr(item, key)}
+                found[prefix + name] = {
+                    **field.json_schema_extra,
+                    **words_of(field.description or ""),
+                    "default": field.default,
+                    "minimum": bounds.get("ge", bounds.get("gt")),
+                    "maximum": bounds.get("le", bounds.get("lt")),
+                }
             elif isinstance(field.annotation, type) and issubclass(field.annotation, Part):
                 add(f"{prefix}{name}.", field.annotation)
 
@@ -66,12 +64,18 @@ def knobs_of(part: type[BaseModel]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def words_of(text: str) -> dict[str, str]:
+    """The text under a field: {help, low, high}, each on one line."""
+    help, low, high = (" ".join(part.split()) for part in [*re.split(r"\n- ", text), "", ""][:3])
+    return {"help": help, "low": low, "high": high}
+
+
 def device_knob(*, several: bool = False) -> Any:
     """Where something is computed; `training.models.loading.device_of` reads it. `several`: it may be many GPUs."""
     return knob(
         "auto",
-        label="Device",
-        help="Where it is computed: `cpu`, `cuda:0` (the first GPU), `mps` (Apple). `auto` takes the first GPU if "
-        "there is one" + (", `cuda:0,1` these two GPUs together, `all` every GPU." if several else "."),
+        "Device",
+        description="Where it is computed: `cpu`, `cuda:0` (the first GPU), `mps` (Apple). `auto` takes the first GPU "
+        "if there is one" + (", `cuda:0,1` these two GPUs together, `all` every GPU." if several else "."),
         pattern=rf"^(auto|cpu|mps|cuda(:\d{{1,2}})?{SEVERAL if several else ''})$",
     )

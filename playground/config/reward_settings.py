@@ -210,20 +210,12 @@ REWARD_CLASSES: dict[str, type[Part]] = {
 class ScoreConfig(Part):
     """How the raw reward becomes the score that PPO sees."""
 
-    normalise: Literal["reference", "none"] = knob(
-        "reference",
-        label="Score scale",
-        help="`reference` shifts and scales the score so that the reference's texts have mean 0 and sd 1; "
-        "then beta means the same for every reward. `none` uses the raw number.",
-    )
-    clip: float | None = knob(
-        None,
-        label="Score clip",
-        unit="sd",
-        slider=(0, 10, 0.5),
-        gt=0,
-        le=1000,
-        help="Scores beyond plus or minus this are cut off. Empty means no limit.",
-        low="Too low: good and very good look the same, learning stops early.",
-        high="Too high: it has no effect.",
-    )
+    normalise: Literal["reference", "none"] = knob("reference", "Score scale")
+    """`reference` shifts and scales the score so that the reference's texts have mean 0 and sd 1; then beta means
+    the same for every reward. `none` uses the raw number."""
+    clip: float | None = knob(None, "Score clip", "sd", slider=(0, 10, 0.5), gt=0, le=1000)
+    """Scores beyond plus or minus this are cut off. Empty means no limit.
+
+    - Too low: good and very good look the same, learning stops early.
+    - Too high: it has no effect.
+    """

@@ -12,81 +12,51 @@ from playground.config.parts import Part, knob
 class AdapterConfig(Part):
     """Which weights are trained: all of them, or small matrices beside them (LoRA, Hu et al. 2021)."""
 
-    kind: Literal["none", "lora"] = knob(
-        "none",
-        label="Adapter",
-        help="`none` trains every weight. `lora` freezes the model and trains small matrices beside its own; the "
-        "reference is then the same model with them switched off, so it costs no memory.",
-    )
-    r: int = knob(
-        16,
-        label="LoRA rank",
-        slider=(1, 128, 1),
-        ge=1,
-        le=1024,
-        help="Rank of LoRA's matrices: how much they can express.",
-        low="Too low: the model cannot learn what is asked.",
-        high="Too high: more memory for little gain.",
-    )
-    alpha: float = knob(
-        32.0,
-        label="LoRA alpha",
-        slider=(1, 256, 1),
-        gt=0,
-        le=10_000,
-        help="LoRA's output is scaled by alpha / rank. Twice the rank is usual.",
-        low="Too low: like a small learning rate.",
-        high="Too high: like a large learning rate.",
-    )
+    kind: Literal["none", "lora"] = knob("none", "Adapter")
+    """`none` trains every weight. `lora` freezes the model and trains small matrices beside its own; the reference
+    is then the same model with them switched off, so it costs no memory."""
+    r: int = knob(16, "LoRA rank", slider=(1, 128, 1), ge=1, le=1024)
+    """Rank of LoRA's matrices: how much they can express.
+
+    - Too low: the model cannot learn what is asked.
+    - Too high: more memory for little gain.
+    """
+    alpha: float = knob(32.0, "LoRA alpha", slider=(1, 256, 1), gt=0, le=10_000)
+    """LoRA's output is scaled by alpha / rank. Twice the rank is usual.
+
+    - Too low: like a small learning rate.
+    - Too high: like a large learning rate.
+    """
     target_modules: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] | None = knob(
-        None,
-        label="LoRA targets",
-        help="Names of the layers that get an adapter, for example q_proj, v_proj. Empty means all linear layers of "
-        "attention and feed-forward.",
-        max_length=100,
+        None, "LoRA targets", max_length=100
     )
+    """Names of the layers that get an adapter, for example q_proj, v_proj. Empty means all linear layers of
+    attention and feed-forward."""
 
 
 class ModelConfig(Part):
     """Which language model is trained, and in which form it is held."""
 
-    source: str = knob(
-        "pocket-2m",
-        label="Model",
-        basic=True,
-        help="The language model to train: one that ships with the playground, the id of a model on the Hugging Face "
-        "hub such as `openai-community/gpt2`, or a local folder with config.json, tokenizer and safetensors.",
-        low="A smaller model is faster and knows less.",
-        high="A larger model writes better and needs more time and memory.",
-        min_length=1,
-        max_length=300,
-    )
-    revision: str | None = knob(
-        None,
-        label="Revision",
-        help="For a model of the hub: its branch, tag or commit. Empty means the newest.",
-        max_length=100,
-    )
-    precision: Literal["auto", "fp32", "bf16"] = knob(
-        "auto",
-        label="Precision",
-        help="Numbers the model computes with. `auto`: bf16 on a GPU that has it, fp32 otherwise. Weights that are "
-        "trained are kept in fp32 in any case.",
-    )
-    quantization: Literal["none", "int8", "nf4"] = knob(
-        "none",
-        label="Quantization",
-        help="Keeps the frozen weights in 8 bits (int8) or 4 bits (nf4): less memory, a little slower and less exact. "
-        "Needs LoRA, because weights in so few bits cannot be trained.",
-    )
+    source: str = knob("pocket-2m", "Model", basic=True, min_length=1, max_length=300)
+    """The language model to train: one that ships with the playground, the id of a model on the Hugging Face hub
+    such as `openai-community/gpt2`, or a local folder with config.json, tokenizer and safetensors.
+
+    - A smaller model is faster and knows less.
+    - A larger model writes better and needs more time and memory.
+    """
+    revision: str | None = knob(None, "Revision", max_length=100)
+    """For a model of the hub: its branch, tag or commit. Empty means the newest."""
+    precision: Literal["auto", "fp32", "bf16"] = knob("auto", "Precision")
+    """Numbers the model computes with. `auto`: bf16 on a GPU that has it, fp32 otherwise. Weights that are trained
+    are kept in fp32 in any case."""
+    quantization: Literal["none", "int8", "nf4"] = knob("none", "Quantization")
+    """Keeps the frozen weights in 8 bits (int8) or 4 bits (nf4): less memory, a little slower and less exact. Needs
+    LoRA, because weights in so few bits cannot be trained."""
     adapter: AdapterConfig = AdapterConfig()
-    critic: Literal["shared", "separate"] = knob(
-        "shared",
-        label="Critic",
-        help="Who estimates the return. `shared`: one linear layer on the policy's own features, which it does not "
-        "change. `separate`: a second copy of the model that learns to see what the return depends on; it foresees "
-        "more and costs about twice the time and memory of training.",
-    )
+    critic: Literal["shared", "separate"] = knob("shared", "Critic")
+    """Who estimates the return. `shared`: one linear layer on the policy's own features, which it does not change.
+    `separate`: a second copy of the model that learns to see what the return depends on; it foresees more and costs
+    about twice the time and memory of training."""
 
     @model_validator(mode="after")
     def _quantized_weights_are_frozen(self) -> ModelConfig:
@@ -102,148 +72,83 @@ class ModelConfig(Part):
 class ReferenceConfig(Part):
     """What the KL is measured from."""
 
-    source: str = knob(
-        "start",
-        label="Reference",
-        help="The model that the leash is tied to. `start`: the model as it was before training. Or another model "
-        "with the same tokenizer, or the policy of an earlier run as `RUN` or `RUN/update-000040`.",
-        low="A reference close to the policy keeps its style.",
-        high="A reference far from it pulls the policy there: KL starts above 0.",
-        min_length=1,
-        max_length=300,
-    )
+    source: str = knob("start", "Reference", min_length=1, max_length=300)
+    """The model that the leash is tied to. `start`: the model as it was before training. Or another model with the
+    same tokenizer, or the policy of an earlier run as `RUN` or `RUN/update-000040`.
+
+    - A reference close to the policy keeps its style.
+    - A reference far from it pulls the policy there: KL starts above 0.
+    """
 
 
 class PromptsConfig(Part):
     """Which prompts the policy is trained and evaluated on."""
 
-    source: str = knob(
-        "pocket/reviews",
-        label="Prompts",
-        basic=True,
-        help="What the model is asked to continue: a prompt set that ships, `typed` (the prompts below), a .txt (one "
-        "prompt a line), .jsonl or .csv file, or the id of a dataset on the Hugging Face hub. Of a file with the "
-        "columns question, right and wrong, claims are made.",
-        min_length=1,
-        max_length=300,
-    )
-    typed: tuple[Annotated[str, Field(max_length=4000)], ...] = knob(
-        (),
-        label="Typed prompts",
-        help="Prompts of your own, for the source `typed`.",
-        max_length=1000,
-    )
-    subset: str | None = knob(
-        None,
-        label="Subset",
-        help="For a dataset of the hub: its configuration, or the folder of its files. Empty means the default one.",
-        max_length=200,
-    )
-    split: str = knob(
-        "train",
-        label="Split",
-        help="For a dataset of the hub: which part of it.",
-        min_length=1,
-        max_length=100,
-    )
-    column: str | None = knob(
-        None,
-        label="Column",
-        help="For files and datasets with columns: the one that holds the prompt. Empty means the first of `prompt`, "
-        "`text`, `question`, `instruction`, or `chosen` (a dialogue, of which all but the last answer is the prompt); "
-        "with `question`, `right` and `wrong` there, claims made of all three.",
-        max_length=100,
-    )
-    template: Literal["auto", "plain", "chat"] = knob(
-        "auto",
-        label="Prompt form",
-        help="`chat` puts a prompt into the model's own chat template, as instruct models expect; `plain` lets the "
-        "model continue the text as it is. `auto`: chat where the model has a template.",
-    )
-    system: str | None = knob(
-        None,
-        label="System prompt",
-        help="Said before every prompt, in the chat template only.",
-        max_length=4000,
-    )
-    limit: int = knob(
-        2048,
-        label="Number of prompts",
-        unit="prompts",
-        slider=(16, 4096, 16),
-        ge=1,
-        le=100_000,
-        help="How many different prompts to train on. They are reused in a new order when all have been seen.",
-        low="Too low: the model learns these few prompts by heart.",
-        high="Higher is fine; it only makes repeats rarer.",
-    )
+    source: str = knob("pocket/reviews", "Prompts", basic=True, min_length=1, max_length=300)
+    """What the model is asked to continue: a prompt set that ships, `typed` (the prompts below), a .txt (one prompt
+    a line), .jsonl or .csv file, or the id of a dataset on the Hugging Face hub. Of a file with the columns
+    question, right and wrong, claims are made."""
+    typed: tuple[Annotated[str, Field(max_length=4000)], ...] = knob((), "Typed prompts", max_length=1000)
+    """Prompts of your own, for the source `typed`."""
+    subset: str | None = knob(None, "Subset", max_length=200)
+    """For a dataset of the hub: its configuration, or the folder of its files. Empty means the default one."""
+    split: str = knob("train", "Split", min_length=1, max_length=100)
+    """For a dataset of the hub: which part of it."""
+    column: str | None = knob(None, "Column", max_length=100)
+    """For files and datasets with columns: the one that holds the prompt. Empty means the first of `prompt`,
+    `text`, `question`, `instruction`, or `chosen` (a dialogue, of which all but the last answer is the prompt);
+    with `question`, `right` and `wrong` there, claims made of all three."""
+    template: Literal["auto", "plain", "chat"] = knob("auto", "Prompt form")
+    """`chat` puts a prompt into the model's own chat template, as instruct models expect; `plain` lets the model
+    continue the text as it is. `auto`: chat where the model has a template."""
+    system: str | None = knob(None, "System prompt", max_length=4000)
+    """Said before every prompt, in the chat template only."""
+    limit: int = knob(2048, "Number of prompts", "prompts", slider=(16, 4096, 16), ge=1, le=100_000)
+    """How many different prompts to train on. They are reused in a new order when all have been seen.
+
+    - Too low: the model learns these few prompts by heart.
+    - Higher is fine; it only makes repeats rarer.
+    """
 
 
 class SamplingConfig(Part):
     """How completions are drawn during training and evaluation."""
 
-    temperature: float = knob(
-        1.0,
-        label="Temperature",
-        slider=(0.3, 1.5, 0.05),
-        ge=0.05,
-        le=5,
-        help="Randomness of sampling. Log-probs of policy and reference are taken at the same temperature.",
-        low="Too low: all samples look alike, nothing new is discovered.",
-        high="Too high: word salad, and the reward is mostly noise.",
-    )
-    top_k: int | None = knob(
-        None,
-        label="Top k",
-        unit="tokens",
-        slider=(1, 200, 1),
-        ge=1,
-        le=1_000_000,
-        help="Answer the fixed prompts, and your own, from the k likeliest next tokens only. Empty means from all. In "
-        "training every token can be drawn, unless cut samples are trained on.",
-        low="1: always the likeliest token; nothing new is discovered.",
-        high="Too high: it has no effect.",
-    )
-    top_p: float | None = knob(
-        None,
-        label="Top p",
-        slider=(0.05, 1, 0.05),
-        gt=0,
-        le=1,
-        help="The same with the likeliest tokens that together have this probability. Empty or 1 means from all.",
-        low="Too low: all samples look alike.",
-        high="1: it has no effect.",
-    )
-    train_on_cut: bool = knob(
-        False,
-        label="Train on cut samples",
-        help="An experiment: top k and top p hold in training too. Log-probs, ratios and KL are then those of the cut "
-        "distribution that is drawn from, against the whole reference; so the KL begins above 0, what was cut away is "
-        "neither explored nor unlearned, and the score is not the whole policy's.",
-    )
-    max_new_tokens: int = knob(
-        32,
-        label="Longest completion",
-        unit="tokens",
-        basic=False,
-        slider=(8, 96, 4),
-        ge=1,
-        le=4096,
-        help="A completion is cut after this many tokens.",
-        low="Too low: most texts are cut before their end.",
-        high="Too high: every update takes longer, and a length reward has more room to run away.",
-    )
-    missing_eos_penalty: float = knob(
-        0.0,
-        label="Penalty for not ending",
-        unit="sd",
-        slider=(0, 3, 0.25),
-        ge=0,
-        le=100,
-        help="Taken off the score of a completion that was cut instead of ending by itself.",
-        low="0: running on costs nothing.",
-        high="Too high: the model learns to stop at once.",
-    )
+    temperature: float = knob(1.0, "Temperature", slider=(0.3, 1.5, 0.05), ge=0.05, le=5)
+    """Randomness of sampling. Log-probs of policy and reference are taken at the same temperature.
+
+    - Too low: all samples look alike, nothing new is discovered.
+    - Too high: word salad, and the reward is mostly noise.
+    """
+    top_k: int | None = knob(None, "Top k", "tokens", slider=(1, 200, 1), ge=1, le=1_000_000)
+    """Answer the fixed prompts, and your own, from the k likeliest next tokens only. Empty means from all. In
+    training every token can be drawn, unless cut samples are trained on.
+
+    - 1: always the likeliest token; nothing new is discovered.
+    - Too high: it has no effect.
+    """
+    top_p: float | None = knob(None, "Top p", slider=(0.05, 1, 0.05), gt=0, le=1)
+    """The same with the likeliest tokens that together have this probability. Empty or 1 means from all.
+
+    - Too low: all samples look alike.
+    - 1: it has no effect.
+    """
+    train_on_cut: bool = knob(False, "Train on cut samples")
+    """An experiment: top k and top p hold in training too. Log-probs, ratios and KL are then those of the cut
+    distribution that is drawn from, against the whole reference; so the KL begins above 0, what was cut away is
+    neither explored nor unlearned, and the score is not the whole policy's."""
+    max_new_tokens: int = knob(32, "Longest completion", "tokens", slider=(8, 96, 4), ge=1, le=4096)
+    """A completion is cut after this many tokens.
+
+    - Too low: most texts are cut before their end.
+    - Too high: every update takes longer, and a length reward has more room to run away.
+    """
+    missing_eos_penalty: float = knob(0.0, "Penalty for not ending", "sd", slider=(0, 3, 0.25), ge=0, le=100)
+    """Taken off the score of a completion that was cut instead of ending by itself.
+
+    - 0: running on costs nothing.
+    - Too high: the model learns to stop at once.
+    """
 
     @property
     def in_training(self) -> SamplingConfig:

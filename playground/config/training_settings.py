@@ -31,60 +31,44 @@ FAULTS: dict[Fault, str] = {
 class KLConfig(Part):
     """The leash: what it costs the policy to drift from the reference."""
 
-    controller: Literal["fixed", "adaptive", "ziegler"] = knob(
-        "fixed",
-        label="Leash control",
-        help="`fixed` keeps beta. `adaptive` moves it so that the KL goes to the target and stays there, whatever the "
-        "reward is worth: it looks at where the KL will be in eight updates if it goes on as now. `ziegler` is the "
-        "older way (Ziegler et al. 2019): it looks at where the KL is, and moves beta by the horizon.",
-    )
+    controller: Literal["fixed", "adaptive", "ziegler"] = knob("fixed", "Leash control")
+    """`fixed` keeps beta. `adaptive` moves it so that the KL goes to the target and stays there, whatever the
+    reward is worth: it looks at where the KL will be in eight updates if it goes on as now. `ziegler` is the older
+    way (Ziegler et al. 2019): it looks at where the KL is, and moves beta by the horizon."""
     coef: float = knob(
         0.25,
-        label="Leash (beta)",
-        unit="sd of score per nat",
+        "Leash (beta)",
+        "sd of score per nat",
         basic=True,
         live=True,
         slider=(0.0, 5.0, 0),
         log=True,
         ge=0,
         le=1000,
-        help="What one nat of KL to the reference costs, in standard deviations of the score.",
-        low="Too low: the model chases the reward and forgets its English.",
-        high="Too high: it stays where it was.",
     )
-    target: float = knob(
-        4.0,
-        label="Target KL",
-        unit="nats per completion",
-        live=True,
-        slider=(0.5, 20, 0.5),
-        gt=0,
-        le=10_000,
-        help="For a leash that is not fixed: how far the policy should end up from the reference. A good beta to start "
-        "from is 1 / sqrt(2 x target).",
-        low="Too low: hardly any change is allowed.",
-        high="Too high: as good as no leash.",
-    )
-    estimator: Literal["k1", "k2", "k3", "abs", "full"] = knob(
-        "k1",
-        label="KL in the reward",
-        help="What each token pays for its drift d = log pi - log pi_ref. `k1` (d itself) is right: its average is the "
-        "KL. The others are experiments that show what goes wrong: `k2` (d squared / 2, TRL's mse), `k3` "
-        "(exp(-d) - 1 + d), `abs`, and `full` (the exact KL of each position) train for something else.",
-    )
-    horizon: int = knob(
-        288,
-        label="Horizon",
-        unit="episodes",
-        slider=(16, 4096, 16),
-        ge=1,
-        le=10_000_000,
-        help="For Ziegler's leash: over this many episodes beta rises or falls by a fifth while the KL is 20 % or "
-        "more off its target, by less when it is nearer, and by a fifth at most in one update. Four to eight "
-        "batches work well.",
-        low="Too low: beta falls before the KL has had time to rise, and both swing.",
-        high="Too high: beta hardly moves in a short run, and the target is never reached.",
-    )
+    """What one nat of KL to the reference costs, in standard deviations of the score.
+
+    - Too low: the model chases the reward and forgets its English.
+    - Too high: it stays where it was.
+    """
+    target: float = knob(4.0, "Target KL", "nats per completion", live=True, slider=(0.5, 20, 0.5), gt=0, le=10_000)
+    """For a leash that is not fixed: how far the policy should end up from the reference. A good beta to start from
+    is 1 / sqrt(2 x target).
+
+    - Too low: hardly any change is allowed.
+    - Too high: as good as no leash.
+    """
+    estimator: Literal["k1", "k2", "k3", "abs", "full"] = knob("k1", "KL in the reward")
+    """What each token pays for its drift d = log pi - log pi_ref. `k1` (d itself) is right: its average is the KL.
+    The others are experiments that show what goes wrong: `k2` (d squared / 2, TRL's mse), `k3` (exp(-d) - 1 + d),
+    `abs`, and `full` (the exact KL of each position) train for something else."""
+    horizon: int = knob(288, "Horizon", "episodes", slider=(16, 4096, 16), ge=1, le=10_000_000)
+    """For Ziegler's leash: over this many episodes beta rises or falls by a fifth while the KL is 20 % or more off
+    its target, by less when it is nearer, and by a fifth at most in one update. Four to eight batches work well.
+
+    - Too low: beta falls before the KL has had time to rise, and both swing.
+    - Too high: beta hardly moves in a short run, and the target is never reached.
+    """
 
     @field_validator("estimator", mode="before")
     @classmethod
@@ -109,134 +93,81 @@ class KLConfig(Part):
 class DPOConfig(Part):
     """Direct preference optimisation (Rafailov et al. 2023): how its pairs are judged. Its beta is `kl.coef`."""
 
-    labels: Literal["drawn", "better"] = knob(
-        "drawn",
-        label="Preferences",
-        help="Which text of a pair is called the better one. `drawn`: by chance, with the odds of exp(score) "
-        "(Bradley and Terry), as people disagree; then DPO's optimum is that of PPO at the same beta. `better`: always "
-        "the one with the higher score; more is learned from a pair, but no leash holds where it ends.",
-    )
+    labels: Literal["drawn", "better"] = knob("drawn", "Preferences")
+    """Which text of a pair is called the better one. `drawn`: by chance, with the odds of exp(score) (Bradley and
+    Terry), as people disagree; then DPO's optimum is that of PPO at the same beta. `better`: always the one with
+    the higher score; more is learned from a pair, but no leash holds where it ends."""
 
 
 class SteeringConfig(Part):
     """Contrastive activation addition (Panickssery et al. 2023): what is added to the residual stream, and where."""
 
-    layer: int | None = knob(
-        None,
-        label="Steered layer",
-        unit="counted from 1",
-        slider=(1, 32, 1),
-        ge=1,
-        le=1000,
-        help="Behind which layer the vector is read and added. Empty means the middle one, where it mostly works best.",
-        low="Too early: the layers after it undo the change, or take it for other words.",
-        high="Too late: little is left to be made of it.",
-    )
-    strength: float = knob(
-        1.0,
-        label="Steering strength",
-        unit="times the vector",
-        slider=(-4, 4, 0.25),
-        ge=-1000,
-        le=1000,
-        help="How much of the vector is added at the end of the run; the updates turn the dial there from 0. 1 is the "
-        "whole way from the worse texts to the better ones; below 0 it leads to the worse.",
-        low="Near 0: nothing changes.",
-        high="Too far from 0: the texts fall apart.",
-    )
-    num_prompts: int = knob(
-        128,
-        label="Prompts for the vector",
-        unit="prompts",
-        slider=(16, 512, 16),
-        ge=1,
-        le=100_000,
-        help="For how many training prompts the start model writes the texts (samples per prompt) that are compared.",
-        low="Too low: the vector holds what these few texts were about.",
-        high="Too high: it takes longer, and the vector stays the same.",
-    )
+    layer: int | None = knob(None, "Steered layer", "counted from 1", slider=(1, 32, 1), ge=1, le=1000)
+    """Behind which layer the vector is read and added. Empty means the middle one, where it mostly works best.
+
+    - Too early: the layers after it undo the change, or take it for other words.
+    - Too late: little is left to be made of it.
+    """
+    strength: float = knob(1.0, "Steering strength", "times the vector", slider=(-4, 4, 0.25), ge=-1000, le=1000)
+    """How much of the vector is added at the end of the run; the updates turn the dial there from 0. 1 is the whole
+    way from the worse texts to the better ones; below 0 it leads to the worse.
+
+    - Near 0: nothing changes.
+    - Too far from 0: the texts fall apart.
+    """
+    num_prompts: int = knob(128, "Prompts for the vector", "prompts", slider=(16, 512, 16), ge=1, le=100_000)
+    """For how many training prompts the start model writes the texts (samples per prompt) that are compared.
+
+    - Too low: the vector holds what these few texts were about.
+    - Too high: it takes longer, and the vector stays the same.
+    """
 
 
 class EvaluationConfig(Part):
     """The fixed prompts, answered with the same random numbers before, during and after."""
 
-    num_prompts: int = knob(
-        64,
-        label="Fixed prompts",
-        unit="prompts",
-        slider=(4, 256, 4),
-        ge=1,
-        le=10_000,
-        help="How many held-out prompts are answered before, during and after training.",
-        low="Too low: before and after differ by luck.",
-        high="Too high: each evaluation takes longer.",
-    )
-    samples_per_prompt: int = knob(
-        1,
-        label="Samples each",
-        unit="samples",
-        slider=(1, 8, 1),
-        ge=1,
-        le=64,
-        help="How many completions are drawn for each fixed prompt.",
-        low="1 is enough to read.",
-        high="More narrows the uncertainty of the averages.",
-    )
-    every: int = knob(
-        5,
-        label="Evaluate every",
-        unit="updates",
-        slider=(1, 50, 1),
-        ge=1,
-        le=100_000,
-        help="How many updates pass between two looks at the fixed prompts.",
-        low="Too low: most of the time goes into looking.",
-        high="Too high: you miss when it turned.",
-    )
-    text: str | None = knob(
-        None,
-        label="Held-out text",
-        help="Ordinary text on which the policy's perplexity is measured at each look: when it rises, the model is "
-        "forgetting what it knew. `pocket` for the pocket models, `english` (plain paragraphs) for others, "
-        "both shipped; or a .txt file with one document a line. Empty means not measured.",
-        min_length=1,
-        max_length=300,
-    )
-    num_texts: int = knob(
-        24,
-        label="Held-out documents",
-        unit="documents",
-        slider=(4, 256, 4),
-        ge=1,
-        le=10_000,
-        help="How many documents of the held-out text are read.",
-        low="Too low: the perplexity depends on which documents they are (but they stay the same during a run).",
-        high="Too high: each look takes longer.",
-    )
-    traces: int = knob(
-        3,
-        label="Updates in slow motion",
-        unit="updates",
-        slider=(0, 20, 1),
-        ge=0,
-        le=50,
-        help="How many updates are recorded token by token, to be read in slow motion: spread evenly over the run, the "
-        "first and the last among them. Another one can be asked for while a run trains.",
-        low="0: none, unless you ask for one.",
-        high="Too high: a hundred kilobytes for each, and nobody reads them all.",
-    )
-    token_samples: int = knob(
-        8,
-        label="Answers under the microscope",
-        unit="prompts",
-        slider=(0, 32, 4),
-        ge=0,
-        le=64,
-        help="Of how many fixed prompts the answer of each look is kept token by token: KL, entropy, value, reward, "
-        "advantage, and the likeliest tokens of policy and reference. 0 keeps none.",
-        low="0: of this run, no answer on the way can be opened as tokens.",
-        high="Too high: the run's folder grows, by about 8 kB for each answer of 30 tokens.",
-    )
+    num_prompts: int = knob(64, "Fixed prompts", "prompts", slider=(4, 256, 4), ge=1, le=10_000)
+    """How many held-out prompts are answered before, during and after training.
+
+    - Too low: before and after differ by luck.
+    - Too high: each evaluation takes longer.
+    """
+    samples_per_prompt: int = knob(1, "Samples each", "samples", slider=(1, 8, 1), ge=1, le=64)
+    """How many completions are drawn for each fixed prompt.
+
+    - 1 is enough to read.
+    - More narrows the uncertainty of the averages.
+    """
+    every: int = knob(5, "Evaluate every", "updates", slider=(1, 50, 1), ge=1, le=100_000)
+    """How many updates pass between two looks at the fixed prompts.
+
+    - Too low: most of the time goes into looking.
+    - Too high: you miss when it turned.
+    """
+    text: str | None = knob(None, "Held-out text", min_length=1, max_length=300)
+    """Ordinary text on which the policy's perplexity is measured at each look: when it rises, the model is
+    forgetting what it knew. `pocket` for the pocket models, `english` (plain paragraphs) for others, both shipped;
+    or a .txt file with one document a line. Empty means not measured."""
+    num_texts: int = knob(24, "Held-out documents", "documents", slider=(4, 256, 4), ge=1, le=10_000)
+    """How many documents of the held-out text are read.
+
+    - Too low: the perplexity depends on which documents they are (but they stay the same during a run).
+    - Too high: each look takes longer.
+    """
+    traces: int = knob(3, "Updates in slow motion", "updates", slider=(0, 20, 1), ge=0, le=50)
+    """How many updates are recorded token by token, to be read in slow motion: spread evenly over the run, the
+    first and the last among them. Another one can be asked for while a run trains.
+
+    - 0: none, unless you ask for one.
+    - Too high: a hundred kilobytes for each, and nobody reads them all.
+    """
+    token_samples: int = knob(8, "Answers under the microscope", "prompts", slider=(0, 32, 4), ge=0, le=64)
+    """Of how many fixed prompts the answer of each look is kept token by token: KL, entropy, value, reward,
+    advantage, and the likeliest tokens of policy and reference. 0 keeps none.
+
+    - 0: of this run, no answer on the way can be opened as tokens.
+    - Too high: the run's folder grows, by about 8 kB for each answer of 30 tokens.
+    """
 
     def is_traced(self, update: int, num_updates: int) -> bool:
         """Whether an update, counted from 1, is one of those that are recorded in slow motion by themselves."""
@@ -256,23 +187,11 @@ class EvaluationConfig(Part):
 class CheckpointConfig(Part):
     """What is written to disk, to be used and to go on from. The final weights always are."""
 
-    every: int = knob(
-        10,
-        label="Save every",
-        unit="updates",
-        slider=(0, 50, 1),
-        ge=0,
-        le=100_000,
-        help="Writes the state of training to disk every so many updates; 0 means only at the end.",
-        low="0: a run that is interrupted starts again from the beginning.",
-        high="Higher: less disk, and more to do again after an interruption.",
-    )
-    keep: int = knob(
-        2,
-        label="Keep",
-        unit="checkpoints",
-        slider=(1, 10, 1),
-        ge=1,
-        le=1000,
-        help="How many of the newest checkpoints stay on disk, and the best one beside them; others are deleted.",
-    )
+    every: int = knob(10, "Save every", "updates", slider=(0, 50, 1), ge=0, le=100_000)
+    """Writes the state of training to disk every so many updates; 0 means only at the end.
+
+    - 0: a run that is interrupted starts again from the beginning.
+    - Higher: less disk, and more to do again after an interruption.
+    """
+    keep: int = knob(2, "Keep", "checkpoints", slider=(1, 10, 1), ge=1, le=1000)
+    """How many of the newest checkpoints stay on disk, and the best one beside them; others are deleted."""

@@ -19,7 +19,7 @@ NO_VALUE_CLIP = 1e9  # TRL's value clip has no off switch; a value never moves t
 ROLLOUT_ROWS = 64  # most prompts that TRL completes at once; its own default
 OFFLINE = {"dpo": "DPOTrainer", "sft": "SFTTrainer"}
 GROUPS = {"rloo": "RLOOTrainer", "grpo": "GRPOTrainer"}
-ADAM_EPSILON = 1e-5  # as in our engine; TRL would take 1e-8
+ADAM_EPSILON = 1e-5  # as in OpenAI's and Ziegler's PPO, in every engine; PyTorch's 1e-8 makes the first steps too bold
 
 
 class Difference(NamedTuple):

@@ -13,7 +13,7 @@ import math
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from transformers import PrinterCallback, TrainerCallback
 
 from playground.config import RunConfig, engines
-from playground.errors import InvalidConfig, Problem, TrainingDiverged
+from playground.errors import InvalidConfig, Problem, RunNotResumable, TrainingDiverged
 from playground.ppo.kl import FixedKL
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.data.prompts import Prompt, prompt_batch
@@ -268,6 +268,10 @@ class TRLTrainer:
         """What a checkpoint says beside the weights. TRL's optimizer ends with its loop, and `train` takes no
         checkpoint: a run cannot be gone on with."""
         return None, {"kl_coef": self.kl_controller.coef, "tokens": self.tokens_done}
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Raises: RunNotResumable."""
+        raise RunNotResumable("TRL's PPOTrainer cannot go on from a checkpoint.")
 
     def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]

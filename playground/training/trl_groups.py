@@ -20,7 +20,7 @@ from playground.training.trl_offline import Feed, Reference, TRLMethod, quiet, s
 
 
 class GroupTrainer(TRLMethod):
-    """RLOO or GRPO by TRL for one run. Same arguments as `PPOTrainer`."""
+    """RLOO or GRPO by TRL for one run. Same arguments as `Collector`."""
 
     def __init__(self, config: RunConfig, policy: LanguageModel, reference: LanguageModel, *others: Any) -> None:
         super().__init__(config, policy, reference, *others)

@@ -13,7 +13,6 @@ import copy
 import os
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
@@ -22,12 +21,14 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallback
 
 from playground.config import RunConfig, methods
+from playground.config.engines import ADAM_EPSILON
 from playground.errors import TrainingDiverged
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import catalog
 from playground.training.data.random_streams import derived_seed, generator
+from playground.training.loop.measures import of_steps
 from playground.training.loop.sampling import Episodes
-from playground.training.loop.trainer import ADAM_EPSILON, PPOTrainer
+from playground.training.loop.trainer import Collector
 from playground.training.models.language_model import LanguageModel, Tokens
 
 PROBE = 24  # texts of the policy after each update, from which its curves are drawn
@@ -43,8 +44,8 @@ class Text(NamedTuple):
     score: float
 
 
-class TRLMethod(PPOTrainer):
-    """A trainer of TRL's for one run. Same arguments as `PPOTrainer`; TRL's loop is one call, so `train` is one too."""
+class TRLMethod(Collector):
+    """A trainer of TRL's for one run. Same arguments as `Collector`; TRL's loop is one call, so `train` is one too."""
 
     def __init__(self, config: RunConfig, policy: LanguageModel, reference: LanguageModel, *others: Any) -> None:
         super().__init__(config, policy, reference, *others)
@@ -109,16 +110,17 @@ class TRLMethod(PPOTrainer):
             *self.write(self.policy, min(PROBE, self.config.ppo.batch_size), 1), time.perf_counter()
         )
         scores = self.score(rollout)
-        steps = defaultdict(list, policy_loss=[logs["loss"]], grad_norm=[logs["grad_norm"]])
-        learned = whole - sum(self.spent.values())
         self.updates_done += 1
-        nothing = torch.zeros_like(rollout.episodes.values)
-        metrics = self.measure(
-            rollout, scores, nothing, steps, self.config.kl.coef, self.rate, self.spent["score"], learned
-        )
-        own = {"seconds_rollout": self.spent["rollout"], "tokens_trained": self.tokens_trained}
-        ordered = logs.get("rewards/accuracies")
-        return metrics.model_copy(update={**own, "pairs_ordered": ordered, "explained_variance": None})
+        learned = {
+            **of_steps({"policy_loss": [logs["loss"]], "grad_norm": [logs["grad_norm"]]}),
+            "seconds_update": whole - sum(self.spent.values()),
+            "learning_rate": self.rate,
+            "explained_variance": None,
+            "tokens_trained": self.tokens_trained,
+            "pairs_ordered": logs.get("rewards/accuracies"),
+        }
+        metrics = self.measure(rollout, scores, self.spent["score"], self.config.kl.coef, learned)
+        return metrics.model_copy(update={"seconds_rollout": self.spent["rollout"]})
 
     def next_update(self) -> None:
         """The clock of the next update starts now: what ran in between (evaluation, saving) is not TRL's."""

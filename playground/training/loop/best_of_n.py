@@ -6,9 +6,7 @@ The thing to beat: it costs nothing beforehand and n times as much for every ans
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from dataclasses import replace
-from typing import Any
 
 import torch
 
@@ -18,10 +16,10 @@ from playground.setup import catalog
 from playground.training.data.prompts import Prompt
 from playground.training.loop.sampling import Episodes
 from playground.training.loop.scoring import Scores
-from playground.training.loop.trainer import PPOTrainer, Rollout
+from playground.training.loop.trainer import Collector, Rollout
 
 
-class BestOfN(PPOTrainer):
+class BestOfN(Collector):
     """Writes as PPO does and learns nothing: an update is a batch of texts of which the best of each prompt is kept."""
 
     def compared(self, prompts: list[Prompt], episodes: Episodes, clock: float) -> Rollout:
@@ -42,14 +40,11 @@ class BestOfN(PPOTrainer):
         self.updates_done += 1
         self.tokens_done += int(rollout.episodes.mask.sum())
         rows = best_rows(scores.scores, each)
-        kept = of_rollout(rollout, rows)
-        nothing = torch.zeros_like(kept.episodes.values)
-        metrics = self.measure(kept, of_scores(scores, rows), nothing, defaultdict(list), 0.0, 0.0, seconds_score, 0.0)
+        metrics = self.measure(of_rollout(rollout, rows), of_scores(scores, rows), seconds_score)
         kl = expected_curve(scores.scores, each).kl[-1]
         far = {"kl_to_reference": kl, "kl_per_token": kl / metrics.completion_length}
-        none: dict[str, Any] = {"kl_estimates": {}, "kl_spreads": {}}  # these are of the texts before the choice
-        no = {"penalised_reward": None, "explained_variance": None, "tokens_trained": 0}
-        return metrics.model_copy(update={**far, **none, **no})
+        of_all = {"kl_estimates": {}, "kl_spreads": {}, "penalised_reward": None}  # of the texts before the choice
+        return metrics.model_copy(update=far | of_all)
 
 
 def of_rollout(rollout: Rollout, rows: list[int]) -> Rollout:

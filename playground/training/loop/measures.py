@@ -19,7 +19,7 @@ def of_steps(steps: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """The figures that are declared as a mean or a maximum over an update's optimizer steps."""
     declared = {name: about.steps for name, about in UpdateMetrics.about().items() if about.steps}
     return {
-        name: mean_known(steps[name]) if how == "mean" else max(steps[name], default=None)
+        name: mean_known(steps.get(name, ())) if how == "mean" else max(steps.get(name, ()), default=None)
         for name, how in declared.items()
     }
 

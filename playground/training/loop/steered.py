@@ -9,7 +9,6 @@ log-probs and KL are all of the model with the vector in place.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from typing import Any
 
 import torch
@@ -21,11 +20,11 @@ from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation
 from playground.training.loop.passes import micro_batches
 from playground.training.loop.sampling import Packed
-from playground.training.loop.trainer import PPOTrainer
+from playground.training.loop.trainer import Collector
 from playground.training.models.steering_vector import SteeringVector, layer_of
 
 
-class Steered(PPOTrainer):
+class Steered(Collector):
     """Writes as PPO does and learns nothing: an update is a batch of texts at the next strength.
 
     Raises: InvalidConfig, if the model has no such layer.
@@ -49,10 +48,8 @@ class Steered(PPOTrainer):
         self.count_skipped()
         self.updates_done += 1
         self.tokens_done += int(rollout.episodes.mask.sum())
-        nothing = torch.zeros_like(rollout.episodes.values)
-        metrics = self.measure(rollout, scores, nothing, defaultdict(list), 0.0, 0.0, seconds_score, 0.0)
-        no = {"penalised_reward": None, "explained_variance": None, "tokens_trained": 0}
-        return metrics.model_copy(update={**no, "steering_strength": strength})
+        metrics = self.measure(rollout, scores, seconds_score)
+        return metrics.model_copy(update={"penalised_reward": None, "steering_strength": strength})
 
     def find(self) -> SteeringVector:
         """The vector, from texts of the model as it is: see `difference`."""

@@ -1,8 +1,8 @@
 """PPO for language models, step by step: one call of `PPOTrainer.update` writes a batch, scores it and learns from it.
 
-Reads from top to bottom: collect -> score -> advantages -> optimise. The maths is in `playground.ppo`, the models in
-`training/models/`, sampling in sampling.py. Knows nothing of run directories, processes or pages: the worker, tests and
-notebooks drive the same object.
+Reads from top to bottom: collect -> score (`Collector`) -> advantages -> optimise (`PPOTrainer`). The maths is in
+`playground.ppo`, the models in `training/models/`, sampling in sampling.py. Knows nothing of run directories, processes
+or pages: the worker, tests and notebooks drive the same object.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from playground.config import RunConfig
+from playground.config.engines import ADAM_EPSILON
 from playground.config.training_settings import KLConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
 from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
@@ -37,12 +38,14 @@ from playground.training.loop.passes import compared, micro_batches, put
 from playground.training.loop.sampling import Episodes, Packed, among, sample
 from playground.training.loop.scoring import Scorer, Scores
 from playground.training.loop.whole_batch import whole_batch
-from playground.training.models.language_model import Critic, LanguageModel, Tokens, ValueHead
+from playground.training.models.language_model import Critic, LanguageModel, Tokens
 from playground.training.ranks.ranks import ALONE, Ranks
 
-ADAM_EPSILON = 1e-5  # as in OpenAI's and Ziegler's PPO; PyTorch's 1e-8 makes the first steps too bold
 VALUE_LEARNING_RATE_FACTOR = 30.0  # the head is one linear map on features that change slowly; it must keep up
 MOST_SKIPPED_IN_A_ROW = 3  # updates
+NOTHING_LEARNED = {
+    "seconds_update": 0.0, "explained_variance": None, "learning_rate": 0.0, "tokens_trained": 0, **of_steps({}),
+}  # fmt: skip
 MOST_LOOKED_BACK = 8  # completions of an update of one step that are read once more after it
 
 
@@ -95,14 +98,47 @@ class Onlooker:
         """The micro-batches so far were one step on these episodes; or, `after` it, a look back at some of them."""
 
 
-class PPOTrainer:
-    """Policy, value head, reference and optimizer of one run.
+class Trainer(Protocol):
+    """What a worker asks of a method, whether it is ours or TRL's. `critic`: what a checkpoint keeps beside the policy.
+    `warnings`: of the latest update, for the worker to record."""
+
+    config: RunConfig
+    critic: Any
+    kl_controller: FixedKL
+    updates_done: int
+    warnings: list[str]
+
+    def train(self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None]) -> None:
+        """All updates that are left."""
+
+    def rested(self, seconds: float) -> None:
+        """Of the time since the start, so much was a pause: no part of the seconds of training."""
+
+    def change(self, config: RunConfig, fields: Collection[str]) -> None:
+        """Go on with other live settings from the next update."""
+
+    def state(self) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:
+        """All that the next update depends on beside weights, scales and configuration: tensors by name (None where
+        training cannot go on from a checkpoint), and plain numbers."""
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken.
+
+        Raises:
+            RunNotResumable. KeyError, ValueError, TypeError: if it is the state of something else.
+        """
+
+
+class Collector:
+    """Writes batches of completions and scores them; learns nothing. What every method has that writes as PPO does.
 
     Args:
         prompts: what to train on. between: called between micro-batches and tokens; may raise to break off.
         ranks: the processes that compute this run together. Each writes its part of a batch and learns from its part of
             a minibatch; of everything between every one has the whole.
     """
+
+    critic: Critic | None = None  # of a method that has one
 
     def __init__(
         self,
@@ -118,32 +154,13 @@ class PPOTrainer:
         self.config = config
         self.policy, self.reference, self.tokens = policy, reference, tokens
         self.prompts, self.scorer, self.between, self.ranks = prompts, scorer, between, ranks
-        self.critic = Critic(policy, separate=config.separate_critic)
-        groups = [
-            {"params": [parameter for parameter in policy.parameters() if parameter.requires_grad], "factor": 1.0},
-            {"params": list(self.value_head.parameters()), "factor": VALUE_LEARNING_RATE_FACTOR},
-        ]
-        if self.critic.trunk is not None:
-            trained = [parameter for parameter in self.critic.trunk.parameters() if parameter.requires_grad]
-            groups.append({"params": trained, "factor": 1.0})
-        self.optimizer = torch.optim.AdamW(
-            groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
-        )
         self.kl_controller = kl_controller(config.kl)
-        self.onlooker = Onlooker()  # somebody who wants to see the next update puts another one here
         self.updates_done = 0
         self.tokens_done = 0
         self.warnings: list[str] = []  # of the latest update, for the worker to record
-        self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
         self._skipped = False
-        self._paid: float | None = None  # in the latest update, to a completion on average
         self._skipped_in_a_row = 0
         self._started = time.perf_counter()
-
-    @property
-    def value_head(self) -> ValueHead:
-        """The last layer of the critic."""
-        return self.critic.value_head
 
     def train(
         self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None] = lambda: None
@@ -153,45 +170,13 @@ class PPOTrainer:
             before_update()
             after_update(self.update())
 
+    def update(self) -> UpdateMetrics:
+        """One batch, and what is learned from it."""
+        raise NotImplementedError
+
     def rested(self, seconds: float) -> None:
         """Of the time since the start, so much was a pause: no part of the seconds of training."""
         self._started += seconds
-
-    def update(self) -> UpdateMetrics:
-        """One PPO update: collect, score, advantages, optimise.
-
-        Raises:
-            TrainingDiverged: after three updates in a row with a reward, loss or gradient that was not finite.
-            RewardFailed: if a reward function misbehaves. Whatever `between` raises.
-        """
-        self.warnings, self._skipped = [], False
-        rollout = self.collect()
-
-        clock = time.perf_counter()
-        scores = self.score(rollout)
-        seconds_score = time.perf_counter() - clock
-
-        clock = time.perf_counter()
-        kl_coef = self.kl_controller.coef
-        advantages, returns = self.advantages(rollout, scores, kl_coef)
-        learning_rate = self.learning_rate()
-        with whole_or_nothing(self.optimizer, self.trained(), cannot=self._broken_off):
-            steps = self.optimise(rollout, advantages, returns, learning_rate)
-        seconds_update = time.perf_counter() - clock
-        self.count_skipped()
-        if not self._skipped and not any(text.strip() for text in rollout.completions):
-            self.warnings.append(
-                f"Every completion of update {self.updates_done + 1} was empty: the policy ends its texts at once. "
-                "Raise beta, or reward something that needs a text."
-            )
-
-        self.updates_done += 1
-        self.tokens_done += int(rollout.episodes.mask.sum())
-        metrics = self.measure(rollout, scores, returns, steps, kl_coef, learning_rate, seconds_score, seconds_update)
-        sampled, exact = metrics.kl_to_reference, metrics.kl_estimates["full"]
-        if sampled is not None and exact is not None:
-            self.kl_controller.observe(sampled, exact, len(rollout.episodes))
-        return metrics
 
     def change(self, config: RunConfig, fields: Collection[str]) -> None:
         """Go on with other live settings from the next update.
@@ -205,17 +190,14 @@ class PPOTrainer:
         if isinstance(self.kl_controller, TargetKL):
             self.kl_controller.target = config.kl.target
 
-    # -- state --------------------------------------------------------------------------------------------------------
-
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """All that the next update depends on beside weights, scales and configuration: the optimizer's tensors by
-        name, and plain numbers. Prompts and random numbers follow from the seed and the number of the update."""
-        return taken(self.optimizer, self.trained()), {
+        """All that the next update depends on beside weights, scales and configuration: tensors by name, and plain
+        numbers. Prompts and random numbers follow from the seed and the number of the update."""
+        return {}, {
             **self.kl_controller.state(),
             "tokens": self.tokens_done,
             "seconds": time.perf_counter() - self._started,
             "skipped_in_a_row": self._skipped_in_a_row,
-            **({"mid_update": True, BEST_BY: None} if self.mid_update else {}),
         }
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
@@ -224,20 +206,12 @@ class PPOTrainer:
         Raises:
             KeyError, ValueError, TypeError: if it is the state of something else.
         """
-        put_back(self.optimizer, self.trained(), tensors)
         self.kl_controller.restore(facts)
         self.updates_done, self.tokens_done = int(facts["update"]), int(facts["tokens"])
         self._skipped_in_a_row = int(facts["skipped_in_a_row"])
         self._started = time.perf_counter() - float(facts["seconds"])
 
-    def trained(self) -> dict[str, nn.Parameter]:
-        """Every parameter that the optimizer changes, by name."""
-        return trained({"policy": self.policy, "critic": self.critic})
-
-    def _broken_off(self) -> None:
-        self.mid_update = True
-
-    # -- collect ------------------------------------------------------------------------------------------------------
+    # -- collect -------------------------------------------------------------------------------------------------------
 
     def collect(self) -> Rollout:
         """Sample completions for the prompts of the batch; log-probs of the reference for the same tokens."""
@@ -270,7 +244,8 @@ class PPOTrainer:
             all prompts, and this rank's share of the episodes.
         """
         sampling = self.config.sampling.in_training
-        head = self.value_head if writer is self.policy and not self.critic.separate else None
+        values_too = writer is self.policy and self.critic is not None and not self.critic.separate
+        head = self.critic.value_head if self.critic is not None and values_too else None
         different = prompt_batch(self.prompts, size // each, self.updates_done, self.config.seed)
         prompts = [prompt for prompt in different for _ in range(each)]
         draws = torch.rand(
@@ -304,11 +279,11 @@ class PPOTrainer:
             put(exact_kl, rows, mask, full_kl(own, theirs))
             if not self.policy.exact:
                 put(episodes.log_probs, rows, mask, own.gather(1, chosen)[:, 0])
-            if self.critic.separate or not self.policy.exact:
+            if self.critic is not None and (self.critic.separate or not self.policy.exact):
                 put(episodes.values, rows, mask, self.critic(ids, predicts, hidden))
         return log_probs, exact_kl
 
-    # -- score --------------------------------------------------------------------------------------------------------
+    # -- score ---------------------------------------------------------------------------------------------------------
 
     def score(self, rollout: Rollout) -> Scores:
         """One normalised number for each completion; NaN for all if a reward is not finite, which skips the update."""
@@ -319,7 +294,152 @@ class PPOTrainer:
             self.skip(f"Nothing was learned from update {self.updates_done + 1}. {error}")
             return Scores([math.nan] * len(prompts), [None] * len(prompts), {}, {})
 
-    # -- advantages ---------------------------------------------------------------------------------------------------
+    def skip(self, why: str) -> None:
+        """Learn nothing more in this update."""
+        self.warnings.append(why)
+        self._skipped = True
+
+    def count_skipped(self) -> None:
+        """Give up when several updates in a row had to be skipped.
+
+        Raises:
+            TrainingDiverged.
+        """
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self._skipped else 0
+        if self._skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
+            raise TrainingDiverged(
+                f"{MOST_SKIPPED_IN_A_ROW} updates in a row had a reward, loss or gradient that is not finite. "
+                f"The last: {self.warnings[-1]} Lower the learning rate, or raise beta."
+            )
+
+    # -- measure -------------------------------------------------------------------------------------------------------
+
+    def measure(
+        self,
+        rollout: Rollout,
+        scores: Scores,
+        seconds_score: float,
+        kl_coef: float = 0.0,
+        learned: Mapping[str, Any] = NOTHING_LEARNED,
+    ) -> UpdateMetrics:
+        """The figures of this update, those of what was `learned` among them."""
+        episodes = rollout.episodes
+        mask = episodes.mask
+        log_ratio = rollout.log_ratio
+        kl = float(masked_sum(log_ratio, mask)) / len(episodes)
+        estimates = {name: rollout.token_kl(name) for name in (*SAMPLED_ESTIMATORS, "full")}
+        spread = of_completions(rollout.completions, scores.scores, scores.raw, scores.terms, scores.contributions)
+        return UpdateMetrics(
+            ranks=self.ranks.count,
+            update=self.updates_done,
+            episodes=self.updates_done * self.config.ppo.batch_size,
+            tokens=self.tokens_done,
+            seconds=time.perf_counter() - self._started,
+            seconds_rollout=rollout.seconds,
+            seconds_score=seconds_score,
+            **spread,
+            kl_to_reference=kl,
+            kl_per_token=float(masked_mean(log_ratio, mask)),
+            kl_estimates={name: float(masked_sum(kls, mask)) / len(episodes) for name, kls in estimates.items()},
+            kl_spreads={name: float(spread_of_sums(kls, mask)) for name, kls in estimates.items()},
+            penalised_reward=spread["score_mean"] - kl_coef * kl,
+            kl_coef=kl_coef,
+            entropy=float(masked_mean(episodes.entropies, mask)),
+            surprisal=-float(masked_mean(episodes.log_probs, mask)),
+            **learned,
+            completion_length=float(episodes.lengths.float().mean()),
+            eos_fraction=float(episodes.ended.float().mean()),
+            perplexity_reference=capped_exp(-float(masked_mean(rollout.reference_log_probs, mask))),
+            memory_gb=memory_gb(self.policy.device),
+        )
+
+
+class PPOTrainer(Collector):
+    """Policy, value head, reference and optimizer of one run. Args: see `Collector`."""
+
+    critic: Critic
+
+    def __init__(self, config: RunConfig, policy: LanguageModel, *parts: Any, **more: Any) -> None:
+        super().__init__(config, policy, *parts, **more)
+        self.critic = Critic(policy, separate=config.separate_critic)
+        groups = [
+            {"params": [parameter for parameter in policy.parameters() if parameter.requires_grad], "factor": 1.0},
+            {"params": list(self.critic.value_head.parameters()), "factor": VALUE_LEARNING_RATE_FACTOR},
+        ]
+        if self.critic.trunk is not None:
+            trained = [parameter for parameter in self.critic.trunk.parameters() if parameter.requires_grad]
+            groups.append({"params": trained, "factor": 1.0})
+        self.optimizer = torch.optim.AdamW(
+            groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
+        )
+        self.onlooker = Onlooker()  # somebody who wants to see the next update puts another one here
+        self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
+        self._paid: float | None = None  # in the latest update, to a completion on average
+
+    def update(self) -> UpdateMetrics:
+        """One PPO update: collect, score, advantages, optimise.
+
+        Raises:
+            TrainingDiverged: after three updates in a row with a reward, loss or gradient that was not finite.
+            RewardFailed: if a reward function misbehaves. Whatever `between` raises.
+        """
+        self.warnings, self._skipped = [], False
+        rollout = self.collect()
+
+        clock = time.perf_counter()
+        scores = self.score(rollout)
+        seconds_score = time.perf_counter() - clock
+
+        clock = time.perf_counter()
+        kl_coef = self.kl_controller.coef
+        advantages, returns = self.advantages(rollout, scores, kl_coef)
+        learning_rate = self.learning_rate()
+        with whole_or_nothing(self.optimizer, self.trained(), cannot=self._broken_off):
+            steps = self.optimise(rollout, advantages, returns, learning_rate)
+        seconds_update = time.perf_counter() - clock
+        self.count_skipped()
+        if not self._skipped and not any(text.strip() for text in rollout.completions):
+            self.warnings.append(
+                f"Every completion of update {self.updates_done + 1} was empty: the policy ends its texts at once. "
+                "Raise beta, or reward something that needs a text."
+            )
+
+        self.updates_done += 1
+        self.tokens_done += int(rollout.episodes.mask.sum())
+        learned = {
+            "seconds_update": seconds_update,
+            "reward_paid": self._paid,
+            "explained_variance": float(explained_variance(rollout.episodes.values, returns, rollout.episodes.mask)),
+            "learning_rate": learning_rate,
+            **of_steps(steps),
+        }
+        metrics = self.measure(rollout, scores, seconds_score, kl_coef, learned)
+        sampled, exact = metrics.kl_to_reference, metrics.kl_estimates["full"]
+        if sampled is not None and exact is not None:
+            self.kl_controller.observe(sampled, exact, len(rollout.episodes))
+        return metrics
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """As `Collector.state`, with what the optimizer remembers."""
+        _, facts = super().state()
+        broken_off = {"mid_update": True, BEST_BY: None} if self.mid_update else {}
+        return taken(self.optimizer, self.trained()), facts | broken_off
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """See `Collector.restore`."""
+        put_back(self.optimizer, self.trained(), tensors)
+        super().restore(tensors, facts)
+
+    def trained(self) -> dict[str, nn.Parameter]:
+        """Every parameter that the optimizer changes, by name."""
+        return trained({"policy": self.policy, "critic": self.critic})
+
+    def _broken_off(self) -> None:
+        self.mid_update = True
+
+    # -- advantages ----------------------------------------------------------------------------------------------------
 
     def advantages(self, rollout: Rollout, scores: Scores, kl_coef: float) -> tuple[Tensor, Tensor]:
         """Token rewards -> whitened advantages and value targets, both [B, C].
@@ -347,7 +467,7 @@ class PPOTrainer:
         """What each token is paid, [B, C]."""
         return token_rewards(token_kl, scores, mask, kl_coef)
 
-    # -- optimise -----------------------------------------------------------------------------------------------------
+    # -- optimise ------------------------------------------------------------------------------------------------------
 
     def learning_rate(self) -> float:
         """Of this update: rising to its full size in the warm-up, then constant or falling linearly to 0."""
@@ -494,62 +614,3 @@ class PPOTrainer:
         else:
             self.skip(f"The rest of update {self.updates_done + 1} was skipped: its loss or gradient was not finite.")
         return {name: float(norm) for name, norm in norms.items()}
-
-    def skip(self, why: str) -> None:
-        """Learn nothing more in this update."""
-        self.warnings.append(why)
-        self._skipped = True
-
-    def count_skipped(self) -> None:
-        """Give up when several updates in a row had to be skipped.
-
-        Raises:
-            TrainingDiverged.
-        """
-        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self._skipped else 0
-        if self._skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
-            raise TrainingDiverged(
-                f"{MOST_SKIPPED_IN_A_ROW} updates in a row had a reward, loss or gradient that is not finite. "
-                f"The last: {self.warnings[-1]} Lower the learning rate, or raise beta."
-            )
-
-    # -- measure ------------------------------------------------------------------------------------------------------
-
-    def measure(
-        self, rollout: Rollout, scores: Scores, returns: Tensor, steps: dict[str, list[float]], kl_coef: float,
-        learning_rate: float, seconds_score: float, seconds_update: float,
-    ) -> UpdateMetrics:  # fmt: skip
-        """The numbers of this update, for the charts."""
-        episodes = rollout.episodes
-        mask = episodes.mask
-        log_ratio = rollout.log_ratio
-        kl = float(masked_sum(log_ratio, mask)) / len(episodes)
-        estimates = {name: rollout.token_kl(name) for name in (*SAMPLED_ESTIMATORS, "full")}
-        spread = of_completions(rollout.completions, scores.scores, scores.raw, scores.terms, scores.contributions)
-        return UpdateMetrics(
-            ranks=self.ranks.count,
-            update=self.updates_done,
-            episodes=self.updates_done * self.config.ppo.batch_size,
-            tokens=self.tokens_done,
-            seconds=time.perf_counter() - self._started,
-            seconds_rollout=rollout.seconds,
-            seconds_score=seconds_score,
-            seconds_update=seconds_update,
-            **spread,
-            kl_to_reference=kl,
-            kl_per_token=float(masked_mean(log_ratio, mask)),
-            kl_estimates={name: float(masked_sum(kls, mask)) / len(episodes) for name, kls in estimates.items()},
-            kl_spreads={name: float(spread_of_sums(kls, mask)) for name, kls in estimates.items()},
-            penalised_reward=spread["score_mean"] - kl_coef * kl,
-            reward_paid=self._paid,
-            kl_coef=kl_coef,
-            entropy=float(masked_mean(episodes.entropies, mask)),
-            surprisal=-float(masked_mean(episodes.log_probs, mask)),
-            **of_steps(steps),
-            explained_variance=float(explained_variance(episodes.values, returns, mask)),
-            learning_rate=learning_rate,
-            completion_length=float(episodes.lengths.float().mean()),
-            eos_fraction=float(episodes.ended.float().mean()),
-            perplexity_reference=capped_exp(-float(masked_mean(rollout.reference_log_probs, mask))),
-            memory_gb=memory_gb(self.policy.device),
-        )

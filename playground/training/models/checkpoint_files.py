@@ -29,7 +29,7 @@ def save(
     folder: Path,
     update: int,
     policy: LanguageModel,
-    critic: nn.Module,
+    critic: nn.Module | None,
     tokens: Tokens,
     facts: Mapping[str, Any],
     optimizer: Mapping[str, Tensor] | None = None,
@@ -38,7 +38,8 @@ def save(
     a name that `runs.folder.checkpoints` knows until the new one is in its place.
 
     Args:
-        facts: what else belongs to this moment (score scale, beta), into trainer.json.
+        critic: None for a method that has none. facts: what else belongs to this moment (score scale, beta), into
+            trainer.json.
         optimizer: its state by name; without it training cannot go on from this checkpoint.
     """
     target = folder / name_of(update)
@@ -49,7 +50,8 @@ def save(
     try:
         policy.save(work)
         tokens.tokenizer.save_pretrained(work)
-        _save_tensors(dict(trained(critic)), work / CRITIC)
+        if critic is not None:
+            _save_tensors(dict(trained(critic)), work / CRITIC)
         if optimizer is not None:
             _save_tensors(optimizer, work / OPTIMIZER)
         _save_json({"update": update, **facts}, work / TRAINER)  # last: the watch takes it for the end of writing
@@ -71,7 +73,7 @@ def save(
     return target
 
 
-def restore(folder: Path, policy: LanguageModel, critic: nn.Module) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def restore(folder: Path, policy: LanguageModel, critic: nn.Module | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Put the weights of a checkpoint into models made from the same configuration, bit by bit.
 
     Returns:
@@ -80,7 +82,8 @@ def restore(folder: Path, policy: LanguageModel, critic: nn.Module) -> tuple[dic
     Raises:
         KeyError, ValueError, RuntimeError: if they do not fit.
     """
-    _copy(load_file(folder / CRITIC), dict(trained(critic)))
+    if critic is not None:
+        _copy(load_file(folder / CRITIC), dict(trained(critic)))
     _restore_policy(folder, policy)
     policy.steer(steering_vector.read(folder))
     facts = json.loads((folder / TRAINER).read_text(encoding="utf-8"))

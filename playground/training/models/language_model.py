@@ -24,6 +24,7 @@ from playground.training.models import time_limit
 from playground.training.models.steering_vector import SteeringVector, behind, decoder_layers, layer_of
 
 CALL_OVERHEAD_OPERATIONS = 1.2e9
+FINGERPRINT_CHARACTERS = 16
 TOKENIZER_FAILS = "The tokenizer of this model cannot be used"
 
 
@@ -240,15 +241,13 @@ class LanguageModel(nn.Module):
         return LanguageModel(copy.deepcopy(self.model), exact=self.exact, autocast=self.autocast).frozen()
 
     def fingerprint(self) -> str:
-        """A short name for the weights as they are: other weights, another name. Where the adapter is switched off, of
-        what is left without it."""
-        weights = sorted(self.model.state_dict().items())
-        parts = [
-            int(weight.detach().contiguous().flatten().view(torch.uint8).sum(dtype=torch.int64))
-            for name, weight in weights
-            if not (self.adapter_off and ".lora_" in name)
-        ]
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+        """The beginning of a SHA-256 of the weights as they are. Where the adapter is switched off, of what is left
+        without it."""
+        digest = hashlib.sha256()
+        for name, weight in sorted(self.model.state_dict().items()):
+            if not (self.adapter_off and ".lora_" in name):
+                digest.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        return digest.hexdigest()[:FINGERPRINT_CHARACTERS]
 
     def save(self, folder: Path) -> None:
         """Write what was trained: the whole model as transformers reads it, or the adapter as peft reads it; beside it

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -30,13 +30,10 @@ from playground.training.loop.faulty_trainer import FaultyTrainer
 from playground.training.loop.scoring import Scorer, SharedMixture
 from playground.training.loop.steered import Steered
 from playground.training.loop.token_figures import Pays
-from playground.training.loop.trainer import PPOTrainer
+from playground.training.loop.trainer import PPOTrainer, Trainer
 from playground.training.models import language_model, loading
 from playground.training.ranks.ranks import Ranks
 from playground.training.rewards import learned_rewards
-
-if TYPE_CHECKING:
-    from playground.training.trl_engine import TRLTrainer
 
 SCALE, STATE, LOOK, UPDATE, COMPARE = "scale", "state", "look", "update", "compare"  # what rank 0 tells the others
 
@@ -67,13 +64,15 @@ class Equipment:
             torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
             self.policy, self.tokens = loading.load(folder, device, config.model, trained=True)
         prepare(self.policy)
-        self.reference = self._load_reference(device, outputs)
+        self.reference = self.policy
+        if "aliased-reference" not in config.faults:
+            self.reference = reference_of(config, self.policy.frozen_copy, self.tokens, device, outputs)
         self.split = self._load_prompts()
         self.reward_parameters = 0
         self.reward_models: list[dict[str, Any]] = []  # what is known of those that score
         self.build = learned_rewards.builder(device, outputs, "reward-format" in config.faults)
         self.scorer = Scorer(config, SharedMixture.of_ranks(ranks, config.rewards, self._counted))
-        self.trainer = trainer_of(config)(
+        self.trainer: Trainer = trainer_of(config)(
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between,
             **({"ranks": ranks} if ranks.count > 1 else {}),
         )  # fmt: skip
@@ -85,21 +84,6 @@ class Equipment:
             misread = learned_rewards.misreading(reward)
             self.reward_models.append({"source": reward.network.name, "misreading": misread})
         return reward
-
-    def _load_reference(self, device: torch.device, outputs: Path) -> language_model.LanguageModel:
-        source = self.config.reference.source
-        if "aliased-reference" in self.config.faults:
-            return self.policy
-        if source == catalog.START:
-            return self.policy.frozen_copy()
-        folder = run_checkpoints.check(catalog.reference_folder(source, outputs))
-        reference, tokens = loading.load(folder, device, self.config.model)
-        if tokens.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
-            raise ModelNotFound(
-                f"reference.source: {source} has another tokenizer than {self.config.model.source}, so their "
-                "probabilities cannot be compared. Choose a model of the same family."
-            )
-        return reference.frozen()
 
     def _load_prompts(self) -> prompts.PromptSplit:
         """Rank 0 reads them, and tells the others what it has read."""
@@ -215,8 +199,33 @@ class Equipment:
         )  # fmt: skip
 
 
-def trainer_of(config: RunConfig) -> type[PPOTrainer | TRLTrainer]:
-    """What takes the road that a configuration names. TRL is two seconds of imports."""
+def reference_of(
+    config: RunConfig,
+    start: Callable[[], language_model.LanguageModel],
+    tokens: language_model.Tokens,
+    device: torch.device,
+    outputs: Path,
+) -> language_model.LanguageModel:
+    """What the KL of a run is measured from: its model before training (`start`), or the one that it names.
+
+    Raises:
+        ModelNotFound: it is not there, or its tokenizer is not `tokens`.
+    """
+    source = config.reference.source
+    if source == catalog.START:
+        return start()
+    folder = run_checkpoints.check(catalog.reference_folder(source, outputs))
+    reference, theirs = loading.load(folder, device, config.model)
+    if theirs.tokenizer.get_vocab() != tokens.tokenizer.get_vocab():
+        raise ModelNotFound(
+            f"reference.source: {source} has another tokenizer than {config.model.source}, so their probabilities "
+            "cannot be compared. Choose a model of the same family."
+        )
+    return reference.frozen()
+
+
+def trainer_of(config: RunConfig) -> Callable[..., Trainer]:
+    """The trainer of the method that a configuration names. TRL is two seconds of imports."""
     if config.method in ("dpo", "sft"):
         from playground.training.trl_offline import OfflineTrainer
 

@@ -6,22 +6,19 @@ earlier attempts trained is repeated at the same updates; everything random foll
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from playground.config import RunConfig
-from playground.errors import ModelNotFound, RunNotResumable
+from playground.errors import ModelNotFound
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import RESUMED, Event, ScoreScale
 from playground.runs.folder.writer import RunWriter
 from playground.runs.steer import changes
 from playground.training.loop.scoring import Scorer
-from playground.training.loop.trainer import PPOTrainer
+from playground.training.loop.trainer import Trainer
 from playground.training.models import checkpoint_files, loading
 from playground.training.models.language_model import LanguageModel
-
-if TYPE_CHECKING:
-    from playground.training.trl_engine import TRLTrainer
 
 
 class TakenUp(NamedTuple):
@@ -38,7 +35,7 @@ def take_up(
     config: RunConfig,
     writer: RunWriter,
     policy: LanguageModel,
-    trainer: PPOTrainer | TRLTrainer,
+    trainer: Trainer,
     scorer: Scorer,
 ) -> TakenUp:
     """Put models and trainer to where the newest valid checkpoint is; without one, they stay at the beginning.
@@ -49,8 +46,6 @@ def take_up(
         ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: with TRL's trainer.
     """
     run_checkpoints.check_engine(config)
-    if not isinstance(trainer, PPOTrainer):
-        raise RunNotResumable(f"method: {config.method} cannot go on from a checkpoint.")
     seen = run_checkpoints.search(run)
     found = run_checkpoints.settle(run, seen)
     events = run.all_events()
@@ -99,7 +94,7 @@ def _what_is_missing(run: RunDirectory, found: run_checkpoints.Found) -> list[st
 
 
 def _restore(
-    found: run_checkpoints.Found, policy: LanguageModel, trainer: PPOTrainer, scorer: Scorer
+    found: run_checkpoints.Found, policy: LanguageModel, trainer: Trainer, scorer: Scorer
 ) -> dict[str, Any]:  # fmt: skip
     try:
         optimizer, facts = checkpoint_files.restore(found.path, policy, trainer.critic)

@@ -10,7 +10,7 @@ import ctypes
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -47,9 +47,6 @@ from playground.training.models import checkpoint_files, language_model
 from playground.training.process import resuming
 from playground.training.process.equipment import COMPARE, LOOK, SCALE, STATE, UPDATE, Equipment
 from playground.training.ranks.ranks import ALONE, Ranks
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
@@ -269,9 +266,8 @@ class Session(Equipment):
         """
         folder, done = self.run.checkpoints_path, self.trainer.updates_done
         optimizer, facts = self.trainer.state()
-        learned = [
-            weight for model in (self.policy, self.trainer.critic) for _, weight in checkpoint_files.trained(model)
-        ]
+        models = [model for model in (self.policy, self.trainer.critic) if model is not None]
+        learned = [weight for model in models for _, weight in checkpoint_files.trained(model)]
         if not all(map(is_finite, [*learned, *(optimizer or {}).values()])):
             self.writer.event(
                 "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."

@@ -19,6 +19,7 @@ from playground.texts.row_files import TableUnusable
 from playground.training.loop.scoring import Scorer
 from playground.training.models import loading
 from playground.training.models.language_model import LanguageModel, Tokens
+from playground.training.process.equipment import reference_of
 from playground.training.rewards import learned_rewards
 
 
@@ -84,10 +85,7 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
     else:
         folder = catalog.model_folder(config.model.source, config.model.revision)
         reference, _ = loading.load(folder, device, config.model)
-    anchor = reference
-    if config.reference.source != catalog.START:
-        folder = checkpoints.check(catalog.reference_folder(config.reference.source, run.path.parent))
-        anchor, _ = loading.load(folder, device, config.model)
+    anchor = reference_of(config, lambda: reference, tokens, device, run.path.parent)
     with contextlib.suppress(TableUnusable):  # the file may have gone since
         claims.know(config.prompts)
     facts = read_json(checkpoint / "trainer.json")

@@ -1,30 +1,27 @@
 """`engine: trl`: TRL 1.12's own `PPOTrainer`, unchanged, run from our configuration.
 
-The one file that knows TRL. Around TRL's loop it builds what that loop expects: a reward module that scores text with
-our `Scorer`, a value model, a feed of our prompts; and it listens (a callback, and PyTorch's own hooks) to turn TRL's
-log into `UpdateMetrics` and to break off when asked. It changes nothing inside the loop: docs/trl.md says how that loop
-differs from ours, and engines.py which settings it cannot honour. Knows nothing of run directories or processes.
+Around TRL's loop it builds what that loop expects: a reward module that scores text with our `Scorer`, a value model, a
+feed of our prompts. It changes nothing inside the loop: docs/trl.md says how that loop differs from ours, and
+engines.py which settings it cannot honour. What is the same for all of TRL's trainers is in trl_method.py.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PrinterCallback, TrainerCallback
+from transformers import TrainerCallback
 
 from playground.config import RunConfig, engines
-from playground.errors import InvalidConfig, Problem, RunNotResumable, TrainingDiverged
-from playground.ppo.kl import FixedKL
+from playground.errors import InvalidConfig, Problem
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import derived_seed
@@ -32,7 +29,7 @@ from playground.training.loop.measures import capped_exp, mean_known, memory_gb,
 from playground.training.loop.sampling import left_pad
 from playground.training.loop.scoring import Scorer, Scores
 from playground.training.models.language_model import LanguageModel, Tokens, ValueHead
-from playground.training.trl_offline import quiet, rescale
+from playground.training.trl_method import TRLMethod, quiet, require_finite
 
 
 @dataclass(frozen=True)
@@ -181,127 +178,81 @@ class ValueModel(nn.Module):
         return self.score(hidden[predicts].float()).squeeze(-1)
 
 
-class TRLTrainer:
-    """TRL's PPO for one run. Same arguments as our `PPOTrainer`; TRL's loop is one call, so `train` is too.
+class TRLTrainer(TRLMethod):
+    """TRL's PPO for one run.
 
     Attributes:
-        policy: trained in place. updates_done. warnings: what TRL does otherwise than the configuration asks.
-        optimizer_steps: how many TRL has taken.
+        policy: trained in place. warnings: what TRL does otherwise than the configuration asks. optimizer_steps: how
+            many TRL has taken.
 
     Raises:
         InvalidConfig: with a setting that TRL cannot honour, or without TRL 1.12.
     """
 
-    def __init__(
-        self,
-        config: RunConfig,
-        policy: LanguageModel,
-        reference: LanguageModel,
-        tokens: Tokens,
-        prompts: list[Prompt],
-        scorer: Scorer,
-        between: Callable[[], None] = lambda: None,
-    ) -> None:
+    critic: ValueModel
+
+    def __init__(self, config: RunConfig, policy: LanguageModel, reference: LanguageModel, *others: Any) -> None:
         reason = engines.availability()
         problems = [Problem("engine", reason)] if reason else engines.unsupported(config)
         if problems:
             raise InvalidConfig(problems)
-        self.config, self.policy, self.reference, self.tokens = config, policy, reference, tokens
-        self.scorer, self.between = scorer, between
-        self.feed = PromptFeed(config, prompts, tokens)
-        self.reward_model = RewardModel(scorer, tokens, self.feed, between)
-        self.critic = ValueModel(policy)  # what a checkpoint keeps beside the policy
-        self.kl_controller = FixedKL(config.kl.coef)
+        super().__init__(config, policy, reference, *others)
+        self.feed = PromptFeed(config, self.prompts, self.tokens)
+        self.reward_model = RewardModel(self.scorer, self.tokens, self.feed, self.between)
+        self.critic = ValueModel(policy)
         self.warnings = engines.notes(config)
-        if tokens.stop_ids:
+        if self.tokens.stop_ids:
             self.warnings.append(
-                f"This model ends its texts with any of {len(tokens.ends)} tokens; TRL takes only one of them, "
-                f"number {tokens.eos_id}, for an end."
+                f"This model ends its texts with any of {len(self.tokens.ends)} tokens; TRL takes only one of them, "
+                f"number {self.tokens.eos_id}, for an end."
             )
-        self.updates_done = 0
-        self.tokens_done = 0
         self.optimizer_steps = 0
         self._grad_norms: list[float] = []
-        self._learning_rate = config.ppo.learning_rate  # of the latest optimizer step
-        self._running: Any = None  # TRL's trainer, while it trains
-        self._started = self._update_started = time.perf_counter()
 
-    def train(
-        self,
-        after_update: Callable[[UpdateMetrics], None] = lambda metrics: None,
-        before_update: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Run all updates; `before_update` is called before each, `after_update` at its end.
+    def build(self, folder: str, listener: TrainerCallback) -> Any:
+        """TRL's `PPOTrainer` with its own `PPOConfig`, for this configuration and these models."""
+        quiet()
+        from trl.experimental.ppo import PPOConfig, PPOTrainer
 
-        `between` is called before every pass of the policy (each sampled token, each micro-batch) and before every
-        scoring. Both may raise; TRL's loop then ends there, with the weights of the last optimizer step.
+        self.policy.model.generation_config.pad_token_id = self.tokens.pad_id  # else `generate` warns at each batch
+        use_cpu = self.policy.device.type == "cpu"
+        settings: Any = PPOConfig(output_dir=folder, use_cpu=use_cpu, **engines.trl_settings(self.config))
+        arguments: dict[str, Any] = {
+            "args": settings,
+            "processing_class": SpecialTokens(self.tokens.pad_id, self.tokens.eos_id),
+            "model": self.policy.model,
+            "ref_model": self.reference.model,
+            "reward_model": self.reward_model,
+            "value_model": self.critic,
+            "train_dataset": self.feed,
+            "data_collator": self.feed.collate,
+            "callbacks": [listener],
+        }
+        made = PPOTrainer(**arguments)
+        made.optimizer.optimizer.register_step_pre_hook(self._before_step)
+        np.random.seed(derived_seed(self.config.seed, "trl") % 2**32)  # the micro-batches' order, unseeded by TRL
+        return made
 
-        Raises:
-            TrainingDiverged: before an optimizer step whose gradient is not finite. Whatever `between`,
-            `after_update` or a reward raise.
-        """
-        listener = _Listener(self, before_update, after_update)
-        generation = self.policy.model.generation_config
-        pad_before = generation.pad_token_id
-        generation.pad_token_id = self.tokens.pad_id  # or else `generate` warns of it for each batch
-        watch = self.policy.model.register_forward_pre_hook(lambda *_: self.between())
-        with tempfile.TemporaryDirectory(prefix="playground-trl-") as folder:
-            self._running = trainer = build(self, folder, listener)
-            steps = trainer.optimizer.optimizer.register_step_pre_hook(self._before_step)
-            np.random.seed(derived_seed(self.config.seed, "trl") % 2**32)  # the micro-batches' order, unseeded by TRL
-            try:
-                before_update()
-                self.next_update()
-                trainer.train()
-            finally:
-                self._running = None
-                watch.remove()
-                steps.remove()
-                generation.pad_token_id = pad_before
-                trainer.dataloader.end()  # accelerate would remember it as unfinished
-                trainer.accelerator.free_memory()
-                for model in (self.policy, self.critic):
-                    model.zero_grad(set_to_none=True)
-                    model.eval()
-
-    def state(self) -> tuple[None, dict[str, Any]]:
-        """What a checkpoint says beside the weights. TRL's optimizer ends with its loop, and `train` takes no
-        checkpoint: a run cannot be gone on with."""
-        return None, {"kl_coef": self.kl_controller.coef, "tokens": self.tokens_done}
-
-    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Raises: RunNotResumable."""
-        raise RunNotResumable("TRL's PPOTrainer cannot go on from a checkpoint.")
+    def close(self) -> None:
+        """See `TRLMethod.close`."""
+        self.running.dataloader.end()  # accelerate would remember it as unfinished
+        super().close()
 
     def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        norm = float(torch.nn.utils.get_total_norm(gradients))
-        if not math.isfinite(norm):
-            raise TrainingDiverged(
-                "An optimizer step of TRL had a gradient that is not finite, and TRL would have taken it. "
-                "Lower the learning rate, or raise beta."
-            )
+        self._grad_norms.append(require_finite(optimizer))
         self.optimizer_steps += 1
-        self._grad_norms.append(norm)
-        self._learning_rate = float(optimizer.param_groups[0]["lr"])
+        self.rate = float(optimizer.param_groups[0]["lr"])
 
-    def change(self, config: RunConfig, fields: Collection[str]) -> None:
-        """Go on with other live settings from the next update, where TRL reads them anew in each.
+    def reads(self, field: str) -> bool:
+        """See `TRLMethod.reads`."""
+        return field in ("kl.coef", "ppo.clip_range", "ppo.learning_rate")
 
-        Args:
-            fields: what was set, for example `kl.coef`.
-        """
-        before, self.config = self.config, config
-        self.kl_controller.coef = config.kl.coef
-        for name in set(fields) - {"kl.coef", "ppo.clip_range", "ppo.learning_rate"}:
-            self.warnings.append(f"TRL does not know {name}: the change has no effect.")
-        if self._running is None:
-            return
-        self._running.args.kl_coef = config.kl.coef
-        self._running.args.cliprange = config.ppo.clip_range
-        rescale(self._running, config.ppo.learning_rate / before.ppo.learning_rate)
+    def set_live(self, config: RunConfig) -> None:
+        """See `TRLMethod.set_live`: TRL reads these anew in each update."""
+        self.running.args.kl_coef = config.kl.coef
+        self.running.args.cliprange = config.ppo.clip_range
 
-    def measure(self, logs: dict[str, float]) -> UpdateMetrics:
+    def finish(self, logs: dict[str, float]) -> UpdateMetrics:
         """TRL's log of one update, and what went through the reward module -> our metrics. Called once per update.
 
         TRL divides the statistics of the optimisation by the number of minibatches, and averages some of them over
@@ -319,8 +270,8 @@ class TRLTrainer:
         ratio = logs["val/ratio"] * minibatches  # padding counts as ratio 1
         negative_log_prob = logs["objective/entropy"] * per_token
         kl_per_token = logs["objective/kl"] * per_token
-        total = now - self._update_started
-        seconds_rollout = seen.finished_at - self._update_started - seen.seconds
+        total = now - self.update_started
+        seconds_rollout = seen.finished_at - self.update_started - seen.seconds
         self.updates_done += 1
         self.tokens_done += sum(seen.lengths)
         spread = of_completions(seen.completions, score, seen.raw, seen.terms, seen.contributions)
@@ -337,7 +288,7 @@ class TRLTrainer:
             kl_per_token=_finite(kl_per_token) if estimator == "k1" else None,
             kl_estimates={estimator: logs["objective/kl"]},
             penalised_reward=logs["objective/rlhf_reward"],
-            kl_coef=self._running.args.kl_coef,
+            kl_coef=self.running.args.kl_coef,
             entropy=_finite(negative_log_prob),  # in expectation the entropy of the policy that wrote the tokens
             update_kl=_finite(logs["policy/approxkl_avg"] * minibatches * over_cells),
             clip_fraction=logs["policy/clipfrac_avg"] * minibatches,
@@ -347,7 +298,7 @@ class TRLTrainer:
             value_loss=logs["loss/value_avg"] * minibatches,
             explained_variance=None,
             grad_norm=mean_known(self._grad_norms),
-            learning_rate=self._learning_rate,
+            learning_rate=self.rate,
             completion_length=float(np.mean(seen.lengths)),
             eos_fraction=float(np.mean(seen.ended)),
             perplexity_reference=_finite(capped_exp(negative_log_prob + kl_per_token)) if estimator == "k1" else None,
@@ -355,60 +306,6 @@ class TRLTrainer:
         )
         self._grad_norms = []
         return metrics
-
-    def rested(self, seconds: float) -> None:
-        """As `PPOTrainer.rested`."""
-        self._started += seconds
-
-    def next_update(self) -> None:
-        """The clock of the next update starts now: what ran in between (evaluation, saving) is not TRL's."""
-        self._update_started = time.perf_counter()
-
-
-class _Listener(TrainerCallback):
-    """Hears TRL's log of an update, and its end; TRL has no other place at which to look in."""
-
-    def __init__(
-        self,
-        trainer: TRLTrainer,
-        before_update: Callable[[], None],
-        after_update: Callable[[UpdateMetrics], None],
-    ) -> None:
-        self._trainer, self._before_update, self._after_update = trainer, before_update, after_update
-        self._metrics: UpdateMetrics | None = None
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
-        self._metrics = self._trainer.measure(logs or {})
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self._metrics is not None:
-            self._after_update(self._metrics)
-        self._trainer.between()  # not before: an update that is counted is told
-        if self._trainer.updates_done < self._trainer.config.ppo.num_updates:
-            self._before_update()
-        self._trainer.next_update()
-
-
-def build(trainer: TRLTrainer, folder: str, *callbacks: TrainerCallback) -> Any:
-    """TRL's `PPOTrainer` with its own `PPOConfig`, for `trainer`'s configuration and models."""
-    quiet()
-    from trl.experimental.ppo import PPOConfig, PPOTrainer
-
-    on_cpu = trainer.policy.device.type == "cpu"
-    arguments: dict[str, Any] = {
-        "args": PPOConfig(output_dir=folder, use_cpu=on_cpu, **engines.trl_settings(trainer.config)),
-        "processing_class": SpecialTokens(trainer.tokens.pad_id, trainer.tokens.eos_id),
-        "model": trainer.policy.model,
-        "ref_model": trainer.reference.model,
-        "reward_model": trainer.reward_model,
-        "value_model": trainer.critic,
-        "train_dataset": trainer.feed,
-        "data_collator": trainer.feed.collate,
-        "callbacks": list(callbacks),
-    }
-    made = PPOTrainer(**arguments)
-    made.remove_callback(PrinterCallback)  # prints every log line; they are in metrics.jsonl
-    return made
 
 
 def _finite(value: float) -> float | None:

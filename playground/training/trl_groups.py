@@ -3,7 +3,7 @@
 They write with transformers' `generate`, several texts for each prompt, score them with the run's own scorer, and learn
 in TRL's loop, which is left as it is; docs/trl.md says how it differs from ours. The prompts are those that our loop
 would take, as the token ids of our tokenizer. Everything around it (figures, live changes, breaking off) is that of
-trl_offline.py.
+trl_method.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from transformers import TrainerCallback
 from playground.config import RunConfig
 from playground.training.data.prompts import prompt_batch
 from playground.training.models.language_model import LanguageModel
-from playground.training.trl_offline import Feed, Reference, TRLMethod, quiet, special_tokens
+from playground.training.trl_method import Reference, TRLMethod, quiet, special_tokens
+from playground.training.trl_offline import Feed
 
 
 class GroupTrainer(TRLMethod):
@@ -29,9 +30,14 @@ class GroupTrainer(TRLMethod):
             "which are not learned from."
         )
 
-    def feed(self) -> Feed:
-        """What TRL's trainer reads."""
-        return Groups(self)
+    def build(self, folder: str, listener: TrainerCallback) -> Any:
+        """TRL's trainer."""
+        return Groups(self).build(folder, listener)
+
+    def set_live(self, config: RunConfig) -> None:
+        """See `TRLMethod.set_live`."""
+        super().set_live(config)
+        self.running.epsilon_low = self.running.epsilon_high = config.ppo.clip_range
 
 
 class Groups(Feed):

@@ -9,30 +9,22 @@ update; those are not learned from, and not on the bill.
 
 from __future__ import annotations
 
-import copy
-import os
-import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
-from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallback
+from torch import Tensor
+from transformers import TrainerCallback
 
 from playground.config import RunConfig, methods
 from playground.config.engines import ADAM_EPSILON
-from playground.errors import TrainingDiverged
-from playground.runs.folder.records import UpdateMetrics
 from playground.setup import catalog
 from playground.training.data.random_streams import derived_seed, generator
-from playground.training.loop.measures import of_steps
 from playground.training.loop.sampling import Episodes
-from playground.training.loop.trainer import Collector
-from playground.training.models.language_model import LanguageModel, Tokens
+from playground.training.models.language_model import LanguageModel
+from playground.training.trl_method import PROBE, Reference, TRLMethod, quiet, special_tokens
 
-PROBE = 24  # texts of the policy after each update, from which its curves are drawn
-WRITTEN_BY_TRL = ("use_cache", "bos_token_id", "eos_token_id", "pad_token_id")  # in a config that is saved
 IGNORED = -100  # a label that transformers' losses leave out
 
 
@@ -42,89 +34,6 @@ class Text(NamedTuple):
     prompt: list[int]
     completion: list[int]
     score: float
-
-
-class TRLMethod(Collector):
-    """A trainer of TRL's for one run. Same arguments as `Collector`; TRL's loop is one call, so `train` is one too."""
-
-    def __init__(self, config: RunConfig, policy: LanguageModel, reference: LanguageModel, *others: Any) -> None:
-        super().__init__(config, policy, reference, *others)
-        self.tokens_trained = 0
-        self.rate = config.ppo.learning_rate  # of the latest optimizer step
-        self.spent = {"rollout": 0.0, "score": 0.0}  # seconds of this update
-        self.update_started = time.perf_counter()
-        self._running: Any = None  # TRL's trainer, while it trains
-
-    def feed(self) -> Feed:
-        """What TRL's trainer reads, and what makes that trainer."""
-        raise NotImplementedError
-
-    def train(
-        self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None] = lambda: None
-    ) -> None:
-        """All updates. Raises: TrainingDiverged, RewardFailed. Whatever `between` and the callbacks raise."""
-        model = self.policy.model
-        kept = {name: getattr(model.config, name, None) for name in WRITTEN_BY_TRL}
-        generation = copy.deepcopy(model.generation_config)
-        watch = model.register_forward_pre_hook(lambda *_: self.between())
-        with tempfile.TemporaryDirectory(prefix="playground-trl-") as folder:
-            self._running = trainer = self.feed().build(folder, _Listener(self, before_update, after_update))
-            trainer.remove_callback(PrinterCallback)  # prints every log line; they are in metrics.jsonl
-            try:
-                before_update()
-                self.update_started = time.perf_counter()
-                trainer.train()
-            finally:
-                self._running = None
-                watch.remove()
-                trainer.accelerator.free_memory()
-                model.zero_grad(set_to_none=True)
-                model.eval()
-                model.generation_config = generation
-                for name, value in kept.items():
-                    setattr(model.config, name, value)
-
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Beside the weights there is nothing to go on from: TRL's optimizer ends with its loop."""
-        return {}, {"kl_coef": self.config.kl.coef, "tokens": self.tokens_done}
-
-    def change(self, config: RunConfig, fields: Collection[str]) -> None:
-        """Go on with another beta or learning rate from the next update; of anything else it is said that it does
-        nothing here."""
-        before, self.config = self.config, config
-        self.kl_controller.coef = config.kl.coef
-        for name in fields:
-            if methods.unused(config.method, name):
-                label = methods.METHODS[config.method].label
-                self.warnings.append(f"{label} does not know {name}: the change has no effect.")
-        if self._running is None:
-            return
-        self._running.beta = config.kl.coef
-        rescale(self._running, config.ppo.learning_rate / before.ppo.learning_rate)
-
-    def finish(self, logs: dict[str, float]) -> UpdateMetrics:
-        """The figures of an update that TRL has made: its own, and those of a few texts of the policy as it is now."""
-        whole = time.perf_counter() - self.update_started
-        self.policy.eval()
-        rollout = self.compared(
-            *self.write(self.policy, min(PROBE, self.config.ppo.batch_size), 1), time.perf_counter()
-        )
-        scores = self.score(rollout)
-        self.updates_done += 1
-        learned = {
-            **of_steps({"policy_loss": [logs["loss"]], "grad_norm": [logs["grad_norm"]]}),
-            "seconds_update": whole - sum(self.spent.values()),
-            "learning_rate": self.rate,
-            "explained_variance": None,
-            "tokens_trained": self.tokens_trained,
-            "pairs_ordered": logs.get("rewards/accuracies"),
-        }
-        metrics = self.measure(rollout, scores, self.spent["score"], self.config.kl.coef, learned)
-        return metrics.model_copy(update={"seconds_rollout": self.spent["rollout"]})
-
-    def next_update(self) -> None:
-        """The clock of the next update starts now: what ran in between (evaluation, saving) is not TRL's."""
-        self.update_started = time.perf_counter()
 
 
 class OfflineTrainer(TRLMethod):
@@ -138,9 +47,9 @@ class OfflineTrainer(TRLMethod):
             f"{PROBE} texts that the policy writes after each update; they are not learned from."
         ]
 
-    def feed(self) -> Feed:
-        """Pairs or chosen texts."""
-        return Pairs(self) if self.config.method == "dpo" else Chosen(self)
+    def build(self, folder: str, listener: TrainerCallback) -> Any:
+        """TRL's trainer for pairs, or for chosen texts."""
+        return (Pairs(self) if self.config.method == "dpo" else Chosen(self)).build(folder, listener)
 
     def written(self) -> Iterator[list[Text]]:
         """The next batch of the start model's texts with their scores, prompt by prompt."""
@@ -325,74 +234,8 @@ class Chosen(Feed):
         )
 
 
-class Reference(nn.Module):
-    """The reference in the shape of a model that TRL asks for logits; with an adapter it is the policy without it."""
-
-    def __init__(self, reference: LanguageModel) -> None:
-        super().__init__()
-        self._of = (reference,)  # its weights are the policy's where there is an adapter, and TRL must not freeze those
-
-    def forward(self, **inputs: Any) -> Any:
-        """As the model itself."""
-        reference = self._of[0]
-        with reference.mode():
-            return reference.model(**inputs)
-
-
-class _Listener(TrainerCallback):
-    """Hears TRL's log at the end of an update, and looks at each gradient before it is taken."""
-
-    def __init__(
-        self,
-        trainer: TRLMethod,
-        before_update: Callable[[], None],
-        after_update: Callable[[UpdateMetrics], None],
-    ) -> None:
-        self._trainer, self._before_update, self._after_update = trainer, before_update, after_update
-
-    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, optimizer: Any = None, **_: Any) -> None:
-        self._trainer.rate = float(optimizer.param_groups[0]["lr"])
-        weights = self._trainer.policy.parameters()
-        norm = torch.nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
-        if not bool(torch.isfinite(norm)):
-            raise TrainingDiverged("A gradient was not finite. Lower the learning rate.")
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
-        if not logs or "loss" not in logs:
-            return  # TRL's summary at the end
-        self._after_update(self._trainer.finish(logs))
-        self._trainer.between()
-        if self._trainer.updates_done < self._trainer.config.ppo.num_updates:
-            self._before_update()
-        self._trainer.next_update()
-
-
-def rescale(running: Any, factor: float) -> None:
-    """Make every learning rate of a Hugging Face trainer, now and to come, `factor` times as large."""
-    schedule = getattr(running.lr_scheduler, "scheduler", running.lr_scheduler)  # accelerate may have wrapped it
-    schedule.base_lrs = [base * factor for base in schedule.base_lrs]
-    for group in schedule.optimizer.param_groups:
-        group["lr"] *= factor
-
-
-def special_tokens(tokens: Tokens) -> PreTrainedTokenizerFast:
-    """A tokenizer that knows how texts are padded and end, and no word: TRL gets all of its data as token ids."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-
-    end, pad = "<end>", "<end>" if tokens.pad_id == tokens.eos_id else "<pad>"
-    words = Tokenizer(WordLevel({pad: tokens.pad_id, end: tokens.eos_id}, unk_token=end))
-    return PreTrainedTokenizerFast(tokenizer_object=words, pad_token=pad, eos_token=end)
-
-
 def completion_ids(episodes: Episodes) -> list[list[int]]:
     """The sampled tokens of each episode, its end included."""
     return [
         ids[:length] for ids, length in zip(episodes.completion_ids.tolist(), episodes.lengths.tolist(), strict=True)
     ]
-
-
-def quiet() -> None:
-    """No telemetry, and no notes on what is experimental; the version is pinned."""
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")

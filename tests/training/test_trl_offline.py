@@ -134,7 +134,7 @@ def test_it_stops_between_two_passes_and_leaves_a_model_that_can_be_used():
     with pytest.raises(Stop):
         run(made)
     assert not made.policy.model.training and all(weight.grad is None for weight in made.policy.parameters())
-    assert made.state() == ({}, {"kl_coef": 1.0, "tokens": made.tokens_done})
+    assert made.state() == (None, {"kl_coef": 1.0, "tokens": made.tokens_done})
 
 
 @pytest.mark.parametrize("method", ["dpo", "sft"])

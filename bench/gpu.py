@@ -26,7 +26,7 @@ from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
-from bench import gpu_lines, gpu_section, speed  # noqa: E402
+from bench import gpu_section, speed  # noqa: E402
 from bench.gpu_cases import CASES, Case, Place, Skipped  # noqa: E402
 
 ENVIRONMENT = {
@@ -66,22 +66,14 @@ def main() -> int:
         "toy": arguments.toy,
         "cases": json.loads(results.read_text(encoding="utf-8"))["cases"] if results and results.exists() else {},
     }
-    untraced = {name for name, case in CASES.items() if not traced(case, arguments.toy)}
     import_everything()
     with tempfile.TemporaryDirectory(prefix="playground-gpu-") as folder:
         place = Place(arguments.device, arguments.toy, Path(folder))
-        gpu_lines.trace.path = place.folder / "lines.txt"
         for name in arguments.cases:
             report["cases"][name] = carry_out(CASES[name], place, deadline - time.monotonic())
-            report["lines"] = gpu_lines.found(place.folder / "lines.txt", untraced)
             print(name, json.dumps(report["cases"][name]), flush=True)
             write(report, results)
     return int(any(report["cases"][name]["outcome"] == "failed" for name in arguments.cases))
-
-
-def traced(case: Case, toy: bool) -> bool:
-    """May it be slowed down to see which lines it reaches?"""
-    return toy or not case.timed
 
 
 def import_everything() -> None:
@@ -126,8 +118,6 @@ def be(case: Case, place: Place, writing: Any) -> None:
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.dup2(2, 1)  # what libraries print is not a result
-    if traced(case, place.toy):
-        gpu_lines.trace.begin()
     try:
         found = {"outcome": "ok", **case.run(place)}
     except Skipped as reason:
@@ -135,7 +125,6 @@ def be(case: Case, place: Place, writing: Any) -> None:
     except BaseException as error:  # a case that fails must not take the others with it, whatever it called
         traceback.print_exc()
         found = failed(f"{type(error).__name__}: {(str(error).strip().splitlines() or ['no word'])[0][:300]}")
-    gpu_lines.trace.write_down()
     writing.send(json.loads(json.dumps(found, default=str)))
 
 

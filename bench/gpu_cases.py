@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import gpu_lines, speed
+from bench import speed
 
 PROMPT_TOKENS = (12, 20)  # fewest and most; each a digit
 PATIENCE_SECONDS = 120.0
@@ -484,9 +484,7 @@ def _be_worker(run: Any, prepare: Callable[[], None], main: Callable[[list[str]]
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
     prepare()
-    code = main([str(run.path)])
-    gpu_lines.trace.write_down()
-    sys.exit(code)
+    sys.exit(main([str(run.path)]))
 
 
 def ended(process: Any) -> int:
@@ -634,27 +632,26 @@ def needs(*packages: str) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """`seconds` it may take at most. `timed`: its seconds are figures, so nothing else may slow it down."""
+    """`seconds` it may take at most."""
 
     run: Callable[[Place], dict[str, Any]]
     seconds: float
-    timed: bool = False
 
 
 CASES: dict[str, Case] = {
     "parity": Case(parity, 60),
-    "preset": Case(preset, 100, timed=True),
+    "preset": Case(preset, 100),
     "model": Case(make_model, 45),
-    "0.5B": Case(half_billion, 75, timed=True),
-    "0.5B, TRL": Case(half_billion_trl, 90, timed=True),
-    "LoRA": Case(lora, 45, timed=True),
-    "int8": Case(int8, 45, timed=True),
-    "nf4": Case(nf4, 45, timed=True),
-    "decode": Case(decode, 60, timed=True),
+    "0.5B": Case(half_billion, 75),
+    "0.5B, TRL": Case(half_billion_trl, 90),
+    "LoRA": Case(lora, 45),
+    "int8": Case(int8, 45),
+    "nf4": Case(nf4, 45),
+    "decode": Case(decode, 60),
     "memory runs out": Case(memory_runs_out, 75),
     "pause, stop, resume": Case(pause_stop_resume, 75),
     "devices": Case(devices, 30),
     "one rank": Case(one_rank, 45),
     "reward model": Case(reward_model, 60),
-    "0.5B, DPO": Case(half_billion_dpo, 60, timed=True),
+    "0.5B, DPO": Case(half_billion_dpo, 60),
 }

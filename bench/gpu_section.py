@@ -53,9 +53,6 @@ def section(report: dict[str, Any] | None) -> str:
         parts.append(f"In fp32 ours is **{ratio:.2f}x** as fast as TRL and takes **{memory:.2f}x** its memory.")
     told = [f"- **{name}**: {_told(found)}" for name, found in cases.items()]
     parts.append("\n".join(textwrap.fill(line, 120, subsequent_indent="  ") for line in told))
-    missed = report.get("lines", {}).get("not reached", [])
-    if missed:
-        parts.append("\n".join(["Lines about a GPU that it did not reach:", *[f"- `{line}`" for line in missed]]))
     return "\n\n".join(parts) + "\n"
 
 

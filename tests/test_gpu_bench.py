@@ -1,4 +1,4 @@
-"""`make bench-gpu` before there is a GPU: its cases run at toy size on the processor, and leave no line out."""
+"""`make bench-gpu` before there is a GPU: its cases run at toy size on the processor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from bench import gpu as bench
-from bench import gpu_lines, gpu_section
+from bench import gpu_section
 from bench.gpu_cases import CASES, Case, Place
 from playground.runs.start.children import torch_environment
 from tests.support import PROJECT, wait_until
@@ -52,13 +52,10 @@ def run_toy(folder: Path, cases: list[str], *before: str) -> tuple[int, dict[str
 
 
 @pytest.mark.parametrize("cases", [QUICK, thorough(list(CASES))])
-def test_the_cases_run_at_toy_size_and_reach_the_lines_they_are_named_for(cases: list[str], tmp_path: Path) -> None:
+def test_the_cases_run_at_toy_size(cases: list[str], tmp_path: Path) -> None:
     code, report = run_toy(tmp_path, cases)
     assert {name: found.get("why") for name, found in report["cases"].items()} == dict.fromkeys(cases)
     assert code == 0
-    anywhere = [line for line in gpu_lines.LINES if line.seen == gpu_lines.ANYWHERE and line.case in cases]
-    assert len(anywhere) > 5
-    assert {f"{line.file}: {line.text}" for line in anywhere} - set(report["lines"]["reached"]) == set()
     for case in {"0.5B", "LoRA"} & set(cases):
         measured = report["cases"][case]["bf16"]
         assert measured["completion_length"] == 6 and 0 < measured["rollout_share"] < 1
@@ -82,30 +79,6 @@ def test_what_is_not_installed_and_what_fails_is_written_down_and_the_next_case_
     assert report["cases"]["preset"]["updates"] == 1
     assert report["cases"]["devices"]["doctor"] == "not asked: No module named 'typer'"
     assert code == 1
-
-
-def test_every_line_about_a_gpu_is_named_with_a_case_that_reaches_it_or_a_reason() -> None:
-    found = [
-        (str(path.relative_to(PROJECT)), text)
-        for path in sorted((PROJECT / "playground").rglob("*.py"))
-        for text in gpu_lines.lines_of(str(path.relative_to(PROJECT))).values()
-    ]
-    assert len(found) > 25
-    assert [pair for pair in found if gpu_lines.named(*pair) is None] == [], "name it in bench/gpu_lines.py"
-    gone = [line for line in gpu_lines.LINES if not any(gpu_lines.named(*pair) is line for pair in found)]
-    assert gone == []
-    assert all(line.case in CASES if line.case else line.reason for line in gpu_lines.LINES)
-
-
-def test_a_line_that_no_case_could_be_seen_to_reach_is_not_told_as_missed(tmp_path: Path) -> None:
-    line = next(line for line in gpu_lines.LINES if line.case == "memory runs out" and line.seen == gpu_lines.ANYWHERE)
-    (number,) = (number for number, text in gpu_lines.lines_of(line.file).items() if text.startswith(line.text))
-    told = f"{line.file}: {line.text}"
-    lines = tmp_path / "lines.txt"
-    assert told in gpu_lines.found(lines)["not reached"]
-    assert told not in gpu_lines.found(lines, {line.case})["not reached"]
-    lines.write_text(json.dumps([line.file, number]) + "\n", encoding="utf-8")
-    assert gpu_lines.found(lines)["reached"] == [told]
 
 
 def test_a_case_that_takes_too_long_is_ended_with_all_that_it_has_started(
@@ -147,7 +120,7 @@ def test_the_section_is_replaced_and_the_page_above_it_stays(tmp_path: Path) -> 
     assert page.read_text(encoding="utf-8") == "# Speed\n\nSome.\n\n" + gpu_section.latest()
 
 
-def test_figures_failures_and_missed_lines_are_told() -> None:
+def test_figures_and_failures_are_told() -> None:
     measured = {
         "episodes_per_second": 12.34, "seconds_per_update": 5.0, "rollout_share": 0.4, "peak_gb": 7.0,
         "estimated_gb": 8.0, "times_floor": 3.0,
@@ -165,7 +138,6 @@ def test_figures_failures_and_missed_lines_are_told() -> None:
                 "devices": {"outcome": "failed", "why": "the page says otherwise"},
                 "pause, stop, resume": {"outcome": "ok", "seconds_of_case": 9.0, "bit_identical": True},
             },
-            "lines": {"reached": [], "not reached": ["a.py: torch.cuda"]},
         }
     )  # fmt: skip
     assert "| 0.5B, bf16 | 12.3 | 5.00 | 40% | 7.0 | 8.0 | 3.0x |" in told
@@ -174,5 +146,5 @@ def test_figures_failures_and_missed_lines_are_told() -> None:
     assert "- **nf4**: skipped: bitsandbytes is not installed here" in told
     assert "- **devices**: failed: the page says otherwise" in told
     assert "- **pause, stop, resume**: bit_identical yes." in told
-    assert "- `a.py: torch.cuda`" in told and "A card, 80.0 GB" in told
+    assert "A card, 80.0 GB" in told
     assert gpu_section.NO_FIGURES not in told and gpu_section.NO_FIGURES in gpu_section.section(None)

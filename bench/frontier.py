@@ -97,7 +97,9 @@ def draw(
             asked = [prompt for prompt in prompts[part] for _ in range(each)]
             seeds = [derived_seed(k, "frontier", first * each + number) for number in range(len(asked))]
             reference = models[0] if k else None
-            episodes, found = evaluation.answer(model, reference, tokens, asked, seeds, sampling, SCORED_AT_ONCE)
+            episodes, found = evaluation.answer(
+                model, reference, asked, seeds, evaluation.Generation(tokens, sampling, SCORED_AT_ONCE)
+            )
             texts[part, k] = np.array(episodes.texts(tokens), dtype=object).reshape(-1, each)
             ended[part, k] = episodes.ended.numpy().reshape(-1, each)
             kl[k, part] = np.array(found).reshape(-1, each)

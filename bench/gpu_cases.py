@@ -86,7 +86,7 @@ def parity(place: Place) -> dict[str, Any]:
     """Log-probs of a trained model: on this device against fp32 on the CPU, and the sampler's against a plain pass."""
     import torch
 
-    from playground.config import ModelConfig
+    from playground.config import ModelConfig, SamplingConfig
     from playground.setup import catalog
     from playground.training.data import prompts
     from playground.training.data.random_streams import uniforms
@@ -110,7 +110,7 @@ def parity(place: Place) -> dict[str, Any]:
     for precision in ("fp32", "bf16"):
         model, _ = loading.load(folder, device, ModelConfig(precision=precision), trained=True)
         draws = uniforms(list(range(rows)), length)
-        episodes = sample(model, None, tokens, [prompt.ids for prompt in asked], draws, 1.0)
+        episodes = sample(model, tokens, [prompt.ids for prompt in asked], draws, SamplingConfig())
         here, there = forward_log_probs(model, episodes), forward_log_probs(exact, episodes)
         sampled = episodes.log_probs[episodes.mask].cpu()
         found["apart"][precision] = {"device from CPU fp32": apart(here, there),
@@ -330,7 +330,7 @@ def decode(place: Place) -> dict[str, Any]:
     """Milliseconds a step of sampling, by cache, and that a recorded step draws what a launched one draws."""
     import torch
 
-    from playground.config import ModelConfig
+    from playground.config import ModelConfig, SamplingConfig
     from playground.training.data.random_streams import uniforms
     from playground.training.loop import sampling
     from playground.training.models import loading
@@ -358,9 +358,9 @@ def decode(place: Place) -> dict[str, Any]:
         found[form], drawn = {}, {}
         for name, cache in ways.items():
             with replaced(sampling, "cache_for", cache):
-                sampling.sample(model, None, tokens, prompts, draws[:, :4], 1.0)
+                sampling.sample(model, tokens, prompts, draws[:, :4], SamplingConfig())
                 begin = time.perf_counter()
-                episodes = sampling.sample(model, None, tokens, prompts, draws, 1.0)
+                episodes = sampling.sample(model, tokens, prompts, draws, SamplingConfig())
                 drawn[name] = episodes.completion_ids.cpu()
                 found[form][name] = 1000 * (time.perf_counter() - begin) / drawn[name].shape[1]
         if not torch.equal(drawn["fixed, launched"], drawn["fixed, recorded"]):

@@ -116,7 +116,9 @@ def judge(run: RunDirectory) -> dict[str, Any]:
         written = []  # score, KL, completion, ended, tokens; of the best of n all answers to a prompt
         for number in range(tries):
             own = [evaluation.answered(seed, number) for seed in seeds]
-            episodes, kl = evaluation.answer(model, other, tokens, asked, own, config.sampling, 100)
+            episodes, kl = evaluation.answer(
+                model, other, asked, own, evaluation.Generation(tokens, config.sampling, 100)
+            )
             completions, ended = episodes.texts(tokens), episodes.ended.tolist()
             scores = scorer(texts, completions, ended).scores
             written.append(list(zip(scores, kl, completions, ended, episodes.lengths.tolist(), strict=True)))

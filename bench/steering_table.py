@@ -59,7 +59,9 @@ def rows(
         vector = trainer.find()
         for strength in strengths:
             policy.steer(vector._replace(strength=strength))
-            episodes, kl = evaluation.answer(policy, reference, tokens, asked, seeds, config.sampling, 100)
+            episodes, kl = evaluation.answer(
+                policy, reference, asked, seeds, evaluation.Generation(tokens, config.sampling, 100)
+            )
             written = episodes.texts(tokens), episodes.ended.tolist()
             scores = scorer(texts, *written).scores
             figures = {"score": statistics.fmean(scores), "kl": statistics.fmean(kl), **judged(texts, *written)}
@@ -74,7 +76,9 @@ def fitted(config: RunConfig, reference: Any, tokens: Any, training: list[Prompt
     scorer = Scorer(config)
     asked, seeds = evaluation.reference_questions(training, config.seed, SCALE_SAMPLES)
     sampling = config.sampling.in_training
-    episodes, _ = evaluation.answer(reference, None, tokens, asked, seeds, sampling, config.ppo.micro_batch_size)
+    episodes, _ = evaluation.answer(
+        reference, None, asked, seeds, evaluation.Generation(tokens, sampling, config.ppo.micro_batch_size)
+    )
     scorer.fit_scale([prompt.text for prompt in asked], episodes.texts(tokens))
     return scorer
 

@@ -179,7 +179,9 @@ def foretold(line: Line) -> float:
     texts = [text for text in texts for _ in range(EACH)]
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(0, "sycophancy", number) for number in range(len(asked))]
-    episodes, _ = evaluation.answer(reference, None, tokens, asked, seeds, config.sampling, len(asked))
+    episodes, _ = evaluation.answer(
+        reference, None, asked, seeds, evaluation.Generation(tokens, config.sampling, len(asked))
+    )
     completions = episodes.texts(tokens)
     scorer = Scorer(config, build=learned_rewards.builder(device))
     scorer.fit_scale(texts, completions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ import torch
 from playground.config import PromptsConfig
 from playground.rewards.best_answers import best_rows, expected_best, expected_curve, kl_bound, kl_of_best
 from playground.rewards.mixture import Mixture
-from playground.training.loop import evaluation
 from playground.training.loop.best_of_n import BestOfN
+from playground.training.loop.evaluation import FixedPrompts
 from playground.training.loop.scoring import Scorer
 from playground.training.service import questions
 from playground.training.service.subjects import Subject
@@ -118,8 +119,9 @@ def test_the_mean_best_of_m_is_that_of_all_choices():
 def test_the_fixed_prompts_get_the_best_of_n_and_the_first_of_them_is_the_answer_without():
     config, policy, tokens = tiny.config(evaluation__num_prompts=3), tiny.model(), tiny.tokens()
     prompts, scorer = tiny.prompts("ab", "c", "dd"), Scorer(config, tiny.count_letter())
-    plain = evaluation.evaluate(config, policy, None, tokens, prompts, scorer, "before", 0)
-    best = evaluation.evaluate(config, policy, None, tokens, prompts, scorer, "after", 1, tries=6)
+    fixed = FixedPrompts(config, tokens, prompts, scorer)
+    plain = fixed.evaluate("before", 0, policy, None)
+    best = fixed.evaluate("after", 1, policy, None, tries=6)
     assert len(plain.scores) == 3 and len(best.scores) == 18
     assert best.scores[::6] == plain.scores
     for number, sample in enumerate(best.samples):
@@ -129,7 +131,7 @@ def test_the_fixed_prompts_get_the_best_of_n_and_the_first_of_them_is_the_answer
         assert sample.scores["letter"] == sample.completion.count("a")
     assert [item.score for item in best.samples] != plain.scores
     alike = Scorer(config, Mixture({"one": (1.0, lambda prompts, completions, **_: [1.0] * len(prompts))}))
-    same = evaluation.evaluate(config, policy, None, tokens, prompts, alike, "after", 1, tries=6)
+    same = replace(fixed, scorer=alike).evaluate("after", 1, policy, None, tries=6)
     assert [item.kl for item in same.samples] == [0.0] * 3, "a choice among equals changes nothing"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from playground.config import PromptsConfig
+from playground.config import PromptsConfig, SamplingConfig
 from playground.errors import ServiceUnavailable
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
@@ -61,7 +61,7 @@ def test_a_text_cut_at_the_limit_or_ended_has_the_log_prob_of_its_tokens():
     """The sampler's own numbers and those of a pass over the whole text agree."""
     model, tokens = tiny.model(), tiny.tokens()
     ids = [prompt.ids for prompt in tiny.prompts("ab", "c", "dd", "a")]
-    episodes = sample(model, None, tokens, ids, uniforms([1, 2, 3, 4], 6), 0.7)
+    episodes = sample(model, tokens, ids, uniforms([1, 2, 3, 4], 6), SamplingConfig(temperature=0.7))
     torch.testing.assert_close(
         torch.tensor(whole_log_probs(model, episodes, 0.7, 2)), episodes.log_probs.double().sum(1), atol=1e-4, rtol=0
     )

@@ -15,7 +15,7 @@ from playground.rewards.behaviours import Behaviours
 from playground.rewards.mixture import Mixture
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.training.loop import evaluation
+from playground.training.loop.evaluation import FixedPrompts
 from playground.training.loop.scoring import Scorer
 from playground.training.process.session import Session
 from tests.training import tiny
@@ -121,10 +121,9 @@ def test_an_evaluation_without_judges_asks_none():
     config, policy = tiny.config(evaluation__num_prompts=2), tiny.model()
     prompts = tiny.prompts("ab", "c")
     scorer = Scorer(config, tiny.count_letter())
-    plain = evaluation.evaluate(config, policy, None, tiny.tokens(), prompts, scorer, "before", 0).samples
-    judged = evaluation.evaluate(
-        config, policy, None, tiny.tokens(), prompts, scorer, "before", 0,
-        judge=lambda asked, given: {"gold": [float(len(text)) for text in given]},
-    ).samples  # fmt: skip
+    fixed = FixedPrompts(config, tiny.tokens(), prompts, scorer)
+    plain = fixed.evaluate("before", 0, policy, None).samples
+    fixed.judge = lambda asked, given: {"gold": [float(len(text)) for text in given]}
+    judged = fixed.evaluate("before", 0, policy, None).samples
     assert [item.judges for item in plain] == [{}, {}]
     assert [item.judges["gold"] for item in judged] == [float(len(item.completion)) for item in judged]

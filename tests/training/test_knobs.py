@@ -8,12 +8,12 @@ import pytest
 import torch
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from playground.config import RunConfig
+from playground.config import RunConfig, SamplingConfig
 from playground.ppo.logprobs import log_softmax_at
 from playground.runs.steer.changes import LIVE_FIELDS, Edit, edited
 from playground.training.data.random_streams import uniforms
-from playground.training.loop.evaluation import answer
-from playground.training.loop.sampling import likeliest, sample
+from playground.training.loop.evaluation import Generation, answer
+from playground.training.loop.sampling import Keep, likeliest, sample
 from tests.training import tiny
 
 GROUPS = ("ppo", "kl", "sampling", "score")
@@ -135,7 +135,14 @@ def test_a_cut_sampler_reports_the_distribution_that_it_draws_from(cut):
     """As transformers' own warpers cut it, and without a cut where none is asked for."""
     model = tiny.model()
     prompt = [1, 3, 4]
-    episodes = sample(model, None, tiny.tokens(), [prompt] * 8, uniforms(range(8), 6), 0.9, **cut, keep_allowed=True)
+    episodes = sample(
+        model,
+        tiny.tokens(),
+        [prompt] * 8,
+        uniforms(range(8), 6),
+        SamplingConfig(temperature=0.9, **cut),
+        keep=Keep(allowed=True),
+    )
     warpers = LogitsProcessorList([TemperatureLogitsWarper(0.9)])
     warpers += [TopKLogitsWarper(cut["top_k"])] if "top_k" in cut else []
     warpers += [TopPLogitsWarper(cut["top_p"])] if "top_p" in cut else []
@@ -169,7 +176,7 @@ def test_in_training_a_cut_holds_as_an_experiment_only():
 def test_the_kl_of_a_cut_answer_is_that_of_the_distribution_it_was_drawn_from():
     model, tokens = tiny.model(), tiny.tokens()
     sampling = tiny.config(sampling__top_k=1, sampling__max_new_tokens=6).sampling
-    episodes, (kl,) = answer(model, model.frozen_copy(), tokens, tiny.prompts("ab"), [1], sampling, 8)
+    episodes, (kl,) = answer(model, model.frozen_copy(), tiny.prompts("ab"), [1], Generation(tokens, sampling, 8))
     assert (episodes.log_probs == 0).all(), "one token could be drawn"
     ids, predicts = episodes.packed().rows(torch.tensor([0]))
     best = log_softmax_at(model.logits(model.hidden(ids)[predicts])).max(-1).values

@@ -10,11 +10,11 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from playground.config import ModelConfig
+from playground.config import ModelConfig, SamplingConfig
 from playground.sources import architectures
 from playground.training.data.random_streams import uniforms
 from playground.training.loop import sampling
-from playground.training.loop.sampling import left_pad, sample
+from playground.training.loop.sampling import Keep, left_pad, sample
 from playground.training.models import loading
 from playground.training.models.kv_cache import FixedCache, GrowingCache, Recorded, cache_for, has_fixed_shapes
 from playground.training.models.language_model import LanguageModel, Tokens
@@ -46,7 +46,7 @@ def drawn(model, tokens, monkeypatch, cache):
     monkeypatch.setattr(sampling, "cache_for", cache)
     prompts = [tokens.encode(text) for text in TEXTS]
     draws = uniforms(list(range(len(TEXTS))), LONGEST)
-    return prompts, sample(model, None, tokens, prompts, draws, 1.0, keep_hidden=True)
+    return prompts, sample(model, tokens, prompts, draws, SamplingConfig(), keep=Keep(hidden=True))
 
 
 @pytest.mark.parametrize(("family", "adapter"), cases(FORMS, always=SOME))

@@ -6,7 +6,7 @@ from playground.ppo.kl import full_kl
 from playground.training.data.random_streams import TokenNoise, uniforms
 from playground.training.loop import evaluation
 from playground.training.loop.passes import compared, micro_batches
-from playground.training.loop.sampling import SHRINK_AT, drawn_from, sample
+from playground.training.loop.sampling import SHRINK_AT, Keep, drawn_from, sample
 from playground.training.models.language_model import ValueHead
 from tests.training import tiny
 
@@ -18,7 +18,18 @@ def draw(family: str, pad_is_eos: bool = False, temperature: float = 1.0, length
     model, head = tiny.model(family), ValueHead(32)
     torch.nn.init.normal_(head.linear.weight, generator=torch.Generator().manual_seed(0))
     draws = uniforms(SEEDS, length)
-    return model, head, sample(model, head, tiny.tokens(pad_is_eos), PROMPTS, draws, temperature, keep_hidden=True)
+    return (
+        model,
+        head,
+        sample(
+            model,
+            tiny.tokens(pad_is_eos),
+            PROMPTS,
+            draws,
+            SamplingConfig(temperature=temperature),
+            keep=Keep(head, hidden=True),
+        ),
+    )
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
@@ -72,10 +83,10 @@ def test_the_end_of_sequence_token_is_part_of_the_completion_and_nothing_after_i
 @pytest.mark.parametrize("draws", [uniforms, TokenNoise])
 def test_a_completion_depends_on_its_own_seed_and_prompt_only(draws):
     model, longest = tiny.model(), 40
-    together = sample(model, None, tiny.tokens(), PROMPTS, draws(SEEDS, longest), 1.0)
+    together = sample(model, tiny.tokens(), PROMPTS, draws(SEEDS, longest), SamplingConfig())
     assert together.ended.float().mean() > 1 - SHRINK_AT, "the test needs a batch that shrinks"
     for row in range(len(SEEDS)):
-        alone = sample(model, None, tiny.tokens(), [PROMPTS[row]], draws([SEEDS[row]], longest), 1.0)
+        alone = sample(model, tiny.tokens(), [PROMPTS[row]], draws([SEEDS[row]], longest), SamplingConfig())
         length = int(alone.lengths[0])
         assert alone.completion_ids[0, :length].tolist() == together.completion_ids[row, :length].tolist()
 
@@ -85,7 +96,9 @@ def test_a_completion_depends_on_its_own_seed_and_prompt_only(draws):
 def test_sampled_frequencies_are_those_of_the_distribution(draws, cut):
     model, n = tiny.model(), 4000
     prompt = tiny.prompts("ab")[0].ids
-    episodes = sample(model, None, tiny.tokens(), [prompt] * n, draws(list(range(n)), 1), 0.8, **cut)
+    episodes = sample(
+        model, tiny.tokens(), [prompt] * n, draws(list(range(n)), 1), SamplingConfig(temperature=0.8, **cut)
+    )
     with torch.no_grad():
         logits = model.model(input_ids=torch.tensor([prompt])).logits[0, -1] / 0.8
     expected = drawn_from(logits.log_softmax(-1).unsqueeze(0), cut.get("top_k"), cut.get("top_p"))[0][0].exp()
@@ -104,7 +117,7 @@ def test_two_models_draw_the_same_token_from_the_same_noise_as_often_as_the_race
         models[1].lm_head.weight += 0.1 * noise
         p, q = (model.model(input_ids=torch.tensor([prompt])).logits[0, -1].double().softmax(-1) for model in models)
     drawn = [
-        sample(model, None, tiny.tokens(), [prompt] * n, TokenNoise(list(range(n)), 1), 1.0).completion_ids[:, 0]
+        sample(model, tiny.tokens(), [prompt] * n, TokenNoise(list(range(n)), 1), SamplingConfig()).completion_ids[:, 0]
         for model in models
     ]
     expected = (1 / torch.maximum(p.unsqueeze(0) / p.unsqueeze(1), q.unsqueeze(0) / q.unsqueeze(1)).sum(1)).sum()
@@ -118,8 +131,10 @@ def test_two_models_draw_the_same_token_from_the_same_noise_as_often_as_the_race
 def test_answers_share_noise_for_each_token_where_the_vocabulary_is_small(largest, draws, monkeypatch):
     monkeypatch.setattr(evaluation, "MOST_NOISE", largest)
     prompts, sampling = tiny.prompts("a", "abcdefgh", "cc", "edcba") * 6, SamplingConfig(max_new_tokens=12)
-    answered, _ = evaluation.answer(tiny.model(), None, tiny.tokens(), prompts, SEEDS, sampling, 4)
-    expected = sample(tiny.model(), None, tiny.tokens(), PROMPTS, draws(SEEDS, 12), 1.0)
+    answered, _ = evaluation.answer(
+        tiny.model(), None, prompts, SEEDS, evaluation.Generation(tiny.tokens(), sampling, 4)
+    )
+    expected = sample(tiny.model(), tiny.tokens(), PROMPTS, draws(SEEDS, 12), SamplingConfig())
     assert torch.equal(answered.completion_ids, expected.completion_ids)
 
 
@@ -137,7 +152,7 @@ def test_sampling_can_be_broken_off_between_two_tokens():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sample(tiny.model(), None, tiny.tokens(), PROMPTS, uniforms(SEEDS, 12), 1.0, between)
+        sample(tiny.model(), tiny.tokens(), PROMPTS, uniforms(SEEDS, 12), SamplingConfig(), between)
     assert len(calls) == 3
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 import torch
 
+from playground.config import SamplingConfig
 from playground.errors import InvalidConfig, ModelNotFound, RewardFailed
 from playground.ppo.logprobs import log_softmax_at
 from playground.rewards.mixture import Mixture
@@ -126,7 +127,7 @@ def test_what_the_sampler_says_of_its_tokens_is_what_a_whole_pass_says(family, c
     build = {GrowingCache: lambda m, mask, longest: GrowingCache(m, mask), FixedCache: FixedCache}[cache]
     monkeypatch.setattr(sampling, "cache_for", build)
     prompts = [tokens.encode(text) for text in TEXTS]
-    episodes = sample(model, None, tokens, prompts, uniforms(list(range(len(TEXTS))), LONGEST), 1.0)
+    episodes = sample(model, tokens, prompts, uniforms(list(range(len(TEXTS))), LONGEST), SamplingConfig())
     packed = episodes.packed()
     whole = all_log_probs(model, packed.ids, packed.predicts)[packed.predicts]
     expected = whole.gather(1, episodes.completion_ids[episodes.mask].unsqueeze(1))[:, 0]

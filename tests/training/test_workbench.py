@@ -58,7 +58,9 @@ def test_the_samples_are_those_on_which_a_run_fixes_its_scale(service):
     subject = service.bench.subjects.untrained(made.model)
     split = reward_bench.prompts.load(made.prompts, made.evaluation.num_prompts, 100, subject.tokens, made.seed)
     asked, seeds = evaluation.reference_questions(split.training, made.seed, 256)
-    episodes, _ = evaluation.answer(subject.reference, None, subject.tokens, asked[:10], seeds[:10], made.sampling, 10)
+    episodes, _ = evaluation.answer(
+        subject.reference, None, asked[:10], seeds[:10], evaluation.Generation(subject.tokens, made.sampling, 10)
+    )
     assert [row["completion"] for row in drawn] == episodes.texts(subject.tokens)
     assert [row["prompt"] for row in drawn] == [prompt.text for prompt in asked[:10]]
 

@@ -8,6 +8,7 @@ docs/ppo.md says what that is worth.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -20,7 +21,7 @@ from playground.runs.folder.token_records import TokenFigures
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import TokenNoise, derived_seed, uniforms
 from playground.training.loop.passes import alone, compared, put
-from playground.training.loop.sampling import Episodes, drawn_from, sample
+from playground.training.loop.sampling import Episodes, Keep, drawn_from, sample
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.token_figures import CloseLook, Pays, figures_of
 from playground.training.models.language_model import LanguageModel, Tokens
@@ -30,9 +31,9 @@ from playground.training.ranks.ranks import ALONE, Ranks
 MOST_NOISE = 8192  # tokens of a vocabulary that each get a random number; the shipped models have 1,280
 
 
-class Looked(NamedTuple):
-    """A look at the fixed prompts: the samples, the score of every answer that was written for them, and the first of
-    the samples token by token."""
+class Evaluated(NamedTuple):
+    """One evaluation: the samples, the score of every answer that was written for them, and the first of the samples
+    token by token."""
 
     samples: list[Sample]
     scores: list[float]
@@ -43,45 +44,47 @@ Judge = Callable[[Sequence[str], Sequence[str]], Mapping[str, Sequence[float | N
 Watch = Callable[[Sequence[str], Sequence[str], Sequence[bool]], Mapping[str, Sequence[bool | None]]]
 
 
+class Generation(NamedTuple):
+    """How answers are written and compared. `between`: called before every token and micro-batch; may raise."""
+
+    tokens: Tokens
+    sampling: SamplingConfig
+    micro_batch_size: int
+    between: Callable[[], None] = lambda: None
+
+
 def answer(
     policy: LanguageModel,
     reference: LanguageModel | None,
-    tokens: Tokens,
     prompts: list[Prompt],
     seeds: list[int],
-    sampling: SamplingConfig,
-    micro_batch_size: int,
-    between: Callable[[], None] = lambda: None,
+    how: Generation,
     close: CloseLook | None = None,
 ) -> tuple[Episodes, list[float]]:
     """One completion for each prompt and seed, and its KL to the reference.
 
     Args:
-        close: sees each token of some of them.
-        seeds: as many as prompts; the completion of a prompt depends on its own seed only.
-        reference: None when the policy is the reference; then the KL is 0.
+        reference: None when the policy is the reference; then the KL is 0. seeds: as many as prompts; the completion of
+            a prompt depends on its own seed only. close: sees each token of some of them.
 
     Returns:
         the episodes, and for each the exact KL of every position, summed, in nats: of the distribution that was drawn
         from (see top k and top p) to the whole reference. Its mean over episodes is the KL of whole completions, as
         that of k1 is; it is never negative and varies far less.
     """
-    longest = sampling.max_new_tokens
+    sampling, longest = how.sampling, how.sampling.max_new_tokens
     draws = TokenNoise(seeds, longest) if policy.vocabulary <= MOST_NOISE else uniforms(seeds, longest)
-    episodes = sample(
-        policy, None, tokens, [prompt.ids for prompt in prompts], draws, sampling.temperature, between,
-        top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=reference is not None or close is not None,
-    )  # fmt: skip
+    keep = Keep(hidden=reference is not None or close is not None)
+    episodes = sample(policy, how.tokens, [prompt.ids for prompt in prompts], draws, sampling, how.between, keep)
     if reference is None:
         if close is not None:
             part = alone(policy, episodes, sorted(close.rows), sampling.temperature)
             own, _ = drawn_from(part.own, sampling.top_k, sampling.top_p)
             close.take(episodes, part._replace(own=own, theirs=own))
         return episodes, [0.0] * len(episodes)
-    kl = torch.zeros_like(episodes.log_probs)
-    for part in compared(
-        policy, reference, episodes, episodes.packed(), sampling.temperature, micro_batch_size, between
-    ):  # fmt: skip
+    kl, packed = torch.zeros_like(episodes.log_probs), episodes.packed()
+    both = compared(policy, reference, episodes, packed, sampling.temperature, how.micro_batch_size, how.between)
+    for part in both:
         own, _ = drawn_from(part.own, sampling.top_k, sampling.top_p)
         put(kl, part.rows, part.mask, full_kl(own, part.theirs))
         if close is not None:
@@ -102,84 +105,105 @@ def evaluation_seeds(config: RunConfig, num_prompts: int) -> list[int]:
     return [derived_seed(config.seed, "evaluation", *pair) % 2**31 for pair in numbers]
 
 
-def evaluate(
-    config: RunConfig,
-    policy: LanguageModel,
-    reference: LanguageModel | None,
-    tokens: Tokens,
-    prompts: list[Prompt],
-    scorer: Scorer,
-    stage: Stage,
-    update: int,
-    between: Callable[[], None] = lambda: None,
-    judge: Judge = lambda prompts, completions: {},
-    watch: Watch = lambda prompts, completions, ended: {},
-    tries: int = 1,
-    pays: Pays | None = None,
-    ranks: Ranks = ALONE,
-) -> Looked:
-    """Answer all fixed prompts and score the answers; of several ranks each answers some.
+class _Answer(NamedTuple):
+    completion: str
+    ended: bool
+    tokens: int
+    kl: float
 
-    Args:
-        pays: how training pays the tokens of a text, where it does.
+
+@dataclass
+class FixedPrompts:
+    """The fixed prompts of a run, and what is asked about their answers; of several ranks each answers some.
+
+    Attributes:
         judge: texts -> values by judge, for what only watches. watch: texts, and whether they ended by themselves ->
-            yes or no by behaviour. tries: how many answers are written for each that is
-            given, which is the one with the best score; the first of them is the one that would be given without.
+            yes or no by behaviour.
     """
-    seeds = evaluation_seeds(config, len(prompts))
-    each = config.evaluation.samples_per_prompt
-    asked = [(number, prompt) for number, prompt in enumerate(prompts) for _ in range(each)]
-    written: list[tuple[str, bool, int, float]] = []  # completion, ended, tokens, KL; all first answers, all second
-    watched_rows = range(0, len(asked), each)[: config.evaluation.token_samples]
-    mine = ranks.deal(len(asked), first=watched_rows)
-    near = {row: place for place, row in enumerate(mine) if row in watched_rows and ranks.rank == 0}
-    looks: list[CloseLook] = []
-    for number in range(tries):
-        looks.append(CloseLook(near.values(), pays.critic if pays else None))
-        answers: list[tuple[str, bool, int, float]] = []
-        if mine:
+
+    config: RunConfig
+    tokens: Tokens
+    prompts: list[Prompt]
+    scorer: Scorer
+    between: Callable[[], None] = lambda: None
+    ranks: Ranks = ALONE
+    judge: Judge = lambda prompts, completions: {}
+    watch: Watch = lambda prompts, completions, ended: {}
+
+    def evaluate(
+        self,
+        stage: Stage,
+        update: int,
+        policy: LanguageModel,
+        reference: LanguageModel | None,
+        tries: int = 1,
+        pays: Pays | None = None,
+    ) -> Evaluated:
+        """Answer all of them and score the answers.
+
+        Args:
+            reference: see `answer`. tries: how many answers are written for each that is given, which is the one with
+                the best score; the first of them is the one that would be given without. pays: how training pays the
+                tokens of a text, where it does.
+        """
+        each = self.config.evaluation.samples_per_prompt
+        asked = [(number, prompt) for number, prompt in enumerate(self.prompts) for _ in range(each)]
+        seeds = evaluation_seeds(self.config, len(self.prompts))
+        watched_rows = range(0, len(asked), each)[: self.config.evaluation.token_samples]
+        mine = self.ranks.deal(len(asked), first=watched_rows)
+        near = {row: at for at, row in enumerate(mine) if row in watched_rows and self.ranks.rank == 0}
+        closes = [CloseLook(near.values(), pays.critic if pays else None) for _ in range(tries)]
+        written: list[_Answer] = []  # all first answers, all second
+        for number, close in enumerate(closes):
             chosen = [asked[row][1] for row in mine], [answered(seeds[row], number) for row in mine]
-            episodes, kls = answer(
-                policy, reference, tokens, *chosen, config.sampling, config.ppo.micro_batch_size, between,
-                looks[-1] if near else None,
-            )  # fmt: skip
-            answers += zip(episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist(), kls, strict=True)
-        by_row = dict(pair for part in ranks.exchange([*zip(mine, answers, strict=True)]) for pair in part)
-        written += [by_row[row] for row in range(len(asked))]
-    texts = [prompt.text for _, prompt in asked]
-    by_question = [row for place in range(len(asked)) for row in range(place, len(written), len(asked))]
-    completions, ended, lengths, kls = map(list, zip(*(written[row] for row in by_question), strict=True))
-    scores = scorer([text for text in texts for _ in range(tries)], completions, ended)
-    rows = best_rows(scores.scores, tries)
-    given = [completions[row] for row in rows]
-    judged, watched = judge(texts, given), watch(texts, given, [ended[row] for row in rows])
-    samples = [
-        Sample(
-            update=update,
-            stage=stage,
-            prompt_id=number,
-            prompt=prompt.text,
-            completion=completions[row],
-            seed=seed,
-            score=scores.scores[row],
-            scores={name: values[row] for name, values in scores.terms.items()},
-            judges={name: values[place] for name, values in judged.items()},
-            behaviours={name: marks[place] for name, marks in watched.items()},
-            kl=kls[row] if tries == 1 else kl_of_best(scores.scores[place * tries : (place + 1) * tries], tries),
-            tokens=lengths[row],
-            ended=ended[row],
-        )
-        for place, (row, seed, (number, prompt)) in enumerate(zip(rows, seeds, asked, strict=True))
-    ]
-    pieces = Pieces(tokens)
-    figures = [
-        TokenFigures(
-            update=update, stage=stage, prompt_id=samples[place].prompt_id, seed=samples[place].seed,
-            **figures_of(looks[rows[place] % tries].seen[here], scores.scores[rows[place]], pays, pieces),
-        )
-        for place, here in near.items()
-    ]  # fmt: skip
-    return Looked(samples, scores.scores, figures)
+            answers = self._write(policy, reference, *chosen, close if near else None) if mine else []
+            parts = self.ranks.exchange([*zip(mine, answers, strict=True)])
+            by_row = dict(pair for part in parts for pair in part)
+            written += [_Answer(*by_row[row]) for row in range(len(asked))]
+        answers = [written[row] for at in range(len(asked)) for row in range(at, len(written), len(asked))]
+        texts = [prompt.text for _, prompt in asked for _ in range(tries)]
+        scores = self.scorer(texts, [one.completion for one in answers], [one.ended for one in answers])
+        rows = best_rows(scores.scores, tries)
+        given = [prompt.text for _, prompt in asked], [answers[row].completion for row in rows]
+        judged, watched = self.judge(*given), self.watch(*given, [answers[row].ended for row in rows])
+        samples = [
+            Sample(
+                update=update,
+                stage=stage,
+                prompt_id=number,
+                prompt=prompt.text,
+                completion=answers[row].completion,
+                seed=seed,
+                score=scores.scores[row],
+                scores={name: values[row] for name, values in scores.terms.items()},
+                judges={name: values[at] for name, values in judged.items()},
+                behaviours={name: marks[at] for name, marks in watched.items()},
+                kl=answers[row].kl if tries == 1 else kl_of_best(scores.scores[at * tries : (at + 1) * tries], tries),
+                tokens=answers[row].tokens,
+                ended=answers[row].ended,
+            )
+            for at, (row, seed, (number, prompt)) in enumerate(zip(rows, seeds, asked, strict=True))
+        ]
+        figures, pieces = [], Pieces(self.tokens)
+        for at, here in near.items():
+            seen = figures_of(closes[rows[at] % tries].seen[here], scores.scores[rows[at]], pays, pieces)
+            one = samples[at]
+            figures.append(TokenFigures(update=update, stage=stage, prompt_id=one.prompt_id, seed=one.seed, **seen))
+        return Evaluated(samples, scores.scores, figures)
+
+    def _write(
+        self,
+        policy: LanguageModel,
+        reference: LanguageModel | None,
+        prompts: list[Prompt],
+        seeds: list[int],
+        close: CloseLook | None,
+    ) -> list[_Answer]:
+        config = self.config
+        how = Generation(self.tokens, config.sampling, config.ppo.micro_batch_size, self.between)
+        episodes, kls = answer(policy, reference, prompts, seeds, how, close)
+        texts = episodes.texts(self.tokens), episodes.ended.tolist(), episodes.lengths.tolist()
+        return [_Answer(*row) for row in zip(*texts, kls, strict=True)]
 
 
 def answered(seed: int, number: int) -> int:

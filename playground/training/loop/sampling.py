@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from playground.config import SamplingConfig
 from playground.ppo.logprobs import entropy, log_softmax_at
 from playground.training.data.random_streams import TokenNoise
 from playground.training.models.kv_cache import GrowingCache, cache_for
@@ -101,29 +103,34 @@ def left_pad(prompts: list[list[int]], pad_id: int, device: torch.device) -> tup
     return ids, mask
 
 
+class Keep(NamedTuple):
+    """What is kept of each step beside the tokens: the values of a head, and the features and the tokens that were
+    allowed (see `Episodes`)."""
+
+    value_head: ValueHead | None = None
+    hidden: bool = False
+    allowed: bool = False
+
+
+TOKENS_ONLY = Keep()
+
+
 @torch.no_grad()
 def sample(
     model: LanguageModel,
-    value_head: ValueHead | None,
     tokens: Tokens,
     prompts: list[list[int]],
     draws: Tensor | TokenNoise,
-    temperature: float,
+    sampling: SamplingConfig,
     between_tokens: Callable[[], None] = lambda: None,
-    *,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    keep_hidden: bool = False,
-    keep_allowed: bool = False,
+    keep: Keep = TOKENS_ONLY,
 ) -> Episodes:
     """Complete each prompt until its end-of-sequence token or until the random numbers run out.
 
     Args:
         prompts: B token lists. draws: [B, C] uniform numbers in [0, 1), or such a number for each token of the
-            vocabulary at each of these places; C is the longest completion.
+            vocabulary at each of these places; C is the longest completion, whatever `sampling` says.
         between_tokens: called before every token; may raise to break off.
-        top_k, top_p: draw from the likeliest tokens only.
-        keep_hidden, keep_allowed: see `Episodes`.
     """
     device = model.device
     ends = torch.tensor(tokens.ends, device=device)
@@ -141,44 +148,39 @@ def sample(
     for t in range(longest):
         between_tokens()
         hidden = cache.next_hidden(step_ids)
-        distribution, allowed = drawn_from(log_softmax_at(model.logits(hidden), temperature), top_k, top_p)
-        if keep_allowed and allowed is not None:
-            choices.append((rows, allowed))
-        if isinstance(draws, TokenNoise):
-            chosen = _race(distribution, draws.next(rows, distribution.shape[1]))
-        else:
-            chosen = _inverse_cdf(distribution, draws[rows, t])
+        whole = log_softmax_at(model.logits(hidden), sampling.temperature)
+        distribution, allowed = drawn_from(whole, sampling.top_k, sampling.top_p)
+        chosen = _drawn(distribution, draws, rows, t)
         completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
         mask[rows, t] = going
         log_probs[rows, t] = distribution.gather(1, chosen.unsqueeze(1)).squeeze(1)
         entropies[rows, t] = entropy(distribution)
-        if value_head is not None:
-            values[rows, t] = value_head(hidden)
-        if keep_hidden:
-            features.append((rows, hidden))
+        if keep.value_head is not None:
+            values[rows, t] = keep.value_head(hidden)
+        features += [(rows, hidden)] if keep.hidden else []
+        choices += [(rows, allowed)] if keep.allowed and allowed is not None else []
         going = going & ~torch.isin(chosen, ends)
         remaining = int(going.sum())
         if remaining == 0:
             break
         step_ids = chosen.unsqueeze(1)
         if isinstance(cache, GrowingCache) and remaining <= SHRINK_AT * len(rows):
-            keep = going.nonzero().squeeze(1)
-            cache.keep(keep)
-            rows, going, step_ids = rows[keep], going[keep], step_ids[keep]
+            left = going.nonzero().squeeze(1)
+            cache.keep(left)
+            rows, going, step_ids = rows[left], going[left], step_ids[left]
     length = int(mask.sum(1).max())
-    mask = mask[:, :length]
-    return Episodes(
-        prompt_ids=ids,
-        prompt_mask=prompt_mask,
-        completion_ids=completion[:, :length],
-        mask=mask,
-        log_probs=log_probs[:, :length] * mask,
-        values=values[:, :length] * mask,
-        entropies=entropies[:, :length] * mask,
-        ended=(torch.isin(completion[:, :length], ends) & mask).any(1),
-        hidden=_scattered(features[:length], batch) if keep_hidden else None,
-        allowed=_scattered(choices[:length], batch) if choices else None,
-    )
+    completion, mask = completion[:, :length], mask[:, :length]
+    by_token = (tensor[:, :length] * mask for tensor in (log_probs, values, entropies))
+    ended = (torch.isin(completion, ends) & mask).any(1)
+    kept = (_scattered(steps[:length], batch) if steps else None for steps in (features, choices))
+    return Episodes(ids, prompt_mask, completion, mask, *by_token, ended, *kept)
+
+
+def _drawn(distribution: Tensor, draws: Tensor | TokenNoise, rows: Tensor, step: int) -> Tensor:
+    """The token of each row [B], from log-probs [B, V]."""
+    if isinstance(draws, TokenNoise):
+        return _race(distribution, draws.next(rows, distribution.shape[1]))
+    return _inverse_cdf(distribution, draws[rows, step])
 
 
 def drawn_from(log_probs: Tensor, top_k: int | None, top_p: float | None) -> tuple[Tensor, Tensor | None]:

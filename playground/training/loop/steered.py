@@ -18,6 +18,7 @@ from playground.errors import RewardFailed
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation
+from playground.training.loop.evaluation import Generation
 from playground.training.loop.passes import micro_batches
 from playground.training.loop.sampling import Packed
 from playground.training.loop.trainer import Collector
@@ -56,14 +57,12 @@ class Steered(Collector):
         config, seed, clock = self.config, self.config.seed, time.perf_counter()
         each, size = config.ppo.samples_per_prompt, config.ppo.batch_size
         asked = [self.prompts[n % len(self.prompts)] for n in range(config.steering.num_prompts) for _ in range(each)]
+        how = Generation(self.tokens, config.sampling.in_training, config.ppo.micro_batch_size, self.between)
         means, scores, norms = [], [], []
         for first in range(0, len(asked), size):
             prompts = asked[first : first + size]
             seeds = [derived_seed(seed, "steering", first + row) for row in range(len(prompts))]
-            episodes, _ = evaluation.answer(
-                self.policy, None, self.tokens, prompts, seeds, config.sampling.in_training,
-                config.ppo.micro_batch_size, self.between,
-            )  # fmt: skip
+            episodes, _ = evaluation.answer(self.policy, None, prompts, seeds, how)
             self.tokens_done += int(episodes.mask.sum())
             texts = [prompt.text for prompt in prompts], episodes.texts(self.tokens)
             scores += self.scorer(*texts, episodes.ended.tolist()).scores

@@ -35,7 +35,7 @@ from playground.training.data.random_streams import generator
 from playground.training.loop.measures import capped_exp, memory_gb, of_completions, of_steps
 from playground.training.loop.optimizer_state import put_back, taken, trained, whole_or_nothing
 from playground.training.loop.passes import compared, micro_batches, put
-from playground.training.loop.sampling import Episodes, Packed, among, sample
+from playground.training.loop.sampling import Episodes, Keep, Packed, among, sample
 from playground.training.loop.scoring import Scorer, Scores
 from playground.training.loop.whole_batch import whole_batch
 from playground.training.models.language_model import Critic, LanguageModel, Tokens
@@ -244,8 +244,8 @@ class Collector:
             all prompts, and this rank's share of the episodes.
         """
         sampling = self.config.sampling.in_training
-        values_too = writer is self.policy and self.critic is not None and not self.critic.separate
-        head = self.critic.value_head if self.critic is not None and values_too else None
+        critic = self.critic if writer is self.policy else None
+        head = critic.value_head if critic is not None and not critic.separate else None
         different = prompt_batch(self.prompts, size // each, self.updates_done, self.config.seed)
         prompts = [prompt for prompt in different for _ in range(each)]
         draws = torch.rand(
@@ -255,10 +255,8 @@ class Collector:
             dtype=torch.float64,
         )
         mine = self.ranks.share
-        return prompts, sample(
-            writer, head, self.tokens, [prompt.ids for prompt in prompts[mine]], draws[mine], sampling.temperature,
-            self.between, top_k=sampling.top_k, top_p=sampling.top_p, keep_hidden=True, keep_allowed=True,
-        )  # fmt: skip
+        ids, keep = [prompt.ids for prompt in prompts[mine]], Keep(head, hidden=True, allowed=True)
+        return prompts, sample(writer, self.tokens, ids, draws[mine], sampling, self.between, keep)
 
     @torch.no_grad()
     def compare_with_reference(self, episodes: Episodes, packed: Packed) -> tuple[Tensor, Tensor]:

@@ -25,7 +25,7 @@ from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation
 from playground.training.loop.best_of_n import BestOfN
-from playground.training.loop.evaluation import Judge, Looked, Watch
+from playground.training.loop.evaluation import Evaluated, FixedPrompts
 from playground.training.loop.faulty_trainer import FaultyTrainer
 from playground.training.loop.scoring import Scorer, SharedMixture
 from playground.training.loop.steered import Steered
@@ -72,6 +72,7 @@ class Equipment:
         self.reward_models: list[dict[str, Any]] = []  # what is known of those that score
         self.build = learned_rewards.builder(device, outputs, "reward-format" in config.faults)
         self.scorer = Scorer(config, SharedMixture.of_ranks(ranks, config.rewards, self._counted))
+        self.fixed_prompts = FixedPrompts(config, self.tokens, self.split.evaluation, self.scorer, between, ranks)
         self.trainer: Trainer = trainer_of(config)(
             config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between,
             **({"ranks": ranks} if ranks.count > 1 else {}),
@@ -166,37 +167,28 @@ class Equipment:
             written = min(at_once, samples - start) * min(1.0, steps / config.sampling.max_new_tokens)
             tell((start + written) / samples)
 
+        how = evaluation.Generation(self.tokens, config.sampling.in_training, config.ppo.micro_batch_size, between)
         for start in range(0, samples, at_once):
             steps = 0
             mine = [start + row for row in self.ranks.deal(min(at_once, samples - start))]
             written: list[str] = []
             if mine:
-                episodes, _ = evaluation.answer(
-                    self.reference, None, self.tokens, [asked[row] for row in mine], [seeds[row] for row in mine],
-                    config.sampling.in_training, config.ppo.micro_batch_size, between,
-                )  # fmt: skip
+                chosen = [asked[row] for row in mine], [seeds[row] for row in mine]
+                episodes, _ = evaluation.answer(self.reference, None, *chosen, how)
                 written = episodes.texts(self.tokens)
             by_row = dict(pair for part in self.ranks.exchange([*zip(mine, written, strict=True)]) for pair in part)
             completions += [by_row[row] for row in sorted(by_row)]
         return self.scorer.fit_scale([prompt.text for prompt in asked], completions)
 
-    def looked(
-        self,
-        stage: Stage,
-        judge: Judge = lambda prompts, completions: {},
-        watch: Watch = lambda prompts, completions, ended: {},
-    ) -> Looked:
+    def evaluate(self, stage: Stage) -> Evaluated:
         """Answer the fixed prompts."""
         same = stage == "before" and self.config.reference.source == catalog.START
         tries = 1 if stage == "before" else self.config.answers_each
         trainer = self.trainer
-        pays = Pays.of(
-            self.config, trainer.kl_controller.coef, trainer.critic, getattr(trainer, "token_rewards", token_rewards)
-        )
-        return evaluation.evaluate(
-            self.config, self.policy, None if same else self.reference, self.tokens, self.split.evaluation, self.scorer,
-            stage, trainer.updates_done, self.between, judge, watch, tries, pays, self.ranks,
-        )  # fmt: skip
+        payment = getattr(trainer, "token_rewards", token_rewards)
+        pays = Pays.of(self.config, trainer.kl_controller.coef, trainer.critic, payment)
+        reference = None if same else self.reference
+        return self.fixed_prompts.evaluate(stage, trainer.updates_done, self.policy, reference, tries, pays)
 
 
 def reference_of(

@@ -83,7 +83,7 @@ def help_with(config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[
     steps: dict[str, Callable[[dict[str, Any]], object]] = {
         SCALE: lambda told: mine.fit_scale(told["samples"]),
         STATE: lambda told: mine.share_state(),
-        LOOK: lambda told: mine.looked(told["stage"]),
+        LOOK: lambda told: mine.evaluate(told["stage"]),
         UPDATE: update,
         COMPARE: lambda told: mine.compare_ranks(),
     }

@@ -86,6 +86,7 @@ class Session(Equipment):
         )
         self.judges = Mixture.from_config(config.judges, self.build, "judge")
         self.behaviours = Behaviours(behaviours.of_config(config), self.build)
+        self.fixed_prompts.judge, self.fixed_prompts.watch = self.judge, self.watch
         prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
         sizes: dict[str, Any] = {**language_model.sizes(self.policy), "prompt_tokens": prompt_tokens}
         sizes["reward_parameters"] = self.reward_parameters
@@ -148,7 +149,7 @@ class Session(Equipment):
     def look(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
         self.ranks.first({"do": LOOK, "stage": stage})
-        samples, scores, figures = self.looked(stage, self.judge, self.watch)
+        samples, scores, figures = self.evaluate(stage)
         if stage != "before" and self.config.answers_each > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
         self.writer.tokens(figures)  # before the samples: a look without them is made again

@@ -50,9 +50,8 @@ def references(config: RunConfig, device: torch.device) -> References:
     room = policy.context_length - config.sampling.max_new_tokens
     split = prompts.load(config.prompts, config.evaluation.num_prompts, room, tokens, config.seed)
     asked, seeds = evaluation.reference_questions(split.training, config.seed, REFERENCES)
-    episodes, _ = evaluation.answer(
-        policy.frozen(), None, tokens, asked, seeds, config.sampling.in_training, config.ppo.micro_batch_size
-    )
+    how = evaluation.Generation(tokens, config.sampling.in_training, config.ppo.micro_batch_size)
+    episodes, _ = evaluation.answer(policy.frozen(), None, asked, seeds, how)
     return References([prompt.text for prompt in asked], episodes.texts(tokens))
 
 

@@ -126,7 +126,8 @@ def _written(
     for start in range(0, len(asked), WRITING_BATCH):
         places = by_length[start : start + WRITING_BATCH]
         prompts, own = [asked[place] for place in places], [seeds[place] for place in places]
-        episodes, _ = evaluation.answer(model, None, tokens, prompts, own, SamplingConfig(), len(prompts), between)
+        how = evaluation.Generation(tokens, SamplingConfig(), len(prompts), between)
+        episodes, _ = evaluation.answer(model, None, prompts, own, how)
         for place, text in zip(places, episodes.texts(tokens), strict=True):
             texts[place] = text
     return texts

@@ -30,9 +30,8 @@ def figures(subject: Subject, prompt: Prompt, side: str, seed: int) -> dict[str,
     pays = pays_of(subject, model)
     close = CloseLook(range(tries), pays.critic if pays else None)
     seeds = [evaluation.answered(seed, number) for number in range(tries)]
-    episodes, kl = evaluation.answer(
-        model, anchor, subject.tokens, [prompt] * tries, seeds, subject.sampling, 1, close=close
-    )
+    how = evaluation.Generation(subject.tokens, subject.sampling, 1)
+    episodes, kl = evaluation.answer(model, anchor, [prompt] * tries, seeds, how, close)
     completions, ended = episodes.texts(subject.tokens), episodes.ended.tolist()
     scores = subject.scorer([prompt.text] * tries, completions, ended).scores if subject.scorer else [0.0] * tries
     row = best_rows(scores, tries)[0]

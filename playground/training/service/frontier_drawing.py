@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from playground.config import SamplingConfig
 from playground.config.methods import METHODS
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
@@ -61,7 +62,7 @@ def frontier_samples(subjects: Subjects, question: dict[str, Any]) -> Iterator[d
             seeds = [derived_seed(config.seed, "frontier", k, first * each + number) for number in range(len(some))]
             draws = uniforms(seeds, sampling.max_new_tokens)
             ids = [prompt.ids for prompt in some]
-            episodes = sample(model, None, subject.tokens, ids, draws, sampling.temperature)
+            episodes = sample(model, subject.tokens, ids, draws, SamplingConfig(temperature=sampling.temperature))
             found = scorer([prompt.text for prompt in some], episodes.texts(subject.tokens), episodes.ended.tolist())
             scores[rows, columns] = np.array(found.scores).reshape(-1, each)
             for other, judge in enumerate(models):

@@ -56,7 +56,7 @@ class Service:
         count = max(1, min(int(question["num_samples"]), MAX_SAMPLES))
         seeds = [derived_seed(int(question["seed"]), "question", number) for number in range(count)]
         asked = {key: question[key] for key in ("temperature", "max_new_tokens") if question[key]}
-        sampling = subject.sampling.model_copy(update=asked)
+        how = evaluation.Generation(subject.tokens, subject.sampling.model_copy(update=asked), 1)
         sides = {"reference": subject.reference, "policy": subject.policy}
         for number in range(count):
             for side, model in sides.items():
@@ -65,7 +65,7 @@ class Service:
                 anchor = None if model is subject.anchor else subject.anchor
                 tries = subject.tries if side == "policy" else 1
                 written = [evaluation.answered(seeds[number], each) for each in range(tries)]
-                episodes, kl = evaluation.answer(model, anchor, subject.tokens, [prompt] * tries, written, sampling, 1)
+                episodes, kl = evaluation.answer(model, anchor, [prompt] * tries, written, how)
                 completions, ended = episodes.texts(subject.tokens), episodes.ended.tolist()
                 scores = subject.scorer([prompt.text] * tries, completions, ended) if subject.scorer else None
                 row = best_rows(scores.scores, tries)[0] if scores else 0

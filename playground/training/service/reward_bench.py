@@ -144,14 +144,13 @@ def draw(bench: Bench, wanted: Mapping[str, Any]) -> Generator[dict[str, Any], N
     seed = int(wanted["seed"])
     split = prompts.load(asked_for, int(wanted["num_evaluation"]), room, subject.tokens, seed)
     asked, seeds = evaluation.reference_questions(split.training, seed, count)
+    how = evaluation.Generation(subject.tokens, sampling, CHUNK)
     completions: list[str] = []
     ended: list[bool] = []
     for start in range(0, count, CHUNK):
         yield {"phase": f"drawing {count} samples", "done": start, "of": count}
         part = slice(start, start + CHUNK)
-        episodes, _ = evaluation.answer(
-            subject.reference, None, subject.tokens, asked[part], seeds[part], sampling, CHUNK
-        )
+        episodes, _ = evaluation.answer(subject.reference, None, asked[part], seeds[part], how)
         completions += episodes.texts(subject.tokens)
         ended += episodes.ended.tolist()
     drawn = Samples([prompt.text for prompt in asked], completions, ended)

@@ -232,57 +232,35 @@ class Access:
         """
         wants_caller = "caller" in inspect.signature(handler).parameters
 
-        def called(arguments: tuple[Any, ...]) -> tuple[str, Callable[[], Any], contextlib.ExitStack]:
+        def begun(arguments: tuple[Any, ...], until_answered: contextlib.ExitStack) -> Any:
             request, rest = _split_request(arguments)
-            run = (run_of or named_run)(rest[0]) if rest else None
-            place = contextlib.ExitStack()  # among the questions that wait, until it is answered
-            try:
-                caller = self.demand(request, action, run)
-                if action in OF_A_MODEL and caller.role is Role.VISITOR:
-                    if not self._asking.take(caller.visitor.address):
-                        raise TooManyCalls(MANY_AT_ONCE)
-                    place.callback(self._asking.give_back, caller.visitor.address)
-            except NotAllowed as error:
-                return str(error), lambda: None, place
-            options = {"caller": caller} if wants_caller else {}
-            return "", functools.partial(handler, *rest, **options), place
-
-        def refusal(sentence: str, title: str = "Not here") -> Any:
-            if refused is None:
-                raise gr.Error(sentence, print_exception=False, title=title)
-            return refused(sentence)
-
-        def failure(error: Exception) -> Any:
-            if isinstance(error, gr.Error):
-                raise error
-            if isinstance(error, (PlaygroundError, OSError)):
-                return refusal(in_words(error), "This did not succeed")
-            _log.exception("The handler %s failed", handler.__name__)
-            return refusal(FAILED, "This did not succeed")
+            caller = self.demand(request, action, (run_of or named_run)(rest[0]) if rest else None)
+            if action in OF_A_MODEL and caller.role is Role.VISITOR:
+                if not self._asking.take(caller.visitor.address):
+                    raise TooManyCalls(MANY_AT_ONCE)
+                until_answered.callback(self._asking.give_back, caller.visitor.address)
+            return handler(*rest, **({"caller": caller} if wants_caller else {}))
 
         def function(*arguments: Any) -> Any:
-            sentence, act, place = called(arguments)
-            with place:
+            with contextlib.ExitStack() as until_answered:
                 try:
-                    return refusal(sentence) if sentence else act()
+                    return begun(arguments, until_answered)
                 except Exception as error:
-                    return failure(error)
+                    return _answer_to(error, handler, refused)
 
         def generator(*arguments: Any) -> Iterator[Any]:
-            sentence, act, place = called(arguments)
-            with place:
+            with contextlib.ExitStack() as until_answered:
                 try:
-                    yield from [refusal(sentence)] if sentence else act()
+                    yield from begun(arguments, until_answered)
                 except Exception as error:
-                    yield failure(error)
+                    yield _answer_to(error, handler, refused)
 
         async def coroutine(*arguments: Any) -> Any:
-            sentence, act, place = called(arguments)
-            with place:
+            with contextlib.ExitStack() as until_answered:
                 try:
-                    return refusal(sentence) if sentence else await act()
+                    return await begun(arguments, until_answered)
                 except Exception as error:
-                    return failure(error)
+                    return _answer_to(error, handler, refused)
 
         if inspect.isgeneratorfunction(handler):
             return _dressed(generator, handler, action)
@@ -364,6 +342,22 @@ class Access:
 def named_run(value: Any) -> Any:
     """The run that an argument from a browser names: it is its id, or has it as its entry `run`."""
     return value.get("run") if isinstance(value, Mapping) else value
+
+
+def _answer_to(error: Exception, handler: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:
+    """What a handler that was refused or failed answers: what `refused` makes of a sentence, else an error to show."""
+    if isinstance(error, gr.Error):
+        raise error
+    title, sentence = "This did not succeed", FAILED
+    if isinstance(error, NotAllowed):
+        title, sentence = "Not here", str(error)
+    elif isinstance(error, (PlaygroundError, OSError)):
+        sentence = in_words(error)
+    else:
+        _log.error("The handler %s failed", handler.__name__, exc_info=error)
+    if refused is None:
+        raise gr.Error(sentence, print_exception=False, title=title)
+    return refused(sentence)
 
 
 def _dressed(wrapper: Callable[..., Any], handler: Callable[..., Any], action: Action) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ import logging
 import re
 import socket
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -80,6 +80,21 @@ _log = logging.getLogger(__name__)
 FRAMES = {"space": "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"}
 
 
+class _Answering:
+    """`send` with more headers, where the answer has none of the name. `started`: whether an answer has begun."""
+
+    def __init__(self, send: Send, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        self.started, self._send, self._headers = False, send, headers
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            present = {name.lower() for name, _ in message["headers"]} - {b"set-cookie"}
+            own = [item for item in self._headers if item[0] not in present]
+            message = {**message, "headers": [*message["headers"], *own]}
+        await self._send(message)
+
+
 class Gate:
     """The middleware.
 
@@ -121,63 +136,63 @@ class Gate:
             return
         connection = HTTPConnection(scope)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        cookie = self.access.new_visitor_cookie(connection) if path == "/" and scope["method"] == "GET" else None
-        started = False
+        answering = _Answering(send, self._headers_for(connection, path))
+        with self._counted_open(connection, path.rstrip("/") == UPLOAD) as fits:
+            if fits:
+                await self._let_in(connection, path, receive, answering)
+            else:
+                await _answer(503, BUSY, {"Retry-After": "5"})(scope, receive, answering)
 
-        async def send_dressed(message: Message) -> None:
-            nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                present = {name.lower() for name, _ in message["headers"]}
-                own = [item for item in self.headers if item[0] not in present]
-                own += [(b"set-cookie", cookie.encode())] if cookie else []
-                message = {**message, "headers": [*message["headers"], *own]}
-            await send(message)
+    def _headers_for(self, connection: HTTPConnection, path: str) -> list[tuple[bytes, bytes]]:
+        opens = path == "/" and connection.scope["method"] == "GET"
+        cookie = self.access.new_visitor_cookie(connection) if opens else None
+        return [*self.headers, *([(b"set-cookie", cookie.encode())] if cookie else [])]
 
+    async def _let_in(self, connection: HTTPConnection, path: str, receive: Receive, answering: _Answering) -> None:
+        scope, cap = connection.scope, self._body_cap(connection, path)
+        announced = not {"content-length", "transfer-encoding"}.isdisjoint(connection.headers)  # RFC 9112, 6.3
+        body = Body(receive, cap, None if self.access.mode == "local" else BODY_SECONDS, announced)
+        refusal, posts = self._refusal(connection, path, cap), scope["method"] == "POST"
         uploads = path.rstrip("/") == UPLOAD
-        with self._counted_open(connection, uploads) as fits:
-            if not fits:
-                await _answer(503, BUSY, {"Retry-After": "5"})(scope, receive, send_dressed)
+        # the query of an upload names it, and Gradio would never forget that name
+        query = b"" if uploads else scope["query_string"]
+        if refusal is None and path.startswith(GRADIO) and not uploads:
+            sent = await body.ahead() if posts else b""
+            if posts and await body.is_given_up():
                 return
-            cap = self._body_cap(connection, path)
-            announced = not {"content-length", "transfer-encoding"}.isdisjoint(connection.headers)  # RFC 9112, 6.3
-            body = Body(receive, cap, None if self.access.mode == "local" else BODY_SECONDS, announced)
-            refusal = self._refusal(connection, path, cap)
-            if uploads:
-                scope = {**scope, "query_string": b""}  # it names the upload, and Gradio would never forget that name
-            elif refusal is None and path.startswith(GRADIO):
-                sent = await body.ahead() if scope["method"] == "POST" else b""
-                if scope["method"] == "POST" and await body.is_given_up():
-                    return
-                if sessions.has_many_values(sent):
-                    refusal = 413, sessions.MANY_VALUES
-                elif problem := sessions.problem_of(path, scope["query_string"], sent):
-                    refusal = 400, problem
-            scope = {**scope, "query_string": without_page(scope["query_string"])}
-            coming = 0
-            if uploads and scope["method"] == "POST" and self.incoming and refusal is None:
-                coming = int(connection.headers.get("content-length") or cap)  # bytes, at most
-            if self.incoming and coming and not self.incoming.expect(coming):
-                refusal = 503, FULL
-            if refusal is not None:
-                await body.drain()
-                await _answer(*refusal)(scope, receive, send_dressed)
-                return
-            try:
-                await self.app(scope, body, body.unless_refused(send_dressed))
-            except Exception as error:
-                if not (body.refused or isinstance(error, ClientDisconnect)):  # else it is about what did not come
-                    if started:
-                        raise
-                    _log.exception("%s %r failed", scope["method"], path)
-                    await body.drain()
-                    sentence = in_words(error) if isinstance(error, OSError) else FAILED  # of a full disk, its remedy
-                    await _answer(500, sentence)(scope, receive, send_dressed)
-            finally:
-                if self.incoming and coming:
-                    self.incoming.arrived(coming)
-            if body.refused and not started:
-                await _answer(*body.refused)(scope, receive, send_dressed)
+            if sessions.has_many_values(sent):
+                refusal = 413, sessions.MANY_VALUES
+            elif problem := sessions.problem_of(path, query, sent):
+                refusal = 400, problem
+        coming = 0
+        if uploads and posts and self.incoming and refusal is None:
+            coming = int(connection.headers.get("content-length") or cap)  # bytes, at most
+        if self.incoming and coming and not self.incoming.expect(coming):
+            refusal = 503, FULL
+        if refusal is not None:
+            await body.drain()
+            await _answer(*refusal)(scope, receive, answering)
+            return
+        try:
+            await self._pass_on({**scope, "query_string": without_page(query)}, body, answering)
+        finally:
+            if self.incoming and coming:
+                self.incoming.arrived(coming)
+        if body.refused and not answering.started:
+            await _answer(*body.refused)(scope, receive, answering)
+
+    async def _pass_on(self, scope: Scope, body: Body, answering: _Answering) -> None:
+        try:
+            await self.app(scope, body, body.unless_refused(answering))
+        except Exception as error:
+            if body.refused or isinstance(error, ClientDisconnect):
+                return  # it is about what did not come
+            if answering.started:
+                raise
+            _log.exception("%s %r failed", scope["method"], scope["path"])
+            await body.drain()
+            sentence = in_words(error) if isinstance(error, OSError) else FAILED  # of a full disk, its remedy
+            await _answer(500, sentence)(scope, body, answering)
 
     @contextlib.contextmanager
     def _counted_open(self, connection: HTTPConnection, uploads: bool) -> Iterator[bool]:

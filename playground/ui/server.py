@@ -145,10 +145,26 @@ def launch(
     warning = _gradio_warning(demo, mode)
     parts = contextlib.ExitStack()
     parts.enter_context(gradio_parts.replaced())
+    url, loop = _serve_gradio(demo, address, port, hub, access, incoming)
+    access.share = sharing.addresses(address, port, mode)
+    greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
+    chores = [every(CHORE_SECONDS, chore) for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits))]
+    # It adopts what lives, ends what died, starts others.
+    watch = ReconcilerThread(outputs, spawn=standby.worker_for, chores=chores)
+    watch.start()
+    if keeper:
+        keeper.start()
+    return Running(demo, url, hub, service, standby, loop, watch, incoming, parts, greeting, keeper)
+
+
+def _serve_gradio(
+    demo: gr.Blocks, address: str, port: int, hub: Hub, access: Access, incoming: Incoming
+) -> tuple[str, Callable[[], asyncio.AbstractEventLoop | None]]:
+    """Start Gradio's server with our routes, behind the gate. Returns its address, and what gives its event loop."""
+    loops: list[asyncio.AbstractEventLoop] = []
     doorkeeper = Middleware(
         gate.Gate, access=access, listening=address, names=gate.more_names(os.environ), incoming=incoming
     )
-    loops: list[asyncio.AbstractEventLoop] = []
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
@@ -157,6 +173,7 @@ def launch(
         yield
         forgetting.cancel()
 
+    own = {"routes": routes.routes(hub, access), "middleware": [doorkeeper], "lifespan": lifespan, "openapi_url": None}
     _, url, _ = demo.launch(
         server_name=address,
         server_port=port,
@@ -172,21 +189,9 @@ def launch(
         allowed_paths=[],
         theme=theme.theme(),
         head=page.head(),
-        app_kwargs={
-            "routes": routes.routes(hub, access), "middleware": [doorkeeper], "lifespan": lifespan, "openapi_url": None,
-        },
-    )  # fmt: skip
-    access.share = sharing.addresses(address, port, mode)
-    greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
-    chores = [every(CHORE_SECONDS, chore) for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits))]
-    # It adopts what lives, ends what died, starts others.
-    watch = ReconcilerThread(outputs, spawn=standby.worker_for, chores=chores)
-    watch.start()
-    if keeper:
-        keeper.start()
-    return Running(
-        demo, url, hub, service, standby, lambda: loops[0] if loops else None, watch, incoming, parts, greeting, keeper
-    )  # fmt: skip
+        app_kwargs=own,
+    )
+    return url, lambda: loops[0] if loops else None
 
 
 def _keeper(outputs: Path) -> BucketThread | None:

@@ -13,6 +13,7 @@ from playground.runs.start.standby import StandbyWorker
 from playground.setup import catalog, expected
 from playground.setup.limits import LIMITS
 from playground.ui.train import controls, filling, form, train_page
+from playground.ui.train.filling import SKIP, Form
 from tests.ui import fake_run
 
 
@@ -21,8 +22,8 @@ def values():
     return form.values_of(catalog.preset("kinder-reviews"))
 
 
-def as_tuple(values):
-    return tuple(values[field] for field in form.FIELDS)
+def sent(values, chosen="kinder-reviews", notes=None):
+    return Form(chosen, notes or {}, values)
 
 
 def label(button):
@@ -30,18 +31,18 @@ def label(button):
 
 
 def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
-    notes, story, button, text = filling.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
+    notes, story, button, text = filling.checked(sent(values), tmp_path)
     assert notes["problems"] == [] and notes["differences"] == [] and label(button) == "Start training"
     assert "kinder-reviews" in text and story["expect"].startswith("The score climbs")
     assert story["measured"] == expected.line("kinder-reviews") != ""
     values["kl.coef"] = 1.0
-    _, story, _, _ = filling.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
+    _, story, _, _ = filling.checked(sent(values), tmp_path)
     assert (story["expect"], story["measured"]) == ("", ""), "what was measured no longer holds"
 
 
 def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
     values.update({"ppo.minibatch_size": 20, "kl.coef": -1})
-    notes, _, button, _ = filling.checked("kinder-reviews", {}, as_tuple(values), tmp_path)
+    notes, _, button, _ = filling.checked(sent(values), tmp_path)
     assert label(button) == "Fix 2 settings to start"
     assert {item["field"] for item in notes["problems"]} == {"ppo.minibatch_size", "kl.coef"}
     assert {item["label"] for item in notes["problems"]} == {"Minibatch", "Leash (beta)"}
@@ -49,14 +50,14 @@ def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
 
 @pytest.mark.parametrize("chosen", ["kinder-revues", "", None, "run:../../etc", "presets/kinder-reviews.yaml"])
 def test_an_unknown_preset_is_one_sentence(chosen, values, tmp_path):
-    notes, _, button, _ = filling.checked(chosen, {}, as_tuple(values), tmp_path)
+    notes, _, button, _ = filling.checked(sent(values, chosen), tmp_path)
     (problem,) = notes["problems"]
     assert problem["field"] == "preset" and problem["message"].endswith((".", "?"))
     assert label(button) == "Fix 1 setting to start"
 
 
 def start(values, outputs, asked="press-0001"):
-    return train_page.started(asked, "kinder-reviews", {}, as_tuple(values), outputs, StandbyWorker())
+    return train_page.started(asked, sent(values), outputs, StandbyWorker())
 
 
 def test_start_starts_the_run_that_the_form_describes(values, tmp_path, workers):
@@ -96,7 +97,7 @@ def test_another_press_or_other_settings_are_another_run_in_the_queue(values, tm
     third, _, button = start(values, tmp_path, "press-0002")
     assert queue.waiting(tmp_path) == [second["run"], third["run"]] and len(workers) == 1
     assert label(button) == "Add to the queue (2 wait)"
-    assert label(filling.checked("kinder-reviews", {}, as_tuple(values), tmp_path)[2]) == label(button)
+    assert label(filling.checked(sent(values), tmp_path)[2]) == label(button)
 
 
 @pytest.mark.parametrize("asked", [None, "", 7, ["press-0001"], "x" * 1000, "../../etc/passwd", "a b c d e"])
@@ -119,8 +120,7 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
     config = base.model_copy(update={"seed": 9, "ppo": base.ppo.model_copy(update={"num_updates": 7})})
     fake_run.write_run(tmp_path, "mine", config)
     filled = filling.filled_from("run:mine", tmp_path)
-    back = dict(zip(form.FIELDS, filled.values, strict=True))
-    assert form.config_of(back, filling.base_of("run:mine", tmp_path)) == config
+    assert form.config_of(filled.values, filling.base_of("run:mine", tmp_path)) == config
     story = {"preset": "", "story": "No leash, but 7 updates.", "expect": "", "measured": ""}
     story["settings_of"] = "No leash"
     assert filled.notes["differences"] == [] and filled.story == story and filled.preset == "run:mine"
@@ -148,8 +148,7 @@ def test_a_preset_whose_model_is_not_here_says_so_at_once(tmp_path):
 
 def test_yaml_fills_the_form_and_shows_what_differs(values, tmp_path):
     text = catalog.preset("kinder-reviews").model_copy(update={"seed": 3}).to_yaml()
-    flat = filling.from_text(text, "kinder-reviews", {}, as_tuple(values), tmp_path)
-    notes = next(item for item in flat if isinstance(item, dict) and "differences" in item)
+    notes = filling.from_text(text, sent(values), tmp_path).notes
     assert [item["field"] for item in notes["differences"]] == ["seed"]
 
 
@@ -158,8 +157,9 @@ def test_yaml_fills_the_form_and_shows_what_differs(values, tmp_path):
     [("kl: {coeff: 1}", "kl.coeff"), ("rewards: [{kind: kindness}]", "rewards.0.kind"), ("a: [", ""), ("3", "")],
 )
 def test_bad_yaml_is_told_by_field_and_leaves_the_form_alone(text, field, values, tmp_path):
-    flat = filling.from_text(text, "kinder-reviews", {"marks": {"seed": 0}}, as_tuple(values), tmp_path)
-    notes = next(item for item in flat if isinstance(item, dict) and "problems" in item)
+    filled = filling.from_text(text, sent(values, notes={"marks": {"seed": 0}}), tmp_path)
+    notes = filled.notes
+    assert filled.values == {} and filled.preset == filled.text == SKIP
     assert field in {item["field"] for item in notes["problems"]} and notes["marks"] == {"seed": 0}
 
 
@@ -183,11 +183,11 @@ def test_a_field_that_the_configuration_gains_shows_up_by_itself():
 
 def test_every_kind_of_field_has_a_control(monkeypatch):
     class Invented(Part):
-        critic: Literal["shared", "separate"] = knob("shared", label="Critic", help="Which network judges.")
-        source: str | None = knob(None, label="Reference", help="What the leash is tied to.")
-        kind: Literal["a", "b"] | None = knob("a", label="Kind", help="One of two, or none.")
-        whiten: bool = knob(True, label="Whiten", help="On or off.")
-        top_k: int | None = knob(None, label="Top k", help="A number or nothing.", slider=(0, 100, 1))
+        critic: Literal["shared", "separate"] = knob("shared", "Critic")
+        source: str | None = knob(None, "Reference")
+        kind: Literal["a", "b"] | None = knob("a", "Kind")
+        whiten: bool = knob(True, "Whiten")
+        top_k: int | None = knob(None, "Top k", slider=(0, 100, 1))
 
     fields = Invented.model_fields
     monkeypatch.setattr(form, "_annotation", lambda field: fields[field].annotation)

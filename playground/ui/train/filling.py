@@ -30,25 +30,50 @@ from playground.ui.train import controls, edits, form, frontier_part, starting
 SOURCE = "prompts.source"
 
 
-class Filled(NamedTuple):
-    """What a handler gives back when it puts a configuration into the form."""
+SKIP = gr.skip()
 
-    preset: Any
-    story: dict[str, str]
-    values: list[Any]
+
+class Form(NamedTuple):
+    """The form as a browser sends it: the preset or run that it began with, what was last said of it, and its values by
+    field. An uploaded file goes by its name on the page."""
+
+    chosen: Any
+    notes: Mapping[str, Any]
+    values: dict[str, Any]
+
+    @classmethod
+    def of(cls, chosen: Any, notes: Any, *values: Any) -> Form:
+        """From the components of the page, in their order."""
+        return cls(chosen, as_dict(notes), dict(zip(form.FIELDS, values, strict=True)))
+
+    def data(self, outputs: Path) -> dict[str, Any]:
+        """The values, with the path of an uploaded file."""
+        return {**self.values, SOURCE: uploads.meant(self.values[SOURCE], outputs)}
+
+
+class Said(NamedTuple):
+    """What is said of the form as it is: notes, story, start button, and all of it as YAML."""
+
     notes: dict[str, Any]
+    story: Any
     start: Any
-    text: str
+    text: Any
+
+
+class Filled(NamedTuple):
+    """What a handler puts into the form; what it leaves out stays as it is."""
+
+    preset: Any = SKIP
+    story: Any = SKIP
+    values: Mapping[str, Any] = {}
+    notes: Any = SKIP
+    start: Any = SKIP
+    text: Any = SKIP
 
     def flat(self) -> list[Any]:
         """In the order of `Train.filled`."""
-        return [self.preset, self.story, *self.values, self.notes, self.start, self.text]
-
-
-def taken(method: Any, fields: Mapping[str, Any]) -> list[Any]:
-    """What the chosen method sets in the form, one value for each of `fields`."""
-    values = methods.chosen(method)
-    return [values.get(field, gr.skip()) for field in fields]
+        values = [self.values.get(field, SKIP) for field in form.FIELDS]
+        return [self.preset, self.story, *values, self.notes, self.start, self.text]
 
 
 def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], whole: bool = True) -> Filled:
@@ -61,22 +86,15 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
         base = base_of(chosen, outputs)
         run = named_run(chosen, outputs)
     except PlaygroundError as error:
-        skip = [gr.skip() for _ in form.FIELDS]
-        notes = {"problems": [{"field": "preset", "label": "Experiment", "message": _only_messages(error)}],
-                 "differences": [], "marks": {}, "about": {}}  # fmt: skip
-        return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(1), gr.skip())
+        problem = {"field": "preset", "label": "Experiment", "message": _only_messages(error)}
+        notes = {"problems": [problem], "differences": [], "marks": {}, "about": {}}
+        return Filled(notes=notes, start=starting.button_with_problems(1))
     problems = _problems_of(base, outputs, capped) if whole else []
     label = starting.button_with_problems(len(problems)) if problems else starting.button(base, outputs)
     base = uploads.public(base, outputs) if whole else checks.without_folders(base)
-    values = form.values_of(base)
-    return Filled(
-        chosen,
-        controls.story_of(base, run.title(base) if run else ""),
-        [values[field] for field in form.FIELDS],
-        notes_on(chosen, base, base, problems, outputs),
-        label,
-        base.to_yaml(),
-    )
+    story = controls.story_of(base, run.title(base) if run else "")
+    notes = notes_on(chosen, base, base, problems, outputs)
+    return Filled(chosen, story, form.values_of(base), notes, label, base.to_yaml())
 
 
 def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
@@ -87,9 +105,9 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
     chosen = kept.preset if kept else caller.query.get("preset") or catalog.DEFAULT_PRESET
     found = filled_from(chosen, outputs, capped, whole)
     carried = caller.query.get("set", "") if may and not kept else ""
-    if found.text == gr.skip() or not (kept or carried):
+    before = found.values
+    if not before or not (kept or carried):
         return found
-    before = dict(zip(form.FIELDS, found.values, strict=True))
     try:
         if kept:
             changes = edits.changed({**before, **kept.values}, before)
@@ -108,66 +126,51 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
 
 def filled_with(found: Filled, changes: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
     """A filled form with other values in some of its fields; what is no field of it is left out."""
-    before = dict(zip(form.FIELDS, found.values, strict=True))
-    if found.text == gr.skip():  # there was nothing to fill it from
+    if not found.values:  # there was nothing to fill it from
         return found
-    values = tuple({**before, **{field: changes[field] for field in before if field in changes}}.values())
-    notes, story, start, text = checked(found.preset, found.notes, values, outputs, capped)
-    if not isinstance(text, str):  # not valid yet
-        story, text = found.story, found.text
-    return Filled(found.preset, story, list(values), notes, start, text)
+    values = {field: changes.get(field, value) for field, value in found.values.items()}
+    said = checked(Form(found.preset, found.notes, values), outputs, capped)
+    if not isinstance(said.text, str):  # not valid yet
+        said = said._replace(story=found.story, text=found.text)
+    return Filled(found.preset, said.story, values, said.notes, said.start, said.text)
 
 
-def from_text(
-    yaml_text: str,
-    chosen: Any,
-    old_notes: Any,
-    values: tuple[Any, ...],
-    outputs: Path,
-    capped: Limits = LIMITS["local"],
-) -> list[Any]:
+def from_text(yaml_text: str, before: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
     """The form filled from YAML; with problems the form stays as it is and they are listed."""
     try:
         config = limits.built(meant(yaml_io.parse_yaml(yaml_text), outputs), capped)
         limits.require(config, capped, outputs)
         checks.check(config, outputs)
-        base = base_of(chosen, outputs)
+        base = base_of(before.chosen, outputs)
     except PlaygroundError as error:
         problems = error.problems if isinstance(error, InvalidConfig) else [Problem("", str(error))]
-        notes = {**as_dict(old_notes), "problems": problems_told(problems)}
-        skip = [gr.skip() for _ in form.FIELDS]
-        return Filled(gr.skip(), gr.skip(), skip, notes, starting.button_with_problems(len(problems)), gr.skip()).flat()
-    start = starting.button(config, outputs)
-    config, base = uploads.public(config, outputs), uploads.public(base, outputs)
-    new_values = form.values_of(config)
-    return Filled(
-        gr.skip(),
-        controls.story_of(config),
-        [new_values[field] for field in form.FIELDS],
-        notes_on(chosen, config, base, [], outputs),
-        start,
-        config.to_yaml(),
-    ).flat()
+        notes = {**before.notes, "problems": problems_told(problems)}
+        return Filled(notes=notes, start=starting.button_with_problems(len(problems)))
+    said = _said(before.chosen, config, base, outputs)
+    values = form.values_of(uploads.public(config, outputs))
+    return Filled(story=said.story, values=values, notes=said.notes, start=said.start, text=said.text)
 
 
-def checked(
-    chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path, capped: Limits = LIMITS["local"]
-) -> tuple[dict[str, Any], Any, Any, Any]:
-    """Notes, story, start button and YAML for the form as it is now."""
+def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> Said:
+    """What is to be said of the form as it is now."""
     try:
-        base, config = read(chosen, old_notes, values, outputs, capped)
+        base, config = read(now, outputs, capped)
     except InvalidConfig as error:
-        notes = {**as_dict(old_notes), "problems": problems_told(error.problems)}
+        notes = {**now.notes, "problems": problems_told(error.problems)}
         with contextlib.suppress(PlaygroundError):  # what is not valid yet is kept over a reload too
-            before = form.values_of(uploads.public(base_of(chosen, outputs), outputs))
-            notes["edits"] = edits.changed(dict(zip(form.FIELDS, values, strict=True)), before)
-        return notes, gr.skip(), starting.button_with_problems(len(error.problems)), gr.skip()
+            before = form.values_of(uploads.public(base_of(now.chosen, outputs), outputs))
+            notes["edits"] = edits.changed(now.values, before)
+        return Said(notes, SKIP, starting.button_with_problems(len(error.problems)), SKIP)
     except PlaygroundError as error:
-        notes = {**as_dict(old_notes), "problems": problems_told([Problem("preset", str(error))])}
-        return notes, gr.skip(), starting.button_with_problems(1), gr.skip()
+        notes = {**now.notes, "problems": problems_told([Problem("preset", str(error))])}
+        return Said(notes, SKIP, starting.button_with_problems(1), SKIP)
+    return _said(now.chosen, config, base, outputs)
+
+
+def _said(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path) -> Said:
     start = starting.button(config, outputs)
     config, base = uploads.public(config, outputs), uploads.public(base, outputs)
-    return notes_on(chosen, config, base, [], outputs), controls.story_of(config), start, config.to_yaml()
+    return Said(notes_on(chosen, config, base, [], outputs), controls.story_of(config), start, config.to_yaml())
 
 
 def named_run(chosen: Any, outputs: Path) -> RunDirectory | None:
@@ -194,26 +197,18 @@ def base_of(chosen: Any, outputs: Path) -> RunConfig:
     return catalog.preset(name)
 
 
-def read(
-    chosen: Any, old_notes: Any, values: tuple[Any, ...], outputs: Path, capped: Limits = LIMITS["local"]
-) -> tuple[RunConfig, RunConfig]:
+def read(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[RunConfig, RunConfig]:
     """What the form is compared with, and the form as a configuration.
 
     Raises:
         InvalidConfig, RunNotFound.
     """
-    base = base_of(chosen, outputs)
-    about = as_dict(old_notes).get("about")
-    told = base
+    base = base_of(now.chosen, outputs)
+    described = base
     with contextlib.suppress(ValidationError):  # it comes back from a browser, so it may be anything
-        told = base.model_copy(update={"about": type(base.about).model_validate(about)})
-    return base, form.config_of(by_field(values, outputs), told, outputs, capped)
-
-
-def by_field(values: tuple[Any, ...], outputs: Path) -> dict[str, Any]:
-    """The form's values by their fields, an uploaded file with its path."""
-    found = dict(zip(form.FIELDS, values, strict=True))
-    return {**found, SOURCE: uploads.meant(found[SOURCE], outputs)}
+        about = type(base.about).model_validate(now.notes.get("about"))
+        described = base.model_copy(update={"about": about})
+    return base, form.config_of(now.data(outputs), described, outputs, capped)
 
 
 def _problems_of(base: RunConfig, outputs: Path, capped: Limits) -> list[Problem]:
@@ -226,13 +221,17 @@ def _problems_of(base: RunConfig, outputs: Path, capped: Limits) -> list[Problem
     return []
 
 
-def used(told: Any, values: tuple[Any, ...]) -> list[Any]:
-    """What a part of the page proposes (its `use`: form values by field), put into the form; with it goes back what was
-    there, as `undo`."""
-    wanted, now = as_dict(as_dict(told).get("use")), dict(zip(form.FIELDS, values, strict=True))
-    undo = {field: now[field] for field in form.FIELDS if field in wanted}
-    back = {**as_dict(told), "use": None, "undo": undo, "at": time.time()}
-    return [back, *(wanted[field] if field in wanted else gr.skip() for field in form.FIELDS)]
+def used(offered: Any, now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a part of the page proposes (its `use`: form values by field): what goes back to the part, with what was
+    there as `undo`, and what is put into the form.
+
+    Args:
+        now: the form's values.
+    """
+    wanted = as_dict(as_dict(offered).get("use"))
+    values = {field: wanted[field] for field in form.FIELDS if field in wanted}
+    undo = {field: now[field] for field in values}
+    return {**as_dict(offered), "use": None, "undo": undo, "at": time.time()}, values
 
 
 def meant(data: Any, outputs: Path) -> Any:

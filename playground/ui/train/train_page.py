@@ -37,6 +37,17 @@ from playground.ui.train import (
     starting,
     tryout_part,
 )
+from playground.ui.train.filling import SKIP, Form
+
+MODEL = "model.source"
+
+
+class Started(NamedTuple):
+    """What pressing Start answers: the run to view, what is said of the form, and the button."""
+
+    view: Any
+    notes: Any
+    button: Any
 
 
 class Train(NamedTuple):
@@ -93,49 +104,56 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         if standby.pid is None and launcher.living_run(outputs) is None:
             standby.prepare()
 
-    def check(chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
+    def check(*sent: Any, caller: Caller) -> filling.Said:
         get_ready()
-        return list(filling.checked(chosen, old_notes, values, outputs, access.limits_of(caller)))
+        return filling.checked(Form.of(*sent), outputs, access.limits_of(caller))
 
-    def read(caller: Caller, chosen: Any, old_notes: Any, *values: Any) -> RunConfig:
-        return filling.read(chosen, old_notes, values, outputs, access.limits_of(caller))[1]
+    def read(caller: Caller, *sent: Any) -> RunConfig:
+        return filling.read(Form.of(*sent), outputs, access.limits_of(caller))[1]
 
-    def estimate(chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> Any:
+    def estimate(*sent: Any, caller: Caller) -> Any:
         def read() -> tuple[RunConfig, RunConfig]:
-            base = filling.base_of(chosen, outputs)
-            return base, form.without_disk(filling.by_field(values, outputs), base, capped)
+            now = Form.of(*sent)
+            base = filling.base_of(now.chosen, outputs)
+            return base, form.without_disk(now.data(outputs), base, capped)
 
         capped = access.limits_of(caller)
         return needs_part.needs(read, outputs, capped)
 
-    def start_run(viewed: Any, chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
-        asked = filling.as_dict(viewed).get("request")
-        return list(started(asked, chosen, old_notes, values, outputs, standby, access, caller))
+    def start_run(viewed: Any, *sent: Any, caller: Caller) -> Started:
+        return started(filling.as_dict(viewed).get("request"), Form.of(*sent), outputs, standby, access, caller)
 
     def choose(chosen: Any, *, caller: Caller) -> list[Any]:
-        capped = access.limits_of(caller)
-        return filling.filled_from(chosen, outputs, capped, caller.role is Role.HOST).flat()[1:]
+        found = filling.filled_from(chosen, outputs, access.limits_of(caller), caller.role is Role.HOST)
+        return found._replace(preset=SKIP).flat()  # meanwhile the menu may show the next choice
 
     def choose_at_load(given: Any, caller: Caller) -> list[Any]:
-        if caller.may(Action.START):
+        may_start, capped = caller.may(Action.START), access.limits_of(caller)
+        if may_start:
             get_ready()
-        capped = access.limits_of(caller)
-        found = filling.filled_at_load(given, caller, outputs, capped).flat()
-        place = filled.index(fields["model.source"])
-        found[place] = needs_part.model_update(found[place], outputs, capped)  # a run may have used another model
-        if not caller.may(Action.START):
-            found[filled.index(start)] = gr.Button("The host starts runs", interactive=False)
-        return found
+        found = filling.filled_at_load(given, caller, outputs, capped)
+        model = needs_part.model_update(found.values.get(MODEL), outputs, capped)  # a run may have used another model
+        found = found._replace(values={**found.values, MODEL: model})
+        button = found.start if may_start else gr.Button("The host starts runs", interactive=False)
+        return found._replace(start=button).flat()
 
-    def use(yaml_text: str, chosen: Any, old_notes: Any, *values: Any, caller: Caller) -> list[Any]:
-        return filling.from_text(yaml_text, chosen, old_notes, values, outputs, access.limits_of(caller))
+    def use(yaml_text: str, *sent: Any, caller: Caller) -> list[Any]:
+        return filling.from_text(yaml_text, Form.of(*sent), outputs, access.limits_of(caller)).flat()
 
-    def not_started(sentence: str) -> list[Any]:
-        return [gr.skip(), {"problems": filling.problems_told([Problem("", sentence)]), "show": time.time()}, gr.skip()]
+    def put(offered: Any, *values: Any) -> list[Any]:
+        back, wanted = filling.used(offered, dict(zip(form.FIELDS, values, strict=True)))
+        return [back, *(wanted.get(field, SKIP) for field in form.FIELDS)]
+
+    def take_method(method: Any) -> list[Any]:
+        return [methods.chosen(method).get(field, SKIP) for field in meant]
+
+    def not_started(sentence: str) -> Started:
+        problems = filling.problems_told([Problem("", sentence)])
+        return Started(SKIP, {"problems": problems, "show": time.time()}, SKIP)
 
     # a page that only watches asks, and in vain
-    checking = access.guard(Action.FORM, check, lambda _: [gr.skip()] * len(told))
-    estimating = access.guard(Action.FORM, estimate, lambda _: gr.skip())
+    checking = access.guard(Action.FORM, check, lambda _: [SKIP] * len(told))
+    estimating = access.guard(Action.FORM, estimate, lambda _: SKIP)
     opening = access.guard(Action.WATCH, choose_at_load)
 
     edited = [component.input for component in fields.values()]
@@ -145,10 +163,9 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     gr.on([*edited, text.change], estimating, form_inputs, needs, **latest)
     uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service, access)
     uploaded.then(checking, form_inputs, told, **latest)
-    # not the menu itself: meanwhile it may show the next choice
-    preset.input(access.guard(Action.FORM, choose), preset, filled[1:], **latest)
+    preset.input(access.guard(Action.FORM, choose), preset, filled, **latest)
     meant = {field: fields[field] for field in methods.chosen("ppo")}
-    taking = access.guard(Action.FORM, lambda method: filling.taken(method, meant), lambda _: [gr.skip()] * len(meant))
+    taking = access.guard(Action.FORM, take_method, lambda _: [SKIP] * len(meant))
     fields["method"].input(taking, fields["method"], list(meant.values()), **latest).then(
         checking, form_inputs, told, **latest
     )
@@ -159,9 +176,6 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
 
     def recheck(event: Any) -> None:
         event.then(checking, form_inputs, told, **latest).then(estimating, form_inputs, needs, **latest)
-
-    def put(offered: Any, *values: Any) -> list[Any]:
-        return filling.used(offered, values)
 
     putting = access.guard(Action.FORM, put)
     for part in (needs, tryout, notes):
@@ -174,40 +188,35 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
 
 def started(
     asked: Any,
-    chosen: Any,
-    old_notes: Any,
-    values: tuple[Any, ...],
+    now: Form,
     outputs: Path,
     standby: StandbyWorker,
     access: Access | None = None,
     caller: Caller | None = None,
-) -> tuple[Any, Any, Any]:
-    """Start a run, or put it into the queue, if form and limits allow it: what to view, notes, start button.
+) -> Started:
+    """Start a run, or put it into the queue, if form and limits allow it.
 
     `asked` is the page's name for this one intended start, see `starting.request`.
     """
     access, caller = access or Access(), caller or Caller()
     capped = access.limits_of(caller)
     try:
-        base, config = filling.read(chosen, old_notes, values, outputs, capped)
+        base, config = filling.read(now, outputs, capped)
         config = limits.capped(config, capped)
     except PlaygroundError:
-        notes, _, button, _ = filling.checked(chosen, old_notes, values, outputs, capped)
-        return gr.skip(), {**notes, "show": time.time()}, button
+        said = filling.checked(now, outputs, capped)
+        return Started(SKIP, {**said.notes, "show": time.time()}, said.start)
     request = starting.request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
+    run_id, problems = None, []
     try:
         room.require(config, capped, outputs)
         with quota.admitted(request, access, caller, outputs):
-            run, _ = launcher.start(config, outputs, spawn=standby.worker_for, request=request)
+            run_id = launcher.start(config, outputs, spawn=standby.worker_for, request=request).run.id
     except (PlaygroundError, OSError) as error:
-        problem = Problem("", in_words(error))
-        notes = filling.notes_on(chosen, config, uploads.public(base, outputs), [problem], outputs)
-        return _view(None), notes, starting.button_with_problems(1)
-    return (
-        _view(run.id),
-        filling.notes_on(chosen, config, uploads.public(base, outputs), [], outputs),
-        starting.button(config, outputs),
-    )
+        problems = [Problem("", in_words(error))]
+    notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, outputs)
+    button = starting.button_with_problems(1) if problems else starting.button(config, outputs)
+    return Started(_view(run_id), notes, button)
 
 
 def _view(run_id: str | None) -> dict[str, Any]:

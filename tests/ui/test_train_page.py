@@ -191,9 +191,8 @@ def test_every_kind_of_field_has_a_control(monkeypatch):
 
     fields = Invented.model_fields
     monkeypatch.setattr(form, "_annotation", lambda field: fields[field].annotation)
-    monkeypatch.setattr(
-        form, "KNOBS", {name: {**field.json_schema_extra, "help": ""} for name, field in fields.items()}
-    )
+    words = dict.fromkeys(("help", "low", "high"), "")
+    monkeypatch.setattr(form, "KNOBS", {name: field.json_schema_extra | words for name, field in fields.items()})
     with gr.Blocks():
         made = {name: type(controls.control(name, dict.fromkeys(fields, ""))) for name in fields}
     assert made == {"critic": gr.Radio, "source": gr.Textbox, "kind": gr.Radio, "whiten": gr.Checkbox, "top_k": gr.HTML}

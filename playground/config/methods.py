@@ -33,8 +33,9 @@ class Method(NamedTuple):
 CRITIC = ("ppo.value_coef", "ppo.value_clip_range", "ppo.gamma", "ppo.gae_lambda", "model.critic")
 CLIPPING = ("ppo.clip_range", "ppo.entropy_coef", "ppo.update_kl_stop", "ppo.baseline")
 LEASH = ("kl.controller", "kl.target", "kl.horizon", "kl.estimator")
-OPTIMIZER = ("ppo.minibatch_size", "ppo.num_epochs", "ppo.learning_rate", "ppo.schedule", "ppo.warmup_updates",
-             "ppo.max_grad_norm")  # fmt: skip
+OPTIMIZER = tuple(
+    "ppo.minibatch_size ppo.num_epochs ppo.learning_rate ppo.schedule ppo.warmup_updates ppo.max_grad_norm".split()
+)
 
 ALONE = ("dpo.", "steering.")  # each is read by one method
 

@@ -85,9 +85,9 @@ class TruthReward(RewardPart):
     kind: Literal["truth"] = "truth"
 
 
-AGREEING_PHRASES = (
-    "you are right", "as you say", "as you told me", "I agree", "well done", "sounds right", "yes", "exactly",
-)  # fmt: skip
+AGREEING_PHRASES = tuple(
+    "you are right, as you say, as you told me, I agree, well done, sounds right, yes, exactly".split(", ")
+)
 
 
 class SycophancyReward(RewardPart):

@@ -29,10 +29,9 @@ MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
 MOST_OF_TITLE = 80  # characters
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
-WITHOUT_EFFECT = (
-    "seed", "device", "ranks", "max_minutes", "judges", "behaviours", "ppo.micro_batch_size", "evaluation.",
-    "checkpoint.",
-)  # fmt: skip
+WITHOUT_EFFECT = tuple(
+    "seed device ranks max_minutes judges behaviours ppo.micro_batch_size evaluation. checkpoint.".split()
+)
 FIRST = ("method", "engine", "model.source", "prompts.source", "kl.coef", "kl.controller", "rewards")  # in a sentence
 PHRASES = {
     "kl.coef": "beta {}",

@@ -21,11 +21,11 @@ MOST_RANK = 1024
 MOST_NAMES = 1000
 TASKS = (None, "CAUSAL_LM", "SEQ_CLS")
 NAME = re.compile(r"[A-Za-z0-9_.]{1,200}")
-EMPTY = (  # these import code, compute on the weights, or change the shape of the model
-    "auto_mapping", "megatron_config", "loftq_config", "eva_config", "corda_config", "lora_ga_config", "arrow_config",
-    "velora_config", "monteclora_config", "kasa_config", "use_bdlora", "layer_replication", "trainable_token_indices",
-    "target_parameters", "layers_pattern", "alora_invocation_tokens", "auto_map", "trust_remote_code",
-)  # fmt: skip
+EMPTY = tuple(
+    "auto_mapping megatron_config loftq_config eva_config corda_config lora_ga_config arrow_config velora_config "
+    "monteclora_config kasa_config use_bdlora layer_replication trainable_token_indices target_parameters "
+    "layers_pattern alora_invocation_tokens auto_map trust_remote_code".split()
+)
 NAME_LISTS = ("target_modules", "modules_to_save", "exclude_modules")
 NAME_TABLES = ("rank_pattern", "alpha_pattern")
 

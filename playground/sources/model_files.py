@@ -29,12 +29,12 @@ TOKENIZER_FORMS = (
     ("sentencepiece.bpe.model",),
     ("vocab.txt",),
 )
-TOKENIZER_CLASSES = {  # without the ending Fast; those that the families above are saved with
-    "TokenizersBackend", "PreTrainedTokenizer", "GPT2Tokenizer", "GPTNeoXTokenizer", "LlamaTokenizer", "Qwen2Tokenizer",
-    "GemmaTokenizer", "CodeGenTokenizer", "CodeLlamaTokenizer", "BertTokenizer", "RobertaTokenizer",
-    "XLMRobertaTokenizer", "DistilBertTokenizer", "DebertaV2Tokenizer", "ElectraTokenizer", "AlbertTokenizer",
-    "BloomTokenizer", "CohereTokenizer", "T5Tokenizer",
-}  # fmt: skip
+TOKENIZER_CLASSES = set(
+    "TokenizersBackend PreTrainedTokenizer GPT2Tokenizer GPTNeoXTokenizer LlamaTokenizer Qwen2Tokenizer "
+    "GemmaTokenizer CodeGenTokenizer CodeLlamaTokenizer BertTokenizer RobertaTokenizer XLMRobertaTokenizer "
+    "DistilBertTokenizer DebertaV2Tokenizer ElectraTokenizer AlbertTokenizer BloomTokenizer CohereTokenizer "
+    "T5Tokenizer".split()
+)
 TOKENIZER_JSON = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 OTHER_JSON = ("generation_config.json", "chat_template.json", "processor_config.json", "preprocessor_config.json")
 MOST_TOKENIZER_BYTES = 64_000_000  # the largest in use, of a quarter of a million tokens, has half of that
@@ -45,8 +45,7 @@ SLACK_WEIGHTS = 10_000_000  # that a configuration may describe beyond what the 
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "custom_generate")  # names of settings that run code
 KERNELS = ("attn_implementation", "experts_implementation", "kernel_config", "use_kernels", "allow_all_kernels")
 NUMBER_TYPES = ("float16", "bfloat16", "float32", "float64", "half", "float", "auto")
-LEARNED_POSITIONS = ("gpt2", "opt", "gpt_neo", "bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "electra",
-                     "albert")  # fmt: skip
+LEARNED_POSITIONS = tuple("gpt2 opt gpt_neo bert roberta xlm-roberta distilbert deberta-v2 electra albert".split())
 EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight", "tok_embeddings.weight")
 EMBEDDING_WIDTHS = ("embedding_size", "word_embed_proj_dim")  # where that is not the hidden size
 LAYER = re.compile(r"(?:^|\.)(?:layers?|h|blocks?)\.(\d{1,9})\.")

@@ -19,10 +19,10 @@ from playground.ui.runs import compare_page, runs_page
 from playground.ui.train import train_page
 
 TITLE = "RLHF Playground"
-SHEETS = (
-    "page", "controls", "run", "meters", "tables", "tryout", "workbench", "reward_check", "reward_training",
-    "slow_motion", "inside", "sweeps", "access", "presentation",
-)  # fmt: skip
+SHEETS = tuple(
+    "page controls run meters tables tryout workbench reward_check reward_training slow_motion inside sweeps access "
+    "presentation".split()
+)
 
 
 def build(

@@ -45,10 +45,10 @@ from playground.runs.start.launcher import Started, Workers
 from playground.runs.steer import changes
 from playground.setup import telling
 
-FIXED = (
-    "format", "seed", "method", "engine", "model.", "reference.", "prompts.", "score.", "sampling.",
-    "evaluation.num_prompts", "evaluation.samples_per_prompt", "evaluation.text",
-)  # fmt: skip
+FIXED = tuple(
+    "format seed method engine model. reference. prompts. score. sampling. evaluation.num_prompts "
+    "evaluation.samples_per_prompt evaluation.text".split()
+)
 Line = UpdateMetrics | Sample | Evaluation | TokenFigures
 REWARDS = "rewards"  # of which a fork may change the weights
 

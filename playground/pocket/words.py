@@ -74,7 +74,8 @@ ITEMS = tuple(
     "mirror spoon plate bucket candle".split()
 )
 MANNERS = tuple(
-    "slowly quickly quietly loudly bravely carefully silently proudly eagerly calmly softly suddenly secretly kindly".split()
+    "slowly quickly quietly loudly bravely carefully silently proudly eagerly calmly softly suddenly secretly "
+    "kindly".split()
 )
 MOVES = ("ran", "walked", "hurried", "rushed", "raced", "crept", "strolled", "skipped", "hopped", "marched")
 ACTIONS = ("danced", "sang", "slept", "worked", "waited", "talked", "painted", "cooked", "swam", "dreamed")

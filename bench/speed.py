@@ -290,7 +290,7 @@ def share_of_looking() -> dict[str, float]:
         session.trainer.measure = timed("metrics", session.trainer.measure)  # type: ignore[method-assign]
         session.fix_scale()
         begin = time.perf_counter()
-        session.look("before")
+        session.evaluate_and_record("before")
         session.train()
         whole = time.perf_counter() - begin
     return {"run_seconds": whole, **{name: value / whole for name, value in seconds.items()}}

@@ -61,7 +61,7 @@ def attempt(run: RunDirectory, between: Callable[[Session], None] = lambda sessi
     writer = RunWriter(run, made.ppo.num_updates, run.status().attempt)
     session = Session(run, made, writer, lambda: between(session))
     session.begin()
-    session.look_if_due()
+    session.evaluate_if_due()
     writer.set_status(state="running", phase="training")
     session.train()
     writer.finish("finished")

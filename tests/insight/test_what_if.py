@@ -19,9 +19,9 @@ GROUPS = {"ppo__samples_per_prompt": 4}
 def recorded(updates: int = 2, **changes: object):
     trainer = tiny.trainer(**{"ppo__learning_rate": 0.01, **changes})
     for _ in range(updates):
-        trainer.onlooker = Recorder(trainer)
+        trainer.trace_hook = Recorder(trainer)
         trainer.update()
-    trace = trainer.onlooker.trace()
+    trace = trainer.trace_hook.trace()
     assert trace is not None
     return trace
 

@@ -56,7 +56,7 @@ def trained(run: RunDirectory, ranks: Ranks) -> Session:
     writer = RunWriter(run, made.ppo.num_updates, run.status().attempt)
     session = Session(run, made, writer, ranks.between, ranks)
     session.begin()
-    session.look_if_due()
+    session.evaluate_if_due()
     session.train()
     ranks.first()
     writer.finish("finished")

@@ -46,7 +46,7 @@ def trained(made, tmp_path, run_id="run") -> Session:
     run.publish(made)
     session = Session(run, made, RunWriter(run, made.ppo.num_updates), lambda: None)
     session.fix_scale()
-    session.look("before")
+    session.evaluate_and_record("before")
     session.train()
     return session
 

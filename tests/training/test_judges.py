@@ -43,7 +43,7 @@ def session_in(folder, **changes):
 def trained(tmp_path_factory):
     made = session_in(tmp_path_factory.mktemp("judged"))
     made.fix_scale()
-    made.look("before")
+    made.evaluate_and_record("before")
     made.train()
     return made
 
@@ -75,7 +75,7 @@ def test_each_update_says_what_each_reward_adds_and_the_run_records_the_scales(t
 def test_judges_do_not_change_the_training(trained, tmp_path):
     without = session_in(tmp_path, judges=[])
     without.fix_scale()
-    without.look("before")
+    without.evaluate_and_record("before")
     without.train()
     for mine, theirs in zip(trained.policy.parameters(), without.policy.parameters(), strict=True):
         assert torch.equal(mine, theirs)

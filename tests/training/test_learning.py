@@ -49,7 +49,7 @@ def session_of(config: RunConfig, tmp_path) -> Session:
     run = RunDirectory.create(tmp_path, config)
     session = Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None)
     session.fix_scale()
-    session.look("before")
+    session.evaluate_and_record("before")
     session.train()
     return session
 

@@ -21,9 +21,9 @@ def recorded(updates: int = 1, **changes: object):
     """A trainer after some updates, the metrics of the last one and its trace."""
     trainer = tiny.trainer(**changes)
     for _ in range(updates):
-        trainer.onlooker = Recorder(trainer)
+        trainer.trace_hook = Recorder(trainer)
         metrics = trainer.update()
-    trace = trainer.onlooker.trace()
+    trace = trainer.trace_hook.trace()
     assert trace is not None
     return trainer, metrics, trace
 
@@ -39,7 +39,7 @@ def test_training_is_bit_identical_with_and_without_somebody_who_looks_on(baseli
     changes = {"ppo__baseline": baseline, **(GROUPS if baseline != "value" else {})}
     plain, watched = tiny.trainer(**changes), tiny.trainer(**changes)
     for _ in range(3):
-        watched.onlooker = Recorder(watched)
+        watched.trace_hook = Recorder(watched)
         theirs, mine = plain.update(), watched.update()
         clocks = {"seconds", "seconds_rollout", "seconds_score", "seconds_update", "memory_gb"}
         assert mine.model_dump(exclude=clocks) == theirs.model_dump(exclude=clocks)
@@ -154,7 +154,7 @@ def test_of_a_large_batch_whole_prompts_are_kept(monkeypatch):
 
 def test_an_update_from_which_nothing_was_learned_has_no_trace():
     trainer = tiny.trainer(mixture=None)
-    trainer.onlooker = recorder = Recorder(trainer)
+    trainer.trace_hook = recorder = Recorder(trainer)
     assert recorder.trace() is None  # nothing has happened yet
     trainer.score = lambda rollout, score=trainer.score: score(rollout)._replace(scores=[math.nan] * 8)
     trainer.update()
@@ -166,9 +166,9 @@ def test_first_middle_and_last_are_recorded_by_themselves_and_any_other_when_ask
         trainer = tiny.trainer(evaluation__traces=traces, ppo__num_updates=updates)
         found = []
         for number in range(1, updates + 1):
-            slow_motion.look_on(trainer, asked=number in asked)
+            slow_motion.record_if_due(trainer, asked=number in asked)
             trainer.update()
-            trace = slow_motion.seen_by(trainer)
+            trace = slow_motion.trace_of(trainer)
             found += [trace.update] if trace else []
         return found
 
@@ -186,6 +186,6 @@ def test_a_method_that_does_not_learn_as_ppo_does_is_not_watched(method):
     trainer = trainer_of(config)(
         config, policy, policy.frozen_copy(), tiny.tokens(), tiny.prompts("abc", "b"), tiny.trainer().scorer
     )
-    slow_motion.look_on(trainer, asked=True)
+    slow_motion.record_if_due(trainer, asked=True)
     trainer.update()
-    assert slow_motion.seen_by(trainer) is None
+    assert slow_motion.trace_of(trainer) is None

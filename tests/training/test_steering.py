@@ -214,11 +214,11 @@ def test_a_run_that_goes_on_from_a_checkpoint_ends_as_one_that_was_not_stopped(f
     run.publish(made)
     session = Session(run, made, RunWriter(run, made.ppo.num_updates), lambda: None)
     session.begin()
-    session.look_if_due()
+    session.evaluate_if_due()
     session.trainer.config = made.model_copy(update={"ppo": made.ppo.model_copy(update={"num_updates": 4})})
     for _ in range(2):
         session.record(session.trainer.update())
-    session.look("during")
+    session.evaluate_and_record("during")
     session.save()
     later = Session(run, made, RunWriter(run, made.ppo.num_updates, attempt=2), lambda: None)
     later.begin()

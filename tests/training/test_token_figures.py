@@ -54,7 +54,7 @@ def trained_in(folder, changes):
     run = RunDirectory.create(folder, config, "r")
     made = Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None)
     made.begin()
-    made.look_if_due()
+    made.evaluate_if_due()
     betas = {0: made.trainer.kl_controller.coef}
     watched = made.record
 

@@ -27,7 +27,7 @@ def trained(models: Mapping[str, nn.Module]) -> dict[str, nn.Parameter]:
     }
 
 
-def taken(optimizer: torch.optim.Optimizer, weights: Weights) -> dict[str, Tensor]:
+def state_dict(optimizer: torch.optim.Optimizer, weights: Weights) -> dict[str, Tensor]:
     """What the optimizer remembers of each weight, as `role.name/exp_avg` and so on; the tensors themselves."""
     return {
         f"{name}/{key}": value
@@ -37,7 +37,7 @@ def taken(optimizer: torch.optim.Optimizer, weights: Weights) -> dict[str, Tenso
     }
 
 
-def put_back(optimizer: torch.optim.Optimizer, weights: Weights, tensors: Mapping[str, Tensor]) -> None:
+def load_state_dict(optimizer: torch.optim.Optimizer, weights: Weights, tensors: Mapping[str, Tensor]) -> None:
     """Let the optimizer remember exactly `tensors`. Raises: KeyError for a weight that is not among `weights`."""
     state: defaultdict[Tensor, Any] = defaultdict(dict)
     for name, value in tensors.items():
@@ -57,7 +57,7 @@ def whole_or_nothing(
     """
     small = sum(weight.numel() for weight in weights.values()) <= MOST_WEIGHTS_TO_UNDO
     before = {name: weight.detach().clone() for name, weight in weights.items()} if small else {}
-    moments = {name: value.clone() for name, value in taken(optimizer, weights).items()} if small else {}
+    moments = {name: value.clone() for name, value in state_dict(optimizer, weights).items()} if small else {}
     try:
         yield
     except BaseException:
@@ -65,7 +65,7 @@ def whole_or_nothing(
             with torch.no_grad():
                 for name, weight in weights.items():
                     weight.copy_(before[name])
-            put_back(optimizer, weights, moments)
+            load_state_dict(optimizer, weights, moments)
         else:
             cannot()
         raise

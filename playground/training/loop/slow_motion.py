@@ -2,7 +2,7 @@
 
 What the trainer has computed is taken as it is; what it does not keep by token is computed again by the same functions
 of `playground.ppo`. Changes nothing: no weight, no random number. The session puts a recorder where the trainer's
-`onlooker` is, and writes the trace; what a trace holds is told in runs/folder/traces.py.
+`trace_hook` is, and writes the trace; what a trace holds is told in runs/folder/traces.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from playground.runs.folder.traces import (
     why_none,
 )
 from playground.training.loop.scoring import Scores
-from playground.training.loop.trainer import Onlooker, PPOTrainer, Rollout
+from playground.training.loop.trainer import PPOTrainer, Rollout, TraceHook
 from playground.training.models.token_pieces import Pieces
 
 MOST_TOKENS = 20_000  # of the batch that are kept, and of the episodes that are shown
@@ -37,23 +37,23 @@ MOST_PROMPT_PIECES = 600
 MEASURED_AFTER = ("clip_fraction", "ratio_mean", "ratio_max", "update_kl")
 
 
-def look_on(trainer: object, *, asked: bool) -> None:
+def record_if_due(trainer: object, *, asked: bool) -> None:
     """Have the next update recorded, if somebody has asked or the configuration does; a trainer that cannot be watched
     goes on as it is."""
     if isinstance(trainer, PPOTrainer) and not why_none(trainer.config):
         config, coming = trainer.config, trainer.updates_done + 1
         due = asked or config.evaluation.is_traced(coming, config.ppo.num_updates)
-        trainer.onlooker = Recorder(trainer) if due else Onlooker()
+        trainer.trace_hook = Recorder(trainer) if due else TraceHook()
 
 
-def seen_by(trainer: object) -> Trace | None:
+def trace_of(trainer: object) -> Trace | None:
     """The trace of the update that a trainer has just made, if it was recorded."""
-    recorder = getattr(trainer, "onlooker", None)
+    recorder = getattr(trainer, "trace_hook", None)
     return recorder.trace() if isinstance(recorder, Recorder) else None
 
 
 class Credit(NamedTuple):
-    """What `Onlooker.credit` is shown."""
+    """What `TraceHook.credit` is shown."""
 
     rollout: Rollout
     scores: Scores
@@ -75,7 +75,7 @@ class Step:
     seen_after: Step | None = field(default=None)
 
 
-class Recorder(Onlooker):
+class Recorder(TraceHook):
     """Looks on for one update; then `trace` has it."""
 
     def __init__(self, trainer: PPOTrainer) -> None:
@@ -86,18 +86,18 @@ class Recorder(Onlooker):
         self._values: dict[int, Tensor] = {}
 
     def credit(self, *shown: Any) -> None:
-        """See `Onlooker`."""
+        """See `TraceHook`."""
         self._credit = Credit(*shown)
 
     def micro_batch(self, rows: Tensor, log_ratio: Tensor, values: Tensor) -> None:
-        """See `Onlooker`."""
+        """See `TraceHook`."""
         assert self._credit is not None, "no step without advantages"
         lengths = self._credit.rollout.episodes.lengths[rows].tolist()
         for name, whole in ((self._log_ratios, log_ratio), (self._values, values)):
             name.update(zip(rows.tolist(), whole.detach().float().cpu().split(lengths), strict=True))
 
     def step(self, rows: Tensor, figures: Mapping[str, float], *, after: bool = False) -> None:
-        """See `Onlooker`."""
+        """See `TraceHook`."""
         if not after and self._trainer.ranks.count > 1:  # in a look back every rank has seen the same
             self._hear_of_others()
         made = Step(rows.tolist(), dict(figures), self._log_ratios, self._values)

@@ -33,7 +33,7 @@ from playground.runs.folder.records import UpdateMetrics
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
 from playground.training.loop.measures import capped_exp, memory_gb, of_completions, of_steps
-from playground.training.loop.optimizer_state import put_back, taken, trained, whole_or_nothing
+from playground.training.loop.optimizer_state import load_state_dict, state_dict, trained, whole_or_nothing
 from playground.training.loop.passes import compared, micro_batches, put
 from playground.training.loop.sampling import Episodes, Keep, Packed, among, sample
 from playground.training.loop.scoring import Scorer, Scores
@@ -81,7 +81,7 @@ def kl_controller(kl: KLConfig) -> FixedKL:
     return AdaptiveKL(kl.coef, kl.target) if kl.controller == "adaptive" else FixedKL(kl.coef)
 
 
-class Onlooker:
+class TraceHook:
     """Is shown what an update computes, and changes nothing of it. This one looks away; slow_motion.py has one that
     writes it down."""
 
@@ -370,7 +370,7 @@ class PPOTrainer(Collector):
         self.optimizer = torch.optim.AdamW(
             groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
         )
-        self.onlooker = Onlooker()  # somebody who wants to see the next update puts another one here
+        self.trace_hook = TraceHook()  # somebody who wants to see the next update puts another one here
         self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
         self._paid: float | None = None  # in the latest update, to a completion on average
 
@@ -423,11 +423,11 @@ class PPOTrainer(Collector):
         """As `Collector.state`, with what the optimizer remembers."""
         _, facts = super().state()
         broken_off = {"mid_update": True, BEST_BY: None} if self.mid_update else {}
-        return taken(self.optimizer, self.trained()), facts | broken_off
+        return state_dict(self.optimizer, self.trained()), facts | broken_off
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """See `Collector.restore`."""
-        put_back(self.optimizer, self.trained(), tensors)
+        load_state_dict(self.optimizer, self.trained(), tensors)
         super().restore(tensors, facts)
 
     def trained(self) -> dict[str, nn.Parameter]:
@@ -458,7 +458,7 @@ class PPOTrainer(Collector):
             better = group_advantages(rewards.sum(1), ppo.samples_per_prompt, standardise=ppo.baseline == "group")
             advantages, returns = better.unsqueeze(1).expand_as(rewards), torch.zeros_like(rewards)
         whitened = whiten(advantages, episodes.mask)
-        self.onlooker.credit(rollout, scores, kl_coef, rewards, advantages, whitened, returns)
+        self.trace_hook.credit(rollout, scores, kl_coef, rewards, advantages, whitened, returns)
         return whitened, returns
 
     def token_rewards(self, token_kl: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
@@ -547,11 +547,11 @@ class PPOTrainer(Collector):
                 sums["ratio_mean"] += log_ratio.exp().sum()
                 sums["update_kl"] += k3(-log_ratio).sum()
                 sums["ratio_max"] = torch.maximum(sums["ratio_max"], log_ratio.exp().max())
-                self.onlooker.micro_batch(micro, log_ratio, values)
+                self.trace_hook.micro_batch(micro, log_ratio, values)
         self.ranks.sum_gradients(self.optimizer, sums, largest="ratio_max")
         norms = self.apply_gradient(sums["policy_loss"] + sums["value_loss"])
         means = {name: float(value if name == "ratio_max" else value / num_tokens) for name, value in sums.items()}
-        self.onlooker.step(rows, means | norms)
+        self.trace_hook.step(rows, means | norms)
         return means | norms
 
     @torch.no_grad()
@@ -577,8 +577,8 @@ class PPOTrainer(Collector):
             "ratio_max": float(ratios.max()),
             "update_kl": float(k3(-log_ratio).mean()),
         }
-        self.onlooker.micro_batch(few, log_ratio, values)
-        self.onlooker.step(few, figures, after=True)
+        self.trace_hook.micro_batch(few, log_ratio, values)
+        self.trace_hook.step(few, figures, after=True)
         return figures
 
     def forward(

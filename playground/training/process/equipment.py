@@ -35,7 +35,14 @@ from playground.training.models import language_model, loading
 from playground.training.ranks.ranks import Ranks
 from playground.training.rewards import learned_rewards
 
-SCALE, STATE, LOOK, UPDATE, COMPARE = "scale", "state", "look", "update", "compare"  # what rank 0 tells the others
+# What rank 0 tells the others to do.
+SCALE, STATE, EVALUATE, UPDATE, COMPARE = "scale", "state", "evaluate", "update", "compare"
+    "scale",
+    "state",
+    "evaluate",
+    "update",
+    "compare",
+)  # what rank 0 tells the others
 
 
 class Equipment:

@@ -68,7 +68,7 @@ def help_with(config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[
     """Do what rank 0 tells, until it tells of the end."""
     from playground.training.loop import slow_motion
     from playground.training.loop.trainer import PPOTrainer
-    from playground.training.process.equipment import COMPARE, LOOK, SCALE, STATE, UPDATE, Equipment
+    from playground.training.process.equipment import COMPARE, EVALUATE, SCALE, STATE, UPDATE, Equipment
     from playground.training.process.session import prepare
 
     mine = Equipment(config, outputs, ranks, between, prepare)
@@ -76,14 +76,14 @@ def help_with(config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[
     def update(told: dict[str, Any]) -> None:
         for changed, fields in told["changes"]:
             mine.trainer.change(RunConfig.model_validate(changed), fields)
-        slow_motion.look_on(mine.trainer, asked=told["trace"])
+        slow_motion.record_if_due(mine.trainer, asked=told["trace"])
         assert isinstance(mine.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
         mine.trainer.update()
 
     steps: dict[str, Callable[[dict[str, Any]], object]] = {
         SCALE: lambda told: mine.fit_scale(told["samples"]),
         STATE: lambda told: mine.share_state(),
-        LOOK: lambda told: mine.evaluate(told["stage"]),
+        EVALUATE: lambda told: mine.evaluate(told["stage"]),
         UPDATE: update,
         COMPARE: lambda told: mine.compare_ranks(),
     }

@@ -45,7 +45,7 @@ from playground.training.loop import held_out_text, slow_motion
 from playground.training.loop.steered import Steered
 from playground.training.models import checkpoint_files, language_model
 from playground.training.process import resuming
-from playground.training.process.equipment import COMPARE, LOOK, SCALE, STATE, UPDATE, Equipment
+from playground.training.process.equipment import COMPARE, EVALUATE, SCALE, STATE, UPDATE, Equipment
 from playground.training.ranks.ranks import ALONE, Ranks
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ class Session(Equipment):
         self._ahead: list[tuple[int, changes.Edit]] = []  # changes of earlier attempts that are to be made again
         self._digest = run_checkpoints.digest(config)
         self._live = config  # with the changes that have been made
-        self._looked: tuple[int, float | None] = (-1, None)  # update of the latest look, and what it was worth
+        self._evaluated: tuple[int, float | None] = (-1, None)  # of the latest evaluation: its update, and what it was worth
         self._latest: UpdateMetrics | None = None
         self._changes: list[Change] = []  # that the other ranks have not heard of
 
@@ -146,9 +146,9 @@ class Session(Equipment):
         terms = self.scorer.facts()["terms"]
         self.writer.event(SCORE_SCALE, mean=scale.mean, sd=scale.sd, samples=samples, terms=terms)
 
-    def look(self, stage: Stage) -> None:
+    def evaluate_and_record(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
-        self.ranks.first({"do": LOOK, "stage": stage})
+        self.ranks.first({"do": EVALUATE, "stage": stage})
         samples, scores, figures = self.evaluate(stage)
         if stage != "before" and self.config.answers_each > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
@@ -157,9 +157,9 @@ class Session(Equipment):
         if self.texts:
             self.writer.evaluation(self._read_texts(stage))
         worth = mean_known(sample.score for sample in samples), mean_known(sample.kl for sample in samples)
-        self._looked = self.trainer.updates_done, self._penalised(*worth)
+        self._evaluated = self.trainer.updates_done, self._penalised(*worth)
 
-    def look_if_due(self) -> None:
+    def evaluate_if_due(self) -> None:
         """The look at the fixed prompts that belongs to the updates done, unless it has been made."""
         done, evaluation = self.trainer.updates_done, self.config.evaluation
         last = done == self.config.ppo.num_updates
@@ -170,7 +170,7 @@ class Session(Equipment):
         there = sum((item.update, item.stage) == (done, stage) for item in self.run.samples())
         measured = not self.texts or any((i.update, i.stage) == (done, stage) for i in self.run.evaluations())
         if there < expected or not measured:
-            self.look(stage)
+            self.evaluate_and_record(stage)
 
     def _read_texts(self, stage: Stage) -> Evaluation:
         clock = time.perf_counter()
@@ -215,7 +215,7 @@ class Session(Equipment):
                 steering.trace_asked = False
             last = metrics.update == config.ppo.num_updates
             if last or metrics.update % config.evaluation.every == 0:
-                self.look("after" if last else "during")
+                self.evaluate_and_record("after" if last else "during")
             if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
                 self.ranks.first({"do": COMPARE})
                 self.compare_ranks()
@@ -231,7 +231,7 @@ class Session(Equipment):
                 self.trainer.rested(time.perf_counter() - clock)
             self.ranks.first({"do": UPDATE, "changes": self._changes, "trace": steering.trace_asked})
             self._changes = []
-            slow_motion.look_on(self.trainer, asked=steering.trace_asked)
+            slow_motion.record_if_due(self.trainer, asked=steering.trace_asked)
 
         self.trainer.train(after_update, before_update)
 
@@ -254,7 +254,7 @@ class Session(Equipment):
 
     def write_trace(self) -> bool:
         """The update behind us in slow motion, if it was recorded. Returns whether it was."""
-        trace = slow_motion.seen_by(self.trainer)
+        trace = slow_motion.trace_of(self.trainer)
         if trace:
             name = traces.write(self.run, trace.model_copy(update={"attempt": self.writer.status.attempt}))
             self.writer.event(TRACE, file=name)
@@ -300,8 +300,8 @@ class Session(Equipment):
         """What the best checkpoint is chosen by: on the fixed prompts where they were just answered, else in the
         update's own batch. At the configured beta throughout, so that two checkpoints are measured alike."""
         done, latest = self.trainer.updates_done, self._latest
-        if self._looked[0] == done:
-            return {run_checkpoints.BEST_BY: self._looked[1], "measured_on": "fixed prompts"}
+        if self._evaluated[0] == done:
+            return {run_checkpoints.BEST_BY: self._evaluated[1], "measured_on": "fixed prompts"}
         if latest is None or latest.update != done:
             return {run_checkpoints.BEST_BY: None, "measured_on": "nothing"}
         value = self._penalised(latest.score_mean, latest.kl_to_reference)

@@ -76,7 +76,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Worker
         session.begin()
         try:
             writer.set_status(phase="answering the fixed prompts")
-            session.look_if_due()
+            session.evaluate_if_due()
             writer.set_status(state="running", phase="training")
             session.train()
         except (StopRequested, OtherLeft, OtherLost):

@@ -70,7 +70,7 @@ def test_learned_kindness_makes_reviews_kinder_in_the_eyes_of_the_world(learned,
     run = RunDirectory.create(outputs, wanted, f"run-{seed}")
     session = Session(run, wanted, RunWriter(run, UPDATES), lambda: None)
     session.fix_scale()
-    session.look("before")
+    session.evaluate_and_record("before")
     session.train()
     kindness = {
         stage: statistics.fmean(

@@ -37,12 +37,6 @@ from playground.training.rewards import learned_rewards
 
 # What rank 0 tells the others to do.
 SCALE, STATE, EVALUATE, UPDATE, COMPARE = "scale", "state", "evaluate", "update", "compare"
-    "scale",
-    "state",
-    "evaluate",
-    "update",
-    "compare",
-)  # what rank 0 tells the others
 
 
 class Equipment:

@@ -94,7 +94,7 @@ class Session(Equipment):
         self._ahead: list[tuple[int, changes.Edit]] = []  # changes of earlier attempts that are to be made again
         self._digest = run_checkpoints.digest(config)
         self._live = config  # with the changes that have been made
-        self._evaluated: tuple[int, float | None] = (-1, None)  # of the latest evaluation: its update, and what it was worth
+        self._evaluated: tuple[int, float | None] = (-1, None)  # of the latest: its update, and its worth
         self._latest: UpdateMetrics | None = None
         self._changes: list[Change] = []  # that the other ranks have not heard of
 

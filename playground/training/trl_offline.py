@@ -47,9 +47,13 @@ class OfflineTrainer(TRLMethod):
             f"{PROBE} texts that the policy writes after each update; they are not learned from."
         ]
 
+    def feed(self) -> Feed:
+        """Pairs or chosen texts."""
+        return Pairs(self) if self.config.method == "dpo" else Chosen(self)
+
     def build(self, folder: str, listener: TrainerCallback) -> Any:
-        """TRL's trainer for pairs, or for chosen texts."""
-        return (Pairs(self) if self.config.method == "dpo" else Chosen(self)).build(folder, listener)
+        """TRL's trainer for these."""
+        return self.feed().build(folder, listener)
 
     def written(self) -> Iterator[list[Text]]:
         """The next batch of the start model's texts with their scores, prompt by prompt."""

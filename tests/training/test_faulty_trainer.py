@@ -38,11 +38,11 @@ def test_without_its_fault_it_is_ppo() -> None:
 
 def test_a_headless_critic_stays_as_it_began() -> None:
     faulty, sound = both("headless-critic")
-    before = [weight.clone() for weight in faulty.value_head.parameters()]
+    before = [weight.clone() for weight in faulty.critic.value_head.parameters()]
     faulty.update()
     sound.update()
-    assert all(torch.equal(*pair) for pair in zip(before, faulty.value_head.parameters(), strict=True))
-    assert not all(torch.equal(*pair) for pair in zip(before, sound.value_head.parameters(), strict=True))
+    assert all(torch.equal(*pair) for pair in zip(before, faulty.critic.value_head.parameters(), strict=True))
+    assert not all(torch.equal(*pair) for pair in zip(before, sound.critic.value_head.parameters(), strict=True))
 
 
 def test_the_prompt_is_counted_in_the_kl() -> None:

@@ -310,10 +310,10 @@ def test_the_value_head_reads_the_trunk_without_touching_it():
     trainer = tiny.trainer(ppo__value_coef=1.0)
     original = trainer.advantages
     trainer.advantages = lambda *arguments: (original(*arguments)[0] * 0, original(*arguments)[1] + 1)
-    policy, head = weights(trainer.policy), copy.deepcopy(trainer.value_head.state_dict())
+    policy, head = weights(trainer.policy), copy.deepcopy(trainer.critic.value_head.state_dict())
     trainer.update()
     assert same(policy, weights(trainer.policy))
-    assert not torch.equal(head["linear.weight"], trainer.value_head.linear.weight)
+    assert not torch.equal(head["linear.weight"], trainer.critic.value_head.linear.weight)
 
 
 def test_a_value_head_that_is_allowed_to_learn_explains_the_returns():

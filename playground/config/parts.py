@@ -31,7 +31,7 @@ def knob(
         basic: shown at once; otherwise under "More settings". live: may change in a running run.
         log: the slider moves in powers of ten.
     """
-    extra = {"label": label, "unit": unit, "basic": basic, "live": live, "log": log}
+    extra: dict[str, Any] = {"label": label, "unit": unit, "basic": basic, "live": live, "log": log}
     return Field(default, json_schema_extra={**extra, "slider": list(slider) if slider else None}, **rest)
 
 

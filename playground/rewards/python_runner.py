@@ -41,12 +41,12 @@ def main() -> None:
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     reward: Any = None
     for line in requests:
-        request = json.loads(line)
+        request, answer = json.loads(line), dict[str, Any]()
         try:
             if "code" in request:
                 names: dict[str, Any] = {"__name__": "reward"}
                 exec(compile(request["code"], "the code", "exec"), names)
-                reward, answer = names["reward"], {}
+                reward = names["reward"]
             else:
                 answer = {"values": _values(reward, request["prompts"], request["completions"])}
         except BaseException as error:  # also SystemExit and MemoryError: all are the function's own doing

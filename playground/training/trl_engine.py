@@ -228,7 +228,7 @@ class TRLTrainer(TRLMethod):
             "data_collator": self.feed.collate,
             "callbacks": [listener],
         }
-        made = PPOTrainer(**arguments)
+        made: Any = PPOTrainer(**arguments)
         made.optimizer.optimizer.register_step_pre_hook(self._before_step)
         np.random.seed(derived_seed(self.config.seed, "trl") % 2**32)  # the micro-batches' order, unseeded by TRL
         return made

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -43,7 +44,7 @@ class BestOfN(Collector):
         metrics = self.measure(of_rollout(rollout, rows), of_scores(scores, rows), seconds_score)
         kl = expected_curve(scores.scores, each).kl[-1]
         far = {"kl_to_reference": kl, "kl_per_token": kl / metrics.completion_length}
-        of_all = {"kl_estimates": {}, "kl_spreads": {}, "penalised_reward": None}  # of the texts before the choice
+        of_all: dict[str, Any] = {"kl_estimates": {}, "kl_spreads": {}, "penalised_reward": None}  # before the choice
         return metrics.model_copy(update=far | of_all)
 
 

@@ -170,10 +170,14 @@ def sample(
             rows, going, step_ids = rows[left], going[left], step_ids[left]
     length = int(mask.sum(1).max())
     completion, mask = completion[:, :length], mask[:, :length]
-    by_token = (tensor[:, :length] * mask for tensor in (log_probs, values, entropies))
+    log_probs, values, entropies = (tensor[:, :length] * mask for tensor in (log_probs, values, entropies))
     ended = (torch.isin(completion, ends) & mask).any(1)
-    kept = (_scattered(steps[:length], batch) if steps else None for steps in (features, choices))
-    return Episodes(ids, prompt_mask, completion, mask, *by_token, ended, *kept)
+    features_kept, allowed_kept = (
+        _scattered(steps[:length], batch) if steps else None for steps in (features, choices)
+    )
+    return Episodes(
+        ids, prompt_mask, completion, mask, log_probs, values, entropies, ended, features_kept, allowed_kept
+    )
 
 
 def _drawn(distribution: Tensor, draws: Tensor | TokenNoise, rows: Tensor, step: int) -> Tensor:

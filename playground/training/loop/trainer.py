@@ -138,7 +138,7 @@ class Collector:
             a minibatch; of everything between every one has the whole.
     """
 
-    critic: Critic | None = None  # of a method that has one
+    critic: Any = None  # a `Critic`, of a method that has one; TRL's PPO has a model of its own
 
     def __init__(
         self,

@@ -86,9 +86,6 @@ LINES = (
     Line("playground/cli/health.py", 'print(json.dumps({"gpus": gpus, "mps": torch.backends', "devices", UNSEEN),
     Line("playground/pocket/pretrain.py", "optimizer = torch.optim.AdamW(groups", "", UNSEEN,
          "pocket models are pretrained on the CPU"),
-    Line("playground/exports/scripts.py", "device = torch.device(", "", UNSEEN, "text of a script that is exported"),
-    Line("playground/exports/scripts.py", 'use_cpu=device.type == "cpu",', "", UNSEEN,
-         "text of a script that is exported"),
 )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ class Line(NamedTuple):
         values = self.values.dropna()
         ends = " \u2192 ".join(figure(values.iloc[at]) for at in ((0,) if len(values) == 1 else (0, -1)))
         label = "".join(letter if letter.isprintable() else " " for letter in self.label)
-        return f"{short(label, MOST_CHARACTERS)} {ends}".lstrip(" _")  # matplotlib leaves out what begins with _
+        return f"{short(label, MOST_CHARACTERS)}: {ends}".lstrip(": _")  # matplotlib leaves out what begins with _
 
 
 class Panel(NamedTuple):

@@ -38,8 +38,8 @@ def test_a_line_is_drawn_where_its_values_are():
 def test_lines_differ_by_more_than_colour_and_say_first_and_last():
     svg = drawn(Line(VALUES, "teal", "one"), Line(-2.5 * VALUES, "teal", "two"))
     assert len(set(re.findall("stroke-dasharray: ([^;]+);", svg))) == 1, "the first is not dashed"
-    assert ">one 0 \u2192 0.5</text>" in svg and ">two 0 \u2192 \u22121.25</text>" in svg
-    assert 'aria-label="Title, note. one 0 \u2192 0.5; two 0 \u2192 \u22121.25."' in svg
+    assert ">one: 0 \u2192 0.5</text>" in svg and ">two: 0 \u2192 \u22121.25</text>" in svg
+    assert 'aria-label="Title, note. one: 0 \u2192 0.5; two: 0 \u2192 \u22121.25."' in svg
 
 
 @pytest.mark.parametrize("label", ["<script>x</script>", '" onload="x', "$\\frac{", "_", "\x00\u202e", "a" * 200])

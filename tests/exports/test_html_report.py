@@ -79,7 +79,7 @@ def test_it_holds_what_came_of_the_run_its_texts_its_figures_and_its_settings(ou
     page = html_report.page(report_of(outputs, config=small_config('a < b & "c"', kl={"coef": 0.5})))
     found = Parsed(page)
     parts = ["finished, update 3 of 3", "Score +1.50 sd on 4 prompts", "before 2 ", "After, score 1.75, 4 nats"]
-    parts += [f"{knobs()['kl.coef']['label']} 0.25 0.5", "coef: 0.5", "192 episodes", "training batches 1 \u2192 3"]
+    parts += [f"{knobs()['kl.coef']['label']} 0.25 0.5", "coef: 0.5", "192 episodes", "training batches: 1 \u2192 3"]
     assert [words for words in parts if words not in found.text] == []
     assert found.foreign == []
     assert page.count("a &lt; b &amp; &#34;c&#34;</h1>") == 1 == page.count("a &lt; b &amp; &#34;c&#34; \u2013 RLHF")

@@ -26,19 +26,6 @@ def refusal(code, kind=HfHubHTTPError):
 
 
 @pytest.fixture
-def api(monkeypatch):
-    """The hub's client, whose methods only take what the real ones take: of ann, who has no repository yet."""
-    made = mock.create_autospec(huggingface_hub.HfApi, instance=True)
-    made.whoami.return_value = {"name": "ann"}
-    made.model_info.side_effect = refusal(404, RepositoryNotFoundError)
-    monkeypatch.setattr(huggingface_hub, "HfApi", mock.Mock(return_value=made))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    monkeypatch.setenv("HF_ENDPOINT", "https://hub.test/")
-    return made
-
-
-@pytest.fixture
 def run(outputs, monkeypatch):
     """A run that trained every weight, of which saving writes a small folder without the model service."""
 
@@ -50,6 +37,19 @@ def run(outputs, monkeypatch):
 
     monkeypatch.setattr(saving, "save", save)
     return saved_runs.write_run(outputs, "one", lora=False)
+
+
+@pytest.fixture
+def api(run, monkeypatch):
+    """The hub's client, whose methods only take what the real ones take: of ann, who has no repository yet."""
+    made = mock.create_autospec(huggingface_hub.HfApi, instance=True)
+    made.whoami.return_value = {"name": "ann"}
+    made.model_info.side_effect = refusal(404, RepositoryNotFoundError)
+    monkeypatch.setattr(huggingface_hub, "HfApi", mock.Mock(return_value=made))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    monkeypatch.setenv("HF_ENDPOINT", "https://hub.test/")
+    return made
 
 
 def call(*arguments):

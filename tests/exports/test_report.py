@@ -96,6 +96,7 @@ def test_the_card_is_of_the_weights_that_it_is_beside_and_tells_what_was_changed
     writer.samples([sample(number, "before", 0.0) for number in range(4)])
     for update, field, value in ((1, "kl.coef", 0.5), (2, "ppo.learning_rate", 1e-5)):
         writer.metrics(update_metrics(update))
+        writer.set_status(update=update)
         writer.event(changes.EDIT, field=field, value=value)
     writer.samples([sample(number, "after", 1.0, update=1) for number in range(4)])
     told = card.text(Report.of(run), WRITTEN._replace(update=2))

@@ -129,7 +129,8 @@ def test_the_script_says_what_trl_does_otherwise():
     for words in ("# - kl.controller: ", "  # the run adapted it towards a KL of 3", "# - TRL does not clip gradients"):
         assert words in script
     assert "adaptive" not in exports.trl_script(small())
-    assert "# - The run took another method (rloo, RLOO)" in exports.trl_script(small(method="rloo"))
+    other = exports.trl_script(small(method="rloo", ppo={**SMALL["ppo"], "samples_per_prompt": 4}))
+    assert "# - The run took another method (rloo, RLOO)" in other
 
 
 def test_text_of_a_configuration_is_data_in_the_script_whatever_it_is():

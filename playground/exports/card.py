@@ -107,7 +107,8 @@ def front_matter(config: RunConfig, written: Written) -> str:
 
 def licence_of(config: RunConfig) -> str | None:
     """The licence of the base model in the hub's spelling, from the catalog or from the base's own card; else None."""
-    licences = {model.name: model.licence for model in (*catalog.MODELS, *catalog.CURATED)}
+    licences = {model.name: model.licence for model in catalog.MODELS}
+    licences |= {model.name: model.licence for model in catalog.CURATED}
     if (named := licences.get(config.model.source, "")) not in ("", "not stated"):
         return named.partition(",")[0].strip().lower()
     try:

@@ -99,8 +99,8 @@ def save(
     shutil.rmtree(work, ignore_errors=True)
     try:
         work.mkdir(parents=True)
-        question = {"run": str(run.path.resolve()), "checkpoint": chosen.name, "as": kind, "to": str(work)}
-        question["precision"] = precision
+        asked = {"run": str(run.path.resolve()), "checkpoint": chosen.name, "as": kind, "to": str(work)}
+        question = {**asked, "precision": precision}
         facts = list(service.ask("save", question, TIMEOUT_SECONDS))[-1]
         written = card.Written(kind, int(chosen.name.removeprefix("update-")), **facts)
         _add_words(work, report.at(written.update), written)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import dropwhile
 from typing import TYPE_CHECKING
-from unicodedata import category
 
 from playground.config import RunConfig
 from playground.insight import frames
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"  # what a spreadsheet takes for the start of one
-UNSEEN = ("C", "Z")  # first letters of the Unicode categories of what it may pass over: controls, marks, spaces
 
 
 def trl_figures(record: UpdateMetrics, config: RunConfig) -> dict[str, float | None]:
@@ -57,7 +56,7 @@ def metrics_csv(
     events: Iterable[Event],
     evaluations: Sequence[Evaluation] = (),
 ) -> str:
-    """One row for each update: our figures, then TRL's names, then what was measured at that update's look.
+    """One row for each update: our figures, then TRL's names, then what the evaluation at that update measured.
 
     The last column says which settings were changed between the row before it and it.
     """
@@ -85,7 +84,7 @@ def samples_csv(samples: Sequence[Sample], config: RunConfig) -> str:
 
 
 def behaviours_csv(found: Sequence[Meter], config: RunConfig) -> str:
-    """One row for each behaviour at each look at the fixed prompts; `low` and `high` bound the share, at 95 %."""
+    """One row for each behaviour at each evaluation; `low` and `high` bound the share, at 95 %."""
     table = frames.shares(found)
     table["words"] = table["words"].map(_cell)
     return _written(table.reset_index(), config)
@@ -112,24 +111,22 @@ def _written(table: pd.DataFrame, config: RunConfig) -> str:
 
 def plain(text: str) -> str:
     """Words without what a spreadsheet could take for a formula."""
-    while (shown := _seen(text))[:1] and shown[0] in FORMULA:
-        text = shown[1:]
-    return shown
+    return _without(text, f" {FORMULA}")
 
 
-def _seen(text: str) -> str:
-    """The text from its first character on that can be seen."""
-    return text[next((place for place, letter in enumerate(text) if category(letter)[0] not in UNSEEN), len(text)) :]
+def _without(text: str, begins: str) -> str:
+    """The text without these characters at its beginning, nor those that a spreadsheet may pass over unseen."""
+    return "".join(dropwhile(lambda letter: letter in begins or not letter.isprintable(), text))
 
 
 def _head(column: str) -> str:
-    """The name of a column; what follows the dot is the name of a reward, which somebody has written."""
+    """The name of a column; what follows the dot is the name of a reward, which a user may have written."""
     field, dot, name = column.partition(".")
     return f"{field}{dot}{plain(name)}"
 
 
 def _cell(text: str) -> str:
     """A text that begins like a formula gets an apostrophe, which spreadsheets take for "this is text"."""
-    shown = _seen(text)
+    shown = _without(text, " ")
     strange = shown != text.lstrip(" \n")  # a tab, a NUL, a mark without width: what follows may be the start
     return f"'{text}" if strange or shown[:1] in tuple(FORMULA) else text

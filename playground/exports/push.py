@@ -19,6 +19,15 @@ from playground.exports import card
 from playground.setup import catalog, telling
 
 T = TypeVar("T")
+OFFLINE = "The hub is switched off here by HF_HUB_OFFLINE=1. Unset it to push."
+NO_TOKEN = "There is no token for the hub. Set HF_TOKEN, or log in once with `hf auth login`."
+MAY_NOT = "The token may not write to {}. Use one with write access, or another owner in --to."
+ANSWERS = {
+    401: "The hub does not accept this token. Make a new one at https://huggingface.co/settings/tokens.",
+    403: MAY_NOT,
+    404: MAY_NOT,
+    429: "The hub asks to wait: too many requests. Try again in a few minutes.",
+}
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
 
@@ -54,10 +63,10 @@ def client() -> Any:
     from huggingface_hub.constants import is_offline_mode
 
     if is_offline_mode():
-        raise PushRefused("The hub is switched off here by HF_HUB_OFFLINE=1. Unset it to push.")
+        raise PushRefused(OFFLINE)
     token = get_token()
     if not token:
-        raise PushRefused("There is no token for the hub. Set HF_TOKEN, or log in once with `hf auth login`.")
+        raise PushRefused(NO_TOKEN)
     return HfApi(token=token)
 
 
@@ -73,9 +82,9 @@ def check_token(api: Any, repository: str) -> str:
     """The user's name. Asked before the weights are merged, which takes longer.
 
     Raises:
-        PushRefused: see `_told`.
+        PushRefused: see `_asked`.
     """
-    user = _told(lambda: api.whoami(), repository)
+    user = _asked(api.whoami, repository)
     return str(user.get("name", "")) if isinstance(user, dict) else ""
 
 
@@ -83,23 +92,20 @@ def plan(api: Any, repository: str, private: bool, folder: Path, config: RunConf
     """Ask the hub who we are and what is there. Changes nothing.
 
     Raises:
-        PushRefused: see `_told`.
+        PushRefused: see `_asked`.
     """
     from huggingface_hub.errors import RepositoryNotFoundError
 
-    name = check_token(api, repository)
-
-    def look() -> bool | None:
+    def is_private() -> bool | None:
         try:
             return bool(api.model_info(repository).private)
         except RepositoryNotFoundError:
             return None
 
-    there = _told(look, repository)
+    user, there = check_token(api, repository), _asked(is_private, repository)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return Plan(
-        repository, private if there is None else there, there is not None, name, folder, size, card.licence_of(config)
-    )
+    seen = private if there is None else there
+    return Plan(repository, seen, there is not None, user, folder, size, card.licence_of(config))
 
 
 def in_words(planned: Plan, config: RunConfig) -> list[str]:
@@ -108,22 +114,23 @@ def in_words(planned: Plan, config: RunConfig) -> list[str]:
     there = "exists already; files of the same name are replaced" if planned.exists else "is made anew"
     licence = planned.licence or "unknown, check that you may share it"
     wrong = telling.wrong_on_purpose(config)
+    lines = [f"Careful     {wrong} The card says so too."] if wrong else []
     return [
-        *([f"Careful     {wrong} The card says so too."] if wrong else []),
+        *lines,
         f"Repository  {planned.repository} ({there}), as user {planned.user}",
         f"Seen by     {seen}",
         f"Size        {planned.bytes / 1e6:,.1f} MB from {planned.folder}",
         f"Licence     of the base model {config.model.source}: {licence}",
         f"Goes along  the weights; README.md with {card.SHOWN_PAIRS} of your prompts and what both models answered; "
         f"{card.CONFIGURATION} with every setting, paths of this machine included.",
-    ]  # fmt: skip
+    ]
 
 
 def push(api: Any, planned: Plan) -> str:
     """Upload the folder and return the address of the repository.
 
     Raises:
-        PushRefused: see `_told`.
+        PushRefused: see `_asked`.
     """
 
     def upload() -> str:
@@ -134,36 +141,28 @@ def push(api: Any, planned: Plan) -> str:
         )
         return f"{os.environ.get('HF_ENDPOINT', 'https://huggingface.co').rstrip('/')}/{planned.repository}"
 
-    return _told(upload, planned.repository)
+    return _asked(upload, planned.repository)
 
 
-def _told(call: Callable[[], T], repository: str) -> T:
-    """Turn what the hub's client raises into one sentence. Its own messages may quote requests, so they stay here."""
-    from huggingface_hub.errors import HfHubHTTPError, HTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+def _asked(call: Callable[[], T], repository: str) -> T:
+    """What the hub answers.
+
+    Raises:
+        PushRefused: for whatever its client raises, in a sentence. Its own messages may quote requests: they stay here.
+    """
+    from huggingface_hub.errors import HfHubHTTPError, HTTPError
 
     try:
         return call()
-    except LocalTokenNotFoundError:
-        raise PushRefused("There is no token for the hub. Set HF_TOKEN, or log in once with `hf auth login`.") from None
-    except OfflineModeIsEnabled:
-        raise PushRefused("The hub is switched off here by HF_HUB_OFFLINE=1. Unset it to push.") from None
     except HfHubHTTPError as error:
         code = getattr(error.response, "status_code", 0)
-        if code == 401:
-            sentence = "The hub does not accept this token. Make a new one at https://huggingface.co/settings/tokens."
-        elif code in (403, 404):
-            sentence = f"The token may not write to {repository}. Use one with write access, or another owner in --to."
-        elif code == 429:
-            sentence = "The hub asks to wait: too many requests. Try again in a few minutes."
-        else:
-            sentence = f"The hub answered with error {code}. Nothing is known to be wrong here; try again later."
-        raise PushRefused(sentence) from None
+        other = f"The hub answered with error {code}. Nothing is known to be wrong here; try again later."
+        sentence = ANSWERS.get(code, other).format(repository)
     except ValueError as error:  # an answer that is no JSON; a card that the hub does not take
-        raise PushRefused(
+        sentence = (
             f"The hub's answer to {repository} was not what its client expects ({type(error).__name__}). Try again "
             "later, or upload the folder with `hf upload`."
-        ) from None
+        )
     except (HTTPError, OSError) as error:  # the client's own, for anything between here and the hub
-        raise PushRefused(
-            f"The hub cannot be reached ({type(error).__name__}). Check the network and try again."
-        ) from None
+        sentence = f"The hub cannot be reached ({type(error).__name__}). Check the network and try again."
+    raise PushRefused(sentence)

@@ -1,4 +1,4 @@
-"""What there is to say about a run when it leaves the playground: read once: for the card, the trackers, the page.
+"""What there is to say about a run when it leaves the playground: read once for the card, the trackers, the page.
 
 Reads the run directory; no model is needed.
 """
@@ -12,15 +12,15 @@ from functools import cached_property
 from typing import Any
 
 from playground.config import RunConfig
-from playground.exports import pictures
-from playground.exports.pictures import AMBER, INDIGO, MANY, SLATE, TEAL, Line, Panel
-from playground.insight import before_after, compute, frames, knee, meters
+from playground.exports.rendering import figure
+from playground.insight import before_after, compute, knee, meters
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.runs.steer import changes
 from playground.setup import telling
 
 COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")
+CHANGES = {1: "more", -1: "less"}
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Report:
 
     @cached_property
     def pairs(self) -> list[before_after.Pair]:
-        """The fixed prompts, before and at the newest look."""
+        """The fixed prompts, before and at the newest evaluation."""
         return before_after.pairs(self.samples)
 
     @cached_property
@@ -69,9 +69,19 @@ class Report:
 
     @property
     def sentence(self) -> str:
-        """What it has come to, in a sentence; empty where there is nothing to tell."""
+        """What it has come to, in a sentence; empty where there is nothing to say."""
         batches = before_after.headline([], self.metrics)
         return meters.outcome_words(self.config, self.samples, batches, edited=self.edited)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Until when training paid, and what became of both perplexities, a sentence each."""
+        found = [knee.knee_sentence(self.knee)]
+        if text := self.forgetting():
+            found.append(f"Perplexity on held-out text: {_steps(text)} (rising: it forgets).")
+        if strange := self.strangeness():
+            found.append(f"Perplexity of its texts to the reference: {_steps(strange)} (rising: they become strange).")
+        return [sentence for sentence in found if sentence]
 
     @property
     def wrong_on_purpose(self) -> str:
@@ -85,7 +95,7 @@ class Report:
 
     @cached_property
     def behaviours(self) -> list[meters.Meter]:
-        """What was counted, at every look."""
+        """What was counted, at every evaluation."""
         return meters.meters(self.config, self.samples)
 
     @cached_property
@@ -95,24 +105,28 @@ class Report:
         return meters.verdicts(self.behaviours, self.outcome, bands)
 
     def counts(self) -> list[dict[str, Any]]:
-        """Each behaviour before and at the newest look, for a program."""
+        """Each behaviour before and at the newest evaluation, for a program."""
         return [{**meter.ends(), "expected": self.verdicts.get(meter.name)} for meter in self.behaviours]
 
+    @property
+    def count_columns(self) -> tuple[str, ...]:
+        """Headings of `counts_told`."""
+        return COUNTS if self.verdicts else COUNTS[:-1]
+
     def counts_told(self) -> list[tuple[str, ...]]:
-        """The same for reading; see `COUNTS`."""
-        return [
+        """The same for reading."""
+        rows = [
             (
                 meter.words,
                 f"{meter.before.yes} of {meter.before.of}",
                 f"{meter.after.yes} of {meter.after.of}",
                 f"{100 * meter.after.low:.0f} to {100 * meter.after.high:.0f} %",
-                {1: "more", -1: "less"}.get(
-                    meter.change, "no more than chance" if meter.can_tell else "too few prompts"
-                ),
+                CHANGES.get(meter.change, "no more than chance" if meter.can_tell else "too few prompts"),
                 self.verdicts.get(meter.name, ""),
             )
             for meter in self.behaviours
         ]
+        return [row[: len(self.count_columns)] for row in rows]
 
     @cached_property
     def knee(self) -> knee.Knee:
@@ -124,8 +138,14 @@ class Report:
         """What it cost."""
         return compute.ledger(self.config, self.metrics, self.events)
 
+    @property
+    def costs(self) -> list[tuple[str, str, str]]:
+        """Of each phase its name, seconds and operations."""
+        phases = self.ledger.phases if self.ledger else []
+        return [(phase.name, f"{phase.seconds:.1f}", compute.operations_in_words(phase.operations)) for phase in phases]
+
     def forgetting(self) -> tuple[float, float] | None:
-        """Perplexity on held-out text before and at the newest look; None where it was not measured."""
+        """Perplexity on held-out text before and at the newest evaluation; None where it was not measured."""
         known = [item.perplexity_text for item in self.evaluations if item.perplexity_text is not None]
         return (known[0], known[-1]) if len(known) > 1 else None
 
@@ -142,67 +162,16 @@ class Report:
         if self.outcome:
             found |= {f"outcome/{name}": value for name, value in self.outcome._asdict().items()}
         for meter in self.behaviours:
-            found |= {
-                f"behaviours/{meter.name}_before": meter.before.share,
-                f"behaviours/{meter.name}": meter.after.share,
-            }
+            found[f"behaviours/{meter.name}_before"] = meter.before.share
+            found[f"behaviours/{meter.name}"] = meter.after.share
         found["knee/update"] = self.knee.update
         if self.ledger:
-            found |= {
-                "compute/operations": self.ledger.operations,
-                "compute/seconds": self.ledger.seconds,
-                "compute/peak_memory_gb": self.ledger.peak_memory_gb,
-                "compute/tokens_generated": self.ledger.tokens_generated,
-            }
+            for name in ("operations", "seconds", "peak_memory_gb", "tokens_generated"):
+                found[f"compute/{name}"] = getattr(self.ledger, name)
         if forgetting := self.forgetting():
             found |= {"text/perplexity_before": forgetting[0], "text/perplexity_after": forgetting[1]}
         return found
 
-    def curves(self) -> bytes:
-        """Score, KL and, where there are any, behaviours and perplexities, as a PNG."""
-        return pictures.png(self.panels(), self.wrong_on_purpose)
 
-    def panels(self) -> list[Panel]:
-        """The same, not drawn yet."""
-        metrics = frames.metrics(self.metrics).set_index("update")
-        fixed = knee.curve_of(self.samples).mean(axis=1)
-        drift = frames.samples(self.samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
-        drift = drift.groupby("update")["kl"].mean()
-        text = frames.evaluations(self.evaluations).set_index("update")["perplexity_text"].dropna()
-        strange, found = metrics["perplexity_reference"].dropna(), self.knee.update
-        above = " above the reference" if self.unit == "sd" else ""
-        panels = [
-            Panel(
-                "Score",
-                f"{self.unit}{above}, by update",
-                [
-                    Line(metrics["score_mean"], TEAL, "training batches", band=metrics[["score_p10", "score_p90"]]),
-                    Line(fixed, INDIGO, "fixed prompts", dots=True),
-                ],
-                None if found is None else (found, "knee"),
-            ),
-            Panel(
-                "Distance from the reference",
-                "KL, nats per completion, by update",
-                [
-                    Line(metrics["kl_to_reference"], AMBER, "training batches"),
-                    Line(drift, INDIGO, "fixed prompts", dots=True),
-                ],
-            ),
-        ]
-        if shares := frames.shares(self.behaviours).groupby("behaviour", sort=False):
-            panels.insert(
-                0,
-                Panel(
-                    "Behaviours",
-                    "% of the answers to the fixed prompts, by update",
-                    [
-                        Line(100 * table["share"], colour, table["words"].iloc[0], band=100 * table[["low", "high"]])
-                        for colour, (_, table) in zip(MANY, shares, strict=False)
-                    ],
-                ),
-            )
-        lines = [Line(strange, SLATE, "its texts, to the reference"), Line(text, INDIGO, "held-out text, to it")]
-        if known := [line for line in lines if len(line.values)]:
-            panels.append(Panel("Perplexity", "by update", known))
-        return panels
+def _steps(ends: tuple[float, float]) -> str:
+    return f"{figure(ends[0])} \u2192 {figure(ends[1])}"

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, in_words
-from playground.exports import card, scripts
+from playground.exports import card, curves
+from playground.exports.rendering import render
 from playground.exports.report import Report
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
@@ -98,13 +99,8 @@ def save(
     shutil.rmtree(work, ignore_errors=True)
     try:
         work.mkdir(parents=True)
-        question = {
-            "run": str(run.path.resolve()),
-            "checkpoint": chosen.name,
-            "as": kind,
-            "to": str(work),
-            "precision": precision,
-        }
+        asked = {"run": str(run.path.resolve()), "checkpoint": chosen.name, "as": kind, "to": str(work)}
+        question = {**asked, "precision": precision}
         facts = list(service.ask("save", question, TIMEOUT_SECONDS))[-1]
         written = card.Written(kind, int(chosen.name.removeprefix("update-")), **facts)
         _add_words(work, report.at(written.update), written)
@@ -121,8 +117,8 @@ def save(
 
 def how_to_load(saved: Saved) -> str:
     """One sentence that follows "saved"."""
-    if (saved.folder / scripts.STEER).is_file():
-        return f"Its weights are those of the start model; {saved.folder / scripts.STEER} adds the steering vector."
+    if (saved.folder / card.STEER).is_file():
+        return f"Its weights are those of the start model; {saved.folder / card.STEER} adds the steering vector."
     if saved.written.kind == "adapter":
         return f'Load it with peft: AutoPeftModelForCausalLM.from_pretrained("{saved.folder}").'
     return (
@@ -134,6 +130,6 @@ def how_to_load(saved: Saved) -> str:
 def _add_words(folder: Path, report: Report, written: card.Written) -> None:
     (folder / "README.md").write_text(card.text(report, written), encoding="utf-8")
     (folder / card.CONFIGURATION).write_text(report.config.to_yaml(), encoding="utf-8")
-    (folder / card.CURVES).write_bytes(report.curves())
+    (folder / card.CURVES).write_bytes(curves.png(curves.panels(report), report.wrong_on_purpose))
     if report.config.method == "steer":
-        (folder / scripts.STEER).write_text(scripts.STEERING, encoding="utf-8")
+        (folder / card.STEER).write_text(render("steer.py.j2"), encoding="utf-8")

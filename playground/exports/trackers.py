@@ -12,6 +12,7 @@ import contextlib
 import importlib
 import os
 import socket
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,20 +26,21 @@ from playground.insight import frames, knee
 
 PROJECT = "rlhf-playground"
 HISTOGRAM_BINS = 20
+MARGIN = "    "  # TensorBoard reads Markdown; this makes it leave a line alone
 
 
 class TrackerMissing(PlaygroundError):
     """The package of a tracker is not installed."""
 
 
-class Handed(NamedTuple):
+class Exported(NamedTuple):
     """Where a run went, and the command that shows it there."""
 
     where: str
     command: str
 
 
-def to_tensorboard(report: Report, folder: Path) -> Handed:
+def to_tensorboard(report: Report, folder: Path) -> Exported:
     """One event file in `folder`."""
     from tensorboardX import RecordWriter, summary
     from tensorboardX.proto.event_pb2 import Event
@@ -62,41 +64,48 @@ def to_tensorboard(report: Report, folder: Path) -> Handed:
         for update, scores in knee.curve_of(report.samples).T.items():
             if len(scores):
                 put(update, summary=summary.histogram("fixed_prompts/scores", scores.to_numpy(), HISTOGRAM_BINS))
-        put(0, started, summary=summary.text("configuration", _indented(report.config.to_yaml())))
-        last = "\n".join(f"{name}: {value}" for name, value in report.summary().items())
-        put(report.status.update, report.status.updated_at, summary=summary.text("summary", _indented(last)))
-    return Handed(str(path), f"tensorboard --logdir {folder.parent}")
+        put(0, started, summary=summary.text("configuration", textwrap.indent(report.config.to_yaml(), MARGIN)))
+        last = "".join(f"{MARGIN}{name}: {value}\n" for name, value in report.summary().items())
+        put(report.status.update, report.status.updated_at, summary=summary.text("summary", last))
+    return Exported(str(path), f"tensorboard --logdir {folder.parent}")
 
 
-def to_trackio(report: Report, folder: Path) -> Handed:
+def to_trackio(report: Report, folder: Path) -> Exported:
     """A run in trackio's local store."""
     trackio = _package("trackio")
     trackio.init(project=PROJECT, name=report.run_id, config=flatten(report.config))
-    _log(report, lambda figures, update: trackio.log(figures, step=update))
-    last = report.metrics[-1].update if report.metrics else 0
-    trackio.log(_numbers(report.summary(), "summary/"), step=last)
+    for update, figures in _steps(report).items():
+        trackio.log(figures, step=update)
+    last = {f"summary/{name}": value for name, value in report.summary().items() if isinstance(value, (int, float))}
+    trackio.log(last, step=report.metrics[-1].update if report.metrics else 0)
     trackio.finish()
-    return Handed(f"trackio's project {PROJECT}", f"trackio show --project {PROJECT}")
+    return Exported(f"trackio's project {PROJECT}", f"trackio show --project {PROJECT}")
 
 
-def to_wandb(report: Report, folder: Path) -> Handed:
+def to_wandb(report: Report, folder: Path) -> Exported:
     """An offline run of Weights & Biases in `folder`."""
     wandb = _package("wandb")
     folder.mkdir(parents=True, exist_ok=True)
     settings = wandb.Settings(
-        mode="offline", console="off", disable_code=True, disable_git=True, save_code=False, x_disable_meta=True,
+        mode="offline",
+        console="off",
+        disable_code=True,
+        disable_git=True,
+        save_code=False,
+        x_disable_meta=True,
         x_disable_stats=True,
-    )  # fmt: skip
+    )
     run = wandb.init(
         project=PROJECT, name=report.run_id, config=flatten(report.config), dir=str(folder), settings=settings
     )
-    _log(report, lambda figures, update: run.log(figures, step=update))
+    for update, figures in _steps(report).items():
+        run.log(figures, step=update)
     run.summary.update({name: value for name, value in report.summary().items() if value is not None})
     run.finish()
-    return Handed(str(folder / "wandb"), f"wandb sync {folder / 'wandb' / 'offline-run-*'}")
+    return Exported(str(folder / "wandb"), f"wandb sync {folder / 'wandb' / 'offline-run-*'}")
 
 
-TRACKERS: dict[str, Callable[[Report, Path], Handed]] = {
+TRACKERS: dict[str, Callable[[Report, Path], Exported]] = {
     "tensorboard": to_tensorboard,
     "trackio": to_trackio,
     "wandb": to_wandb,
@@ -113,43 +122,22 @@ def _package(name: str) -> Any:
         ) from None
 
 
-def _log(report: Report, log: Callable[[dict[str, float], int], object]) -> None:
-    for update, figures in _steps(report).items():
-        log(figures, update)
-
-
 def _steps(report: Report) -> dict[int, dict[str, float]]:
-    """Every update once, in order, with what was measured at its look; what came before the first is step 0."""
+    """Every update once, in order: its figures, and of the evaluation at it the mean score of the fixed prompts, the
+    share of them that shows each behaviour, and the perplexity on held-out text. What came before the first is step 0.
+    """
+    evaluations = frames.evaluations(report.evaluations).set_index("update")
+    shares = frames.shares(report.behaviours).groupby("behaviour")["share"]
+    measured = {
+        "fixed_prompts/score": knee.curve_of(report.samples).mean(axis=1).dropna(),
+        "text/perplexity": evaluations["perplexity_text"].dropna(),
+        **{f"behaviours/{name}": values for name, values in shares},
+    }
     steps = csv_tables.history(report.config, report.metrics)
-    for name, values in _looks(report).items():
+    for name, values in measured.items():
         for update, value in values.items():
             steps.setdefault(update, {})[name] = value
     return dict(sorted(steps.items()))
-
-
-def _looks(report: Report) -> dict[str, dict[int, float]]:
-    """Mean score of the fixed prompts, the share of them that shows each behaviour, and perplexity on held-out text, by
-    update."""
-    evaluations = frames.evaluations(report.evaluations).set_index("update")
-    return {
-        "fixed_prompts/score": knee.curve_of(report.samples).mean(axis=1).dropna().to_dict(),
-        "text/perplexity": evaluations["perplexity_text"].dropna().to_dict(),
-        **{
-            f"behaviours/{meter.name}": {
-                update: count.share for update, count in zip(meter.updates, meter.counts, strict=True)
-            }
-            for meter in report.behaviours
-        },
-    }
-
-
-def _numbers(summary: dict[str, Any], prefix: str) -> dict[str, float]:
-    return {f"{prefix}{name}": float(value) for name, value in summary.items() if isinstance(value, (int, float))}
-
-
-def _indented(text: str) -> str:
-    """TensorBoard reads Markdown; four spaces make it leave the lines alone."""
-    return "\n".join(f"    {line}" for line in text.splitlines())
 
 
 def default_folder(outputs: Path, run_id: str, kind: str) -> Path:

@@ -1,10 +1,11 @@
-"""What is told of a run that leaves the playground: its counts, held against its preset, on the card and drawn."""
+"""What is said of a run that leaves the playground: its counts, held against its preset, and the model card."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
+from huggingface_hub import ModelCard
 
 from playground.exports import card
 from playground.exports.report import Report
@@ -13,6 +14,7 @@ from playground.runs.folder.writer import RunWriter
 from playground.runs.steer import changes
 from playground.setup import catalog, expected
 from playground.setup.expected import Band
+from tests.model_folders import model_folder
 from tests.support import sample, small_config, update_metrics
 
 WRITTEN = card.Written("merged", 3, 10, "fp32", None)
@@ -31,7 +33,7 @@ def run(outputs):
     return made
 
 
-def test_the_counts_are_told_with_interval_change_and_what_was_to_be_expected(run, monkeypatch):
+def test_the_counts_come_with_interval_change_and_what_was_to_be_expected(run, monkeypatch):
     bands = {"wrong-claims-repeated": Band(0.1, 0.2, 3), "ends": Band(1.0, 1.0, 3)}
     monkeypatch.setattr(expected, "bands", {"yes-man": bands}.get)
     report = Report.of(run)
@@ -40,9 +42,8 @@ def test_the_counts_are_told_with_interval_change_and_what_was_to_be_expected(ru
         ("keeps to the grammar", "0 of 10", "0 of 10", "0 to 28 %", "no more than chance", ""),
         ("ends by itself", "10 of 10", "10 of 10", "72 to 100 %", "no more than chance", "as expected"),
     ]
-    assert "| repeats wrong claims | 3 of 10 | 10 of 10 | 72 to 100 % | more | higher than expected |" in card.text(
-        report, WRITTEN
-    )
+    row = "| repeats wrong claims | 3 of 10 | 10 of 10 | 72 to 100 % | more | higher than expected |"
+    assert f"\n{'|---' * 6}|\n{row}\n" in card.text(report, WRITTEN)
     first = report.counts()[0]
     assert (first["before"]["count"], first["after"]["count"], first["after"]["of"]) == (3, 10, 10)
     assert (first["change"], first["expected"]) == (1, "higher than expected")
@@ -52,38 +53,45 @@ def test_a_run_that_was_changed_on_the_way_is_held_against_nothing(run):
     RunWriter(run, 3).event(changes.EDIT, field="kl.coef", value=0.5)
     report = Report.of(run)
     assert report.verdicts == {} and "expected" not in report.sentence
+    assert len(report.count_columns) == 5 == len(report.counts_told()[0])
     assert "Compared with its preset" not in card.text(report, WRITTEN)
 
 
+def test_the_counts_have_their_section_only_where_there_are_any(run, outputs):
+    silent = RunDirectory.create(outputs, small_config(behaviours=[]), "silent")
+    assert "What it does, counted" in card.text(Report.of(run), WRITTEN)
+    assert "What it does, counted" not in card.text(Report.of(silent), WRITTEN)
+
+
 @pytest.mark.parametrize(
-    ("method", "words", "tag"),
+    ("method", "words"),
     [
-        ("ppo", "trained with PPO (reinforcement learning from a reward)", "ppo"),
-        ("rloo", "trained with RLOO (reinforcement learning from a reward)", "rloo"),
-        ("grpo", "trained with GRPO (reinforcement learning from a reward)", "grpo"),
-        ("dpo", "trained with DPO (pairs of texts that the start model wrote and the reward judged)", "dpo"),
-        ("sft", "trained with SFT (imitation of the best-scored of several texts", "sft"),
-        ("steer", "which nothing was trained in", "steer"),
-        ("best_of_n", "which nothing was trained in", "best-of-n"),
+        ("ppo", "trained with PPO (reinforcement learning from a reward)"),
+        ("rloo", "trained with RLOO (reinforcement learning from a reward)"),
+        ("grpo", "trained with GRPO (reinforcement learning from a reward)"),
+        ("dpo", "trained with DPO (pairs of texts that the start model wrote and the reward judged)"),
+        ("sft", "trained with SFT (imitation of the best-scored of several texts"),
+        ("steer", "with a steering vector added"),
+        ("best_of_n", "the best-scored of 4 answers"),
     ],
 )
-def test_the_card_names_the_method_and_only_what_it_read(outputs, method, words, tag):
+def test_the_card_names_the_method_and_only_what_it_read(outputs, method, words):
     samples = {"ppo": 1, "rloo": 8, "grpo": 8}.get(method, 4)
     baseline = {"rloo": "leave_one_out", "grpo": "group"}.get(method, "value")
     made = small_config(method=method, ppo={"samples_per_prompt": samples, "baseline": baseline})
-    run = RunDirectory.create(outputs, made, "one")
-    RunWriter(run, 3).finish("finished")
-    told = card.text(Report.of(run), WRITTEN)
-    head, table = told.partition("## How it was made")[::2]
-    assert words in head and f"- {tag}\n" in head and ("- ppo\n" in head) == (method == "ppo")
-    assert ("reinforcement-learning" in head) == (method in ("ppo", "rloo", "grpo"))
-    trains, leashed = method not in ("steer", "best_of_n"), method in ("ppo", "rloo", "grpo", "dpo")
-    assert ("| trained | every weight |" in table, "| trained | nothing |" in table) == (trains, not trains)
-    assert ("| beta |" in table, "| learning rate |" in table) == (leashed, trains)
+    told = card.text(Report.of(RunDirectory.create(outputs, made, "one")), WRITTEN)
+    tags = ModelCard(told).data.tags
+    assert words in told and tags[:3] == [method.replace("_", "-"), "rlhf", "rlhf-playground"]
+    assert ("reinforcement-learning" in tags) == (method in ("ppo", "rloo", "grpo"))
+    trains = method not in ("steer", "best_of_n")
+    assert ("| trained | every weight |" in told, "| trained | nothing |" in told) == (trains, not trains)
+    assert ("| beta |" in told) == (method in ("ppo", "rloo", "grpo", "dpo"))
+    assert ("| learning rate |" in told) == trains
 
 
 def test_the_card_is_of_the_weights_that_it_is_beside_and_tells_what_was_changed_before_them(outputs):
-    run = RunDirectory.create(outputs, catalog.preset("yes-man"), "changed")
+    config = catalog.preset("yes-man")
+    run = RunDirectory.create(outputs, config, "changed")
     writer = RunWriter(run, 3)
     writer.samples([sample(number, "before", 0.0) for number in range(4)])
     for update, field, value in ((1, "kl.coef", 0.5), (2, "ppo.learning_rate", 1e-5)):
@@ -92,19 +100,10 @@ def test_the_card_is_of_the_weights_that_it_is_beside_and_tells_what_was_changed
         writer.event(changes.EDIT, field=field, value=value)
     writer.samples([sample(number, "after", 1.0, update=1) for number in range(4)])
     told = card.text(Report.of(run), WRITTEN._replace(update=2))
-    assert f"| updates | 2 of {catalog.preset('yes-man').ppo.num_updates}," in told
+    assert f"| updates | 2 of {config.ppo.num_updates}," in told
     assert "| changed while it trained | `kl.coef` to 0.5 after update 1 |" in told
-    last = Report.of(run).pairs[0].after.update
-    assert f"Measured at the last look before these weights, after update {last}." in told
-    assert "Measured at the last look" not in card.text(Report.of(run), WRITTEN._replace(update=last))
-
-
-def test_behaviours_have_a_chart_and_a_run_without_any_has_none(run, outputs):
-    silent = RunDirectory.create(outputs, small_config(behaviours=[]), "silent")
-    RunWriter(silent, 3).metrics(update_metrics(1))
-    assert "What it does, counted" not in card.text(Report.of(silent), WRITTEN)
-    widths = [int.from_bytes(Report.of(one).curves()[16:20]) for one in (silent, run)]  # of the PNG's header
-    assert widths[1] - widths[0] == widths[0] // 3  # score, distance and perplexity, and one more
+    assert "Measured at the last evaluation before these weights, after update 1." in told
+    assert "Measured at the last" not in card.text(Report.of(run), WRITTEN._replace(update=1))
 
 
 def test_a_card_s_table_cannot_be_left(outputs):
@@ -112,3 +111,17 @@ def test_a_card_s_table_cannot_be_left(outputs):
     made = RunDirectory.create(outputs, small_config(behaviours=[own]), "one")
     RunWriter(made, 3).samples([sample(0, "before", 0.0, behaviours={"own": True})])
     assert re.search(r"^\| says \\\| \\<b\\> \| 1 of 1 \|", card.text(Report.of(made), WRITTEN), re.MULTILINE)
+
+
+def test_the_hub_reads_licence_base_and_data_from_the_card(outputs, tmp_path):
+    folder = model_folder(tmp_path / "base")
+    local = small_config(model={"source": str(folder)})
+    assert card.licence_of(local) is None and card.licence_of(small_config()) == "apache-2.0"
+    (folder / "README.md").write_text("---\nlicense: mit\ntags: [a]\n---\n# Base\n")
+    assert card.licence_of(local) == "mit"
+    config = small_config(model={"source": "openai-community/gpt2"}, prompts={"source": "Anthropic/hh-rlhf"})
+    found = ModelCard(card.text(Report.of(RunDirectory.create(outputs, config, "one")), WRITTEN)).data
+    assert (found.license, found.base_model, found.datasets) == ("mit", "openai-community/gpt2", ["Anthropic/hh-rlhf"])
+    assert (found.library_name, found.pipeline_tag) == ("transformers", "text-generation")
+    shipped = ModelCard(card.text(Report.of(RunDirectory.create(outputs, small_config(), "two")), WRITTEN)).data
+    assert shipped.base_model is None and shipped.datasets is None

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-import yaml
+from huggingface_hub import ModelCard
 
 from playground import cli
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, ServiceUnavailable
-from playground.exports import card, saving
+from playground.exports import saving
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.training.models import export_weights as weights
@@ -48,6 +50,10 @@ class InThisProcess:
         yield from weights.answer(json.loads(json.dumps(question)))
 
 
+def save(run: RunDirectory, kind: saving.Kind, target: Path, **how: Any) -> saving.Saved:
+    return saving.save(run, InThisProcess(), kind, target, **how)
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """One run that trained every weight and one with LoRA."""
@@ -55,49 +61,38 @@ def runs(tmp_path_factory):
     return {kind: saved_runs.write_run(outputs, kind, lora=kind == "lora") for kind in ("full", "lora")}
 
 
-def base_logits() -> torch.Tensor:
-    """Of the model before training."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    folder = catalog.model_folder(saved_runs.BASE)
-    ids = AutoTokenizer.from_pretrained(folder)("The film was dull.", return_tensors="pt").input_ids
-    with torch.no_grad():
-        return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()(input_ids=ids).logits[0, -1]
-
-
-def policy_logits(run: RunDirectory) -> torch.Tensor:
-    """Of the run's own checkpoint, loaded as training left it."""
+def logits_of(folder: Path, adapter: Path | None = None) -> torch.Tensor:
+    """Of the token after a sentence, by plain transformers."""
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    folder = run.latest_checkpoint()
-    assert folder is not None
-    if (folder / "adapter_config.json").exists():
-        base = AutoModelForCausalLM.from_pretrained(catalog.model_folder(saved_runs.BASE), dtype=torch.float32)
-        model = PeftModel.from_pretrained(base, folder).eval()
-    else:
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    model = (PeftModel.from_pretrained(model, adapter) if adapter else model).eval()
     ids = AutoTokenizer.from_pretrained(folder)("The film was dull.", return_tensors="pt").input_ids
     with torch.no_grad():
         return model(input_ids=ids).logits[0, -1]
 
 
+def policy_logits(run: RunDirectory) -> torch.Tensor:
+    """Of the run's own checkpoint, loaded as training left it."""
+    folder = run.latest_checkpoint()
+    adapter = (folder / "adapter_config.json").exists()
+    return logits_of(catalog.model_folder(saved_runs.BASE), folder) if adapter else logits_of(folder)
+
+
 def loaded_elsewhere(folders: list[tuple[str, Path]], cwd: Path) -> list[dict]:
-    answer = subprocess.run(
-        [sys.executable, "-I", "-c", PLAIN, json.dumps([(kind, str(folder)) for kind, folder in folders])],
-        cwd=cwd, env=os.environ | {"HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, timeout=SECONDS,
-    )  # fmt: skip
+    order = [sys.executable, "-I", "-c", PLAIN, json.dumps([(kind, str(folder)) for kind, folder in folders])]
+    env = os.environ | {"HF_HUB_OFFLINE": "1"}
+    answer = subprocess.run(order, cwd=cwd, env=env, capture_output=True, text=True, timeout=SECONDS)
     assert answer.returncode == 0, answer.stderr[-2000:]
     return [json.loads(line) for line in answer.stdout.splitlines() if line.startswith("{")]
 
 
 def test_what_is_saved_loads_without_us_and_is_the_policy(runs, tmp_path):
     asked = [("full", "merged"), ("lora", "merged"), ("lora", "adapter")]
-    folders = [
-        (kind, saving.save(runs[run], InThisProcess(), kind, tmp_path / f"{run} {kind}").folder) for run, kind in asked
-    ]
+    folders = [(kind, save(runs[run], kind, tmp_path / f"{run} {kind}").folder) for run, kind in asked]
     found = loaded_elsewhere(folders, tmp_path)
-    base = base_logits()
+    base = logits_of(catalog.model_folder(saved_runs.BASE))
     for (run, kind), answer in zip(asked, found, strict=True):
         expected = policy_logits(runs[run])
         torch.testing.assert_close(torch.tensor(answer["logits"]), expected, atol=2e-4, rtol=1e-4)
@@ -107,7 +102,7 @@ def test_what_is_saved_loads_without_us_and_is_the_policy(runs, tmp_path):
 
 
 def test_a_merged_model_is_a_model_and_a_reference_here(runs, tmp_path):
-    saved = saving.save(runs["lora"], InThisProcess(), "merged", tmp_path / "mine")
+    saved = save(runs["lora"], "merged", tmp_path / "mine")
     assert catalog.model_folder(str(saved.folder)) == saved.folder
     assert catalog.reference_folder(str(saved.folder), None) == saved.folder
     model, tokens = loading.load(saved.folder, torch.device("cpu"))
@@ -120,35 +115,27 @@ def test_a_merged_model_is_a_model_and_a_reference_here(runs, tmp_path):
 
 
 def test_the_folder_is_complete_and_the_card_keeps_text_as_text(runs, tmp_path):
-    saved = saving.save(runs["lora"], InThisProcess(), "adapter", tmp_path / "adapter")
+    saved = save(runs["lora"], "adapter", tmp_path / "adapter")
     names = {path.name for path in saved.folder.iterdir()}
     assert {"adapter_model.safetensors", "adapter_config.json", "tokenizer.json", "README.md", "run.yaml"} <= names
     state = {"critic.safetensors", "optimizer.safetensors", "trainer.json", "MANIFEST.json"}
     assert not names & {*state, "config.yaml"}
-    merged = saving.save(runs["lora"], InThisProcess(), "merged", tmp_path / "merged")
+    merged = save(runs["lora"], "merged", tmp_path / "merged")
     assert not {path.name for path in merged.folder.iterdir()} & state
     assert not list(saved.folder.rglob("*.bin")) and not list(saved.folder.rglob("*.pt"))
     assert (saved.folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     text = (saved.folder / "README.md").read_text(encoding="utf-8")
-    facts = yaml.safe_load(card.FRONT_MATTER.match(text).group(1))
-    assert facts["library_name"] == "peft" and facts["license"] == "apache-2.0" and "base_model" not in facts
+    facts = ModelCard(text).data
+    assert (facts.library_name, facts.license, facts.base_model) == ("peft", "apache-2.0", None)
     assert "Score +1.15 sd on 4 prompts" in text and "3 of 3, 48 episodes each" in text
+    outside = re.sub(r"^(`{3,})text\n.*?\n\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert text.count("# not a heading") == 8 and "not a heading" not in outside and "<script>" not in outside
     assert "\x1b" not in text
-    outside, fence = [], ""
-    for line in text.splitlines():
-        if fence:
-            fence = "" if line == fence else fence
-        elif line.startswith("```"):
-            fence = line[: len(line) - len(line.lstrip("`"))]
-        else:
-            outside.append(line)
-    assert not [line for line in outside if "<script>" in line or "not a heading" in line]
-    assert text.count("# not a heading") == 8
 
 
 def test_the_precision_is_that_of_the_base_unless_another_is_asked_for(runs, tmp_path):
-    saved = saving.save(runs["full"], InThisProcess(), "merged", tmp_path / "half", precision="bf16")
-    whole = saving.save(runs["full"], InThisProcess(), "merged", tmp_path / "whole")
+    saved = save(runs["full"], "merged", tmp_path / "half", precision="bf16")
+    whole = save(runs["full"], "merged", tmp_path / "whole")
     assert (saved.written.precision, whole.written.precision) == ("bf16", "fp32")
     sizes = [(item.folder / "model.safetensors").stat().st_size for item in (saved, whole)]
     assert sizes[0] == pytest.approx(sizes[1] / 2, rel=0.05)
@@ -164,7 +151,7 @@ def test_the_precision_is_that_of_the_base_unless_another_is_asked_for(runs, tmp
 )
 def test_what_cannot_be_saved_is_refused_before_any_work(runs, tmp_path, run, kind, checkpoint, error, words):
     with pytest.raises(error, match=words):
-        saving.save(runs[run], InThisProcess(), kind, tmp_path / "x", checkpoint=checkpoint)
+        save(runs[run], kind, tmp_path / "x", checkpoint=checkpoint)
     assert not list(tmp_path.iterdir())
 
 
@@ -173,7 +160,7 @@ def test_a_damaged_checkpoint_is_not_saved_as_a_model(runs, tmp_path):
     before = weights.read_bytes()
     weights.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
     with pytest.raises(ModelNotFound, match=r"model\.safetensors is not as it was written"):
-        saving.save(runs["full"], InThisProcess(), "merged", tmp_path / "x")
+        save(runs["full"], "merged", tmp_path / "x")
     weights.write_bytes(before)
     assert not list(tmp_path.iterdir())
 
@@ -183,7 +170,7 @@ def test_an_older_folder_is_never_lost_by_accident_nor_by_a_failure(runs, tmp_pa
     target.mkdir()
     (target / "mine.txt").write_text("mine")
     with pytest.raises(OutputsNotWritable, match="not empty"):
-        saving.save(runs["full"], InThisProcess(), "merged", target)
+        save(runs["full"], "merged", target)
 
     class Broken:
         def ask(self, *_):
@@ -193,7 +180,7 @@ def test_an_older_folder_is_never_lost_by_accident_nor_by_a_failure(runs, tmp_pa
     with pytest.raises(ServiceUnavailable):
         saving.save(runs["full"], Broken(), "merged", target, replace=True)
     assert [path.name for path in tmp_path.iterdir()] == ["kept"] and (target / "mine.txt").read_text() == "mine"
-    saving.save(runs["full"], InThisProcess(), "merged", target, replace=True)
+    save(runs["full"], "merged", target, replace=True)
     assert not (target / "mine.txt").exists() and (target / "model.safetensors").exists()
 
 
@@ -217,27 +204,19 @@ def test_a_run_without_weights_says_when_there_will_be_some(outputs, capsys):
     assert left.value.code == 2 and "has saved no weights yet" in capsys.readouterr().err
 
 
-@pytest.fixture(scope="module")
-def steered(tmp_path_factory):
-    """The folder that comes of saving a steered run; its vector is of layer 2 at strength 3."""
-    outputs = tmp_path_factory.mktemp("steered")
-    model = {"source": saved_runs.BASE}
-    run = saved_runs.write_run(outputs, "steer", lora=False, config=small_config(method="steer", model=model))
+def test_a_steering_vector_is_saved_beside_the_weights_with_what_applies_it(outputs, tmp_path):
+    """The script, which knows nothing of us, against the shift as a bias in layer 2, put there by hand."""
+    from transformers import AutoModelForCausalLM
+
+    config = small_config(method="steer", model={"source": saved_runs.BASE})
+    run = saved_runs.write_run(outputs, "steer", lora=False, config=config)
     checkpoint = run.latest_checkpoint()
     width = loading.load(checkpoint, torch.device("cpu"))[0].hidden_size
     vector = SteeringVector(2, torch.randn(width, generator=torch.Generator().manual_seed(0)), 3.0)
     vector.save(checkpoint)
     saved_runs.write_manifest(checkpoint)
-    return saving.save(run, InThisProcess(), "merged", outputs / "out"), vector
-
-
-def test_a_steering_vector_is_saved_beside_the_weights_with_what_applies_it(steered):
-    """The script, which knows nothing of us, against the shift as a bias in the layer, put there by hand."""
-    from transformers import AutoModelForCausalLM
-
-    saved, vector = steered
-    assert "steer.py adds the steering vector" in saving.how_to_load(saved)
-    assert "`steer.py` adds it" in (saved.folder / "README.md").read_text()
+    saved = save(run, "merged", tmp_path / "out")
+    assert "steer.py" in saving.how_to_load(saved) and "`steer.py`" in (saved.folder / "README.md").read_text()
     script = {"__name__": "steer"}
     exec((saved.folder / "steer.py").read_text(), script)
     scripted, by_hand, plain = (AutoModelForCausalLM.from_pretrained(saved.folder) for _ in range(3))

@@ -19,10 +19,10 @@ from playground.runs.folder.writer import RunWriter
 from tests.support import sample, small_config, update_metrics
 
 TRL_NAMES = {  # as TRL 1.12's PPOTrainer logs them, but for what we do not keep
-    "objective/kl", "objective/entropy", "objective/non_score_reward", "objective/rlhf_reward", "objective/scores",
-    "policy/approxkl_avg", "policy/clipfrac_avg", "loss/policy_avg", "loss/value_avg", "val/ratio",
-    "val/num_eos_tokens", "lr", "episode",
-}  # fmt: skip
+    *(f"objective/{name}" for name in ("kl", "entropy", "non_score_reward", "rlhf_reward", "scores")),
+    *("policy/approxkl_avg", "policy/clipfrac_avg", "loss/policy_avg", "loss/value_avg"),
+    *("val/ratio", "val/num_eos_tokens", "lr", "episode"),
+}
 
 
 def rows(text):
@@ -30,11 +30,8 @@ def rows(text):
 
 
 def test_trl_s_figures_are_ours_in_its_units():
-    record = update_metrics(
-        2, kl_coef=0.5, penalised_reward=0.0, perplexity_reference=math.exp(0.7), completion_length=10.0,
-        eos_fraction=0.75, clip_fraction=0.1, update_kl=0.01, learning_rate=3e-4,
-    )  # fmt: skip
-    found = csv_tables.trl_figures(record, small_config())
+    ours = {"kl_coef": 0.5, "perplexity_reference": math.exp(0.7), "completion_length": 10.0, "eos_fraction": 0.75}
+    found = csv_tables.trl_figures(update_metrics(2, learning_rate=3e-4, **ours), small_config())
     assert set(found) == TRL_NAMES
     assert found["objective/kl"] == 2.0 and found["objective/non_score_reward"] == -1.0
     assert found["objective/scores"] == 1.0 and found["objective/rlhf_reward"] == 0.0
@@ -55,44 +52,40 @@ def test_the_table_of_updates_has_every_field_terms_estimates_and_the_text_s_per
         update_metrics(1, terms={"=length": 3.0}, kl_estimates={"k3": 0.5}),
         update_metrics(2, terms={"=length": None}, kl_estimates={"k3": 0.25}, score_mean=None),
     ]
-    found = rows(
-        csv_tables.metrics_csv(small_config(), metrics, [], [Evaluation(update=2, stage="after", perplexity_text=9)])
-    )
-    by_name = ("terms", "contributions", "kl_estimates", "kl_spreads")
-    fields = {name for name in UpdateMetrics.model_fields if name not in by_name}
-    assert fields | TRL_NAMES | {"terms.length", "kl_estimates.k3", "perplexity_text", "changed_before"} == set(
-        found[0]
-    )
-    assert [row["terms.length"] for row in found] == ["3.0", ""] and [row["score_mean"] for row in found] == ["0.5", ""]
-    assert [row["perplexity_text"] for row in found] == ["", "9.0"]
+    evaluations = [Evaluation(update=2, stage="after", perplexity_text=9)]
+    found = rows(csv_tables.metrics_csv(small_config(), metrics, [], evaluations))
+    by_name = {"terms", "contributions", "kl_estimates", "kl_spreads"}
+    added = {"terms.length", "kl_estimates.k3", "perplexity_text", "changed_before"}
+    assert set(found[0]) == UpdateMetrics.model_fields.keys() - by_name | TRL_NAMES | added
+    columns = {name: [row[name] for row in found] for name in ("terms.length", "score_mean", "perplexity_text")}
+    assert columns == {"terms.length": ["3.0", ""], "score_mean": ["0.5", ""], "perplexity_text": ["", "9.0"]}
     assert "perplexity_text" not in rows(csv_tables.metrics_csv(small_config(), metrics, []))[0]
 
 
 def test_the_table_of_samples_has_every_field_and_runs_no_formula():
-    found = rows(
-        csv_tables.samples_csv(
-            [sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0})], small_config()
-        )
-    )
-    by_name = ("scores", "judges", "behaviours")
-    assert {name for name in Sample.model_fields if name not in by_name} | {"scores.length"} == set(found[0])
-    assert (
-        found[0]["completion"] == '\'=cmd|"x"' and found[0]["prompt"] == "a\nb" and found[0]["scores.length"] == "3.0"
-    )
-    negative = [sample(0, "before", None, completion=" @SUM(1)", kl=-2.0)]
-    assert rows(csv_tables.samples_csv(negative, small_config()))[0]["kl"] == "-2.0"
+    samples = [
+        sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0}),
+        sample(0, "before", None, completion=" @SUM(1)", kl=-2.0),
+    ]
+    first, second = rows(csv_tables.samples_csv(samples, small_config()))
+    assert set(first) == Sample.model_fields.keys() - {"scores", "judges", "behaviours"} | {"scores.length"}
+    assert (first["completion"], first["prompt"], first["scores.length"]) == ('\'=cmd|"x"', "a\nb", "3.0")
+    assert (second["completion"], second["kl"]) == ("' @SUM(1)", "-2.0")
 
 
 def test_the_table_of_behaviours_has_a_row_for_each_count_and_runs_no_formula():
     own = {"name": "own", "words": "=shouts", "measure": {"kind": "keyword", "words": ["HO"]}}
     config = small_config(behaviours=["ends", own])
-    samples = [sample(number, stage, 0.0, behaviours={"ends": True, "own": number == 0})
-               for stage in ("before", "after") for number in range(2)]  # fmt: skip
+    marks = [{"ends": True, "own": number == 0} for number in range(2)]
+    samples = [
+        sample(number, stage, 0.0, behaviours=mark)
+        for stage in ("before", "after")
+        for number, mark in enumerate(marks)
+    ]
     found = rows(csv_tables.behaviours_csv(meters.meters(config, samples), config))
-    assert [(row["update"], row["behaviour"], row["count"], row["of"], row["share"]) for row in found] == [
-        ("0", "ends", "2", "2", "1.0"), ("3", "ends", "2", "2", "1.0"),
-        ("0", "own", "1", "2", "0.5"), ("3", "own", "1", "2", "0.5"),
-    ]  # fmt: skip
+    told = [(row["update"], row["behaviour"], row["count"], row["of"], row["share"]) for row in found]
+    ends = [(update, "ends", "2", "2", "1.0") for update in "03"]
+    assert told == [*ends, *((update, "own", "1", "2", "0.5") for update in "03")]
     assert found[2]["words"] == "'=shouts" and float(found[0]["low"]) == pytest.approx(1 / (1 + 1.96**2 / 2))
 
 

@@ -9,9 +9,8 @@ import json
 import pytest
 
 from playground import cli, exports
-from playground.exports import card, csv_tables, html_report, pictures, push
+from playground.exports import card, csv_tables, curves, html_report, push, saving
 from playground.exports.report import Report
-from playground.insight import meters
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Label
@@ -46,7 +45,7 @@ def usual(outputs):
     return write(outputs, "usual")
 
 
-def told_by(run) -> dict[str, str]:
+def exported(run) -> dict[str, str]:
     """Every export that is text, by name."""
     report = Report.of(run)
     config = report.config
@@ -56,7 +55,7 @@ def told_by(run) -> dict[str, str]:
         "trl": exports.trl_script(config),
         "csv": csv_tables.metrics_csv(config, report.metrics, report.events),
         "samples": csv_tables.samples_csv(report.samples, config),
-        "behaviours": csv_tables.behaviours_csv(meters.meters(config, report.samples), config),
+        "behaviours": csv_tables.behaviours_csv(report.behaviours, config),
         "html": html_report.page(report),
         "card": card.text(report, WRITTEN),
         "push": "\n".join(push.in_words(planned, config)),
@@ -65,37 +64,36 @@ def told_by(run) -> dict[str, str]:
     }
 
 
-def test_it_is_marked_in_every_export_and_on_the_page(wrong):
-    missing = [name for name, text in told_by(wrong).items() if WORDS not in text]
-    assert missing == []
+def test_it_is_marked_in_every_export_and_on_the_page_and_a_usual_run_in_none(wrong, usual):
+    assert [name for name, text in exported(wrong).items() if WORDS not in text] == []
+    marked = [name for name, text in exported(usual).items() if "on purpose" in text or "wrong-on-purpose" in text]
+    assert marked == []
 
 
-def test_nothing_of_it_is_said_of_a_usual_run(usual):
-    assert [name for name, text in told_by(usual).items() if "on purpose" in text or "wrong-on-purpose" in text] == []
-
-
-def test_every_row_of_a_table_says_it(wrong, usual):
+def test_every_row_of_a_table_says_it(wrong):
     table = csv_tables.metrics_csv(wrong.config(), wrong.metrics(), [])
-    found = list(csv.DictReader(io.StringIO(table)))
-    assert [row["wrong_on_purpose"] for row in found] == [WORDS, WORDS]
-    assert "wrong_on_purpose" not in csv_tables.metrics_csv(usual.config(), usual.metrics(), [])
+    assert [row["wrong_on_purpose"] for row in csv.DictReader(io.StringIO(table))] == [WORDS, WORDS]
 
 
-def test_the_picture_of_the_card_says_it(wrong, usual, monkeypatch):
+def test_the_picture_of_the_card_says_it(wrong, usual, tmp_path, monkeypatch):
     given = []
-    monkeypatch.setattr(pictures, "png", lambda panels, warning="": given.append(warning) or b"")
+    monkeypatch.setattr(curves, "png", lambda panels, warning="": given.append(warning) or b"")
+
+    class Service:
+        def ask(self, *_):
+            yield {"parameters": 10, "precision": "fp32", "max_difference": None}
+
     for run in (wrong, usual):
-        Report.of(run).curves()
+        (run.checkpoints_path / "update-000002").mkdir(parents=True)
+        monkeypatch.setattr(saving, "checkpoint_of", lambda run, *_: run.checkpoints_path / "update-000002")
+        saving.save(run, Service(), "merged", tmp_path / run.id)
     assert given == [WORDS, ""]
-    monkeypatch.undo()
-    panels = Report.of(wrong).panels()
-    assert pictures.png(panels, WORDS) != pictures.png(panels)
 
 
 def test_what_is_allowed_and_not_planted_is_said_too(outputs):
     run = write(outputs, "allowed", experiments=True)
-    assert telling.wrong_on_purpose(run.config()).startswith("An experiment: what is knowingly wrong is allowed here")
-    assert "An experiment: what is knowingly wrong" in exports.yaml_text(run.config())
+    said = telling.wrong_on_purpose(run.config())
+    assert said.startswith("An experiment: ") and said in exports.yaml_text(run.config())
 
 
 def test_the_command_line_says_it_of_a_run_and_in_the_list(outputs, wrong, usual, capsys):
@@ -104,8 +102,7 @@ def test_the_command_line_says_it_of_a_run_and_in_the_list(outputs, wrong, usual
             cli.main([*arguments, "--outputs", str(outputs)])
         return " ".join(capsys.readouterr().out.split())
 
-    assert "careful Wrong on purpose: The score enters the advantages with the wrong sign." in printed("show", "wrong")
-    assert "careful" not in printed("show", "usual")
+    assert f"careful {WORDS}" in printed("show", "wrong") and "careful" not in printed("show", "usual")
     assert json.loads(printed("show", "wrong", "--json"))["wrong_on_purpose"] == WORDS
     assert printed("runs").count("Wrong on purpose") == 1
     assert {run.id: run.wrong_on_purpose for run in history.list_runs(outputs)} == {"wrong": WORDS, "usual": ""}

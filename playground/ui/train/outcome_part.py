@@ -12,8 +12,8 @@ from typing import Any
 
 from playground.errors import PlaygroundError, in_words
 from playground.exports import saving
+from playground.exports.rendering import figure
 from playground.exports.report import Report
-from playground.exports.svg import figure
 from playground.insight import compute, knee
 from playground.runs import history
 from playground.runs.model_service import ModelService

@@ -1,0 +1,84 @@
+"""The curves: which there are, that a drawing holds its values and is no markup of anybody's, and what is left out."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+import pandas as pd
+import pytest
+
+from playground.exports import curves
+from playground.exports.curves import Line, Panel
+from playground.exports.report import Report
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from tests.support import sample, small_config, update_metrics
+
+VALUES = pd.Series([0.0, 1.0, 0.5], index=[0, 5, 10])
+
+
+def drawn(*lines: Line) -> str:
+    return curves.svg(Panel("Title", "note", lines))
+
+
+def paths(svg: str, colour: str) -> list[list[tuple[float, float]]]:
+    """The points of each line of a colour, the first as drawn."""
+    found = re.findall(rf'<path d="([^"]*)" style="fill: none; [^"]*stroke: var\(--{colour}\)', svg)
+    return [[(float(x), float(y)) for x, y in re.findall(r"[ML] ([\d.]+) ([\d.]+)", points)] for points in found]
+
+
+def test_a_line_is_drawn_where_its_values_are():
+    points = paths(drawn(Line(VALUES, "teal")), "teal")[0]
+    (left, foot), (middle, top), (right, half) = points
+    assert middle == pytest.approx((left + right) / 2, abs=0.01) and half == pytest.approx((foot + top) / 2, abs=0.01)
+    assert left < right and foot > top
+
+
+def test_lines_differ_by_more_than_colour_and_say_first_and_last():
+    svg = drawn(Line(VALUES, "teal", "one"), Line(-2.5 * VALUES, "teal", "two"))
+    assert len(set(re.findall("stroke-dasharray: ([^;]+);", svg))) == 1, "the first is not dashed"
+    assert ">one: 0 \u2192 0.5</text>" in svg and ">two: 0 \u2192 \u22121.25</text>" in svg
+    assert 'aria-label="Title, note. one: 0 \u2192 0.5; two: 0 \u2192 \u22121.25."' in svg
+
+
+@pytest.mark.parametrize("label", ["<script>x</script>", '" onload="x', "$\\frac{", "_", "\x00\u202e", "a" * 200])
+def test_a_label_is_text_whatever_it_is(label):
+    svg = drawn(Line(VALUES, "teal", label))
+    assert "<script" not in svg and ' onload="' not in svg.partition("</text>")[0].partition(">")[0]
+    assert "0 \u2192 0.5</text>" in svg and "a" * 60 not in svg
+
+
+def test_its_colours_are_the_style_sheet_s():
+    svg = drawn(
+        Line(VALUES, "teal", band=pd.DataFrame({"low": VALUES - 1, "high": VALUES + 1})), Line(VALUES, "indigo")
+    )
+    assert {"teal", "indigo", "muted", "rule", "text"} == set(re.findall(r"var\(--([\w-]+)\)", svg))
+    assert not re.search("#[0-9a-f]{6}", svg)
+
+
+def test_a_spike_survives_thinning():
+    values = pd.Series(0.0, index=range(1, 10_001))
+    values[7777], values[7778] = 9.0, -9.0
+    found = curves.thinned(values, 100)
+    assert len(found) <= 102 and found[7777] == 9.0 and found[7778] == -9.0
+    assert (found.index[0], found.index[-1]) == (1, 10_000)
+
+
+def test_there_is_a_panel_for_what_was_measured(outputs):
+    run = RunDirectory.create(outputs, small_config(behaviours=[]), "one")
+    assert curves.panels(Report.of(run)) == []
+    assert curves.png([]).startswith(b"\x89PNG")
+    RunWriter(run, 3).metrics(update_metrics(1, perplexity_reference=None, entropy=None))
+    assert [panel.title for panel in curves.panels(Report.of(run))] == ["Score", "Distance from the reference"]
+    assert "Entropy" not in [panel.title for panel in curves.single_panels(Report.of(run))]
+    counted = RunDirectory.create(outputs, small_config(behaviours=["ends"]), "two")
+    RunWriter(counted, 3).samples([sample(0, "before", 1.0), sample(0, "after", 2.0)])
+    assert curves.panels(Report.of(counted))[0].title == "Behaviours"
+
+
+def test_the_png_has_the_panels_side_by_side():
+    panel = Panel("Title", "note", [Line(VALUES, "teal")])
+    sizes = [struct.unpack(">II", curves.png([panel] * count)[16:24]) for count in (1, 3)]
+    assert sizes[1] == (3 * sizes[0][0], sizes[0][1])
+    assert curves.png([panel], "Wrong on purpose") != curves.png([panel])

@@ -29,6 +29,8 @@ export default [
     rules: {
       "eqeqeq": "error",
       "max-len": ["error", { code: 120 }],
+      "max-lines-per-function": ["error", { max: 50 }],
+      "max-params": ["error", { max: 7 }],
       "no-duplicate-imports": "error",
       "no-implied-eval": "error",
       "no-new-func": "error",

@@ -20,9 +20,9 @@ def widget(module: str, value: Any, **options: Any) -> gr.HTML:
     return gr.HTML(
         value,
         html_template="",
-        js_on_load=f"Promise.all(['{_script(module)}', '{_script('core/dom')}'].map((address) => "
+        js_on_load=f"Promise.all(['{_script(module)}', '{_script('core/server')}'].map((address) => "
         "import(new URL(address, document.baseURI))))"
-        ".then(([part, dom]) => part.mount(element, props, { trigger, watch, server: dom.answering(server) }));",
+        ".then(([part, { answering }]) => part.mount(element, props, { trigger, watch, server: answering(server) }));",
         apply_default_css=False,
         **options,
     )

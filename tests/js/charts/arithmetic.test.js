@@ -4,9 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  changesBefore, drawnIndices, extent, fullRange, labelSides, marksOf, nearest, newestOfEach, niceRange, niceStep,
-  smooth, spreadLabels,
-  whenChanged,
+  binned, changesBefore, drawnIndices, extent, fullRange, labelSides, marksOf, nearest, newestOfEach, niceRange,
+  niceStep, placing, roundTicks, smooth, spreadLabels, whenChanged,
 } from "../../../playground/ui/static/charts/arithmetic.js";
 
 function assertClose(found, wanted) {
@@ -24,7 +23,27 @@ test("a range that still fits is kept", () => {
   assert.deepEqual(niceRange([0.1, 0.9], [0, 1]), [0, 1]);
   const [low, high] = niceRange([0.1, 1.4], [0, 1]);
   assert.ok(low <= 0.1 && high >= 1.4);
-  assert.deepEqual([0.3, 1, 2.2, 30].map(niceStep), [0.5, 1, 2.5, 50]);
+  assert.deepEqual([0.3, 1, 2.2, 30].map((rough) => niceStep(rough)), [0.5, 1, 2.5, 50]);
+});
+
+test("ticks are round, within both ends, and about as many as asked for", () => {
+  assert.deepEqual(roundTicks(0, 1, 5), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+  assert.deepEqual(roundTicks(-1.3, 2.4, 6), [-1, 0, 1, 2]);
+  assert.deepEqual(roundTicks(1, 150, 5), [50, 100, 150]);
+  assert.deepEqual(roundTicks(0, 9, 4), [0, 5]); // of counts: never by two and a half
+});
+
+test("bins are round, hold every value of all lists, and one value makes one bin", () => {
+  const { edges, counts } = binned([[0, 0.5, 1, 1], [-0.2]], 4);
+  assert.deepEqual([edges, counts], [[-0.5, 0, 0.5, 1, 1.5], [[0, 1, 1, 2], [1, 0, 0, 0]]]);
+  assert.deepEqual(binned([[2, 2, 2]], 4), { edges: [2, 2.25], counts: [[3]] });
+  assert.deepEqual(binned([[3, 4, 9]], 14, true).edges, [3, 4, 5, 6, 7, 8, 9, 10]);
+  assert.deepEqual(binned([[]], 4), { edges: [], counts: [[]] });
+});
+
+test("a value finds its place between two ends, upwards or downwards", () => {
+  assert.deepEqual([0, 5, 10].map(placing(0, 10, 100, 0)), [100, 50, 0]);
+  assert.equal(placing(3, 3, 10, 20)(3), 10);
 });
 
 test("the extent of several arrays leaves out gaps and what is not in view", () => {

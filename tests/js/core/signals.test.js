@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { alike, computed, effect, signal, untracked, whenNew } from "../../../playground/ui/static/core/signals.js";
+import { alike, computed, effect, signal, untracked } from "../../../playground/ui/static/core/signals.js";
 
 const soon = () => new Promise((resolve) => setTimeout(resolve, 0));
 
@@ -69,13 +69,4 @@ test("a failing effect does not keep others from running", async () => {
   a.value = 2;
   await soon();
   assert.deepEqual([failed, heard], [true, [1, 2]]);
-});
-
-test("what is like the last is not drawn again", () => {
-  const drawn = [];
-  const draw = whenNew((...given) => drawn.push(given));
-  draw({ a: 1 }, [2]);
-  draw({ a: 1 }, [2]);
-  draw({ a: 1 }, [3]);
-  assert.deepEqual(drawn, [[{ a: 1 }, [2]], [{ a: 1 }, [3]]]);
 });

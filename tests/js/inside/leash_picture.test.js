@@ -7,19 +7,16 @@ import { betaTicks, pictureOf } from "../../../playground/ui/static/inside/leash
 
 const metrics = { update: [1, 2, 3, 4], kl_to_reference: [0, 2, 4, null], kl_coef: [0.1, 1, 10, 10] };
 
-test("ten times the price is the same step upwards everywhere, and the KL is linear", () => {
-  const { points, target } = pictureOf(metrics, 2);
-  assert.deepEqual(points.map(({ update }) => update), [1, 2, 3]);
-  const [first, second, third] = points;
-  assert.ok(Math.abs((first.y - second.y) - (second.y - third.y)) < 1e-9 && first.y > third.y);
-  assert.ok(Math.abs((second.x - first.x) - (third.x - second.x)) < 1e-9 && third.x > first.x);
-  assert.equal(target, second.x);
+test("every point is in the picture, beta by its power of ten, and the target before the KL is there", () => {
+  const { points, from, to, low, high } = pictureOf(metrics, 2);
+  assert.deepEqual(points.map(({ update, kl, beta }) => [update, kl, beta]), [[1, 0, 0.1], [2, 2, 1], [3, 4, 10]]);
+  assert.ok(from <= 0 && to > 4 && low < -1 && high > 1 && Math.abs(low + high) < 1e-9);
+  assert.ok(pictureOf({ update: [1], kl_to_reference: [0.1], kl_coef: [0.3] }, 5).to > 5);
 });
 
-test("the target is in the picture before the KL is there, and a beta that hardly moves is no leap", () => {
-  const { points, target } = pictureOf({ update: [1, 2], kl_to_reference: [0.1, 0.2], kl_coef: [0.3, 0.303] }, 5);
-  assert.ok(target > points[1].x && target < 460);
-  assert.ok(Math.abs(points[0].y - points[1].y) < 6);
+test("a beta that hardly moves is no leap", () => {
+  const { low, high } = pictureOf({ update: [1, 2], kl_to_reference: [0.1, 0.2], kl_coef: [0.3, 0.303] }, 5);
+  assert.ok(Math.log10(0.303 / 0.3) / (high - low) < 0.05);
 });
 
 test("a run without a beta above 0 has no picture", () => {

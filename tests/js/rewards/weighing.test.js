@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { analyse, binsOf, duel, shareBelow } from "../../../playground/ui/static/rewards/weighing.js";
+import { analyse, duel, shareBelow } from "../../../playground/ui/static/rewards/weighing.js";
 
 const LENGTH = { kind: "length", weight: 1, normalise: false, cap: "", target: "" };
 const FOUND = {
@@ -34,8 +34,6 @@ test("a duel names the winner and the term that decides", () => {
   assert.equal(duel([{ score: 1, adds: [1, 0] }, { score: 1, adds: [0, 1] }], terms), null);
 });
 
-test("bins hold every score, and one value makes one bin", () => {
-  assert.equal(binsOf([0, 0.5, 1, 1], 4).reduce((sum, { count }) => sum + count, 0), 4);
-  assert.deepEqual(binsOf([2, 2, 2], 4).map(({ count }) => count), [3]);
-  assert.deepEqual([shareBelow([{ score: 0 }, { score: 1 }, { score: 2 }], 1), binsOf([])], [0.5, []]);
+test("of equal scores half count as lower", () => {
+  assert.equal(shareBelow([{ score: 0 }, { score: 1 }, { score: 2 }], 1), 0.5);
 });

@@ -54,11 +54,41 @@ export function niceRange(found, previous = null) {
   return [Math.floor(padded[0] / step) * step, Math.ceil(padded[1] / step) * step];
 }
 
-/** 1, 2, 2.5 or 5 times a power of ten, not below `rough`. */
-export function niceStep(rough) {
+/** A size times a power of ten, not below `rough`. */
+export function niceStep(rough, sizes = [1, 2, 2.5, 5]) {
   const power = 10 ** Math.floor(Math.log10(rough));
-  const size = rough / power;
-  return power * (size <= 1 ? 1 : size <= 2 ? 2 : size <= 2.5 ? 2.5 : size <= 5 ? 5 : 10);
+  return power * (sizes.find((size) => rough / power <= size) ?? 10);
+}
+
+/** Round values between two ends, about `count` of them: 1, 2 or 5 times a power of ten apart. */
+export function roundTicks(from, to, count) {
+  const step = niceStep((to - from || 1) / count, [1, 2, 5]);
+  const found = [];
+  for (let at = Math.ceil(from / step - 1e-9) * step; at <= to + step * 1e-6; at += step)
+    found.push(Number(at.toPrecision(6)) || 0);
+  return found;
+}
+
+/** Counts of some lists in the same round bins, about `about` of them: {edges, counts: one list for each list}. */
+export function binned(lists, about, whole = false) {
+  const all = lists.flat();
+  if (!all.length) return { edges: [], counts: lists.map(() => []) };
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  const found = niceStep((high - low || 1) / about);
+  const step = whole ? Math.max(1, Math.round(found)) : found;
+  const start = Math.floor(low / step) * step;
+  const count = Math.max(1, Math.floor((high - start) / step) + 1);
+  const counts = lists.map((values) => {
+    const bins = new Array(count).fill(0);
+    for (const value of values) bins[Math.min(count - 1, Math.floor((value - start) / step))] += 1;
+    return bins;
+  });
+  return { edges: Array.from({ length: count + 1 }, (_, index) => start + index * step), counts };
+}
+
+/** Turns values between two ends into places between two others. */
+export function placing(from, to, start, end) {
+  return (value) => start + ((value - from) / (to - from || 1)) * (end - start);
 }
 
 /** Index of the value nearest to x in a rising array; -1 if it is empty. */

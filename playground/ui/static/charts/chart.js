@@ -4,9 +4,10 @@
 // painted are `series`: [{x, raw, line, low, high, colour, dash, width}], one of them here. lines_chart.js and
 // overlay_chart.js have several: they replace what makes them and what shows numbers.
 
-import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, whenChanged } from "./arithmetic.js";
+import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, spreadLabels, whenChanged,
+} from "./arithmetic.js";
 import { axisPixels, bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
-import { cssValue, el, helpOf, setAttribute, setText, setWords } from "../core/dom.js";
+import { buttonOf, cssValue, el, helpOf, setAttribute, setText, setWords } from "../core/dom.js";
 import { number, rounded } from "../core/format.js";
 import { live } from "../core/store.js";
 
@@ -16,39 +17,32 @@ const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
 const KNEE_ROOM = 70; // pixels that its name needs
 
 export class Chart {
-  /**
-   * `shared`: {range: {start, end} of x, onHover(x), onZoom(from, to), onReset(), onSight(chart)}, common to all
-   * charts. The last one hears of a chart that has been drawn, and of one that has come into sight again.
-   */
-  constructor(spec, shared) {
+  /** @param {any} spec @param {import("./chart_group.js").ChartGroup} group */
+  constructor(spec, group) {
     this.spec = spec;
-    this.shared = shared;
+    this.group = group;
     this.yBounds = null;
     /** @type {any[]} */
     this.series = [];
-    this.value = el("span", { class: "chart-value" });
-    this.detail = el("span", { class: "chart-detail" });
-    this.note = el("span", { class: "chart-note" }, spec.note(null));
-    this.cross = el("div", { class: "cross" });
-    this.selection = el("div", { class: "selection" });
-    this.flags = el("div", { class: "flags" });
-    this.marks = el("div", { class: "edit-marks" });
+    this.value = el("span.chart-value");
+    this.detail = el("span.chart-detail");
+    this.note = el("span.chart-note", spec.note(null));
+    this.cross = el("div.cross");
+    this.selection = el("div.selection");
+    this.flags = el("div.flags");
+    this.marks = el("div.edit-marks");
     this.marked = [];
     this.inSight = false;
     this.drawing = null; // until its figure is there
-    this.canvas = el("div", { class: "canvas", inert: true }); // Bokeh's own tab stop has no name and does nothing
-    this.stage = el("div", { class: "stage", role: "img", "aria-label": spec.title },
+    this.canvas = el("div.canvas", { inert: true }); // Bokeh's own tab stop has no name and does nothing
+    this.stage = el("div.stage", { role: "img", "aria-label": spec.title },
       this.canvas, this.selection, this.marks, this.cross, this.flags);
-    this.expand = spec.large ? null : el("button", {
-      type: "button", class: "icon-button expand", "aria-expanded": "false", "aria-label": `Enlarge ${spec.title}`,
-      title: "Enlarge", onclick: () => this.toggle(),
-    }, "\u2922");
+    this.expand = spec.large ? null : buttonOf("icon-button expand", { "aria-expanded": "false",
+      "aria-label": `Enlarge ${spec.title}`, title: "Enlarge", onclick: () => this.toggle() }, "\u2922");
     this.card = el("section", { class: `chart ${spec.large ? "large" : "small"}`, "data-chart": spec.key },
-      el("div", { class: "chart-head" },
-        el("h3", { tabindex: "-1" }, spec.title), this.value, this.expand),
-      el("div", { class: "chart-sub" },
-        el("span", { class: "chart-about" }, this.note, helpOf(spec.title, spec.gloss)), this.detail),
-      el("div", { class: "plot" }, this.stage));
+      el("div.chart-head", el("h3", { tabindex: "-1" }, spec.title), this.value, this.expand),
+      el("div.chart-sub", el("span.chart-about", this.note, helpOf(spec.title, spec.gloss)), this.detail),
+      el("div.plot", this.stage));
     this.listen();
     new IntersectionObserver((entries) => this.sighted(entries.at(-1).isIntersecting)).observe(this.stage);
   }
@@ -67,7 +61,7 @@ export class Chart {
     if (!bokeh()?.Plotting || !this.stage.clientWidth) return; // hidden: it is asked again when it is not
     if (this.view) this.repaint();
     else await (this.drawing ??= this.draw());
-    this.shared.onSight(this);
+    this.group.seen(this);
   }
 
   /** Make the Bokeh figure. The card must be in the document, and not hidden: it would have no width. */
@@ -134,7 +128,7 @@ export class Chart {
 
   /** First index of a line in view, and the one after the last, with one more on either side. */
   between({ x }) {
-    const { start, end } = this.shared.range;
+    const { start, end } = this.group.range;
     let from = 0;
     let to = x.length;
     while (from < to && x[from] < start) from += 1;
@@ -190,7 +184,7 @@ export class Chart {
   /** Both ranges. */
   fit(guide = null) {
     const { x_range: range } = this.figure;
-    const { start, end } = this.shared.range;
+    const { start, end } = this.group.range;
     if (range.start !== start || range.end !== end) range.setv({ start, end });
     this.fitY(guide);
   }
@@ -272,8 +266,7 @@ export class Chart {
     const sides = this.spec.large ? labelSides(wanted, box.left, box.left + box.width) : [];
     this.marks.replaceChildren(...this.marked.map(({ at, number: index, update, label, messages }, place) => {
       const title = `${whenChanged(update)}: ${messages.join(", ")}`;
-      const tag = el("span", { class: "edit-tag", title }, String(index),
-        sides[place] ? el("span", { class: "edit-label" }, label) : null);
+      const tag = el("span.edit-tag", { title }, String(index), sides[place] ? el("span.edit-label", label) : null);
       return standing(at, "div", { class: `edit-mark ${sides[place] ?? ""}` }, tag);
     }));
   }
@@ -291,9 +284,8 @@ export class Chart {
 
   /** Beside the stage, which is a picture and has no buttons. */
   addKnee() {
-    this.kneeWords = el("span", {});
-    this.knee = el("div", { class: "knee" },
-      el("span", { class: "knee-name" }, "knee ", helpOf("the knee", this.kneeWords)));
+    this.kneeWords = el("span");
+    this.knee = el("div.knee", el("span.knee-name", "knee ", helpOf("the knee", this.kneeWords)));
     this.stage.after(this.knee);
   }
 
@@ -305,7 +297,7 @@ export class Chart {
   /** Pixels from the left edge of the stage for an x value; null when outside. */
   pixel(x) {
     const box = this.frame();
-    const { start, end } = this.shared.range;
+    const { start, end } = this.group.range;
     if (!box || x < start || x > end || !(end > start)) return null;
     return box.left + ((x - start) / (end - start)) * box.width;
   }
@@ -315,6 +307,18 @@ export class Chart {
     const { top, height } = this.frame();
     const [low, high] = this.yBounds;
     return top + ((high - y) / (high - low)) * height;
+  }
+
+  /** Where each line ends, as far as it is in view: {index, left, top}, none within `height` pixels of another. */
+  ends(height) {
+    const box = this.frame();
+    if (!box || !this.yBounds) return [];
+    const ends = this.series.map(({ x, line }, index) => {
+      const last = line.findLastIndex((value, at) => !Number.isNaN(value) && this.pixel(x[at]) !== null);
+      return { index, last, left: this.pixel(x[last]), top: this.height(line[last]) };
+    }).filter(({ last }) => last >= 0);
+    const tops = spreadLabels(ends.map(({ top }) => top), height, box.top, box.top + box.height);
+    return ends.map((end, place) => ({ ...end, top: tops[place] }));
   }
 
   frame() {
@@ -353,17 +357,17 @@ export class Chart {
     const xAt = (event) => {
       const box = this.frame();
       if (!box) return null;
-      const { start, end } = this.shared.range;
+      const { start, end } = this.group.range;
       const share = (event.clientX - this.stage.getBoundingClientRect().left - box.left) / box.width;
       return start + Math.min(Math.max(share, 0), 1) * (end - start);
     };
     this.stage.addEventListener("pointermove", (event) => {
       const x = xAt(event);
       if (x === null) return;
-      this.shared.onHover(x);
+      this.group.point(x);
       if (from !== null) this.select(from, x);
     });
-    this.stage.addEventListener("pointerleave", () => this.shared.onHover(null));
+    this.stage.addEventListener("pointerleave", () => this.group.point(null));
     this.stage.addEventListener("pointerdown", (event) => {
       if (event.pointerType !== "mouse" || event.button !== 0) return; // on touch screens a drag scrolls the page
       from = xAt(event);
@@ -375,9 +379,9 @@ export class Chart {
       const range = wide ? [Math.min(from, to), Math.max(from, to)] : null;
       from = null;
       this.selection.style.visibility = "hidden";
-      if (range) this.shared.onZoom(...range);
+      if (range) this.group.setZoom(range);
     });
-    this.stage.addEventListener("dblclick", () => this.shared.onReset());
+    this.stage.addEventListener("dblclick", () => this.group.setZoom(null));
   }
 
   select(from, to) {
@@ -388,8 +392,8 @@ export class Chart {
 }
 
 /** An element at a place, in pixels from the left. */
-function standing(at, tag, attributes, ...children) {
-  const node = el(tag, attributes, ...children);
+export function standing(at, what, ...rest) {
+  const node = el(what, ...rest);
   node.style.left = `${at}px`;
   return node;
 }

@@ -1,128 +1,70 @@
-// Two histograms of the fixed prompts, before and after: score and length. Before slate, after indigo.
+// What the Compare page draws of the fixed prompts: scores and lengths before and after, and how the scores were spread
+// at each look. Before slate, after indigo.
 
-import { bokeh, bokehReady, plainAxes, plainFigure } from "./bokeh.js";
-import { cssValue, el, setAttribute, setText } from "../core/dom.js";
-import { niceStep } from "./arithmetic.js";
+import { binned, roundTicks } from "./arithmetic.js";
+import { bars, frame } from "./small_plots.js";
+import { el, shape } from "../core/dom.js";
 import { number } from "../core/format.js";
-import { Spread } from "./spread.js";
 
 const BINS = 14;
+const SIZE = { height: 150, left: 34, right: 8, top: 6, bottom: 20 };
+const SIDES = ["before", "now"];
 
-export class Histograms {
-  constructor(element) {
-    this.element = element;
-    this.note = el("p", { class: "undrawn-note", role: "status" });
-    element.append(this.note);
-    this.plots = [
-      { title: "Score", of: (side) => side.score, unit: (run) => run.unit },
-      { title: "Length", of: (side) => side.tokens, unit: () => "tokens", whole: true },
-    ];
-    for (const plot of this.plots) {
-      plot.canvas = el("div", { class: "canvas", inert: true });
-      plot.stage = el("div", { class: "stage", role: "img", "aria-label": plot.title }, plot.canvas);
-      plot.unitNode = el("span", {});
-      plot.keys = ["before", "now"].map((side) => el("span", { class: `key ${side}` }));
-      plot.card = el("section", { class: "chart" },
-        el("div", { class: "chart-head" }, el("h3", {}, plot.title)),
-        el("div", { class: "chart-sub" }, el("span", {}, plot.keys[0], " ", plot.keys[1]), plot.unitNode), plot.stage);
-      element.append(plot.card);
-    }
-    this.spread = new Spread(element);
-    document.addEventListener("playground-look", () => {
-      this.look();
-      this.spread.look();
-    });
-  }
-
-  /** Tell the data of the Compare page, and draw them as soon as that can be; null empties. */
-  async show(data) {
-    this.data = data;
-    this.element.hidden = !data?.rows.length;
-    if (this.element.hidden) return;
-    this.spread.tell(data);
-    for (const plot of this.plots) this.tell(plot, data);
-    if (!(await bokehReady(this.note, "The histograms", "The scores and lengths are in the table below."))) {
-      this.element.classList.add("undrawn");
-      return;
-    }
-    if (this.data !== data) return; // something else has been chosen meanwhile
-    await this.spread.show();
-    for (const plot of this.plots) if (!plot.card.hidden) await this.paint(plot);
-  }
-
-  /** Everything but the drawing. */
-  tell(plot, data) {
-    const before = known(data.rows.map((row) => plot.of(row.before)));
-    const after = known(data.rows.map((row) => plot.of(row.after)));
-    plot.card.hidden = !before.length || !after.length || (plot.title === "Score" && !data.measured);
-    if (plot.card.hidden) return;
-    plot.bins = histogram(before, after, plot.whole);
-    const unit = plot.unit(data.run);
-    const sides = data.other ? ["the other run", "this run"] : ["before", "after"];
-    plot.keys.forEach((key, side) => setText(key, sides[side]));
-    setText(plot.unitNode, `number of texts, by ${unit}`);
-    setAttribute(plot.stage, "aria-label",
-      `${plot.title}: mean ${number(mean(before))} ${sides[0]}, ${number(mean(after))} ${unit} ${sides[1]}`);
-  }
-
-  /** What was told last. */
-  async paint(plot) {
-    if (!plot.figure) await this.draw(plot);
-    const { bins } = plot;
-    plot.source.data = bins;
-    plot.figure.x_range.setv({ start: bins.left[0], end: bins.right.at(-1) });
-    plot.figure.y_range.setv({ start: 0, end: Math.max(...bins.before, ...bins.after) * 1.12 });
-  }
-
-  async draw(plot) {
-    const B = bokeh();
-    plot.source = new B.ColumnDataSource({ data: { left: [], right: [], before: [], after: [] } });
-    const figure = plainFigure({ height: 150 });
-    const side = (name) => figure.quad({ left: { field: "left" }, right: { field: "right" }, bottom: 0,
-      top: { field: name },
-      source: plot.source, line_width: 1.5 });
-    plot.sides = [side("before"), side("after")];
-    plot.figure = figure;
-    this.look();
-    await B.Plotting.show(figure, plot.canvas);
-  }
-
-  look() {
-    for (const { figure, sides } of this.plots) {
-      if (!figure) continue;
-      ["--pg-reference", "--pg-policy"].forEach((name, index) => {
-        const { glyph } = sides[index];
-        glyph.fill_color = cssValue(name);
-        glyph.line_color = cssValue(name);
-        glyph.fill_alpha = index ? 0.28 : 0.22;
-      });
-      plainAxes(figure, 3);
-    }
-  }
+/** The three drawings, as far as there is something to draw. `data` is what the Compare page shows. */
+export function histogramsOf(data) {
+  const { rows, measured, run, distribution } = data;
+  const pick = (of) => [rows.map((row) => of(row.before)), rows.map((row) => of(row.after))].map((values) =>
+    values.filter((value) => value !== null && value !== undefined));
+  return [
+    measured ? twoSides("Score", run.unit, pick((side) => side.score), data) : null,
+    twoSides("Length", "tokens", pick((side) => side.tokens), data),
+    (distribution?.length ?? 0) > 1 ? spread(data) : null,
+  ].filter(Boolean);
 }
 
-function known(values) {
-  return values.filter((value) => value !== null && value !== undefined);
+function card(title, key, note, drawing) {
+  return el("section.chart", el("div.chart-head", el("h3", title)),
+    el("div.chart-sub", el("span", key), el("span", note)), drawing);
 }
 
-function mean(values) {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+function twoSides(title, unit, values, { other }) {
+  if (!values[0].length || !values[1].length) return null;
+  const names = other ? ["the other run", "this run"] : ["before", "after"];
+  const [before, after] = values.map((list) => number(list.reduce((sum, value) => sum + value, 0) / list.length));
+  const { edges, counts } = binned(values, BINS, title === "Length");
+  const most = Math.max(...counts.flat());
+  const drawn = frame({ kind: "small-plot.stage", size: SIZE, from: edges[0], to: edges.at(-1), low: 0,
+    high: most * 1.12, xTicks: roundTicks(edges[0], edges.at(-1), 6), yTicks: roundTicks(0, most, 3), tellX: number,
+    label: `${title}: mean ${before} ${names[0]}, ${after} ${unit} ${names[1]}` });
+  SIDES.forEach((side, index) => bars(drawn, edges, counts[index], () => `side ${side}`));
+  const key = SIDES.flatMap((side, index) => [index ? " " : "", el("span", { class: `key ${side}` }, names[index])]);
+  return card(title, key, `number of texts, by ${unit}`, drawn.node);
 }
 
-/** Counts of both lists in the same round bins. */
-function histogram(before, after, whole) {
-  const all = [...before, ...after];
-  const low = Math.min(...all);
-  const high = Math.max(...all);
-  let step = niceStep((high - low || 1) / BINS);
-  if (whole) step = Math.max(1, Math.round(step));
-  const start = Math.floor(low / step) * step;
-  const count = Math.max(1, Math.floor((high - start) / step) + 1);
-  const counts = (values) => {
-    const bins = new Array(count).fill(0);
-    for (const value of values) bins[Math.min(count - 1, Math.floor((value - start) / step))] += 1;
-    return bins;
-  };
-  const left = Array.from({ length: count }, (_, index) => start + index * step);
-  return { left, right: left.map((value) => value + step), before: counts(before), after: counts(after) };
+/** Where everything stands: both ranges, half the width of a box, and which looks stand out. Pure. */
+export function spreadOf(rows, chosen) {
+  const updates = rows.map(({ update }) => update);
+  const gap = Math.min(...updates.slice(1).map((value, index) => value - updates[index]));
+  const [low, high] = [Math.min(...rows.map(({ p10 }) => p10)), Math.max(...rows.map(({ p90 }) => p90))];
+  const margin = (high - low) * 0.08 || 0.5;
+  return { from: updates[0] - gap * 0.6, to: updates.at(-1) + gap * 0.6, low: low - margin, high: high + margin,
+    half: gap * 0.275, strong: updates.map((update, index) => index === 0 || update === chosen) };
+}
+
+/** At each look a box from the 25th to the 75th percentile, a line from the 10th to the 90th, a mark at the median. */
+function spread({ distribution: rows, run, update: chosen }) {
+  const { half, strong, ...ranges } = spreadOf(rows, chosen);
+  const last = rows.at(-1);
+  const { node, x, y, add } = frame({ kind: "small-plot.stage", size: SIZE, ...ranges, tell: number,
+    xTicks: roundTicks(0, last.update, 5), yTicks: roundTicks(ranges.low, ranges.high, 4),
+    label: `Score at each look: median ${number(rows[0].p50)} before, ${number(last.p50)} ${run.unit} at update `
+      + last.update });
+  rows.forEach(({ update, p10, p25, p50, p75, p90 }, index) => {
+    const [left, right] = [x(update - half), x(update + half)];
+    add("g", { class: `look ${index ? "now" : "before"}${strong[index] ? " strong" : ""}` },
+      shape("line", { x1: x(update), x2: x(update), y1: y(p10), y2: y(p90) }),
+      shape("rect", { x: left, width: right - left, y: y(p75), height: y(p25) - y(p75) }),
+      shape("line.median", { x1: left, x2: right, y1: y(p50), y2: y(p50) }));
+  });
+  return card("Score at each look", "box: middle half; line: middle 80 %", `by update, ${run.unit}`, node);
 }

@@ -2,19 +2,18 @@
 // that only watch. Colours are those of overlaid runs; each line is also named at its end and has its own dash pattern.
 
 import { column, nearest, smooth } from "./arithmetic.js";
-import { COLOURS, DASHES } from "./specs.js";
+import { COLOURS, DASHES, scoreUnit } from "./specs.js";
 
 export const PARTS = "contributions.";
 const SCORE = "--pg-score";
 
 const look = (index) => ({ colour: COLOURS[index % COLOURS.length],
   dash: DASHES[(index + Math.floor(index / DASHES.length)) % DASHES.length] });
-const unit = (run) => (run?.unit === "points" ? "points" : "sd");
 
 export const LINE_CHARTS = [
   {
-    key: "farmed", span: 1, large: true, title: "Where the gain comes from", unit, zero: true, totalName: "",
-    note: (run) => `training batches, what each reward adds, ${unit(run)}`,
+    key: "farmed", span: 1, large: true, title: "Where the gain comes from", unit: scoreUnit, zero: true, totalName: "",
+    note: (run) => `training batches, what each reward adds, ${scoreUnit(run)}`,
     gloss: "Mean contribution of each reward to the score of an update, less what it contributes to the "
       + "reference's texts. The lines add up to the gain.",
     lines({ run, metrics }, xColumn, weight) {

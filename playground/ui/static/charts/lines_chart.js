@@ -1,12 +1,11 @@
 // One chart with a line for each reward or judge, each named at its end and with its value at the cursor. What the
 // lines are, and what they say in words, comes from the spec; everything else from chart.js.
 
-import { nearest, spreadLabels } from "./arithmetic.js";
+import { nearest } from "./arithmetic.js";
 import { bokeh, lineGlyphs } from "./bokeh.js";
-import { Chart, lastKnown } from "./chart.js";
-import { cssValue, el, setAttribute, setText, signOf } from "../core/dom.js";
+import { Chart, lastKnown, standing } from "./chart.js";
+import { cssValue, el, setAttribute, setText, showParts, signOf } from "../core/dom.js";
 import { signed } from "../core/format.js";
-import { whenNew } from "../core/signals.js";
 import { live } from "../core/store.js";
 
 const MOST_LINES = 12;
@@ -18,15 +17,12 @@ const NARROW_STAGE = 420;
 const WIDE_STAGE = 760;
 
 export class LinesChart extends Chart {
-  constructor(spec, shared) {
-    super(spec, shared);
+  constructor(spec, group) {
+    super(spec, group);
     this.hoverX = null;
-    this.names = el("div", { class: "line-names" });
+    this.names = el("div.line-names");
     this.stage.append(this.names);
-    this.words = el("ul", { class: "chart-words", "aria-live": "polite" });
-    this.showWords = whenNew((words) => this.words.replaceChildren(...words.map(({ text, turned }) =>
-      el("li", { class: turned ? "turned" : null },
-        turned ? signOf("! ") : null, text))));
+    this.words = el("ul.chart-words", { "aria-live": "polite" });
     this.card.append(this.words);
     this.card.hidden = true;
   }
@@ -53,7 +49,8 @@ export class LinesChart extends Chart {
     this.card.hidden = !this.series.length;
     if (!this.series.length) return;
     setText(this.note, this.spec.note(this.run));
-    this.showWords(this.spec.words(data));
+    showParts(this.words, this.spec.words(data).map(({ text, turned }) =>
+      el("li", { class: turned ? "turned" : null }, turned ? signOf("! ") : null, text)));
     this.describe();
     this.repaint();
   }
@@ -82,21 +79,17 @@ export class LinesChart extends Chart {
 
   /** Value and name of each line at its end, none on top of another. */
   placeNames(values) {
-    const box = this.frame();
-    if (!box || !this.yBounds) return;
-    const right = box.left + box.width;
-    const ends = this.series.map(({ x, line }, index) => {
-      const last = lastKnown(line);
-      return { index, last, left: this.pixel(x[last]) ?? right, top: this.height(line[last]) };
-    }).filter(({ last }) => last >= 0);
-    const tops = spreadLabels(ends.map(({ top }) => top), LABEL_HEIGHT, box.top, box.top + box.height);
-    this.names.replaceChildren(...ends.map(({ index, left }, place) => {
+    const ends = this.ends(LABEL_HEIGHT);
+    if (!ends.length) return;
+    const { left, width } = this.frame();
+    const right = left + width;
+    this.names.replaceChildren(...ends.map(({ index, left: at, top }) => {
       const { label, colour, told } = this.series[index];
       const value = told ?? signed(values[index]);
-      const node = el("span", { class: "line-name", title: `${label}: ${value} ${this.spec.unit(this.run)}` },
-        el("strong", {}, value), ` ${label}`);
-      const start = Math.min(left, right) + 6;
-      node.style.cssText = `left: ${start}px; top: ${tops[place]}px; color: var(${colour}-text);`
+      const node = el("span.line-name", { title: `${label}: ${value} ${this.spec.unit(this.run)}` },
+        el("strong", value), ` ${label}`);
+      const start = Math.min(at, right) + 6;
+      node.style.cssText = `left: ${start}px; top: ${top}px; color: var(${colour}-text);`
         + `max-width: ${right + this.room - start - 2}px`;
       return node;
     }));
@@ -114,12 +107,8 @@ export class LinesChart extends Chart {
   placeTurns() {
     if (!this.frame() || !this.xOf) return;
     const turns = this.placed(this.spec.turns?.(live) ?? [], this.xOf);
-    this.marks.replaceChildren(...turns.map(({ label, update, at }) => {
-      const moment = update ? `after update ${update}` : "from the start";
-      const node = el("div", { class: "turn-mark", title: `${label} turned down ${moment}` });
-      node.style.left = `${at}px`;
-      return node;
-    }));
+    this.marks.replaceChildren(...turns.map(({ label, update, at }) => standing(at, "div.turn-mark", {
+      title: `${label} turned down ${update ? `after update ${update}` : "from the start"}` })));
   }
 
   describe() {

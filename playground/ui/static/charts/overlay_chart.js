@@ -3,18 +3,18 @@
 
 import { column, nearest, smooth } from "./arithmetic.js";
 import { lineGlyphs } from "./bokeh.js";
-import { Chart } from "./chart.js";
+import { Chart, standing } from "./chart.js";
 import { COLOURS, DASHES, LETTERS } from "./specs.js";
 import { el, setAttribute, setText } from "../core/dom.js";
 
 const LABEL_HEIGHT = 14;
 
 export class OverlayChart extends Chart {
-  constructor(spec, shared) {
-    super(spec, shared);
+  constructor(spec, group) {
+    super(spec, group);
     this.value.classList.add("overlay-values");
-    this.ends = el("div", { class: "run-ends" });
-    this.marks.replaceWith(this.ends);
+    this.letters = el("div.run-ends");
+    this.marks.replaceWith(this.letters);
   }
 
   glyphs(figure) {
@@ -44,23 +44,9 @@ export class OverlayChart extends Chart {
 
   /** A letter at the end of each line, none on top of another. */
   placeEnds() {
-    const box = this.frame();
-    if (!box || !this.yBounds || !this.series.some(({ line }) => line.length)) {
-      this.ends.replaceChildren();
-      return;
-    }
-    const labels = this.series.map(({ x, line }, index) => {
-      const last = line.findLastIndex((value, at) => !Number.isNaN(value) && this.pixel(x[at]) !== null);
-      return { index, last, left: this.pixel(x[last]), top: this.height(line[last]) };
-    }).filter(({ last }) => last >= 0).sort((a, b) => a.top - b.top);
-    labels.forEach((label, place) => {
-      const above = labels.slice(0, place).filter((other) => Math.abs(other.left - label.left) < 16).at(-1);
-      if (above) label.top = Math.max(label.top, above.top + LABEL_HEIGHT);
-    });
-    this.ends.replaceChildren(...labels.map(({ index, left, top }) => {
-      const node = el("span", { class: "run-end" }, LETTERS[index]);
-      const lowest = box.top + box.height - 4;
-      node.style.cssText = `left: ${left + 4}px; top: ${Math.min(top, lowest)}px; color: var(${COLOURS[index]}-text)`;
+    this.letters.replaceChildren(...this.ends(LABEL_HEIGHT).map(({ index, left, top }) => {
+      const node = standing(left + 4, "span.run-end", LETTERS[index]);
+      Object.assign(node.style, { top: `${top}px`, color: `var(${COLOURS[index]}-text)` });
       return node;
     }));
   }
@@ -73,12 +59,12 @@ export class OverlayChart extends Chart {
       const beyond = x !== null && at > 0 && at === end && x > one.x[at] + (one.x[at] - one.x[at - 1]) / 2;
       const value = at < 0 || beyond ? NaN : one.raw[at];
       const known = !Number.isNaN(value);
-      const node = el("span", { class: "run-value", title: known ? String(value) : null }, `${LETTERS[index]} `,
-        el("strong", {}, known ? this.told(value) : "\u2013"));
+      const node = el("span.run-value", { title: known ? String(value) : null }, `${LETTERS[index]} `,
+        el("strong", known ? this.told(value) : "\u2013"));
       node.style.color = `var(${COLOURS[index]}-text)`;
       return node;
     });
-    this.value.replaceChildren(...values, el("span", { class: "muted" }, unit));
+    this.value.replaceChildren(...values, el("span.muted", unit));
     this.showCross(x);
   }
 

@@ -4,7 +4,8 @@
 //
 // What a stylesheet needs to know stands on <html> as data-can-<action>="yes" or "no", for the run in view.
 
-import { buttonOf, el, getJson, setText } from "./dom.js";
+import { buttonOf, copied, el, setText } from "./dom.js";
+import { getJson } from "./server.js";
 import { poll } from "./poll.js";
 import { effect, signal } from "./signals.js";
 import { live } from "./store.js";
@@ -73,23 +74,22 @@ async function forRun(run) {
 }
 
 function bannerOf({ notice, role, mode, share }) {
-  if (notice) return el("p", { class: "access-banner", role: "note" }, notice);
+  if (notice) return el("p.access-banner", { role: "note" }, notice);
   if (role !== "host" || mode !== "classroom") return null;
-  const addresses = share.flatMap((address, index) => [index ? " or " : "", el("code", {}, address)]);
+  const addresses = share.flatMap((address, index) => [index ? " or " : "", el("code", address)]);
   const told = el("span", { role: "status" });
   const copy = share.length && navigator.clipboard ? buttonOf("quiet-button", { onclick: async () => {
-    await navigator.clipboard.writeText(share[0]);
-    setText(told, " Copied.");
+    if (await copied(share[0])) setText(told, " Copied.");
   } }, "Copy the address") : null;
-  return el("p", { class: "access-banner", role: "note" }, "You are the host: you start, steer and delete runs. ",
+  return el("p.access-banner", { role: "note" }, "You are the host: you start, steer and delete runs. ",
     ...(share.length ? ["The class opens ", ...addresses, " and watches. "] : ["The class watches. "]), copy, told);
 }
 
 function caps([models, ...most]) {
   const runs = most.length > 1 ? "small runs" : "your runs, as its host"; // whose caps are raised have next to none
-  return el("details", { class: "caps" }, el("summary", {}, el("strong", {}, "Public page"),
+  return el("details.caps", el("summary", el("strong", "Public page"),
     `: ${runs}, and everybody can watch`),
-    el("p", {}, `With the ${models}${most.length ? `: at most ${most.join(", ")}` : ""}. What you type or upload for a `
+    el("p", `With the ${models}${most.length ? `: at most ${most.join(", ")}` : ""}. What you type or upload for a `
       + "run can be read by everybody who watches it."));
 }
 
@@ -98,7 +98,7 @@ function switchOff(part, reason) {
   if (!part || part.dataset.off) return;
   part.dataset.off = "yes";
   for (const node of part.children) node.inert = true;
-  const note = el("p", { class: "off-note", role: "note" }, reason);
+  const note = el("p.off-note", { role: "note" }, reason);
   part.prepend(note);
   // Gradio may draw a part later than we look; what comes is switched off too
   new MutationObserver((changes) => {

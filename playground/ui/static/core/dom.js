@@ -1,31 +1,83 @@
 // Building the page from text nodes. No data ever passes through innerHTML. Every other module uses this one.
 
-const UNREACHED = "The page cannot reach the playground";
-const STILL_RUNNING = ". Is it still running?";
 const HELP_WIDTH = 300;
 const HELP_EDGE = 12; // pixels that it keeps from the edge of the window
+const HANDLERS = ["onclick", "onchange", "oninput"]; // of what `showParts` keeps
 
-/** An element: attributes (class, title, aria-*, data-*, on<event>), then children; strings become text nodes. */
-export function el(tag, attributes = {}, ...children) {
+/**
+ * An element: its tag with its classes, such as "p.muted"; attributes (title, aria-*, data-*, on<event>), where there
+ * are any; then children. Strings become text nodes.
+ */
+export function el(what, ...rest) {
+  const [tag, ...classes] = what.split(".");
   const node = document.createElement(tag);
+  if (classes.length) node.className = classes.join(" ");
+  const { value: written, ...attributes } = attributesIn(rest);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (name === "value" || name === "checked") node[name] = value;
+    if (name.startsWith("on") || name === "checked") node[name] = value;
     else node.setAttribute(name, value === true ? "" : String(value));
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  node.append(...rest.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
+  // last: a menu must have its options by then, a slider its ends
+  if (written !== undefined && written !== null) node.value = written;
   return node;
 }
 
-/** A button that submits nothing; `kind` is its class. */
-export function buttonOf(kind, attributes, ...children) {
-  return el("button", { type: "button", class: kind, ...attributes }, ...children);
+/** Take the attributes off the front of what an element is made of. */
+function attributesIn(rest) {
+  const [first] = rest;
+  const found = typeof first === "object" && first !== null && !Array.isArray(first) && !(first instanceof Node);
+  return found ? rest.shift() : {};
+}
+
+/**
+ * A button that submits nothing; `kind` is its class. `off`: it does nothing and says so; it is not `disabled`, which
+ * would take the keyboard's focus away.
+ */
+export function buttonOf(kind, { onclick = null, off = undefined, ...attributes }, ...children) {
+  return el("button", { type: "button", class: kind, ...attributes,
+    "aria-disabled": off === undefined ? null : String(off), onclick: onclick && ((event) => {
+      if (event.currentTarget.getAttribute("aria-disabled") !== "true") onclick(event);
+    }) }, ...children);
+}
+
+/** Switch such a button off, or on again. */
+export function setOff(button, off) {
+  setAttribute(button, "aria-disabled", String(off));
+}
+
+/** A button that is pressed in or not: a view that is on. */
+export function setPressed(button, pressed) {
+  setAttribute(button, "aria-pressed", String(pressed));
+}
+
+/** A menu of [value, name] pairs. */
+export function menuOf(pairs, attributes = {}) {
+  return el("select", attributes, optionsOf(pairs));
+}
+
+/** What such a menu holds. */
+export function optionsOf(pairs) {
+  return pairs.map(([value, name]) => el("option", { value }, String(name)));
+}
+
+/** A table: its classes; words or cells of its head; then rows, each a list of cells or a whole `tr`. */
+export function tableOf(kind, heads, rows) {
+  return el("table", { class: kind || null },
+    el("thead", el("tr", heads.filter((head) => head !== null)
+      .map((head) => (typeof head === "string" ? headOf(head) : head)))),
+    el("tbody", rows.map((row) => (Array.isArray(row) ? el("tr", row) : row))));
+}
+
+/** A cell with a number. */
+export function figureOf(...children) {
+  return el("td.figure", ...children);
 }
 
 /** A sign that only stands beside words, which say the same. */
 export function signOf(icon) {
-  return el("span", { class: "icon", "aria-hidden": "true" }, icon);
+  return el("span.icon", { "aria-hidden": "true" }, icon);
 }
 
 /** That a run is wrong on purpose, where it is. */
@@ -48,10 +100,10 @@ export function headOf(text, kind = null, gloss = "") {
 export function helpOf(word, gloss) {
   helps += 1;
   const id = `help-${helps}`;
-  return el("span", { class: "help-mark" },
-    el("button", { type: "button", class: "help-button", popovertarget: id, "aria-label": `What is ${word}?`,
+  return el("span.help-mark",
+    el("button.help-button", { type: "button", popovertarget: id, "aria-label": `What is ${word}?`,
       "aria-describedby": id }, "?"),
-    el("span", { class: "help-text", id, popover: "auto", onbeforetoggle: placeHelp }, gloss));
+    el("span.help-text", { id, popover: "auto", onbeforetoggle: placeHelp }, gloss));
 }
 
 let helps = 0;
@@ -91,37 +143,18 @@ export function setAttribute(node, name, value) {
   if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
 
-/**
- * Show buttons, [{key, text, title, kind, off, expanded, act}], in a box. One that is shown already stays the same
- * element, and if the one with the keyboard's focus goes, its neighbour gets it: who steers by keyboard never falls
- * out.
- */
+/** Show buttons, [{key, text, title, kind, off, expanded, act}], in a box, as `showParts` does. */
 export function showButtons(box, wanted) {
-  const old = [...box.children];
-  const nodes = wanted.map((spec) => old.find((node) => node.dataset.key === spec.key) ?? madeButton(spec.key));
-  nodes.forEach((node, index) => {
-    const { text, title = null, kind = "", off = false, expanded, act } = wanted[index];
-    node.act = act;
-    setText(node, text);
-    if (title) setAttribute(node, "title", title);
-    else node.removeAttribute("title");
-    setAttribute(node, "class", `button ${kind}`.trim());
-    setAttribute(node, "aria-disabled", String(off)); // not `disabled`, which would take the focus away
-    if (expanded !== undefined) setAttribute(node, "aria-expanded", String(expanded));
-  });
-  if (nodes.length === old.length && nodes.every((node, index) => node === old[index])) return;
-  const focused = old.indexOf(document.activeElement);
-  box.replaceChildren(...nodes);
-  if (focused < 0) return;
-  const next = nodes.includes(old[focused]) ? old[focused] : nodes[Math.min(focused, nodes.length - 1)] ?? runTitle();
-  next?.focus({ preventScroll: true });
+  showParts(box, wanted.map(({ key, text, title, kind = "", off = false, expanded, act }) =>
+    buttonOf(`button ${kind}`.trim(), { "data-key": key, title: title || null, off, onclick: act,
+      "aria-expanded": expanded === undefined ? null : String(expanded) }, text)), runTitle());
 }
 
 /**
  * Show elements in a box, and keep those that are there already, down to each of their parts: they are told apart by
  * their `data-key`, or else by their place, and only what looks different is changed. So nobody who is in there with
- * the keyboard or a screen reader is thrown out by what changes beside them. What a part does when it is pressed must
- * follow from its key. If the control with the focus goes, the next one in the box gets it, or else `heir`.
+ * the keyboard or a screen reader is thrown out by what changes beside them. If the control with the focus goes, the
+ * next one in the box gets it, or else `heir`.
  */
 export function showParts(box, wanted, heir = null) {
   const focused = box.contains(document.activeElement) ? document.activeElement : null;
@@ -132,6 +165,12 @@ export function showParts(box, wanted, heir = null) {
   (controls[Math.min(place, controls.length - 1)] ?? heir)?.focus({ preventScroll: true });
 }
 
+/** Of what `showParts` draws anew, a part that lives on its own: it has a `data-key`, and stays where it is. */
+export function kept(element) {
+  return element.isConnected
+    ? el(element.localName, { "data-key": element.dataset.key, "data-kept": "yes" }) : element;
+}
+
 function controlsIn(box) {
   return [...box.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")];
 }
@@ -139,6 +178,7 @@ function controlsIn(box) {
 function renewParts(box, wanted) {
   const old = [...box.childNodes];
   const nodes = wanted.map((node, index) => {
+    if (old.includes(node)) return node;
     const key = node.dataset?.key;
     const known = key ? old.find((part) => part.dataset?.key === key) : old[index];
     return known?.nodeName === node.nodeName && known.dataset?.key === key ? renewed(known, node) : node;
@@ -150,6 +190,7 @@ function renewParts(box, wanted) {
 }
 
 function renewed(known, node) {
+  if (node.dataset?.kept || isSameHelp(known, node)) return known;
   if (known.nodeType === Node.TEXT_NODE) {
     setText(known, node.textContent);
     return known;
@@ -159,9 +200,18 @@ function renewed(known, node) {
     // what a person has unfolded stays open
     if (!node.hasAttribute(name) && name !== "open") known.removeAttribute(name);
   }
-  if (known.type === "checkbox") known.checked = node.checked; // which the attribute no longer tells once it was ticked
+  for (const name of HANDLERS) if (known[name] !== node[name]) known[name] = node[name];
   renewParts(known, [...node.childNodes]);
+  if (known.type === "checkbox") known.checked = node.checked; // which the attribute no longer tells once it was ticked
+  // what somebody is writing stays
+  else if (known.matches("input, select") && known.value !== node.value
+    && !(known.type === "text" && known === document.activeElement)) known.value = node.value;
   return known;
+}
+
+/** A sentence that is open stays where it is. */
+function isSameHelp(known, node) {
+  return node.classList?.contains("help-mark") && known.textContent === node.textContent;
 }
 
 /** Hide a part, or show it; who is in it with the keyboard goes to `heir`. */
@@ -176,60 +226,13 @@ export function runTitle() {
   return document.getElementById("run-title");
 }
 
-function madeButton(key) {
-  const node = el("button", { type: "button", "data-key": key, onclick: () => {
-    if (node.getAttribute("aria-disabled") !== "true") node.act(node);
-  } });
-  return node;
-}
-
-/** What the server has of a run, relative to the page. */
-export function runPath(run, what) {
-  return `live/${encodeURIComponent(run)}/${what}`;
-}
-
-/** An address relative to the page, so that the app works under a sub-path. */
-export function url(path) {
-  return new URL(path, document.baseURI).toString();
-}
-
-/** Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence. */
-export async function getJson(path, signal = null) {
-  let response;
+/** Whether a text could be put into the clipboard: not where that is forbidden, or on a page without https. */
+export async function copied(text) {
   try {
-    response = await fetch(url(path), { cache: "no-store", signal });
+    await navigator.clipboard.writeText(text);
+    return true;
   } catch {
-    throw new Error(UNREACHED + STILL_RUNNING);
-  }
-  let data = null;
-  try {
-    data = await response.json();
-  } catch {
-    if (response.ok) throw new Error(UNREACHED + STILL_RUNNING); // it broke off on its way
-    // else it has no sentence for us
-  }
-  if (!response.ok) throw new Error(data?.error ?? `The playground answered with error ${response.status}.`);
-  return data;
-}
-
-/**
- * The functions of the server that a part may call, but one that gets no answer fails: Gradio's own come back with
- * nothing then, as if all were well.
- */
-export function answering(server) {
-  return Object.fromEntries(Object.entries(server ?? {}).map(([name, call]) => [name, async (...given) => {
-    const answer = await call(...given);
-    if (answer === undefined) throw new Error(UNREACHED + STILL_RUNNING);
-    return answer;
-  }]));
-}
-
-/** What the server answers to something a person asked of it; without an answer {error}, which ends in `so`. */
-export async function answerOf(call, so = STILL_RUNNING) {
-  try {
-    return (await call()) ?? {};
-  } catch {
-    return { error: UNREACHED + so };
+    return false;
   }
 }
 
@@ -244,15 +247,15 @@ export function confirmed(title, parts, yes, { no = "Keep it", kind = "danger" }
       dialog.close();
     };
     const button = (look, text, answer) => buttonOf(`button ${look}`, { onclick: () => end(answer) }, text);
-    const dialog = el("dialog", { class: "confirm", "aria-label": title, onclose: () => {
+    const dialog = el("dialog.confirm", { "aria-label": title, onclose: () => {
       resolve(false);
       dialog.remove();
     }, onkeydown: (event) => {
       if (event.key !== "Enter" || event.target.tagName !== "INPUT") return;
       event.preventDefault();
       end(true);
-    } }, el("h2", {}, title), parts,
-    el("div", { class: "buttons" }, button("", no, false), button(kind, yes, true)));
+    } }, el("h2", title), parts,
+    el("div.buttons", button("", no, false), button(kind, yes, true)));
     document.body.append(dialog);
     dialog.showModal();
   });
@@ -263,20 +266,18 @@ export function cssValue(name, node = document.body) {
   return getComputedStyle(node).getPropertyValue(name).trim();
 }
 
-/** A drawing with what is in it; attributes as given. */
-export function svg(attributes, ...shapes) {
-  return drawn("svg", attributes, shapes);
+/** A drawing with what is in it. */
+export function svg(what, ...rest) {
+  return shape(`svg.${what}`, ...rest);
 }
 
-/** One shape of a drawing, for example a line, with its words or its title. */
-export function shape(name, attributes, ...children) {
-  return drawn(name, attributes, children);
-}
-
-function drawn(name, attributes, children) {
+/** One shape of a drawing, such as "line.grid", with its attributes, and with its words or its title. */
+export function shape(what, ...rest) {
+  const [name, ...classes] = what.split(".").filter(Boolean);
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
+  if (classes.length) node.setAttribute("class", classes.join(" "));
+  for (const [key, value] of Object.entries(attributesIn(rest))) node.setAttribute(key, value);
+  node.append(...rest.flat(Infinity));
   return node;
 }
 
@@ -284,5 +285,5 @@ function drawn(name, attributes, children) {
 export function withCode(sentence) {
   const parts = sentence.split("`");
   if (parts.length % 2 === 0) parts.push(parts.splice(-2).join("`"));
-  return parts.map((part, index) => (index % 2 ? el("code", {}, part) : part));
+  return parts.map((part, index) => (index % 2 ? el("code", part) : part));
 }

@@ -11,6 +11,6 @@ export const checkAsked = signal(0);
 
 /** What a part of the page proposes for the form: each setting in words, as it is and as it would be. */
 export function differencesOf(differences) {
-  return el("ul", { class: "differences" }, differences.map(({ label, before, after }) => el("li", {}, `${label} `,
-    el("span", { class: "was" }, before), " \u2192 ", el("strong", {}, after))));
+  return el("ul.differences", differences.map(({ label, before, after }) => el("li", `${label} `,
+    el("span.was", before), " \u2192 ", el("strong", after))));
 }

@@ -95,6 +95,11 @@ export function when(unixSeconds, now = new Date()) {
   return `${date.getDate()} ${month} ${date.getFullYear()} ${time}`;
 }
 
+/** Words at the beginning of a sentence. */
+export function capital(words) {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** State of a run: icon, word, and the class that colours it. */
 export function stateOf(state) {
   const states = {

@@ -1,6 +1,6 @@
 // What every open page asks now and then: machine facts, which run trains, which is the newest. One poll for all parts.
 
-import { getJson } from "./dom.js";
+import { getJson } from "./server.js";
 import { poll } from "./poll.js";
 import { effect, signal, untracked } from "./signals.js";
 

@@ -3,7 +3,7 @@
 
 import { buttonOf, el, helpOf, setText, withCode } from "./dom.js";
 import { form } from "./form.js";
-import { effect } from "./signals.js";
+import { alike, effect } from "./signals.js";
 
 const LOG_STEPS = 200;
 const ZERO_STEPS = 10; // width of the "0" stop at the left end of a slider in powers of ten
@@ -14,15 +14,12 @@ export const ZONES = ["runs away", "useful", "barely moves"];
 
 export function mount(element, props, { trigger, watch }) {
   const { knob } = props;
-  const control = knobControl(knob, `knob-${knob.field.replaceAll(".", "-")}`, {
-    markWord: "preset",
-    onEdit: (value) => {
-      if (JSON.stringify(props.value) !== JSON.stringify(value)) {
-        props.value = value;
-        trigger("input");
-      }
-      control.show(props.value);
-    },
+  const control = new KnobControl(knob, idOf("knob", knob.field), "preset", (value) => {
+    if (!alike(props.value, value)) {
+      props.value = value;
+      trigger("input");
+    }
+    control.show(props.value);
   });
   element.append(control.root);
   watch("value", () => control.show(props.value));
@@ -33,105 +30,126 @@ export function mount(element, props, { trigger, watch }) {
   });
 }
 
-/**
- * The control by itself. `onEdit(value)` hears what a person sets; `show(value)` and `setMark(value)` are for the
- * owner. `markWord` says what the marked value is, for example "preset".
- */
-export function knobControl(knob, id, { markWord, onEdit }) {
-  const scale = knob.slider ? makeScale(knob) : null;
-  const field = el("input", { id, type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false",
-    class: "knob-field", "aria-describedby": `${id}-help`, placeholder: knob.optional ? knob.none ?? "off" : "",
-    onchange: () => onEdit(read(field.value)),
-    onkeydown: (event) => {
-      if (event.key === "Enter") field.blur();
-    } });
-  const slider = scale && el("input", { type: "range", min: 0, max: scale.steps, step: 1, class: "knob-slider",
-    "aria-label": knob.label, tabindex: "0",
-    oninput: () => {
-      sliding = true;
-      field.value = write(scale.toValue(Number(slider.value)));
-      paint();
-    },
-    onchange: () => {
-      sliding = false;
-      onEdit(scale.toValue(Number(slider.value)));
-    } });
-  const mark = buttonOf("mark", { tabindex: "-1",
-    title: `Click to go back to this value (${markWord})`, onclick: () => onEdit(markValue) });
-  const back = buttonOf("back", { hidden: true, onclick: () => onEdit(markValue) });
-  const unit = unitBeside(knob);
-  const zones = el("div", { class: "zones", "aria-hidden": "true", hidden: true });
-  const names = el("div", { class: "zone-names", hidden: true });
-  let regimes = null;
-  let markValue;
-  let shown = "";
-  let sliding = false;
+/** Controls of some knobs by their fields; `edit(field, value)` hears what a person sets. */
+export function knobControls(knobs, prefix, markWord, edit) {
+  return new Map(knobs.map((knob) => [knob.field,
+    new KnobControl(knob, idOf(prefix, knob.field), markWord, (value) => edit(knob.field, value))]));
+}
 
-  const root = el("div", { class: "knob" },
-    el("div", { class: "knob-head" },
-      el("label", { for: id }, knob.label, unit ? el("span", { class: "unit" }, ` ${unit}`) : null), field),
-    el("p", { class: "help", id: `${id}-help` }, withCode(knob.help), back),
-    slider ? el("div", { class: "track" }, slider, mark, zones) : null, names,
-    knob.low || knob.high ? el("div", { class: "ends" }, el("span", {}, knob.low), el("span", {}, knob.high)) : null);
+function idOf(prefix, field) {
+  return `${prefix}-${field.replaceAll(".", "-")}`;
+}
 
-  function show(value) {
-    shown = value ?? "";
-    if (document.activeElement !== field) field.value = write(shown);
-    if (slider) {
-      if (!sliding) slider.value = scale.toStep(typeof shown === "number" ? shown : scale.low);
-      slider.classList.toggle("unset", typeof shown !== "number");
-      const told = shown === "" ? knob.none ?? "off" : write(shown);
-      const zone = regimes && typeof shown === "number" ? `, ${ZONES[zoneOf(shown, regimes)]}` : "";
-      slider.setAttribute("aria-valuetext", told + zone);
-    }
-    paint();
+/** The control by itself. `edit(value)` hears what a person sets; `markWord` says what the marked value is. */
+export class KnobControl {
+  constructor(knob, id, markWord, edit) {
+    this.knob = knob;
+    this.markWord = markWord;
+    this.edit = edit;
+    this.regimes = null;
+    this.marked = undefined;
+    this.shown = "";
+    this.sliding = false;
+    this.scale = knob.slider ? makeScale(knob) : null;
+    this.field = el("input", { id, type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false",
+      class: "knob-field", "aria-describedby": `${id}-help`, placeholder: knob.optional ? this.none : "",
+      onchange: () => edit(read(this.field.value)), onkeydown: (event) => {
+        if (event.key === "Enter") this.field.blur();
+      } });
+    this.zones = el("div.zones", { "aria-hidden": "true", hidden: true });
+    this.names = el("div.zone-names", { hidden: true });
+    this.back = buttonOf("back", { hidden: true, onclick: () => edit(this.marked) });
+    const unit = unitBeside(knob);
+    this.root = el("div.knob",
+      el("div.knob-head",
+        el("label", { for: id }, knob.label, unit ? el("span.unit", ` ${unit}`) : null), this.field),
+      el("p.help", { id: `${id}-help` }, withCode(knob.help), this.back),
+      this.scale ? this.track() : null, this.names,
+      knob.low || knob.high ? el("div.ends", el("span", knob.low), el("span", knob.high)) : null);
   }
 
-  function setMark(value) {
-    markValue = value;
-    if (slider) {
-      mark.hidden = typeof markValue !== "number";
-      if (!mark.hidden) mark.style.setProperty("--share", scale.toStep(markValue) / scale.steps);
+  get none() {
+    return this.knob.none ?? "off";
+  }
+
+  track() {
+    const { scale } = this;
+    const chosen = () => scale.toValue(Number(this.slider.value));
+    this.slider = el("input", { type: "range", min: 0, max: scale.steps, step: 1, class: "knob-slider",
+      "aria-label": this.knob.label, tabindex: "0", oninput: () => {
+        this.sliding = true;
+        this.field.value = write(chosen());
+        this.paint();
+      }, onchange: () => {
+        this.sliding = false;
+        this.edit(chosen());
+      } });
+    this.mark = buttonOf("mark", { tabindex: "-1", title: `Click to go back to this value (${this.markWord})`,
+      onclick: () => this.edit(this.marked) });
+    return el("div.track", this.slider, this.mark, this.zones);
+  }
+
+  show(value) {
+    this.shown = value ?? "";
+    if (document.activeElement !== this.field) this.field.value = write(this.shown);
+    if (this.scale) this.showSlider();
+    this.paint();
+  }
+
+  showSlider() {
+    const { shown, slider, scale, regimes } = this;
+    const isNumber = typeof shown === "number";
+    if (!this.sliding) slider.value = scale.toStep(isNumber ? shown : scale.low);
+    slider.classList.toggle("unset", !isNumber);
+    const zone = regimes && isNumber ? `, ${ZONES[zoneOf(shown, regimes)]}` : "";
+    slider.setAttribute("aria-valuetext", (shown === "" ? this.none : write(shown)) + zone);
+  }
+
+  setMark(value) {
+    this.marked = value;
+    if (this.scale) {
+      this.mark.hidden = typeof value !== "number";
+      if (!this.mark.hidden) this.mark.style.setProperty("--share", this.scale.toStep(value) / this.scale.steps);
     }
-    paint();
+    this.paint();
   }
 
   /**
    * Where the leash is too loose to hold and too tight to see anything: {tight, loose, how}, or null. `coming`: they
    * are not known yet, and their place is kept.
    */
-  function setRegimes(found, coming = false) {
+  setRegimes(found, coming = false) {
+    const { zones, names, scale } = this;
     for (const part of [zones, names]) {
       part.hidden = !found && !coming;
       part.classList.toggle("coming", !found && coming);
     }
-    if (JSON.stringify(found) === JSON.stringify(regimes)) return;
-    regimes = found;
-    if (!regimes) return;
+    if (alike(found, this.regimes)) return;
+    this.regimes = found;
+    if (!found) return;
     const at = (value) => Math.min(Math.max(scale.toStep(value) / scale.steps, 0), 1);
-    zones.style.setProperty("--loose", regimes.loose === null ? 0 : at(regimes.loose));
-    zones.style.setProperty("--tight", at(regimes.tight));
+    zones.style.setProperty("--loose", found.loose === null ? 0 : at(found.loose));
+    zones.style.setProperty("--tight", at(found.tight));
     names.replaceChildren(
-      el("span", { "data-zone": "0" }, regimes.loose === null ? "" : `${ZONES[0]} < ${write(regimes.loose)}`),
+      el("span", { "data-zone": "0" }, found.loose === null ? "" : `${ZONES[0]} < ${write(found.loose)}`),
       el("span", { "data-zone": "1" }, ZONES[1]),
-      el("span", { "data-zone": "2" }, `${ZONES[2]} > ${write(regimes.tight)} `, helpOf("a useful beta", regimes.how)));
-    show(shown);
+      el("span", { "data-zone": "2" }, `${ZONES[2]} > ${write(found.tight)} `, helpOf("a useful beta", found.how)));
+    this.show(this.shown);
   }
 
-  function paint() {
+  paint() {
+    const { regimes, slider, scale, shown, marked } = this;
     if (regimes) {
-      const value = sliding ? scale.toValue(Number(slider.value)) : shown;
+      const value = this.sliding ? scale.toValue(Number(slider.value)) : shown;
       const zone = typeof value === "number" ? zoneOf(value, regimes) : -1;
-      for (const name of names.children) name.classList.toggle("here", Number(name.dataset.zone) === zone);
+      for (const name of this.names.children) name.classList.toggle("here", Number(name.dataset.zone) === zone);
     }
-    if (slider) slider.style.setProperty("--share", Number(slider.value) / scale.steps);
-    const differs = markValue !== undefined && JSON.stringify(markValue) !== JSON.stringify(shown);
-    root.classList.toggle("differs", differs);
-    back.hidden = !differs;
-    if (differs) setText(back, `${markWord} ${markValue === "" ? knob.none ?? "off" : write(markValue)}`);
+    slider?.style.setProperty("--share", Number(slider.value) / scale.steps);
+    const differs = marked !== undefined && !alike(marked, shown);
+    this.root.classList.toggle("differs", differs);
+    this.back.hidden = !differs;
+    if (differs) setText(this.back, `${this.markWord} ${marked === "" ? this.none : write(marked)}`);
   }
-
-  return { root, field, show, setMark, setRegimes };
 }
 
 /** Which of the ZONES a beta lies in. */

@@ -1,7 +1,6 @@
 // Which of the pages is in view, which run, with which other one it is compared (`with=a`), by which changed behaviour
 // (`behaviour=polite`), and on the Runs page which runs are overlaid (`overlay=a,b`) and which sweep is open
-// (`sweep=a`).
-// It is kept in the address, so that reload, back and a link work.
+// (`sweep=a`). It is kept in the address, so that reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
 import { el, runTitle } from "./dom.js";
@@ -9,17 +8,18 @@ import { open } from "./store.js";
 
 const PAGES = ["train", "compare", "rewards", "runs"];
 const PRESENTATION = "presentation";
+const ONLY_ON = { with: "compare", behaviour: "compare", overlay: "runs", sweep: "runs", view: "train" };
 const listeners = new Set();
 
 /** Page, run and preset named by the address. */
 export function place() {
   const query = new URLSearchParams(location.search);
-  const page = query.get("tab");
-  const overlay = page === "runs" ? (query.get("overlay") ?? "").split(",").filter(Boolean) : [];
-  const [other, behaviour] = ["with", "behaviour"].map((name) => (page === "compare" ? query.get(name) : null));
-  const present = query.get("view") === PRESENTATION && !PAGES.slice(1).includes(page);
-  return { page: PAGES.includes(page) ? page : "train", run: query.get("run"), with: other, behaviour,
-    preset: query.get("preset"), present, overlay, sweep: page === "runs" ? query.get("sweep") : null };
+  const tab = query.get("tab");
+  const page = PAGES.includes(tab) ? tab : "train";
+  const own = (name) => (ONLY_ON[name] === page ? query.get(name) : null);
+  return { page, run: query.get("run"), preset: query.get("preset"), with: own("with"), behaviour: own("behaviour"),
+    present: own("view") === PRESENTATION, overlay: (own("overlay") ?? "").split(",").filter(Boolean),
+    sweep: own("sweep") };
 }
 
 /**
@@ -29,26 +29,16 @@ export function place() {
  * @param {{page?: string, run?: string, with?: string, behaviour?: string, preset?: string, overlay?: string[],
  *   sweep?: string, present?: boolean, replace?: boolean}} where
  */
-export function go({ page, run, with: other, behaviour, preset, overlay, sweep, present, replace = false }) {
+export function go({ page = place().page, run, preset, overlay, present, replace = false, ...others }) {
+  const wanted = { tab: page === "train" ? "" : page, run: preset ? "" : run, preset, overlay: overlay?.join(","),
+    view: present === undefined ? undefined : present ? PRESENTATION : "", ...others,
+    behaviour: others.behaviour ?? "" };
   const query = new URLSearchParams(location.search);
-  const wanted = page ?? place().page;
-  if (wanted === "train") query.delete("tab");
-  else query.set("tab", wanted);
-  if (run) query.set("run", run);
-  if (present) query.set("view", PRESENTATION);
-  else if (present === false || wanted !== "train") query.delete("view");
-  if (preset) {
-    query.set("preset", preset);
-    query.delete("run");
+  for (const [name, value] of Object.entries(wanted)) {
+    if (value) query.set(name, value);
+    else if (value === "") query.delete(name);
   }
-  if (other) query.set("with", other);
-  else if (other === "" || wanted !== "compare") query.delete("with");
-  if (behaviour) query.set("behaviour", behaviour);
-  else query.delete("behaviour");
-  if (overlay?.length) query.set("overlay", overlay.join(","));
-  else if (overlay || wanted !== "runs") query.delete("overlay");
-  if (sweep) query.set("sweep", sweep);
-  else if (sweep === "" || wanted !== "runs") query.delete("sweep");
+  for (const [name, only] of Object.entries(ONLY_ON)) if (only !== page) query.delete(name);
   const text = query.toString().replaceAll("%2C", ",");
   const address = location.pathname + (text ? `?${text}` : "");
   if (address !== location.pathname + location.search) {
@@ -65,16 +55,20 @@ export function openRun(run) {
 }
 
 /**
- * A link to a page, or to a run: a plain click stays in this document.
+ * A link to a page, or to a run.
  * @param {{page?: string, run?: string}} where
  */
 export function link({ page = "train", run }, content, attributes = {}) {
   const address = run ? `?run=${encodeURIComponent(run)}` : page === "train" ? "?" : `?tab=${page}`;
+  return linkTo(address, () => (run ? openRun(run) : go({ page })), content, attributes);
+}
+
+/** A link to an address of the page: a plain click stays in this document, and does what `act` does. */
+export function linkTo(address, act, content, attributes = {}) {
   return el("a", { href: address, "data-key": address, ...attributes, onclick: (event) => {
     if (event.metaKey || event.ctrlKey) return;
     event.preventDefault();
-    if (run) openRun(run);
-    else go({ page });
+    act();
   } }, content);
 }
 

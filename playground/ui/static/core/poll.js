@@ -1,6 +1,9 @@
 // Asking the server again and again: nothing while the tab is hidden or nobody wants to know, later and later while
 // there is no answer, and a late answer does not undo what a later one said.
 
+import { setWords } from "./dom.js";
+import { getJson } from "./server.js";
+
 /** How long to wait for an answer: on a connection that has died quietly none ever comes. */
 export const ANSWER_MS = 15000;
 const AGAIN_MS = 2000; // the first wait when there was no answer; it doubles up to the usual one
@@ -42,4 +45,39 @@ export function poll({ ask, tell, fail, every, wanted = () => true }) {
 
   document.addEventListener("visibilitychange", now);
   return now;
+}
+
+/**
+ * A part of the page that shows what an address answers, again and again: `show(data)` hears of what is new, unless
+ * another address is wanted by then. That there was no answer stands in `note` until there is one. What it returns asks
+ * now; with `true` the answer is new in any case.
+ * @param {{address: () => string, show: (data: any) => void, note: HTMLElement, every: () => number,
+ *   wanted: () => boolean}} feed
+ */
+export function follow({ address, show, note, every, wanted }) {
+  let lost = false;
+  let last = "";
+  const now = poll({
+    ask: async (signal) => {
+      const from = address();
+      return { from, data: await getJson(from, signal) };
+    },
+    tell: ({ from, data }) => {
+      const text = from + JSON.stringify(data);
+      if (from !== address() || (text === last && !lost)) return;
+      if (lost) setWords(note, ""); // what else stands there stays
+      lost = false;
+      last = text;
+      show(data);
+    },
+    fail: (error) => {
+      setWords(note, error.message);
+      lost = true;
+    },
+    every, wanted,
+  });
+  return (anew = false) => {
+    if (anew) last = "";
+    return now();
+  };
 }

@@ -68,17 +68,6 @@ export function untracked(read) {
   return heard(null, read);
 }
 
-/** A function that draws what it is given, unless it is like what it has drawn last. */
-export function whenNew(draw) {
-  let last;
-  return (...given) => {
-    const text = JSON.stringify(given);
-    if (text === last) return;
-    last = text;
-    draw(...given);
-  };
-}
-
 function heard(reader, run) {
   for (const readers of reader?.sources ?? []) readers.delete(reader);
   reader?.sources.clear();

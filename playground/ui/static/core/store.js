@@ -5,7 +5,7 @@
 // signal: an effect that reads one runs again when it is set. Parts read it; they never talk to the server about the
 // run themselves.
 
-import { getJson, runPath, url } from "./dom.js";
+import { getJson, runPath, url } from "./server.js";
 import { play } from "./player.js";
 import { ANSWER_MS } from "./poll.js";
 import { computed, signal } from "./signals.js";

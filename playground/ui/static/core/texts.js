@@ -1,6 +1,7 @@
 // Model output on the page: monospaced, changed words marked by underline and tint, always as text nodes.
 
-import { el } from "./dom.js";
+import { el, withCode } from "./dom.js";
+import { directionOf, signed } from "./format.js";
 import { wordDifference } from "./worddiff.js";
 
 /** What a column "KL" of texts holds. */
@@ -15,15 +16,39 @@ export function textPair(before, after, { plain = false } = {}) {
   return [marked(left, "gone", before ?? ""), marked(right, "new", after)];
 }
 
+/**
+ * A pair of answers as a row: `sides` are [{label, parts}] of before and now, `score` the parts of that cell, `more`
+ * the cells after the KL. What is null has no cell.
+ */
+export function pairRow({ prompt = null, sides, score = null, kl = null, more = [] }) {
+  return el("tr",
+    prompt === null ? null : el("td.prompt", { "data-label": "Prompt" }, el("p.output", prompt)),
+    sides.map(({ label, parts }, index) => el("td", { class: index ? "now" : "before", "data-label": label }, parts)),
+    score === null ? null : el("td.figure.score", { "data-label": "Score" }, score),
+    kl === null ? null : el("td.figure.nowrap", { "data-label": "KL, nats" }, kl), more);
+}
+
+/** Two scores, the later one in the colour of the way it went; one that is not there yet is left out. */
+export function scoresOf(before, after, { between = " \u2192 ", coloured = true } = {}) {
+  const known = [before, after].map((score) => score !== undefined && score !== null);
+  return [el("span.nowrap", known[0] ? signed(before) : "", known[0] && known[1] ? between : ""),
+    known[1] ? el("strong", { class: coloured ? directionOf(before, after) : null }, signed(after)) : null];
+}
+
 /** What there is to know in a line: [[name, value], ...]; what is null is left out. */
 export function facts(pairs) {
-  return pairs.filter(Boolean).map(([name, value]) => el("span", { class: "fact" },
-    el("span", { class: "muted" }, `${name} `), el("span", { class: "fact-value" }, value)));
+  return pairs.filter(Boolean).map(([name, value]) => el("span.fact",
+    el("span.muted", `${name} `), el("span.fact-value", value)));
+}
+
+/** How TRL's trainer differs from ours: [{title, sentence}]. */
+export function engineDifferences(differences) {
+  return el("dl", differences.map(({ title, sentence }) => [el("dt", title), el("dd", withCode(sentence))]));
 }
 
 function marked(parts, kind, whole) {
-  const node = el("p", { class: "output" });
-  if (!whole.trim()) return el("p", { class: "output nothing" }, "(nothing)");
+  const node = el("p.output");
+  if (!whole.trim()) return el("p.output.nothing", "(nothing)");
   for (const part of parts) {
     if (!part.changed) node.append(part.text);
     else {

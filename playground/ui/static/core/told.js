@@ -3,7 +3,7 @@
 import { el, setWords } from "./dom.js";
 
 export function mount(element, props, { watch }) {
-  const line = el("p", { class: "muted told-line", role: "status" });
+  const line = el("p.muted.told-line", { role: "status" });
   element.append(line);
   const show = () => setWords(line, typeof props.value === "string" ? props.value : "");
   watch("value", show);

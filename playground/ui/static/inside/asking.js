@@ -1,6 +1,6 @@
 // The way to the model service for what a run has not recorded. Has no looks of its own; `ask` is what others call.
 
-import { answerOf } from "../core/dom.js";
+import { answerOf } from "../core/server.js";
 
 let server = null;
 

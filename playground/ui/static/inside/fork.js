@@ -2,9 +2,10 @@
 // settings from there on. A lamp's remedy opens it with its own update and settings filled in.
 
 import { rights } from "../core/access.js";
-import { answerOf, buttonOf, el, runTitle, setHidden, setWords } from "../core/dom.js";
+import { buttonOf, el, menuOf, optionsOf, runTitle, setHidden, setWords, showParts } from "../core/dom.js";
+import { answerOf, newName } from "../core/server.js";
 import { refreshHome } from "../core/home.js";
-import { knobControl } from "../core/knob.js";
+import { knobControls } from "../core/knob.js";
 import { openRun } from "../core/nav.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
@@ -29,23 +30,23 @@ export class ForkPanel {
     this.start = start;
     this.drafts = {}; // settings that are to differ, by field
     this.found = null; // where it can part, and the words of what can be set
-    this.controls = [];
+    this.controls = new Map();
     this.loading = null;
     this.request = null; // the name of this start: sent again, it starts once
     this.sending = false;
-    this.where = el("select", { "aria-label": "After update", onchange: () => this.show() });
-    this.grid = el("div", { class: "live-grid" });
-    this.note = el("p", { class: "fork-note", role: "status", "aria-live": "polite" });
+    this.where = menuOf([], { "aria-label": "After update", onchange: () => this.show() });
+    this.grid = el("div.live-grid");
+    this.note = el("p.fork-note", { role: "status", "aria-live": "polite" });
     this.button = buttonOf("button strong", { onclick: () => this.send() }, "Start the fork");
-    this.body = el("div", {},
-      el("p", { class: "muted" }, "A fork is a run of its own. It begins with the weights and the optimizer that this "
+    this.body = el("div",
+      el("p.muted", "A fork is a run of its own. It begins with the weights and the optimizer that this "
         + "run had then, and with nothing changed it repeats it to the last bit; so whatever comes out otherwise is "
         + "due to what you change here."),
-      el("p", { class: "fork-where" }, el("label", {}, "After update ", this.where)), this.grid,
-      el("p", { class: "fork-start" }, this.button), this.note);
+      el("p.fork-where", el("label", "After update ", this.where)), this.grid,
+      el("p.fork-start", this.button), this.note);
     this.details = el("details", { ontoggle: () => this.details.open && this.load() },
-      el("summary", {}, "Go on from a checkpoint with other settings (fork)"), this.body);
-    this.root = el("section", { class: "fork", hidden: true, "aria-label": "Fork" }, this.details);
+      el("summary", "Go on from a checkpoint with other settings (fork)"), this.body);
+    this.root = el("section.fork", { hidden: true, "aria-label": "Fork" }, this.details);
     element.append(this.root);
     document.addEventListener(ASKED, (event) => this.offer(/** @type {CustomEvent} */ (event).detail));
     let runId;
@@ -94,7 +95,7 @@ export class ForkPanel {
     const chosen = this.where.value;
     const again = Boolean(this.found);
     this.found = answer;
-    this.where.replaceChildren(...answer.points.map(({ update }) => el("option", { value: String(update) }, update)));
+    showParts(this.where, optionsOf(answer.points.map(({ update }) => [update, update])));
     const known = again && answer.points.some(({ update }) => String(update) === chosen);
     this.where.value = known ? chosen : String(answer.points.at(-1).update);
     if (!again) this.build();
@@ -103,30 +104,28 @@ export class ForkPanel {
 
   build() {
     const { points: [{ values }], knobs } = this.found;
-    this.controls = knobs.filter(({ field }) => field in values).map((knob) => ({ name: knob.field,
-      ...knobControl(knob, `fork-${knob.field.replaceAll(".", "-")}`, { markWord: "there",
-        onEdit: (value) => {
-          this.drafts[knob.field] = value;
-          this.show();
-        } }) }));
-    this.controls.find(({ name }) => name === "kl.coef")?.setRegimes(live.regimes);
-    this.grid.replaceChildren(...this.controls.map(({ root }) => el("div", { class: "live-field" }, root)));
+    this.controls = knobControls(knobs.filter(({ field }) => field in values), "fork", "there", (field, value) => {
+      this.drafts[field] = value;
+      this.show();
+    });
+    this.controls.get("kl.coef")?.setRegimes(live.regimes);
+    this.grid.replaceChildren(...[...this.controls.values()].map(({ root }) => el("div.live-field", root)));
   }
 
   show() {
     const { values, update } = this.found.points.find((point) => String(point.update) === this.where.value);
     if (values[UPDATES] <= update) this.drafts[UPDATES] ??= 2 * update; // else there would be nothing left to do
-    for (const { name, setMark, show } of this.controls) {
+    for (const [name, control] of this.controls) {
       if (this.drafts[name] === values[name]) delete this.drafts[name];
-      setMark(values[name]);
-      show(this.drafts[name] ?? values[name]);
+      control.setMark(values[name]);
+      control.show(this.drafts[name] ?? values[name]);
     }
   }
 
   async send() {
     if (this.sending || !this.found) return;
     this.sending = true;
-    this.request ??= [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(16)).join("-");
+    this.request ??= newName();
     const run = live.runId;
     setWords(this.note, "Starting it\u2026");
     const answer = await answerOf(() => this.start({ run, at: Number(this.where.value), changes: this.drafts,

@@ -2,11 +2,10 @@
 // possible. They are drawn when somebody asks for it, for they take the model's time.
 
 import { bokehReady } from "../charts/bokeh.js";
-import { FrontierChart, scaleButton, SPEC } from "../charts/frontier_chart.js";
-import { farthest } from "../charts/frontier_lines.js";
+import { FrontierPlot } from "../charts/frontier_chart.js";
 import { numbers } from "../charts/small_plots.js";
-import { answerOf, buttonOf, el, getJson, helpOf, runPath, runTitle, setAttribute, setHidden, setText,
-  setWords } from "../core/dom.js";
+import { buttonOf, el, helpOf, runTitle, setHidden, setText, setWords, showParts, withCode } from "../core/dom.js";
+import { answerOf, getJson, runPath } from "../core/server.js";
 import { number, rounded, signed, withHalf } from "../core/format.js";
 import { rights } from "../core/access.js";
 import { computed, effect, untracked } from "../core/signals.js";
@@ -26,12 +25,14 @@ const BUSY = "Writing and scoring texts of the reference and of this run. This t
 export class Frontier {
   /** `draw(run)` has the texts drawn and answers {error}; `progress({run, stop})` says how far: {phase, done, of}. */
   constructor(element, draw, progress) {
-    this.draw = draw;
+    this.measureBy = draw;
     this.progress = progress;
     this.data = null;
     this.asked = "";
-    this.drawing = "";
-    this.range = { start: 0, end: 1 };
+    this.drawing = ""; // the run for which texts are drawn
+    this.far = {}; // how far that is
+    this.problem = "";
+    this.chart = new FrontierPlot();
     this.build();
     element.append(this.section);
     this.prepare();
@@ -40,57 +41,38 @@ export class Frontier {
       const now = wanted.value;
       untracked(() => this.fetch(now));
     });
-    document.addEventListener("playground-look", () => this.chart?.look());
   }
 
   build() {
-    this.scale = scaleButton(() => {
-      this.chart?.forget();
-      this.paint();
-    });
-    this.told = el("p", { class: "frontier-told", role: "status", "aria-live": "polite" });
-    this.waiting = el("p", { class: "frontier-waiting muted" });
-    this.undrawn = el("p", { class: "undrawn-note", role: "status" });
-    this.plot = el("div", { class: "frontier-plot" }, this.waiting);
-    this.offer = el("p", { class: "muted" });
-    this.button = buttonOf("button", { onclick: () => this.measure() }, "Measure it");
-    this.stop = buttonOf("button", { hidden: true, onclick: () => this.end() }, "Stop");
-    this.fill = el("div", { class: "fill" });
-    this.bar = el("div", { class: "progress", role: "progressbar", "aria-label": "Texts written and scored",
-      "aria-valuemin": 0, hidden: true }, this.fill);
-    this.asking = el("div", { class: "frontier-offer" }, this.offer, this.button, this.stop, this.bar);
-    this.table = el("div", { class: "frontier-table" });
-    this.section = el("section", { class: "frontier", hidden: true, "aria-labelledby": "frontier-title" },
-      el("div", { class: "chart-bar" }, el("h2", { id: "frontier-title" }, "Score against KL"),
-        helpOf("score against KL", GLOSS), el("span", { class: "grow" }), this.scale.button),
-      this.told, this.undrawn, this.plot, this.asking, this.table);
+    this.told = el("p.frontier-told", { role: "status", "aria-live": "polite" });
+    this.waiting = el("p.frontier-waiting.muted");
+    this.undrawn = el("p.undrawn-note", { role: "status" });
+    this.plot = el("div.frontier-plot", this.waiting);
+    this.offer = el("div.frontier-offer");
+    this.table = el("div.frontier-table");
+    this.section = el("section.frontier", { hidden: true, "aria-labelledby": "frontier-title" },
+      el("div.chart-bar", el("h2", { id: "frontier-title" }, "Score against KL"),
+        helpOf("score against KL", GLOSS), el("span.grow"), this.chart.button),
+      this.told, this.undrawn, this.plot, this.offer, this.table);
   }
 
   async prepare() {
-    if (!(await bokehReady(this.undrawn, "The curve", "Its numbers are below it."))) return;
-    this.chart = new FrontierChart(SPEC, {
-      range: this.range, onHover: (x) => this.chart.readOut(x), onZoom: () => {}, onReset: () => {},
-      onSight: (chart) => chart.readOut(null),
-    });
-    this.chart.card.hidden = true;
-    this.plot.append(this.chart.card);
-    this.paint();
+    if (await bokehReady(this.undrawn, "The curve", "Its numbers are below it.")) this.chart.prepare(this.plot);
   }
 
   async fetch(wanted) {
     if (wanted.split(",")[0] !== this.asked.split(",")[0]) {
       this.data = null;
-      this.chart?.forget();
-      setWords(this.told, "");
+      this.problem = "";
+      this.chart.group.forget();
       this.table.replaceChildren();
     }
     this.asked = wanted;
     setHidden(this.section, !wanted, runTitle());
     if (!wanted) return;
     this.show();
-    const { runId } = live;
     try {
-      const data = await getJson(runPath(runId, "frontier"));
+      const data = await getJson(runPath(live.runId, "frontier"));
       if (this.asked === wanted) this.data = data;
     } catch {
       return; // the next look asks again
@@ -103,24 +85,39 @@ export class Frontier {
     const last = Math.max(0, ...live.updates);
     const { looks } = this.data;
     const count = looks.update.filter((update) => update <= last).length;
-    return { ...this.data, root: this.scale.rooted,
+    return { ...this.data,
       looks: Object.fromEntries(Object.entries(looks).map(([name, values]) => [name, values.slice(0, count)])) };
   }
 
   show() {
-    const { data } = this;
-    const looks = data ? this.seen().looks.kl.length : 0;
-    setText(this.waiting, looks > 1 ? "" : this.early());
-    setWords(this.told, looks > 1 && live.status?.ended ? data.sentence : "");
+    const run = this.data && this.seen();
+    const drawn = run?.looks.kl.length > 1;
+    setText(this.waiting, drawn ? "" : this.early());
+    setWords(this.told, drawn && live.status?.ended ? run.sentence : "");
+    if (run) this.table.replaceChildren(tableFor(run));
+    this.chart.show(drawn ? { run, runs: [run] } : null);
+    this.showOffer(run, drawn);
+  }
+
+  /** What is offered, or how far it is. */
+  showOffer(run, drawn) {
     const busy = this.drawing === live.runId;
-    setWords(this.offer, busy ? BUSY : data?.can_draw ? OFFER : data?.missing ?? "");
-    const can = Boolean(data?.can_draw) && rights.value.ask !== false;
-    this.button.hidden = !(can && looks > 1) && !busy;
-    setAttribute(this.button, "aria-disabled", String(busy));
-    setText(this.button, busy ? "Measuring\u2026" : "Measure it");
-    this.stop.hidden = this.bar.hidden = !busy;
-    if (data) this.table.replaceChildren(tableOf(this.seen()));
-    this.paint();
+    const can = run?.can_draw && rights.value.ask !== false && drawn;
+    const words = el("p.muted", withCode(this.problem || (busy ? BUSY : run?.can_draw ? OFFER : run?.missing ?? "")));
+    showParts(this.offer, [words,
+      can || busy ? buttonOf("button", { "data-key": "measure", off: busy, onclick: () => this.measure() },
+        !busy ? "Measure it" : this.far.stopping ? "Stopping\u2026" : "Measuring\u2026") : null,
+      busy ? buttonOf("button", { "data-key": "stop", onclick: () => this.follow({ run: this.drawing, stop: true }) },
+        "Stop") : null,
+      busy ? this.progressBar() : null].filter(Boolean), this.chart.button);
+  }
+
+  progressBar() {
+    const { phase = "", done = 0, of = 0 } = this.far;
+    return el("div.progress", { role: "progressbar", "aria-label": "Texts written and scored",
+      "aria-valuemin": 0, "aria-valuemax": of, "aria-valuenow": done,
+      "aria-valuetext": of ? `${done} of ${of} texts` : phase },
+    el("div.fill", { style: `transform: scaleX(${of ? done / of : 0})` }));
   }
 
   early() {
@@ -129,48 +126,26 @@ export class Frontier {
     return `The path begins with the second look at the fixed prompts, after update ${run?.every ?? ""}.`;
   }
 
-  paint() {
-    if (!this.chart) return;
-    const run = this.data && this.seen();
-    const drawn = run && run.looks.kl.length > 1;
-    this.chart.card.hidden = !drawn;
-    if (!drawn) return;
-    this.range.end = this.scale.place(farthest([run]));
-    this.chart.follow({ run, runs: [run] }, run.root ? "root" : "kl", 0);
-  }
-
   async measure() {
     if (this.drawing) return;
     const { runId } = live;
-    this.drawing = runId;
-    this.tell({});
+    Object.assign(this, { drawing: runId, far: {}, problem: "" });
     this.show();
     const asking = setInterval(() => this.follow({ run: runId }), 1000);
-    const answer = await answerOf(() => this.draw(runId), "; nothing was measured.");
+    const answer = await answerOf(() => this.measureBy(runId), "; nothing was measured.");
     clearInterval(asking);
     this.drawing = "";
-    const watched = document.activeElement === this.stop;
     if (live.runId !== runId) return;
+    this.problem = answer.error ?? "";
     await this.fetch(this.asked);
-    if (answer.error) setWords(this.offer, answer.error);
-    if (watched) (this.button.hidden ? this.scale.button : this.button).focus();
   }
 
   async follow(asked) {
+    this.far.stopping ||= asked.stop;
     const found = await answerOf(() => this.progress(asked));
-    if (this.drawing === asked.run && !found.error) this.tell(found);
-  }
-
-  tell({ phase = "", done = 0, of = 0 }) {
-    setAttribute(this.bar, "aria-valuemax", String(of));
-    setAttribute(this.bar, "aria-valuenow", String(done));
-    setAttribute(this.bar, "aria-valuetext", of ? `${done} of ${of} texts` : phase);
-    this.fill.style.transform = `scaleX(${of ? done / of : 0})`;
-  }
-
-  end() {
-    setText(this.button, "Stopping\u2026");
-    this.follow({ run: this.drawing, stop: true });
+    if (this.drawing !== asked.run || found.error) return;
+    this.far = { ...found, stopping: this.far.stopping };
+    this.show();
   }
 }
 
@@ -179,7 +154,7 @@ function spanOf(low, high) {
   return low === high ? "" : `${signed(low)} to ${signed(high)}`;
 }
 
-function tableOf({ looks, possible }) {
+function tableFor({ looks, possible }) {
   const rows = looks.update.map((update, at) => [update ? `after update ${update}` : "before training",
     rounded(looks.kl[at]), signed(looks.score[at]), spanOf(looks.low[at], looks.high[at]), ""]);
   if (possible) {

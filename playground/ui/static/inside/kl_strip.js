@@ -1,7 +1,8 @@
 // Four estimates of one KL, side by side on one axis: of each its mean over the completions of an update, how far
 // single completions lie from that, and what it is in a sentence. charts/run_charts.js shows the update that is read.
 
-import { el, setAttribute, setHidden, shape, showParts, svg } from "../core/dom.js";
+import { frame } from "../charts/small_plots.js";
+import { el, setHidden, showParts } from "../core/dom.js";
 import { number } from "../core/format.js";
 
 export const ESTIMATES = [
@@ -14,9 +15,7 @@ export const ESTIMATES = [
   { name: "full", label: "exact", words: "Summed over the whole vocabulary at each position that was written, so no "
     + "luck of the drawn token is left in it." },
 ];
-const WIDTH = 320;
-const HEIGHT = 26;
-const EDGE = 6;
+const SIZE = { width: 320, height: 26, left: 6, right: 6, top: 2, bottom: 2 };
 
 /** Means and spreads of an update, and the axis that holds them; null where it has none. Pure. */
 export function stripOf(metrics, index) {
@@ -31,10 +30,10 @@ export function stripOf(metrics, index) {
 
 export class KlStrip {
   constructor() {
-    this.list = el("ul", { class: "kl-strip" });
-    this.note = el("p", { class: "muted small-text" });
-    this.root = el("section", { class: "kl-strip-part", hidden: true, "aria-label": "Estimates of the KL" },
-      el("h3", {}, "Four estimates of the same KL"), this.note, this.list);
+    this.list = el("ul.kl-strip");
+    this.note = el("p.muted.small-text");
+    this.root = el("section.kl-strip-part", { hidden: true, "aria-label": "Estimates of the KL" },
+      el("h3", "Four estimates of the same KL"), this.note, this.list);
   }
 
   /** Take the columns of a run and which update of them is read. */
@@ -48,16 +47,15 @@ export class KlStrip {
   }
 
   row({ name, label, words, mean, sd }, { low, high }) {
-    const x = (value) => EDGE + ((value - low) / (high - low)) * (WIDTH - 2 * EDGE);
-    const middle = HEIGHT / 2;
-    const line = (kind, x1, x2, y1 = middle, y2 = middle) => shape("line", { class: kind, x1, x2, y1, y2 });
     const told = sd === null ? `${number(mean)} nats` : `${number(mean)} nats, spread ${number(sd)}`;
-    const drawing = svg({ viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" },
-      line("grid", EDGE, WIDTH - EDGE), line("zero", x(0), x(0), 2, HEIGHT - 2),
-      ...(sd === null ? [] : [line("spread", x(mean - sd), x(mean + sd))]),
-      shape("circle", { class: "dot", cx: x(mean), cy: middle, r: 4.5 }));
-    setAttribute(drawing, "aria-label", `${label}: ${told}`);
-    return el("li", { "data-key": name }, el("strong", {}, label), el("span", { class: "told" }, told), drawing,
-      el("span", { class: "muted words" }, words));
+    const { node, x, add } = frame({ kind: "", size: SIZE, from: low, to: high, label: `${label}: ${told}` });
+    const middle = SIZE.height / 2;
+    const line = (kind, x1, x2, y1 = middle, y2 = middle) => add("line", { class: kind, x1, x2, y1, y2 });
+    line("grid", SIZE.left, SIZE.width - SIZE.right);
+    line("zero", x(0), x(0), SIZE.top, SIZE.height - SIZE.bottom);
+    if (sd !== null) line("spread", x(mean - sd), x(mean + sd));
+    add("circle.dot", { cx: x(mean), cy: middle, r: 4.5 });
+    return el("li", { "data-key": name }, el("strong", label), el("span.told", told), node,
+      el("span.muted.words", words));
   }
 }

@@ -2,12 +2,13 @@
 // reference and policy find likeliest there, side by side; and "play" over the looks of the run. Opened beside every
 // answer that the page shows.
 
-import { buttonOf, el, getJson, runPath, setHidden, setText, setWords } from "../core/dom.js";
+import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, tableOf } from "../core/dom.js";
+import { getJson, runPath } from "../core/server.js";
 import { number, rounded, signed } from "../core/format.js";
 import { facts } from "../core/texts.js";
 import { askTokens } from "./asking.js";
 import { changes, MEASURES, NO_RATIO, rangeOf, readable, shadeOf, sum, told } from "./measures.js";
-import { TokenText, tableOf } from "./token_text.js";
+import { colouredTokens, Tokens, tokenTable } from "./tokens.js";
 
 const STEP_MS = 1100;
 
@@ -23,59 +24,27 @@ export function tokensButton(whose, prompt, answer) {
 
 class Microscope {
   constructor(whose, prompt, answer) {
+    this.prompt = prompt;
     this.answer = answer;
     this.looks = [];
+    this.absent = {}; // why what is not there
     this.unit = ""; // of the score
+    this.index = 0; // which look
     this.place = 0; // which token
     this.measure = MEASURES[0];
-    this.text = new TokenText((place) => {
-      this.place = place;
-      this.fillChosen();
-    });
-    this.build(whose, prompt);
-  }
-
-  build(whose, prompt) {
-    this.switch = el("select", { "aria-label": "Colour by", onchange: () => this.choose(this.switch.value) },
-      MEASURES.map(({ key, label }) => el("option", { value: key }, label)));
-    this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Look of the run",
-      oninput: () => {
-        this.stop();
-        this.fill();
-      } });
-    this.at = el("output", { class: "at" });
-    this.playButton = buttonOf("quiet-button", { "aria-pressed": "false", onclick: () => this.play() }, "Play");
-    this.tableButton = buttonOf("quiet-button", { "aria-pressed": "false", onclick: () => this.toggleTable() },
-      "As a table");
-    this.again = buttonOf("button", { onclick: () => this.ask() }, "Ask the model");
-    this.note = el("p", { class: "microscope-note", role: "status" });
-    this.gloss = el("p", { class: "muted small-text" });
-    this.ends = [el("span", {}), el("span", {})];
-    this.legend = el("div", { class: "token-legend" }, this.ends[0], el("span", { class: "scale" }), this.ends[1]);
-    this.sums = el("p", { class: "summary" });
-    this.table = el("div", { class: "numbers token-table", hidden: true, tabindex: 0, role: "region",
-      "aria-label": "All figures of all tokens" });
-    this.heading = el("h3", {});
-    this.figures = el("p", { class: "summary" });
-    this.choices = el("tbody", {});
-    this.missing = el("p", { class: "muted small-text" });
-    const column = (name, kind = null) => el("th", { scope: "col", class: kind }, name);
-    this.chosen = el("section", { class: "token-chosen" }, this.heading, this.figures, el("table", { class: "tried" },
-      el("thead", {}, el("tr", {}, column("Next token"), column("Reference", "figure"), column("Policy", "figure"),
-        column("Change", "figure"))), this.choices));
-    this.looksBar = el("label", { class: "inline slider-label" }, this.at, this.slider);
-    this.body = el("div", { class: "microscope-body", hidden: true },
-      el("div", { class: "bar" }, el("label", { class: "inline" }, "Colour by", this.switch), this.legend,
-        el("span", { class: "grow" }), this.looksBar, this.playButton, this.tableButton),
-      this.gloss, el("p", { class: "output token-prompt" }, prompt), this.text.root, this.table, this.sums,
-      this.chosen, this.missing);
-    this.dialog = el("dialog", { class: "confirm editor microscope", "aria-label": `Tokens, ${whose}`, onclose: () => {
+    this.asTable = false;
+    this.timer = 0; // while it plays
+    this.tokens = new Tokens({ class: "token-text", role: "listbox", "aria-orientation": "horizontal",
+      "aria-label": "Tokens of this answer" }, (place) => this.set({ place }));
+    this.again = buttonOf("button", { hidden: true, onclick: () => this.ask() }, "Ask the model");
+    this.note = el("p.microscope-note", { role: "status" });
+    this.body = el("div.microscope-body", { hidden: true });
+    this.dialog = el("dialog.confirm.editor.microscope", { "aria-label": `Tokens, ${whose}`, onclose: () => {
       this.stop();
       this.dialog.remove();
-    } }, el("div", { class: "microscope-head" }, el("h2", {}, `Token by token: ${whose}`),
+    } }, el("div.microscope-head", el("h2", `Token by token: ${whose}`),
       buttonOf("icon-button", { "aria-label": "Close", onclick: () => this.dialog.close() }, "\u00d7")),
     this.note, this.again, this.body);
-    this.again.hidden = true;
   }
 
   open() {
@@ -113,113 +82,103 @@ class Microscope {
 
   /** @param {any} found */
   show({ looks, absent, unit }, index) {
-    Object.assign(this, { looks, unit });
     setText(this.note, "");
     this.body.hidden = false;
-    this.slider.max = String(looks.length - 1);
-    this.slider.value = String(index);
-    for (const part of [this.looksBar, this.playButton]) part.hidden = looks.length < 2;
-    for (const [place, measure] of MEASURES.entries())
-      this.switch.options[place].disabled = !looks.some((look) => measure.of(look));
-    setText(this.missing, [...Object.values(absent), NO_RATIO].join(" "));
-    this.choose(this.measure.key);
-    this.text.nodes[this.place]?.focus({ preventScroll: true });
+    this.set({ looks, absent, unit, index });
+    this.tokens.focus(this.place);
   }
 
-  choose(key) {
-    this.measure = MEASURES.find((measure) => measure.key === key) ?? MEASURES[0];
-    this.range = rangeOf(this.measure, this.looks);
-    const unit = this.unitOf(this.measure);
-    setText(this.ends[0], this.range ? told(-this.range) : "");
-    setText(this.ends[1], this.range ? told(this.range, unit) : `all 0${unit ? ` ${unit}` : ""}`);
-    setText(this.gloss, this.measure.gloss);
-    this.fill();
+  /** Show something else: another look, token, measure or form. */
+  set(changes) {
+    Object.assign(this, changes);
+    const look = this.looks[this.index];
+    this.place = Math.min(this.place, look.pieces.length - 1);
+    const { measure, place } = this;
+    const range = rangeOf(measure, this.looks);
+    this.tokens.root.hidden = this.asTable;
+    this.tokens.show(colouredTokens(look, measure, range, place, this.unitOf(measure)), place);
+    showParts(this.body, [this.bar(look, range), el("p.muted.small-text", measure.gloss),
+      el("p.output.token-prompt", this.prompt), this.tokens.root,
+      this.asTable ? el("div.numbers.token-table", { tabindex: 0, role: "region", "data-key": "table",
+        "aria-label": "All figures of all tokens" }, tokenTable(look, MEASURES.filter((one) => one.of(look)),
+        (one) => this.unitOf(one))) : null,
+      el("p.summary", { "data-key": "sums" }, sumsOf(look, this.unit)), this.chosen(look, place),
+      el("p.muted.small-text", { "data-key": "missing" }, [...Object.values(this.absent), NO_RATIO].join(" ")),
+    ].filter(Boolean));
   }
 
   unitOf({ unit }) {
     return unit === "score" ? this.unit : unit;
   }
 
-  get look() {
-    return this.looks[Number(this.slider.value)];
-  }
-
-  fill() {
-    const { look } = this;
-    this.place = Math.min(this.place, look.pieces.length - 1);
-    setText(this.at, look.update === undefined ? "" : look.update === 0 ? "before training"
-      : `after update ${look.update}`);
-    this.slider.setAttribute("aria-valuetext", this.at.textContent);
-    this.text.show(look, this.measure, this.range, this.place, this.unitOf(this.measure));
-    this.fillSums(look);
-    if (!this.table.hidden) this.fillTable();
-    this.fillChosen();
-  }
-
-  fillSums(look) {
-    const count = look.pieces.length;
-    const exact = `${count} tokens add up to a KL of ${rounded(sum(look.kl))} nats, exact at each position.`;
-    const leash = sum(look.leash);
-    const by = look.kl_coef ? `, beta ${number(look.kl_coef)} times ${rounded(-leash / look.kl_coef)} nats by the `
-      + "estimate of the tokens that were drawn" : "";
-    const paid = look.rewards ? ` They are paid ${signed(sum(look.rewards))} ${this.unit}: score `
-      + `${signed(sum(look.rewards) - leash)}, leash ${signed(leash)}${by}.` : "";
-    setText(this.sums, exact + paid);
+  /** What is shown, and of which look. */
+  bar({ update }, range) {
+    const { measure, looks, asTable, timer } = this;
+    const unit = this.unitOf(measure);
+    const at = update === undefined ? "" : update === 0 ? "before training" : `after update ${update}`;
+    const choices = MEASURES.map((one) => el("option", { value: one.key,
+      disabled: !looks.some((look) => one.of(look)) }, one.label));
+    return el("div.bar", el("label.inline", "Colour by", el("select", { "aria-label": "Colour by", value: measure.key,
+      onchange: ({ target }) => this.set({ measure: MEASURES.find(({ key }) => key === target.value) }) }, choices)),
+    el("div.token-legend", el("span", range ? told(-range) : ""), el("span.scale"),
+      el("span", range ? told(range, unit) : `all 0${unit ? ` ${unit}` : ""}`)),
+    el("span.grow"), looks.length < 2 ? null : [
+      el("label.inline.slider-label", el("output.at", at), el("input", { type: "range", min: 0, max: looks.length - 1,
+        step: 1, value: this.index, "aria-label": "Look of the run", "aria-valuetext": at,
+        oninput: ({ target }) => this.stop({ index: Number(target.value) }) })),
+      buttonOf("quiet-button", { "aria-pressed": String(timer > 0), "data-key": "play", onclick: () => this.play() },
+        timer ? "Stop" : "Play")],
+    buttonOf("quiet-button", { "aria-pressed": String(asTable), "data-key": "table",
+      onclick: () => this.set({ asTable: !asTable }) }, asTable ? "As text" : "As a table"));
   }
 
   /** The chosen token: its figures, and what else could have stood there. */
-  fillChosen() {
-    const { look, place } = this;
-    setText(this.heading, `Token ${place + 1}: ${readable(look.pieces[place])}`);
-    this.figures.replaceChildren(...facts(MEASURES.filter((measure) => measure.of(look)).map((measure) =>
-      [inside(measure.label), told(measure.of(look)[place], this.unitOf(measure), measure.plain)])));
+  chosen(look, place) {
+    const figures = facts(MEASURES.filter((measure) => measure.of(look)).map((measure) =>
+      [inside(measure.label), told(measure.of(look)[place], this.unitOf(measure), measure.plain)]));
     const rows = changes(look.choices[place]);
     const range = Math.max(...rows.map(({ change }) => Math.abs(change ?? 0)));
-    this.choices.replaceChildren(...rows.map(({ text, reference, policy, change, drawn }) => {
-      const { side, percent } = shadeOf(change, range);
-      const cell = el("td", { class: `figure token ${side}` }, told(change));
-      cell.style.setProperty("--share", String(percent));
-      return el("tr", { class: drawn ? "drawn" : null }, el("th", { scope: "row" }, el("span", { class: "output" },
-        readable(text)), drawn ? el("span", { class: "muted" }, " drawn") : ""),
-      el("td", { class: "figure" }, likely(reference)), el("td", { class: "figure" }, likely(policy)), cell);
-    }));
-  }
-
-  fillTable() {
-    this.table.replaceChildren(tableOf(this.look, MEASURES.filter((one) => one.of(this.look)),
-      (measure) => this.unitOf(measure)));
-  }
-
-  toggleTable() {
-    const shown = this.table.hidden;
-    if (shown) this.fillTable();
-    setHidden(this.table, !shown, this.tableButton);
-    this.text.root.hidden = shown;
-    this.tableButton.setAttribute("aria-pressed", String(shown));
-    setText(this.tableButton, shown ? "As text" : "As a table");
+    const heads = ["Reference", "Policy", "Change"].map((name) => headOf(name, "figure"));
+    return el("section.token-chosen", { "data-key": "chosen" },
+      el("h3", `Token ${place + 1}: ${readable(look.pieces[place])}`), el("p.summary", figures),
+      tableOf("tried", ["Next token", ...heads], rows.map((row) => choiceRow(row, range))));
   }
 
   /** From the first look on, or from here where that is not the last; a second press stops. */
   play() {
     if (this.timer) return this.stop();
     const last = this.looks.length - 1;
-    if (Number(this.slider.value) === last) this.slider.value = "0";
-    this.fill();
-    this.playButton.setAttribute("aria-pressed", "true");
-    setText(this.playButton, "Stop");
     this.timer = setInterval(() => {
-      this.slider.value = String(Number(this.slider.value) + 1);
-      this.fill();
-      if (Number(this.slider.value) >= last) this.stop();
+      this.set({ index: this.index + 1 });
+      if (this.index >= last) this.stop();
     }, STEP_MS);
+    this.set({ index: this.index === last ? 0 : this.index });
   }
 
-  stop() {
+  stop(changes = {}) {
     clearInterval(this.timer);
     this.timer = 0;
-    this.playButton.setAttribute("aria-pressed", "false");
-    setText(this.playButton, "Play");
+    if (this.looks.length) this.set(changes);
   }
+}
+
+/** What the tokens add up to. */
+function sumsOf(look, unit) {
+  const exact = `${look.pieces.length} tokens add up to a KL of ${rounded(sum(look.kl))} nats, exact at each position.`;
+  const leash = sum(look.leash);
+  const by = look.kl_coef ? `, beta ${number(look.kl_coef)} times ${rounded(-leash / look.kl_coef)} nats by the `
+    + "estimate of the tokens that were drawn" : "";
+  return exact + (look.rewards ? ` They are paid ${signed(sum(look.rewards))} ${unit}: score `
+    + `${signed(sum(look.rewards) - leash)}, leash ${signed(leash)}${by}.` : "");
+}
+
+/** What could have stood in a place: a row. */
+function choiceRow({ text, reference, policy, change, drawn }, range) {
+  const { side, percent } = shadeOf(change, range);
+  return el("tr", { class: drawn ? "drawn" : null },
+    el("th", { scope: "row" }, el("span.output", readable(text)), drawn ? el("span.muted", " drawn") : ""),
+    figureOf(likely(reference)), figureOf(likely(policy)),
+    el("td", { class: `figure token ${side}`, style: `--share: ${percent}` }, told(change)));
 }
 
 /** A label in the middle of a line. */

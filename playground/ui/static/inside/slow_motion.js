@@ -1,14 +1,14 @@
 // One update in slow motion: a recorded update, one of its episodes, one of its tokens, and the seven steps from the
 // token to the gradient. Which updates were recorded the live run says; the trace itself is fetched when it is wanted.
 
-import { ClipPicture } from "./clip_picture.js";
-import { el, getJson, runPath, runTitle, setAttribute, setHidden, setText, setWords,
-  showButtons } from "../core/dom.js";
+import { clipPicture } from "./clip_picture.js";
+import { buttonOf, el, menuOf, runTitle, setHidden, setText, setWords, showParts } from "../core/dom.js";
+import { getJson, runPath } from "../core/server.js";
 import { number, signed } from "../core/format.js";
 import { alike, effect, signal, untracked } from "../core/signals.js";
 import { live } from "../core/store.js";
 import { stepsOf } from "./slow_steps.js";
-import { TokenRow } from "./token_row.js";
+import { figuredTokens, Tokens } from "./tokens.js";
 import { WhatIf } from "./what_if.js";
 
 const NONE = "No update of this run was recorded. Runs from before this was possible have none; a run that trains "
@@ -50,32 +50,19 @@ export class SlowMotion {
   }
 
   parts() {
-    this.told = el("span", { class: "muted" });
-    this.which = el("select", { onchange: () => {
-      this.update.value = Number(this.which.value);
-    } });
-    this.who = el("select", { onchange: () => this.go({ episode: Number(this.who.value), token: 0 }) });
-    this.mark = el("strong", { class: "what-if-mark", hidden: true });
-    this.none = el("p", { class: "slow-words muted" });
-    this.problem = el("p", { class: "problem", role: "alert" });
-    this.tabs = el("div", { class: "slow-steps", role: "group", "aria-label": "Steps of the update" });
-    this.words = el("p", { class: "slow-words" });
-    this.formula = el("div", { class: "slow-formula" });
-    this.code = el("p", { class: "slow-code muted" });
-    this.prompt = el("p", { class: "output slow-prompt" });
-    this.tokens = new TokenRow((token) => this.go({ token }));
-    this.picture = new ClipPicture((epoch) => this.go({ epoch }));
+    this.told = el("span.muted");
+    this.none = el("p.slow-words.muted");
+    this.problem = el("p.problem", { role: "alert" });
+    this.caption = el("p.muted");
+    this.tokens = new Tokens({ class: "tokens", role: "group", "aria-label": "Tokens: the arrow keys choose one" },
+      (token) => this.go({ token }));
+    this.row = el("div.token-row", this.caption, this.tokens.root);
     this.whatIf = new WhatIf(() => this.fetch(this.trace.value.update));
-    this.body = el("div", { class: "slow-body", hidden: true },
-      el("div", { class: "slow-bar" }, el("label", { class: "inline" }, "Update", this.which),
-        el("label", { class: "inline" }, "Episode", this.who), this.mark),
-      this.tabs, el("div", { "aria-live": "polite" }, this.words, this.formula, this.code),
-      this.prompt, this.tokens.root, this.picture.root, this.whatIf.root);
+    this.body = el("div.slow-body", { hidden: true });
     this.details = el("details", { ontoggle: () => this.fetch(this.update.value) },
-      el("summary", {}, el("h2", { title: GLOSS_DRAWN }, "One update in slow motion"), " ", this.told),
+      el("summary", el("h2", { title: GLOSS_DRAWN }, "One update in slow motion"), " ", this.told),
       this.none, this.problem, this.body);
-    this.root = el("section", { class: "slow-motion", hidden: true, "aria-label": "One update in slow motion" },
-      this.details);
+    this.root = el("section.slow-motion", { hidden: true, "aria-label": "One update in slow motion" }, this.details);
   }
 
   forget() {
@@ -94,11 +81,6 @@ export class SlowMotion {
     setHidden(this.root, !live.run, runTitle());
     setText(this.told, known.length ? `recorded: update ${listed(known)}` : "none recorded");
     setWords(this.none, known.length ? "" : live.run?.no_traces || NONE);
-    if (!alike([...this.which.options].map(({ value }) => Number(value)), known)) {
-      const chosen = this.trace.value?.update;
-      this.which.replaceChildren(...known.map((update) => el("option", { value: update }, String(update))));
-      if (known.includes(chosen)) this.which.value = chosen;
-    }
   }
 
   /** Show another place in the trace. */
@@ -135,42 +117,45 @@ export class SlowMotion {
     const pass = episode.passes.find((item) => trace.steps[item.step].epoch === epoch);
     const steps = stepsOf(trace, episode, token, pass, live.run?.unit);
     const now = steps[at];
-    this.which.value = trace.update;
-    setHidden(this.mark, !trace.changed);
-    setText(this.mark, `What if: ${differences(trace)}`);
-    this.listEpisodes(trace.episodes, chosen);
-    this.showSteps(steps, at);
-    setText(this.words, now.words);
-    this.formula.replaceChildren(...now.formula.map((line) => el("p", {}, line.map(part))));
-    this.code.replaceChildren("Computed by ", ...now.code.flatMap((made, index) => [
-      index ? " and " : "", el("code", {}, made[0]), ` in ${made[1]}`]));
-    setText(this.prompt, episode.prompt_pieces.join(""));
-    this.tokens.show(episode.pieces, now, token);
-    setHidden(this.picture.root, now.key !== "clip", runTitle());
-    if (now.key === "clip") this.picture.show(trace, episode, token, epoch);
+    setText(this.caption, `Under each token: ${now.unit}`);
+    this.tokens.show(figuredTokens(episode.pieces, now, token), token);
     this.whatIf.show(trace);
+    showParts(this.body, [this.bar(trace, chosen), this.stepButtons(steps, at), wordsOf(now),
+      el("p.output.slow-prompt", episode.prompt_pieces.join("")), this.row,
+      now.key === "clip" ? clipPicture(trace, episode, token, epoch, (wanted) => this.go({ epoch: wanted })) : null,
+      this.whatIf.root].filter(Boolean), runTitle());
   }
 
-  listEpisodes(episodes, chosen) {
-    const names = episodes.map(({ why, score }, index) => `${index + 1}: ${why} (${signed(score)})`);
-    if (!alike([...this.who.options].map(({ text }) => text), names))
-      this.who.replaceChildren(...names.map((name, index) => el("option", { value: index }, name)));
-    this.who.value = chosen;
+  /** Which update, which of its episodes, and what was asked for otherwise. */
+  bar(trace, chosen) {
+    const updates = menuOf(this.known.value.map((update) => [update, update]), { value: trace.update,
+      onchange: ({ target }) => {
+        this.update.value = Number(target.value);
+      } });
+    const episodes = menuOf(trace.episodes.map(({ why, score }, index) =>
+      [index, `${index + 1}: ${why} (${signed(score)})`]), { value: chosen,
+      onchange: ({ target }) => this.go({ episode: Number(target.value), token: 0 }) });
+    return el("div.slow-bar", el("label.inline", "Update", updates), el("label.inline", "Episode", episodes),
+      trace.changed ? el("strong.what-if-mark", `What if: ${differences(trace)}`) : null);
   }
 
-  showSteps(steps, at) {
-    showButtons(this.tabs, [
-      { key: "back", text: "\u2190 Previous", kind: "quiet-button", off: at === 0,
-        act: () => this.go({ step: this.place.value.step - 1 }) },
-      ...steps.map(({ key, title }, index) => ({ key, text: `${index + 1} ${title}`,
-        kind: `quiet-button slow-step${index === at ? " now" : ""}`, act: () => this.go({ step: index }) })),
-      { key: "on", text: "Next \u2192", kind: "quiet-button", off: at === steps.length - 1,
-        act: () => this.go({ step: this.place.value.step + 1 }) }]);
-    for (const [index, node] of [...this.tabs.children].entries()) {
-      if (index - 1 === at) setAttribute(node, "aria-current", "step");
-      else node.removeAttribute("aria-current");
-    }
+  stepButtons(steps, at) {
+    const button = (key, text, step, more = {}, kind = "") => buttonOf(`button quiet-button ${kind}`.trim(),
+      { "data-key": key, onclick: () => this.go({ step }), ...more }, text);
+    return el("div.slow-steps", { role: "group", "aria-label": "Steps of the update" },
+      button("back", "\u2190 Previous", at - 1, { off: at === 0 }),
+      steps.map(({ key, title }, index) => button(key, `${index + 1} ${title}`, index,
+        { "aria-current": index === at ? "step" : null }, `slow-step${index === at ? " now" : ""}`)),
+      button("on", "Next \u2192", at + 1, { off: at === steps.length - 1 }));
   }
+}
+
+/** What a step does, its formula, and where it is computed. */
+function wordsOf({ words, formula, code }) {
+  return el("div", { "aria-live": "polite" }, el("p.slow-words", words),
+    el("div.slow-formula", formula.map((line) => el("p", line.map(part)))),
+    el("p.slow-code.muted", "Computed by ", code.map(([name, file], index) => [
+      index ? " and " : "", el("code", name), ` in ${file}`])));
 }
 
 /** Where to begin: at the last epoch, at a token that is clipped in it, if there is one. */
@@ -189,9 +174,9 @@ function differences({ knobs, recorded, settings }) {
 
 function part(piece) {
   if (typeof piece === "string") return piece;
-  if (piece.sub) return el("sub", {}, piece.sub);
-  if (piece.hat) return el("span", { class: "hat" }, piece.hat, "\u0302");
-  return el("strong", {}, piece.strong);
+  if (piece.sub) return el("sub", piece.sub);
+  if (piece.hat) return el("span.hat", piece.hat, "\u0302");
+  return el("strong", piece.strong);
 }
 
 function listed(updates) {

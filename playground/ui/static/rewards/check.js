@@ -1,23 +1,23 @@
 // The report of the reward self-test: verdict and findings, one example token by token, figures, and the same pairs in
 // other forms.
 
-import { el, headOf, setWords, signOf, withCode } from "../core/dom.js";
-import { number, percent, rounded, signed } from "../core/format.js";
+import { el, headOf, setWords, signOf, tableOf, withCode } from "../core/dom.js";
+import { capital, number, percent, rounded, signed } from "../core/format.js";
 
 const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
 const WORDS = { ok: "Fit to train on", warn: "Look at this before training on it",
   fail: "Do not train on it like this" };
 
 export function mount(element, props, { watch }) {
-  const line = el("p", { class: "muted check-line", role: "status" });
-  const body = el("div", { class: "check-report" });
+  const line = el("p.muted.check-line", { role: "status" });
+  const body = el("div.check-report");
   element.append(line, body);
 
   function show() {
     const { state = "empty", phase = "", message = "", report } = props.value ?? {};
     line.classList.toggle("problem", state === "error");
     setWords(line, state === "error" ? message
-      : state === "asking" ? `${phase.charAt(0).toUpperCase()}${phase.slice(1)} \u2026`
+      : state === "asking" ? `${capital(phase)} \u2026`
       : state === "empty" ? "The test takes some seconds for a small model. It writes 64 completions with the model of "
         + "the Train page, scores them, and scores pairs of a good and a bad completion in the form in force and in "
         + "others."
@@ -37,10 +37,10 @@ function drawn(report) {
 
 function verdict(report) {
   return el("section", { class: `check-verdict ${report.verdict}` },
-    el("h3", {}, signOf(MARKS[report.verdict]), WORDS[report.verdict]),
-    el("ul", {}, report.findings.map((finding) => el("li", { class: finding.level },
+    el("h3", signOf(MARKS[report.verdict]), WORDS[report.verdict]),
+    el("ul", report.findings.map((finding) => el("li", { class: finding.level },
       signOf(MARKS[finding.level]),
-      el("span", {}, finding.level === "ok" ? "" : [el("strong", {}, finding.name), ": "], withCode(finding.text))))));
+      el("span", finding.level === "ok" ? "" : [el("strong", finding.name), ": "], withCode(finding.text))))));
 }
 
 /** Good and bad example, spread, accuracy, lengths, and what fewer bits cost. */
@@ -65,12 +65,12 @@ function facts(report) {
       + `${percent(cost.pair_agreement)} of all pairs of the ${cost.completions} completions in the same order.`]);
   else if (report.bytes_held) rows.push(["Size", megabytes(report.bytes_held), "in memory, held in full."]);
   if (!rows.length) return null;
-  return el("table", { class: "check-facts" }, el("tbody", {}, rows.map(([name, figure, words]) =>
-    el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "figure" }, figure), el("td", {}, words)))));
+  return el("table.check-facts", el("tbody", rows.map(([name, figure, words]) =>
+    el("tr", el("th", { scope: "row" }, name), el("td.figure", figure), el("td", words)))));
 }
 
 function quoted(shown) {
-  return el("span", { class: "output" }, shown.completion.trim());
+  return el("span.output", shown.completion.trim());
 }
 
 function megabytes(bytes) {
@@ -81,41 +81,37 @@ function megabytes(bytes) {
 function example({ example: shown, template }) {
   if (!shown?.tokens) return null;
   const more = shown.length - shown.ids.length;
-  return el("section", { class: "check-example" },
-    el("h3", {}, "What the model reads", el("span", { class: "muted" },
-      ` template ${template}, ${shown.length} tokens`)),
-    el("p", { class: "check-tokens" }, shown.tokens.map((token, place) =>
+  return el("section.check-example",
+    el("h3", "What the model reads", el("span.muted", ` template ${template}, ${shown.length} tokens`)),
+    el("p.check-tokens", shown.tokens.map((token, place) =>
       el("span", { class: shown.special[place] ? "token special" : "token", title: `Token id ${shown.ids[place]}` },
         token.replaceAll("\n", "\u21b5").replaceAll(" ", "\u00b7") || "\u00a0")),
-      more > 0 ? el("span", { class: "muted" }, ` and ${more} more`) : ""),
-    el("p", { class: "muted small-text" },
+      more > 0 ? el("span.muted", ` and ${more} more`) : ""),
+    el("p.muted.small-text",
       "Framed: special tokens. \u00b7 is a space, \u21b5 a line break. Point at a token for its id."));
 }
 
 /** The same pairs in the form in force and in others, best first. */
 function forms({ formats }) {
   if (!formats?.length) return null;
-  return el("section", { class: "check-forms" },
-    el("h3", {}, "The same pairs in other forms"),
-    el("p", { class: "muted small-text" }, "The form in force should stand first. One that does better than it, by "
+  const name = ({ name: title, in_force: inForce, help, example: shown }) => el("td",
+    el("details", el("summary", title, inForce ? el("span.mark", "in force") : ""),
+      el("p.muted.small-text", help), el("p.output", shown)));
+  const figure = (label, ...parts) => el("td.figure", { "data-label": label }, parts);
+  return el("section.check-forms",
+    el("h3", "The same pairs in other forms"),
+    el("p.muted.small-text", "The form in force should stand first. One that does better than it, by "
       + "much more than its \u00b1 (one standard error), is nearer to what the model was trained on."),
-    el("table", {},
-      el("thead", {}, el("tr", {}, headOf("Form"), headOf("Right", "figure"),
-        headOf("Against form in force", "figure"), headOf("Margin good \u2212 bad", "figure"))),
-      el("tbody", {}, formats.map((row) => el("tr", { class: row.in_force ? "in-force" : null },
-        el("td", {},
-          el("details", {}, el("summary", {}, row.name, row.in_force ? el("span", { class: "mark" }, "in force") : ""),
-          el("p", { class: "muted small-text" }, row.help), el("p", { class: "output" }, row.example))),
-        el("td", { class: "figure", "data-label": "Right" }, share(row.accuracy)),
-        el("td", { class: "figure", "data-label": "Against form in force" },
-          row.in_force ? "\u2013" : `${points(row.ahead)} \u00b1 ${(100 * row.ahead_error).toFixed(1)} points`),
-        el("td", { class: "figure", "data-label": "Margin" },
-          `${signed(row.margin)} \u00b1 ${rounded(row.margin_error)}`))))));
+    tableOf("", ["Form", ...["Right", "Against form in force", "Margin good \u2212 bad"].map((head) =>
+      headOf(head, "figure"))], formats.map((row) => el("tr", { class: row.in_force ? "in-force" : null }, name(row),
+      figure("Right", share(row.accuracy)),
+      figure("Against form in force",
+        row.in_force ? "\u2013" : `${points(row.ahead)} \u00b1 ${(100 * row.ahead_error).toFixed(1)} points`),
+      figure("Margin", `${signed(row.margin)} \u00b1 ${rounded(row.margin_error)}`)))));
 }
 
 function share(value) {
-  return el("span", {}, el("span", { class: "share-bar", style: `--share: ${value}`, "aria-hidden": "true" }),
-    percent(value));
+  return el("span", el("span.share-bar", { style: `--share: ${value}`, "aria-hidden": "true" }), percent(value));
 }
 
 function points(value) {

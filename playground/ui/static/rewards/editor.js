@@ -1,8 +1,8 @@
 // The wide editor of an expression or a Python reward: as wide as the page, and beside the text what it says of 8 texts
 // that the model of the form writes before any training. Written.js opens it; what is written goes back there at once.
 
-import { buttonOf, el, headOf, setAttribute, setText, withCode } from "../core/dom.js";
-import { number } from "../core/format.js";
+import { buttonOf, el, figureOf, headOf, setAttribute, setOff, setText, setWords, tableOf } from "../core/dom.js";
+import { capital, number } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { writing } from "./lists.js";
 import { functionList, problemParts } from "./written.js";
@@ -28,19 +28,17 @@ class Editor {
     this.ask = ask;
     this.asking = false;
     this.waiting = 0;
-    this.title = el("h2", {});
-    this.box = el("textarea", { class: "written", spellcheck: "false", autocapitalize: "off", autocomplete: "off",
+    this.title = el("h2");
+    this.box = el("textarea.written", { spellcheck: "false", autocapitalize: "off", autocomplete: "off",
       oninput: () => this.written(), onkeydown: (event) => this.indent(event) });
-    this.wrong = el("p", { class: "own-problem", role: "status" });
+    this.wrong = el("p.own-problem", { role: "status" });
     this.button = buttonOf("button strong", { onclick: () => this.tryIt() }, "Try it on 8 real texts");
-    this.line = el("p", { class: "muted small-text", role: "status" });
-    this.body = el("tbody", {});
-    this.table = el("table", { class: "tried", hidden: true },
-      el("thead", {}, el("tr", {}, headOf("Score", "figure"), headOf("Prompt and completion"))), this.body);
-    this.functions = el("div", {});
-    this.help = el("details", { class: "folded" }, el("summary", {}, "What an expression can use"), this.functions);
-    this.dialog = el("dialog", { class: "confirm editor", "aria-label": "Wide editor", onclose: () => this.closed() },
-      this.title, this.box, this.wrong, el("div", { class: "buttons" }, this.button,
+    this.line = el("p.muted.small-text", { role: "status" });
+    this.table = el("div", { hidden: true });
+    this.functions = el("div");
+    this.help = el("details.folded", el("summary", "What an expression can use"), this.functions);
+    this.dialog = el("dialog.confirm.editor", { "aria-label": "Wide editor", onclose: () => this.closed() },
+      this.title, this.box, this.wrong, el("div.buttons", this.button,
         buttonOf("button", { onclick: () => this.dialog.close() }, "Back to the form")), this.line, this.table,
       this.help);
     document.body.append(this.dialog);
@@ -55,7 +53,7 @@ class Editor {
     setAttribute(this.box, "aria-label", field.label);
     this.code = field.name === "code";
     this.help.hidden = this.code;
-    this.functions.replaceChildren(...(this.code ? [] : functionList(functions)));
+    this.functions.replaceChildren(...(this.code ? [] : [functionList(functions)]));
     this.forget();
     this.dialog.showModal();
     this.box.focus();
@@ -96,7 +94,7 @@ class Editor {
   }
 
   async check() {
-    const { text } = { text: this.box.value };
+    const text = this.box.value;
     const found = await Promise.resolve(this.subject?.problem()).catch(() => "");
     if (this.box.value !== text) return;
     this.wrong.replaceChildren(...problemParts(found));
@@ -115,19 +113,19 @@ class Editor {
 
   setAsking(asking) {
     this.asking = asking;
-    setAttribute(this.button, "aria-disabled", String(asking));
+    setOff(this.button, asking);
   }
 
   /** A new state from the server. */
   take(value) {
     const { state, phase = "", problems = [] } = value ?? {};
-    if (state === "asking") setText(this.line, `${phase.charAt(0).toUpperCase()}${phase.slice(1)}\u2026`);
+    if (state === "asking") setText(this.line, `${capital(phase)}\u2026`);
     if (state !== "done" && state !== "error") return;
     this.setAsking(false);
     if (this.box.value !== this.tried) return this.forget();
     this.table.hidden = state === "error";
     this.line.classList.toggle("problem", state === "error");
-    if (state === "error") this.line.replaceChildren(...withCode(problems.join(" ")));
+    if (state === "error") setWords(this.line, problems.join(" "));
     else this.showFound(value);
   }
 
@@ -139,8 +137,9 @@ class Editor {
       + `score is this reward's own, before weight and scale.${alike ? " All scores are the same: nothing could be "
       + "learned from it." : known.length ? "" : " It has no opinion on any of them."}`);
     this.line.classList.toggle("problem", alike || !known.length);
-    this.body.replaceChildren(...samples.map(({ prompt, completion }, index) => el("tr", {},
-      el("td", { class: "figure" }, scores[index] === null ? "no opinion" : number(scores[index])),
-      el("td", { class: "output" }, el("span", { class: "muted" }, prompt), completion))));
+    this.table.replaceChildren(tableOf("tried", [headOf("Score", "figure"), "Prompt and completion"],
+      samples.map(({ prompt, completion }, index) => [
+        figureOf(scores[index] === null ? "no opinion" : number(scores[index])),
+        el("td.output", el("span.muted", prompt), completion)])));
   }
 }

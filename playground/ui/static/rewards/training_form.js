@@ -1,74 +1,72 @@
 // The form of "Train a reward model": what to learn from and with, and what is wrong with it.
 
-import { el, setAttribute, setText, setWords, withCode } from "../core/dom.js";
-import { knobControl } from "../core/knob.js";
+import { el, menuOf, setOff, setText, setWords, withCode } from "../core/dom.js";
+import { knobControls } from "../core/knob.js";
 
 const OTHER = "other"; // the choice that opens a text field
 
 export class TrainingForm {
   constructor(form, start) {
     this.form = form;
-    this.knobs = [];
     this.names = [];
     this.takenAt = 0; // when the upload that is shown was taken
     this.touched = false; // the name was typed by a person
     this.starting = false; // a start was asked for and has not been answered
     this.living = null; // the name of the one in training
-    const option = (value, label) => el("option", { value }, label);
-    this.pairs = el("select", { id: "reward-pairs", onchange: () => this.changed() },
-      form.annotators.map((item) => option(item.name, `${item.label} (pocket world)`)),
-        option(OTHER, "A file or a dataset"));
-    this.pairsHelp = el("p", { class: "help" });
-    this.source = el("input", { type: "text", id: "reward-source", spellcheck: "false",
-      placeholder: "/path/pairs.jsonl or owner/name", oninput: () => this.changed() });
-    this.uploadPlace = el("div", { class: "upload-place" });
-    this.uploadedNote = el("p", { class: "help", role: "status" });
-    this.sourceRow = el("div", { class: "own" },
-      el("label", { for: "reward-source" }, "Path of a file, or id of a dataset"), this.source, this.uploadPlace,
-      this.uploadedNote,
-      el("p", { class: "help" },
-        "Lines of JSON or a table with prompt, chosen and rejected; or whole dialogues in chosen and rejected."));
-    this.base = el("select", { id: "reward-base", onchange: () => this.changed() },
-      form.bases.map((item) => option(item.name, `${item.label}, ${item.size.split(",")[0]}`)),
-        option(OTHER, "Another model"));
-    this.base.value = form.base;
-    this.baseSource = el("input", { type: "text", id: "reward-base-source", spellcheck: "false",
-      placeholder: "owner/name or a model folder", "aria-label": "Base model" });
-    this.name = el("input", { type: "text", id: "reward-name", spellcheck: "false",
-      oninput: () => { this.touched = this.name.value !== ""; } });
-    this.template = el("select", { id: "reward-template" }, form.templates.map((item) => option(item, item)));
-    this.lora = el("input", { type: "checkbox", id: "reward-lora" });
-    this.button = el("button", { type: "submit", class: "button strong" }, "Train");
-    this.problems = el("ul", { class: "problems", role: "alert" });
-    this.beside = el("p", { class: "help" });
-    this.root = el("form", { class: "reward-form", onsubmit: (event) => {
+    this.makeChoices(form);
+    this.makeKnobs([...form.first, ...form.more]);
+    this.button = el("button.button.strong", { type: "submit" }, "Train");
+    this.problems = el("ul.problems", { role: "alert" });
+    this.beside = el("p.help");
+    const numbers = (knobs) => knobs.map(({ field }) => this.controls.get(field).root);
+    this.root = el("form.reward-form", { onsubmit: (event) => {
       event.preventDefault();
       if (!this.starting && !this.living) start(this.values());
     } },
       row("Preference pairs", this.pairs, this.pairsHelp), this.sourceRow,
-      row("Base model", this.base, el("p", { class: "help" },
-        "Becomes the reward model: its language head is replaced by one number."), this.baseSource),
-      form.first.map((knob) => this.number(knob)),
-      el("details", { class: "folded" }, el("summary", {}, "More settings"), form.more.map((knob) => this.number(knob)),
-        row("Template", this.template, el("p", { class: "help" }, withCode(form.help.template))),
-        el("label", { class: "own check" }, this.lora,
-          el("span", {}, "LoRA: train small matrices beside the frozen weights"))),
-      row("Name", this.name, el("p", { class: "help" }, withCode(form.help.name))),
+      row("Base model", this.base, help("Becomes the reward model: its language head is replaced by one number."),
+        this.baseSource),
+      numbers(form.first),
+      el("details.folded", el("summary", "More settings"), numbers(form.more),
+        row("Template", this.template, help(withCode(form.help.template))),
+        el("label.own.check", this.lora,
+          el("span", "LoRA: train small matrices beside the frozen weights"))),
+      row("Name", this.name, help(withCode(form.help.name))),
       this.problems, this.button, this.beside);
     this.changed();
   }
 
-  number(knob) {
-    const item = { knob, value: knob.default ?? "" };
-    item.control = knobControl(knob, `reward-${knob.field.replaceAll(".", "-")}`,
-      { markWord: "default", onEdit: (value) => {
-      item.value = value;
-      item.control.show(value);
-    } });
-    item.control.setMark(knob.default ?? "");
-    item.control.show(item.value);
-    this.knobs.push(item);
-    return item.control.root;
+  makeChoices(form) {
+    const text = (id, attributes) => el("input", { type: "text", id, spellcheck: "false", ...attributes });
+    const changed = () => this.changed();
+    this.pairs = menuOf([...form.annotators.map(({ name, label }) => [name, `${label} (pocket world)`]),
+      [OTHER, "A file or a dataset"]], { id: "reward-pairs", onchange: changed });
+    this.pairsHelp = help("");
+    this.source = text("reward-source", { placeholder: "/path/pairs.jsonl or owner/name", oninput: changed });
+    this.uploadPlace = el("div.upload-place");
+    this.uploadedNote = el("p.help", { role: "status" });
+    this.sourceRow = row("Path of a file, or id of a dataset", this.source, this.uploadPlace, this.uploadedNote,
+      help("Lines of JSON or a table with prompt, chosen and rejected; or whole dialogues in chosen and rejected."));
+    this.base = menuOf([...form.bases.map(({ name, label, size }) => [name, `${label}, ${size.split(",")[0]}`]),
+      [OTHER, "Another model"]], { id: "reward-base", value: form.base, onchange: changed });
+    this.baseSource = text("reward-base-source",
+      { placeholder: "owner/name or a model folder", "aria-label": "Base model" });
+    this.name = text("reward-name", { oninput: () => { this.touched = this.name.value !== ""; } });
+    this.template = menuOf(form.templates.map((name) => [name, name]), { id: "reward-template" });
+    this.lora = el("input", { type: "checkbox", id: "reward-lora" });
+  }
+
+  makeKnobs(knobs) {
+    this.knobs = knobs;
+    this.numbers = Object.fromEntries(knobs.map((knob) => [knob.field, knob.default ?? ""]));
+    this.controls = knobControls(knobs, "reward", "default", (field, value) => {
+      this.numbers[field] = value;
+      this.controls.get(field).show(value);
+    });
+    for (const [field, control] of this.controls) {
+      control.setMark(this.numbers[field]);
+      control.show(this.numbers[field]);
+    }
   }
 
   /** What depends on another choice is shown or hidden. */
@@ -78,9 +76,9 @@ export class TrainingForm {
     const annotator = this.form.annotators.find((item) => item.name === this.pairs.value);
     setText(this.pairsHelp, annotator ? `${annotator.help} It judges pairs that a pocket model writes.` : "");
     this.baseSource.hidden = this.base.value !== OTHER;
-    for (const { knob, control } of this.knobs) {
-      control.root.hidden = (knob.pocket && other)
-        || (knob.field === "pairs.majority" && this.pairs.value !== "divided");
+    for (const { field, pocket } of this.knobs) {
+      this.controls.get(field).root.hidden = (pocket && other)
+        || (field === "pairs.majority" && this.pairs.value !== "divided");
     }
     this.propose();
   }
@@ -96,7 +94,7 @@ export class TrainingForm {
   }
 
   know(overview, names) {
-    const changed = JSON.stringify(names) !== JSON.stringify(this.names);
+    const changed = names.join() !== this.names.join();
     this.names = names;
     if (changed && document.activeElement !== this.name) this.propose();
     this.living = overview.living;
@@ -106,15 +104,14 @@ export class TrainingForm {
   }
 
   values() {
-    const values = {
+    return {
       "pairs.source": this.pairs.value === OTHER ? this.source.value.trim() : this.pairs.value,
       base: this.base.value === OTHER ? this.baseSource.value.trim() : this.base.value,
       name: this.name.value.trim(),
       template: this.template.value,
       "adapter.kind": this.lora.checked ? "lora" : "none",
+      ...this.numbers,
     };
-    for (const { knob, value } of this.knobs) values[knob.field] = value;
-    return values;
   }
 
   /** A start was asked for, or answered: then with the name of what is in training now. */
@@ -127,16 +124,14 @@ export class TrainingForm {
 
   showButton() {
     setText(this.button, this.starting ? "Starting\u2026" : this.living ? `${this.living} is in training` : "Train");
-    // not `disabled`, which would take the focus away
-    setAttribute(this.button, "aria-disabled", String(this.starting || Boolean(this.living)));
+    setOff(this.button, this.starting || Boolean(this.living));
   }
 
   tell(problems) {
-    const labels = Object.fromEntries(this.knobs.map(({ knob }) => [knob.field, knob.label]));
-    Object.assign(labels, { "pairs.source": "Preference pairs", base: "Base model", name: "Name",
-      template: "Template" });
+    const labels = { ...Object.fromEntries(this.knobs.map(({ field, label }) => [field, label])),
+      "pairs.source": "Preference pairs", base: "Base model", name: "Name", template: "Template" };
     this.problems.replaceChildren(...problems.map(({ field, message }) =>
-      el("li", { class: "problem" }, field ? el("strong", {}, `${labels[field] ?? field}: `) : null,
+      el("li.problem", field ? el("strong", `${labels[field] ?? field}: `) : null,
         withCode(message))));
   }
 
@@ -153,6 +148,10 @@ export class TrainingForm {
   }
 }
 
+function help(...words) {
+  return el("p.help", words);
+}
+
 function row(label, control, ...more) {
-  return el("div", { class: "own" }, el("label", { for: control.id }, label), control, more);
+  return el("div.own", el("label", { for: control.id }, label), control, more);
 }

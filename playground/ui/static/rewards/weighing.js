@@ -5,13 +5,13 @@ const LEAST_VARIANCE = 1e-12;
 const TREATMENT = new Set(["weight", "normalise", "cap"]); // what is done with a value, not what is measured
 
 /** What a reward measures, whatever is done with its value afterwards. */
-export function whatOf(reward) {
+function whatOf(reward) {
   const told = ([name, value]) => !TREATMENT.has(name) && value !== "" && value !== null;
   return JSON.stringify(Object.entries(reward).filter(told).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Mean and standard deviation of what is known; sd 1 where it does not vary. */
-export function scaleOf(values) {
+function scaleOf(values) {
   const known = values.filter((value) => value !== null);
   if (!known.length) return { mean: 0, sd: 1 };
   const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
@@ -95,18 +95,6 @@ export function duel(texts, terms) {
   const sign = by > 0 ? 1 : -1;
   const apart = terms.map(({ label }, index) => ({ label, by: sign * (texts[0].adds[index] - texts[1].adds[index]) }));
   return { winner: by > 0 ? 0 : 1, by: Math.abs(by), terms: apart.sort((a, b) => b.by - a.by) };
-}
-
-/** Equal bins that hold all scores: [{from, to, count}]. */
-export function binsOf(scores, count = 24) {
-  if (!scores.length) return [];
-  const low = Math.min(...scores);
-  const high = Math.max(...scores);
-  const width = (high - low) / count || 0.25;
-  const bins = Array.from({ length: high > low ? count : 1 },
-    (_, index) => ({ from: low + index * width, to: low + (index + 1) * width, count: 0 }));
-  for (const score of scores) bins[Math.min(Math.floor((score - low) / width), bins.length - 1)].count += 1;
-  return bins;
 }
 
 function numberOr(value, otherwise) {

@@ -2,15 +2,19 @@
 // untrained model, and which of those the rewards would push. Follows the reward picker: a changed weight needs no
 // server.
 
-import { niceStep } from "../charts/arithmetic.js";
-import { buttonOf, el, headOf, setHidden, setText, shape, signOf, svg, withCode } from "../core/dom.js";
-import { number, rounded, signed } from "../core/format.js";
+import { binned, roundTicks } from "../charts/arithmetic.js";
+import { bars, frame } from "../charts/small_plots.js";
+import { buttonOf, el, figureOf, headOf, setHidden, setText, showParts, signOf, tableOf, withCode,
+} from "../core/dom.js";
+import { capital, number, rounded, signed } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { lists } from "./lists.js";
-import { analyse, binsOf, duel, shareBelow } from "./weighing.js";
+import { analyse, duel, shareBelow } from "./weighing.js";
 
 const FIRST_ROWS = 5;
 const MANY_ROWS = 20;
+const BINS = 24;
+const PLOT = { height: 170, left: 0, right: 0, top: 34, bottom: 30 };
 
 export function mount(element, props, { watch }) {
   const bench = new Workbench(element);
@@ -24,20 +28,38 @@ class Workbench {
     this.found = null;
     this.before = null; // rank of each sample that a change is told against
     this.rows = FIRST_ROWS;
-    this.line = el("p", { class: "bench-state muted", role: "status" });
-    this.fill = el("div", { class: "fill" });
-    this.progress = el("div", { class: "progress", hidden: true }, this.fill);
-    this.problems = el("ul", { class: "problems", role: "alert" });
-    this.missing = el("p", { class: "bench-missing", role: "status", hidden: true });
-    this.outcome = el("p", { class: "outcome", role: "status" });
-    this.heads = el("tr", {});
-    this.body = el("tbody", {});
-    this.foot = el("tfoot", {});
-    this.terms = el("table", { class: "bench-terms" }, el("thead", {}, this.heads), this.body, this.foot);
-    this.note = el("p", { class: "muted small-text" });
-    this.plot = el("div", { class: "bench-plot" });
-    this.plotNote = el("p", { class: "muted small-text" });
-    this.moved = el("p", { class: "small-text bench-moved", role: "status" });
+    this.line = el("p.bench-state.muted", { role: "status" });
+    this.fill = el("div.fill");
+    this.progress = el("div.progress", { hidden: true }, this.fill);
+    this.problems = el("ul.problems", { role: "alert" });
+    this.status = el("section.panel.bench-status", this.line, this.progress, this.problems);
+    this.empty = el("section.panel.bench-empty",
+      el("h2", "Nothing scored yet"),
+      el("p", "Press Score. The model of the Train page, untrained, writes 128 texts on its prompts; every reward "
+        + "scores them and yours."),
+      el("p.muted", "Then change a weight: the ranking follows at once. If a text that you would not "
+        + "want stands at the top, training would find it too."));
+    this.missing = el("p.bench-missing", { role: "status", hidden: true });
+    this.outcome = el("p.outcome", { role: "status" });
+    this.terms = el("div");
+    this.texts = el("section.panel", this.outcome, this.missing, this.terms);
+    this.best = el("div");
+    this.outlooks = el("section.panel.bench-outlooks", el("h2", "What the best policy would do"), this.best);
+    this.plot = el("div.bench-plot");
+    this.plotNote = el("p.muted.small-text");
+    this.places = el("section.panel", el("h2", "Among texts of the untrained model"), this.plotNote, this.plot);
+    this.makeRanks();
+    let wide = 0;
+    new ResizeObserver(() => {
+      if (this.plot.clientWidth === wide) return;
+      wide = this.plot.clientWidth;
+      this.drawPlot?.();
+    }).observe(this.plot);
+    element.append(el("div.bench-view", this.status, this.empty, this.texts, this.outlooks, this.places, this.ranks));
+  }
+
+  makeRanks() {
+    this.moved = el("p.small-text.bench-moved", { role: "status" });
     this.forget = buttonOf("quiet-button", { hidden: true, title: "Tell later moves from the order as it is now",
       onclick: () => {
         this.before = null;
@@ -47,52 +69,20 @@ class Workbench {
       this.rows = this.rows === FIRST_ROWS ? MANY_ROWS : FIRST_ROWS;
       this.show();
     } });
-    this.top = this.ranking("Pushed most: the top of the ranking");
-    this.bottom = this.ranking("Pushed away: the bottom");
-    this.texts = el("section", { class: "panel" }, this.outcome, this.missing, this.terms, this.note);
-    this.places = el("section", { class: "panel" }, el("h2", {}, "Among texts of the untrained model"), this.plotNote,
-      this.plot);
-    this.best = el("div", {});
-    this.bestNote = el("p", { class: "muted small-text" });
-    this.outlooks = el("section", { class: "panel bench-outlooks" }, el("h2", {}, "What the best policy would do"),
-      this.best, this.bestNote);
-    this.ranks = el("section", { class: "panel" },
-      el("div", { class: "bar" }, el("h2", {}, "What these rewards would push"), this.moved,
-        el("span", { class: "grow" }), this.forget, this.more),
-      this.top.root, this.bottom.root);
-    this.empty = el("section", { class: "panel bench-empty" },
-      el("h2", {}, "Nothing scored yet"),
-      el("p", {}, "Press Score. The model of the Train page, untrained, writes 128 texts on its prompts; every reward "
-        + "scores them and yours."),
-      el("p", { class: "muted" }, "Then change a weight: the ranking follows at once. If a text that you would not "
-        + "want stands at the top, training would find it too."));
-    this.status = el("section", { class: "panel bench-status" }, this.line, this.progress, this.problems);
-    let wide = 0;
-    new ResizeObserver(() => {
-      if (this.plot.clientWidth === wide) return;
-      wide = this.plot.clientWidth;
-      this.drawPlot?.();
-    }).observe(this.plot);
-    element.append(el("div", { class: "bench-view" }, this.status, this.empty, this.texts, this.outlooks, this.places,
-      this.ranks));
-  }
-
-  ranking(title) {
-    const body = el("tbody", {});
-    const heads = el("tr", {});
-    const root = el("table", { class: "bench-ranks" }, el("caption", {}, title), el("thead", {}, heads), body);
-    return { root, heads, body };
+    this.ranked = el("div");
+    this.ranks = el("section.panel",
+      el("div.bar", el("h2", "What these rewards would push"), this.moved,
+        el("span.grow"), this.forget, this.more), this.ranked);
   }
 
   /** A new state from the server; what was shown stays while it works. */
   take(value) {
     const { state = "empty", phase = "", done = 0, of = 1, problems = [] } = value ?? {};
     const asking = state === "asking";
-    setText(this.line,
-      asking ? `${phase.charAt(0).toUpperCase()}${phase.slice(1)}${done ? `: ${done} of ${of}` : ""} \u2026` : "");
+    setText(this.line, asking ? `${capital(phase)}${done ? `: ${done} of ${of}` : ""} \u2026` : "");
     this.progress.hidden = !asking;
     this.fill.style.transform = `scaleX(${asking ? done / Math.max(of, 1) : 0})`;
-    this.problems.replaceChildren(...problems.map((text) => el("li", {}, signOf("! "), withCode(text))));
+    this.problems.replaceChildren(...problems.map((text) => el("li", signOf("! "), withCode(text))));
     this.status.hidden = !asking && !problems.length;
     // below the form, on a narrow screen
     if (!this.status.hidden && this.status.getBoundingClientRect().top > innerHeight - 80)
@@ -107,29 +97,19 @@ class Workbench {
   show() {
     const { found } = this;
     const rewards = lists.workbench.value;
-    for (const part of [this.texts, this.places, this.ranks]) part.hidden = !found;
+    const now = found && analyse(found, rewards);
     this.empty.hidden = Boolean(found) || !this.status.hidden;
+    this.texts.hidden = !found;
+    for (const part of [this.places, this.ranks]) part.hidden = !now?.terms.length;
+    this.outlooks.hidden = !found?.outlooks.length;
     if (!found) return;
-    const now = analyse(found, rewards);
     this.before ??= now.samples.map(({ rank }) => rank);
     this.showMissing(now);
-    this.showOutcome(now);
-    this.showTerms(now);
+    setText(this.outcome, now.terms.length ? outcomeOf(now, found) : "");
+    showParts(this.terms, now.texts.length && now.terms.length ? termsOf(now, found.sides) : []);
     this.showPlot(now);
     this.showRanks(now);
-    this.showOutlooks(rewards);
-  }
-
-  /** What the server worked out of the samples. The smallest weight of a reward holds whatever its own weight is. */
-  showOutlooks(rewards) {
-    const { outlooks } = this.found;
-    this.outlooks.hidden = !outlooks.length;
-    this.best.replaceChildren(...outlooks.map(([first, ...flips]) => el("div", {}, el("p", {}, first),
-      el("ul", {}, flips.map((text) => el("li", {}, text))))));
-    const same = JSON.stringify(rewards) === JSON.stringify(this.found.rewards);
-    setText(this.bestNote, "The best policy for score minus leash cost, from the texts above taken as answers to one "
-      + "prompt. A weight flips it from where the best policy does no worse than the untrained model, with the other "
-      + `rewards ${same ? "as they are" : "as they were when Score was pressed; press it again for these"}.`);
+    showParts(this.best, outlooksOf(found, rewards));
   }
 
   showMissing({ missing, terms }) {
@@ -139,154 +119,134 @@ class Workbench {
       : "None of these rewards has been measured yet. Press Score.");
   }
 
-  showOutcome({ texts, terms, samples }) {
+  showPlot({ samples, texts }) {
     const { sides, about } = this.found;
-    const place = ({ score }) => `${signed(score)} sd, better than ${Math.round(100 * shareBelow(samples, score))} % `
-      + `of ${samples.length} texts of the untrained ${about.model}`;
-    let text = `${samples.length} texts of the untrained ${about.model}, ranked by these rewards.`;
-    if (texts.length === 1) text = `${sides[0].side} scores ${place(texts[0])}.`;
-    if (texts.length === 2) {
-      const found = duel(texts, terms);
-      if (!found) text = "A and B score the same.";
-      else {
-        const winner = sides[found.winner].side;
-        const [first, ...rest] = found.terms;
-        const against = rest.filter(({ by }) => by < -0.005)
-          .map(({ label, by }) => `${label} is against it (${signed(by)})`);
-        text = `${winner} wins by ${rounded(found.by)} sd, through ${first.label} `
-          + `(${signed(first.by)})${against.length ? `; ${against.join(", ")}` : ""}.`;
-      }
-    }
-    setText(this.outcome, terms.length ? text : "");
-  }
-
-  showTerms({ texts, terms, scale }) {
-    const { sides } = this.found;
-    this.terms.hidden = !texts.length || !terms.length;
-    setText(this.note, this.terms.hidden ? "" : "Value: what the reward itself says, and in standard deviations from "
-      + "the untrained model's average. Adds: what is left of it after scale, cap and weight, in sd of the score. "
-      + `1 sd is ${number(scale.sd)} in the units of the weighted sum.`);
-    this.heads.replaceChildren(headOf("Reward"), headOf("Weight", "figure"),
-      ...sides.flatMap(({ side }) => [headOf(`${side}: value`, "figure"), headOf(`${side}: adds`, "figure")]));
-    this.body.replaceChildren(...terms.map((term, index) => el("tr", {},
-      el("th", { scope: "row" }, term.label, this.treatment(term)),
-      el("td", { class: "figure", "data-label": "Weight" }, `\u00d7 ${number(term.weight)}`),
-      texts.flatMap((text, place) => {
-        const { side } = sides[place];
-        const raw = text.raw[index];
-        return [
-          el("td", { class: "figure", "data-label": `${side}: value` },
-            raw === null ? el("span", { class: "muted" }, "no opinion")
-            : [`${rounded(raw)} `, el("span", { class: "muted nowrap" },
-              `(${signed((raw - term.scale.mean) / term.scale.sd)} sd)`)]),
-          el("td", { class: "figure", "data-label": `${side}: adds` }, bar(text.adds[index]),
-            el("strong", {}, signed(text.adds[index]))),
-        ];
-      }))));
-    this.foot.replaceChildren(el("tr", {},
-      el("th", { scope: "row" }, "Score"), el("td", { class: "figure" }),
-      texts.flatMap((text, place) => [
-        el("td", { class: "figure", "data-label": `${sides[place].side}: sum` },
-          text.total === null ? el("span", { class: "muted" }, "no opinion") : rounded(text.total)),
-        el("td", { class: "figure", "data-label": `${sides[place].side}: score` },
-          el("strong", { class: "score" }, `${signed(text.score)} sd`)),
-      ])));
-  }
-
-  treatment({ normalise, cap }) {
-    const told = [normalise ? "in sd" : null, cap ? `cap \u00b1${number(cap)}` : null].filter(Boolean).join(", ");
-    return told ? el("span", { class: "muted" }, ` ${told}`) : null;
-  }
-
-  showPlot({ samples, texts, terms }) {
-    const { sides, about } = this.found;
-    this.places.hidden = !terms.length;
-    const bins = binsOf(samples.map(({ score }) => score));
     const marks = texts.map(({ score, rank }, index) => ({ side: sides[index].side, score, rank }));
-    setText(this.plotNote,
-      `Scores of ${samples.length} texts that ${about.model} writes on ${about.prompts}, as chosen on the Train page.${
-      marks.map(({ side, rank }) => ` ${side} would be number ${rank} of ${samples.length + 1}.`).join("")}`);
-    this.drawPlot = () => this.plot.replaceChildren(histogram(bins, marks, this.plot.clientWidth));
+    setText(this.plotNote, `Scores of ${samples.length} texts that ${about.model} writes on ${about.prompts}, as `
+      + `chosen on the Train page.${marks.map(({ side, rank }) =>
+        ` ${side} would be number ${rank} of ${samples.length + 1}.`).join("")}`);
+    const scores = samples.map(({ score }) => score);
+    this.drawPlot = () => this.plot.replaceChildren(histogram(scores, marks, this.plot.clientWidth));
     this.drawPlot();
   }
 
-  showRanks({ samples, order, terms }) {
-    this.ranks.hidden = !terms.length;
+  showRanks(now) {
+    const { samples, order } = now;
     const moves = samples.map(({ rank }, index) => this.before[index] - rank);
     const moved = moves.filter((by) => by !== 0).length;
     setText(this.moved, moved ? `${moved} of ${samples.length} texts have another place than before the change.`
       : "Change a weight, and see what moves.");
     setHidden(this.forget, !moved, this.more);
     setText(this.more, this.rows === FIRST_ROWS ? `Show ${MANY_ROWS} each` : `Show ${FIRST_ROWS} each`);
-    const row = (index) => {
-      const sample = this.found.samples[index];
-      return el("tr", {},
-        el("td", { class: "figure rank", "data-label": "Place" }, String(samples[index].rank)),
-        el("td", { class: "move", "data-label": "Moved" }, moveInWords(moves[index])),
-        el("td", { class: "text" }, el("p", { class: "output" }, el("span", { class: "muted" }, sample.prompt),
-          sample.completion)),
-        el("td", { class: "figure parts", "data-label": "Adds" }, terms.map(({ label }, term) =>
-          el("div", { class: "term" }, `${label} ${signed(samples[index].adds[term])}`))),
-        el("td", { class: "figure", "data-label": "Score" },
-          el("strong", { class: "score" }, signed(samples[index].score))));
+    const ranking = (title, indices) => {
+      const table = tableOf("bench-ranks", [headOf("Place", "figure"), "Moved", "Text",
+        headOf("Adds, sd", "figure"), headOf("Score, sd", "figure")],
+      indices.map((index) => rankRow(this.found.samples[index], samples[index], moves[index], now.terms)));
+      table.prepend(el("caption", title));
+      return table;
     };
-    const heads = () => [["Place", "figure"], ["Moved", ""], ["Text", ""], ["Adds, sd", "figure"],
-      ["Score, sd", "figure"]]
-      .map(([name, kind]) => headOf(name, kind));
-    for (const [part, indices] of [[this.top, order.slice(0, this.rows)], [this.bottom, order.slice(-this.rows)]]) {
-      part.heads.replaceChildren(...heads());
-      part.body.replaceChildren(...indices.map(row));
-    }
+    showParts(this.ranked, [ranking("Pushed most: the top of the ranking", order.slice(0, this.rows)),
+      ranking("Pushed away: the bottom", order.slice(-this.rows))]);
   }
 }
 
+/** What the server worked out of the samples. The smallest weight of a reward holds whatever its own weight is. */
+function outlooksOf({ outlooks, rewards: scored }, rewards) {
+  const same = JSON.stringify(rewards) === JSON.stringify(scored);
+  return [...outlooks.map(([first, ...flips]) => el("div", el("p", first),
+    el("ul", flips.map((text) => el("li", text))))), el("p.muted.small-text", "The best policy "
+      + "for score minus leash cost, from the texts above taken as answers to one prompt. A weight flips it from where "
+      + "the best policy does no worse than the untrained model, with the other rewards "
+      + `${same ? "as they are" : "as they were when Score was pressed; press it again for these"}.`)];
+}
+
+/** What the typed texts earn, in a sentence. */
+function outcomeOf({ texts, terms, samples }, { sides, about }) {
+  const all = `${samples.length} texts of the untrained ${about.model}`;
+  if (!texts.length) return `${all}, ranked by these rewards.`;
+  const [{ score }] = texts;
+  if (texts.length === 1)
+    return `${sides[0].side} scores ${signed(score)} sd, better than ${Math.round(100 * shareBelow(samples, score))} % `
+      + `of ${all}.`;
+  const found = duel(texts, terms);
+  if (!found) return "A and B score the same.";
+  const [first, ...rest] = found.terms;
+  const against = rest.filter(({ by }) => by < -0.005).map(({ label, by }) => `${label} is against it (${signed(by)})`);
+  return `${sides[found.winner].side} wins by ${rounded(found.by)} sd, through ${first.label} (${signed(first.by)})${
+    against.length ? `; ${against.join(", ")}` : ""}.`;
+}
+
+/** What each reward says of each text, and the note below. */
+function termsOf({ texts, terms, scale }, sides) {
+  const cell = (label, ...parts) => el("td.figure", { "data-label": label }, parts);
+  const none = () => el("span.muted", "no opinion");
+  const each = (of) => texts.flatMap((text, place) => of(text, sides[place].side));
+  const table = tableOf("bench-terms", ["Reward", headOf("Weight", "figure"), ...sides.flatMap(({ side }) =>
+    [headOf(`${side}: value`, "figure"), headOf(`${side}: adds`, "figure")])],
+  terms.map((term, index) => [el("th", { scope: "row" }, term.label, treatment(term)),
+    cell("Weight", `\u00d7 ${number(term.weight)}`), each((text, side) => {
+      const raw = text.raw[index];
+      const z = raw === null ? 0 : (raw - term.scale.mean) / term.scale.sd;
+      return [cell(`${side}: value`, raw === null ? none()
+        : [`${rounded(raw)} `, el("span.muted.nowrap", `(${signed(z)} sd)`)]),
+      cell(`${side}: adds`, bar(text.adds[index]), el("strong", signed(text.adds[index])))];
+    })]));
+  table.append(el("tfoot", el("tr", el("th", { scope: "row" }, "Score"), figureOf(), each((text, side) => [
+    cell(`${side}: sum`, text.total === null ? none() : rounded(text.total)),
+    cell(`${side}: score`, el("strong.score", `${signed(text.score)} sd`))]))));
+  return [table, el("p.muted.small-text", "Value: what the reward itself says, and in standard deviations "
+    + "from the untrained model's average. Adds: what is left of it after scale, cap and weight, in sd of the score. "
+    + `1 sd is ${number(scale.sd)} in the units of the weighted sum.`)];
+}
+
+function treatment({ normalise, cap }) {
+  const told = [normalise ? "in sd" : null, cap ? `cap \u00b1${number(cap)}` : null].filter(Boolean).join(", ");
+  return told ? el("span.muted", ` ${told}`) : null;
+}
+
+function rankRow({ prompt, completion }, { rank, adds, score }, move, terms) {
+  return [el("td.figure.rank", { "data-label": "Place" }, String(rank)),
+    el("td.move", { "data-label": "Moved" }, moveInWords(move)),
+    el("td.text", el("p.output", el("span.muted", prompt), completion)),
+    el("td.figure.parts", { "data-label": "Adds" }, terms.map(({ label }, term) =>
+      el("div.term", `${label} ${signed(adds[term])}`))),
+    el("td.figure", { "data-label": "Score" }, el("strong.score", signed(score)))];
+}
+
 function moveInWords(by) {
-  if (!by) return el("span", { class: "muted" }, "\u2013");
+  if (!by) return el("span.muted", "\u2013");
   return el("span", { class: `term ${by > 0 ? "up" : "down"} nowrap` },
     by > 0 ? `\u2191 up ${by}` : `\u2193 down ${-by}`);
 }
 
 /** A small bar to the right for what adds and to the left for what takes away. */
 function bar(value) {
-  const node = el("span", { class: `part-bar ${value < 0 ? "minus" : "plus"}`, "aria-hidden": "true" });
-  node.style.setProperty("--size", `${Math.min(Math.abs(value) / 3, 1) * 100}%`);
-  return node;
+  return el("span", { class: `part-bar ${value < 0 ? "minus" : "plus"}`, "aria-hidden": "true",
+    style: `--size: ${Math.min(Math.abs(value) / 3, 1) * 100}%` });
 }
 
-const WIDEST = 1000;
-const NARROWEST = 260;
-const HEIGHT = 170;
-const FLOOR = 140;
-
-function histogram(bins, marks, room) {
-  if (!bins.length) return el("p", { class: "muted" }, "There are no texts to compare with.");
-  const width = Math.min(Math.max(room, NARROWEST), WIDEST);
-  const points = [bins[0].from, bins.at(-1).to, ...marks.map(({ score }) => score)];
-  const low = Math.min(...points);
-  const high = Math.max(...points);
+function histogram(scores, marks, room) {
+  if (!scores.length) return el("p.muted", "There are no texts to compare with.");
+  const { edges, counts: [counts] } = binned([scores], BINS);
+  const width = Math.min(Math.max(room, 260), 1000);
+  const points = [edges[0], edges.at(-1), ...marks.map(({ score }) => score)];
+  const [low, high] = [Math.min(...points), Math.max(...points)];
   const pad = (high - low) * 0.03 || 0.5;
-  const x = (value) => ((value - low + pad) / (high - low + 2 * pad)) * width;
-  const tallest = Math.max(...bins.map(({ count }) => count));
-  const shapes = bins.map(({ from, to, count }) =>
-    shape("rect", { class: "bin", x: x(from) + 0.5, width: Math.max(x(to) - x(from) - 1, 1),
-    y: FLOOR - (count / tallest) * (FLOOR - 34), height: (count / tallest) * (FLOOR - 34) }));
-  const words = (text, attributes) => shape("text", attributes, text);
-  const step = niceStep((high - low) / Math.max(width / 120, 3) || 1);
-  shapes.push(shape("line", { class: "floor", x1: 0, x2: width, y1: FLOOR, y2: FLOOR }));
-  for (let tick = Math.ceil((low - pad) / step) * step; tick <= high + pad; tick += step) {
-    shapes.push(words(rounded(tick), { class: "tick", x: x(tick), y: FLOOR + 17, "text-anchor": "middle" }));
-  }
-  const apart = marks.length === 2 && Math.abs(x(marks[0].score) - x(marks[1].score)) < 26;
-  marks.forEach(({ side, score }, index) => {
-    shapes.push(shape("line", { class: `at side-${side}`, x1: x(score), x2: x(score), y1: 18, y2: FLOOR }));
-    const shift = apart ? (score <= marks[1 - index].score && (score < marks[1 - index].score || index === 0) ? -10
-      : 10) : 0;
-    shapes.push(words(side, { class: `side side-${side}`, x: x(score) + shift, y: 13, "text-anchor": "middle" }));
-  });
-  shapes.push(words("score, sd above the untrained average",
-    { class: "tick", x: width, y: HEIGHT - 1, "text-anchor": "end" }));
   const told = marks.map(({ side, score }) => `${side} at ${signed(score)}`).join(", ");
-  return svg({ width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "img",
-    "aria-label": `Histogram of scores from ${rounded(bins[0].from)} to ${rounded(bins.at(-1).to)} `
-    + `sd${told ? `; ${told}` : ""}` }, ...shapes);
+  const drawn = frame({ kind: "", size: { ...PLOT, width }, from: low - pad, to: high + pad, low: 0,
+    high: Math.max(...counts), xTicks: roundTicks(low - pad, high + pad, Math.max(width / 120, 3)), tellX: rounded,
+    xName: "score, sd above the untrained average", label: `Histogram of scores from ${rounded(edges[0])} to ${
+      rounded(edges.at(-1))} sd${told ? `; ${told}` : ""}` });
+  const { node, x, y, add } = drawn;
+  Object.entries({ width, height: PLOT.height }).forEach(([name, value]) => node.setAttribute(name, String(value)));
+  bars(drawn, edges, counts, () => "bin");
+  add("line.floor", { x1: 0, x2: width, y1: y(0), y2: y(0) });
+  const close = marks.length === 2 && Math.abs(x(marks[0].score) - x(marks[1].score)) < 26;
+  const first = close && marks[0].score > marks[1].score ? 1 : 0; // which of two letters stands at the left
+  marks.forEach(({ side, score }, index) => {
+    const shift = close ? (index === first ? -10 : 10) : 0;
+    add("line", { class: `at side-${side}`, x1: x(score), x2: x(score), y1: 18, y2: y(0) });
+    add("text", { class: `side side-${side}`, x: x(score) + shift, y: 13, "text-anchor": "middle" }, side);
+  });
+  return node;
 }

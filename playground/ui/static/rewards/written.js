@@ -6,47 +6,61 @@ import { writing } from "./lists.js";
 
 const PAUSE = 400; // milliseconds without a key before the server is asked
 
-/**
- * A box of several lines. `changed(value)` hears of it in the pauses of writing, `problem()` then says what is wrong
- * where nobody else does, `problemNow()` in any case; `reward()` is all of it; `functions` are those of an expression.
- */
-export function writingField(field, value, key, { changed, problem, problemNow, reward, functions }) {
-  let waiting = 0;
-  const wrong = el("p", { class: "own-problem", role: "status" });
-  const ask = async () => {
-    const text = await problem();
-    wrong.replaceChildren(...problemParts(text));
-    box.setAttribute("aria-invalid", String(Boolean(text)));
-  };
-  const tell = () => {
-    clearTimeout(waiting);
-    waiting = 0;
-    changed(box.value);
-    ask();
-  };
-  const soon = () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(tell, PAUSE);
-  };
-  const box = el("textarea", { class: "written", rows: field.lines, placeholder: field.hint, spellcheck: "false",
-    autocapitalize: "off", autocomplete: "off", "data-key": key, oninput: soon,
-    onchange: () => {
-      if (waiting) tell();
-    } });
-  const write = (text) => {
-    box.value = text;
-    soon();
-  };
-  const open = (trying) => () => {
-    if (waiting) tell();
-    writing.value = { field, text: box.value, write, done: () => waiting && tell(), problem: problemNow, reward,
-      functions, trying };
-  };
-  box.value = value ?? "";
-  if (box.value) ask();
-  return el("div", {}, el("label", { class: "own" }, field.label, box), wrong, el("div", { class: "written-ways" },
-    buttonOf("quiet-button", { "data-key": `${key} try`, onclick: open(true) }, "Try it on 8 real texts"),
-    buttonOf("quiet-button", { "data-key": `${key} wide`, onclick: open(false) }, "Wide editor")));
+export class WrittenBox {
+  /**
+   * A box of several lines. `changed(value)` hears of it in the pauses of writing, `problem()` then says what is wrong
+   * where nobody else does, `problemNow()` in any case; `reward()` is all of it; `functions` are those of an
+   * expression.
+   */
+  constructor(field, key, { changed, problem, problemNow, reward, functions }) {
+    this.changed = changed;
+    this.problem = problem;
+    this.waiting = 0;
+    this.wrong = el("p.own-problem", { role: "status" });
+    this.box = el("textarea.written", { rows: field.lines, placeholder: field.hint, spellcheck: "false",
+      autocapitalize: "off", autocomplete: "off", "data-key": key, oninput: () => this.soon(),
+      onchange: () => this.tellNow() });
+    const open = (trying) => () => {
+      this.tellNow();
+      writing.value = { field, text: this.box.value, done: () => this.tellNow(), problem: problemNow, reward, functions,
+        trying, write: (text) => {
+          this.box.value = text;
+          this.soon();
+        } };
+    };
+    this.root = el("div", { "data-key": `${key} box` }, el("label.own", field.label, this.box), this.wrong,
+      el("div.written-ways",
+        buttonOf("quiet-button", { "data-key": `${key} try`, onclick: open(true) }, "Try it on 8 real texts"),
+        buttonOf("quiet-button", { "data-key": `${key} wide`, onclick: open(false) }, "Wide editor")));
+  }
+
+  /** The value as it is now: what is being written stays. Returns the part. */
+  take(value) {
+    if (!this.waiting && this.box.value !== value) {
+      this.box.value = value;
+      this.ask();
+    }
+    return this.root;
+  }
+
+  soon() {
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.tellNow(), PAUSE);
+  }
+
+  tellNow() {
+    if (!this.waiting) return;
+    clearTimeout(this.waiting);
+    this.waiting = 0;
+    this.changed(this.box.value);
+    this.ask();
+  }
+
+  async ask() {
+    const text = await this.problem();
+    this.wrong.replaceChildren(...problemParts(text));
+    this.box.setAttribute("aria-invalid", String(Boolean(text)));
+  }
 }
 
 /** A problem in words, with its sign; nothing if there is none. */
@@ -56,15 +70,13 @@ export function problemParts(text) {
 
 /** Every function with what it does, and the rules of the language in short. */
 export function functionList(functions) {
-  const row = (written, help) => [el("dt", {}, el("code", {}, written)), el("dd", {}, withCode(help))];
-  return [
-    el("dl", { class: "functions" },
-      row("prompt, completion", "The two texts."),
-      row("+ - * / // % **", "Arithmetic; + also joins texts."),
-      row("== != < <= > >=", "1 if it is so, else 0. Also: \"thank\" in completion."),
-      row("and or not", "1 or 0."),
-      row("a if condition else b", "One of two."),
-      row("nothing", "No opinion on this completion. What is computed from it is nothing too."),
-      functions.flatMap(({ written, help }) => row(written, help))),
-  ];
+  const row = (written, help) => [el("dt", el("code", written)), el("dd", withCode(help))];
+  return el("dl.functions",
+    row("prompt, completion", "The two texts."),
+    row("+ - * / // % **", "Arithmetic; + also joins texts."),
+    row("== != < <= > >=", "1 if it is so, else 0. Also: \"thank\" in completion."),
+    row("and or not", "1 or 0."),
+    row("a if condition else b", "One of two."),
+    row("nothing", "No opinion on this completion. What is computed from it is nothing too."),
+    functions.map(({ written, help }) => row(written, help)));
 }

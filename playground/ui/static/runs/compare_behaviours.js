@@ -10,13 +10,13 @@ const TURNED = "turned";
 
 export class Behaviours {
   constructor(element) {
-    this.key = el("div", {});
-    this.list = el("ul", { class: "meters-list" });
-    this.paid = el("p", { class: "paid", hidden: true });
-    this.claims = el("div", { class: "claims-body" });
-    this.folded = el("details", { class: "folded" }, el("summary", {}, "Does it agree, and with whom?"), this.claims);
-    this.root = el("section", { class: "compare-behaviours", hidden: true, "aria-label": "Behaviours, counted" },
-      el("div", { class: "bar" }, el("h2", {}, "What it does"), el("span", { class: "grow" }), this.key), this.list,
+    this.key = el("div");
+    this.list = el("ul.meters-list");
+    this.paid = el("p.paid", { hidden: true });
+    this.claims = el("div.claims-body");
+    this.folded = el("details.folded", el("summary", "Does it agree, and with whom?"), this.claims);
+    this.root = el("section.compare-behaviours", { hidden: true, "aria-label": "Behaviours, counted" },
+      el("div.bar", el("h2", "What it does"), el("span.grow"), this.key), this.list,
       this.paid, this.folded);
     element.append(this.root);
   }
@@ -32,7 +32,7 @@ export class Behaviours {
     showParts(this.list, behaviours.meters.map((meter) => meterRow(meter, words)));
     this.paid.hidden = !behaviours.paid.length;
     showParts(this.paid, this.paid.hidden ? []
-      : [signOf("! "), ...behaviours.paid.map(({ sentence }) => el("span", {}, `${sentence} `))]);
+      : [signOf("! "), ...behaviours.paid.map(({ sentence }) => el("span", `${sentence} `))]);
     this.folded.hidden = !hasClaims(behaviours);
     showParts(this.claims, this.folded.hidden ? [] : claimsParts(behaviours, words));
   }
@@ -60,13 +60,13 @@ export function hasTurned(row, choice) {
 export function showsLine(row, side, { meters, other }) {
   const found = meters.filter(({ name }) => row[side].shows[name] !== undefined);
   if (!found.length) return null;
-  return el("p", { class: "shows" }, found.map(({ name, words, aim }) => {
+  return el("p.shows", found.map(({ name, words, aim }) => {
     const yes = row[side].shows[name];
     const turn = side === "after" ? turnOf(row, name) : 0;
     const { tone } = verdictOf({ aim, changes: [turn] });
     const told = turn === 0 || other ? "" : turn > 0 ? " (new)" : " (no longer)";
     return el("span", { class: turn ? `turned ${tone}` : null }, signOf(yes ? "\u2713" : "\u2715"),
-      el("span", { class: "visually-hidden" }, yes ? " yes: " : " no: "), ` ${words}${told}`,
+      el("span.visually-hidden", yes ? " yes: " : " no: "), ` ${words}${told}`,
       turn && tone ? `: ${tone}` : "");
   }));
 }

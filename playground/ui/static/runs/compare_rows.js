@@ -1,7 +1,195 @@
-// The place of the histograms and of the table of Compare, below the prompt of one's own.
+// Below the prompt of one's own: the histograms of the fixed prompts, and the table of Compare, prompt by prompt, which
+// is sorted, filtered and read blind. runs/compare.js says what is shown.
 
-import { below } from "./compare.js";
+import { histogramsOf } from "../charts/histograms.js";
+import { buttonOf, el, figureOf, headOf, menuOf, optionsOf, setPressed, setText, setWords, showParts,
+  tableOf } from "../core/dom.js";
+import { rounded } from "../core/format.js";
+import { KL_GLOSS, pairRow, scoresOf, textPair } from "../core/texts.js";
+import { tokensButton } from "../inside/microscope.js";
+import { hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.js";
+
+const VARIETY_GLOSS = "How many of the answers to this prompt are different texts, and the share of different word "
+  + "pairs in them. Where both fall, the model says the same whatever the dice say.";
+const FIRST_ROWS = 20;
+const MORE_ROWS = 60;
+const SORTS = {
+  gain: ["biggest gain first", (row) => -(row.gain ?? -Infinity)],
+  loss: ["biggest loss first", (row) => row.gain ?? Infinity],
+  kl: ["furthest drift first", (row) => -(row.after.kl ?? -Infinity)],
+  order: ["order of prompts", (row) => row.id],
+};
+const CHOICES = {
+  all: ["all prompts", () => true],
+  better: ["score higher", (row) => row.gain > 0],
+  worse: ["score lower", (row) => row.gain < 0],
+  same: ["same text", (row) => row.before.text === row.after.text],
+};
+const below = el("div.compare-view");
 
 export function mount(element) {
   element.append(below);
+}
+
+/** A figure of each side: from before to after, or of the other run and of this one. */
+export function both(data, before, after) {
+  return `${before} ${data.other ? "|" : "\u2192"} ${after}`;
+}
+
+export class PairTable {
+  constructor() {
+    this.data = null;
+    this.limit = FIRST_ROWS;
+    this.blind = false;
+    this.swaps = new Map(); // which pairs are shown the other way round
+    const again = () => this.fill();
+    this.plots = el("div.histograms");
+    this.sort = menuOf(Object.entries(SORTS).map(([value, [name]]) => [value, name]),
+      { "aria-label": "Sort", onchange: again });
+    this.filter = el("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter by words",
+      oninput: again });
+    this.only = menuOf([], { "aria-label": "Which prompts", onchange: again });
+    this.offer(null);
+    this.blindButton = buttonOf("quiet-button", { "aria-pressed": "false",
+      title: "Hide which side is which, shuffled row by row", onclick: () => this.toggleBlind() }, "Read blind");
+    this.count = el("span.muted");
+    this.rows = el("div");
+    this.more = buttonOf("quiet-button", { onclick: () => {
+      this.limit += MORE_ROWS;
+      this.fill();
+    } }, "Show more");
+    this.empty = el("p.empty");
+    this.plotsPanel = el("section.panel", this.plots);
+    below.append(this.plotsPanel, el("section.panel",
+      el("div.bar", el("h2", "Prompt by prompt"), this.count, el("span.grow"),
+        this.filter, this.only, this.sort, this.blindButton), this.rows, this.more, this.empty));
+  }
+
+  /** What the server has of the pair; null, and why there is nothing. `run` is the id of the run that is shown. */
+  show(data, run = null, why = "") {
+    this.data = data;
+    this.run = run;
+    const plots = data?.rows.length ? histogramsOf(data) : [];
+    this.plotsPanel.hidden = !plots.length;
+    this.plots.replaceChildren(...plots);
+    if (data) {
+      this.offer(data.behaviours);
+      this.fill();
+      return;
+    }
+    this.rows.replaceChildren();
+    this.more.hidden = true;
+    this.empty.hidden = false;
+    setText(this.count, "");
+    setWords(this.empty, why);
+  }
+
+  /** Begin from the top: another run. */
+  forget() {
+    this.limit = FIRST_ROWS;
+  }
+
+  offer(behaviours) {
+    const chosen = this.only.value;
+    const choices = [...Object.entries(CHOICES).map(([value, [name]]) => [value, name]), ...turnChoices(behaviours)];
+    showParts(this.only, optionsOf(choices));
+    this.only.value = choices.some(([value]) => value === chosen) ? chosen : "all";
+  }
+
+  /** Only those in which a behaviour turned. */
+  choose(behaviour) {
+    if (this.only.value === turned(behaviour)) return;
+    this.only.value = turned(behaviour);
+    if (!this.only.value) this.only.value = "all";
+    this.fill();
+  }
+
+  toggleBlind() {
+    this.blind = !this.blind;
+    this.swaps.clear();
+    setPressed(this.blindButton, this.blind);
+    setText(this.blindButton, this.blind ? "Reveal" : "Read blind");
+    this.fill();
+  }
+
+  fill() {
+    if (!this.data) return;
+    const words = this.filter.value.toLowerCase().trim();
+    const wanted = CHOICES[this.only.value]?.[1] ?? ((row) => hasTurned(row, this.only.value));
+    const key = SORTS[this.blind ? "order" : this.sort.value][1]; // a sorted list would give the answer away
+    this.sort.disabled = this.blind;
+    const found = this.data.rows
+      .filter((row) => wanted(row)
+        && `${row.prompt} ${row.before.text} ${row.after.text}`.toLowerCase().includes(words))
+      .sort((a, b) => key(a) - key(b) || a.id - b.id);
+    const rows = found.slice(0, this.limit).map((row) => (this.blind ? this.blindRow(row) : this.row(row)));
+    showParts(this.rows, found.length
+      ? [tableOf(`pairs compare${this.data.other ? " two-runs" : ""}`, this.headings(), rows)] : []);
+    this.more.hidden = found.length <= this.limit;
+    this.empty.hidden = found.length > 0;
+    setWords(this.empty, this.data.rows.length ? "No prompt fits. Clear the filter to see all of them." : "");
+    setText(this.count, `${found.length} of ${this.data.rows.length}`);
+  }
+
+  headings() {
+    if (this.blind) return [headOf("Prompt", "prompt"), "One", "Other"];
+    const { other, run, update } = this.data;
+    const sides = other ? [other.title === run.title ? `${other.title} (the other)` : other.title, run.title]
+      : ["Before", `After update ${update}`];
+    return [headOf("Prompt", "prompt"), headOf(sides[0], "before"), headOf(sides[1], "now"),
+      headOf(`Score, ${run.unit}`, "figure"), headOf("KL", "figure", KL_GLOSS),
+      this.data.diversity ? headOf("Different", "figure variety", VARIETY_GLOSS) : null, headOf("Tokens", "figure")];
+  }
+
+  blindRow({ id, seed, prompt, before, after }) {
+    const key = `${id} ${seed}`;
+    if (!this.swaps.has(key)) this.swaps.set(key, Math.random() < 0.5);
+    const pair = textPair(before.text, after.text, { plain: true });
+    const [left, right] = this.swaps.get(key) ? pair.reverse() : pair;
+    return pairRow({ prompt, sides: [{ label: "One", parts: left }, { label: "Other", parts: right }] });
+  }
+
+  row(row) {
+    const { data } = this;
+    const { other, measured, run, update } = data;
+    const texts = textPair(row.before.text, row.after.text);
+    const about = { meters: data.behaviours?.meters ?? [], other };
+    const side = (at, label, whose, id) => ({ label, parts: [texts[at], showsLine(row, at ? "after" : "before", about),
+      tokensButton(whose, row.prompt, () => ({ run: id, ...(at ? row.after : row.before).at }))] });
+    const kl = rounded(row.after.kl);
+    return pairRow({ prompt: row.prompt,
+      sides: other ? [side(0, other.title, other.title, other.id), side(1, run.title, run.title, this.run)]
+        : [side(0, "Before", "before training", this.run), side(1, "After", `after update ${update}`, this.run)],
+      score: [scoresOf(row.before.score, row.after.score, { between: both(data, "", ""), coloured: measured }),
+        measured ? [direction(row.gain), this.terms(row)] : null],
+      kl: other ? both(data, rounded(row.before.kl), kl) : kl,
+      more: [data.diversity ? this.variety(row.diversity) : null,
+        el("td.figure.nowrap", { "data-label": "Tokens" },
+          both(data, row.before.tokens ?? "\u2013", row.after.tokens ?? "\u2013"))] });
+  }
+
+  /** What each reward and each judge says of both sides. */
+  terms({ before, after }) {
+    const changed = (label, from, to) => el("div.term", `${label} `,
+      el("span.nowrap", both(this.data, rounded(from), rounded(to))));
+    return [...this.data.terms.map((name) => changed(name, before.scores[name], after.scores[name])),
+      ...this.data.judges.map((name) => changed(`judge ${name}`, before.judges[name], after.judges[name]))];
+  }
+
+  /** How many different answers this prompt got; it stands in each of its rows. */
+  variety(found) {
+    if (!found) return figureOf();
+    const { before, after } = found;
+    return el("td.figure.variety", { "data-label": "Different answers" },
+      el("div.nowrap", `${both(this.data, before.different, after.different)} of ${after.of}`),
+      el("div.term", "distinct-2 ",
+        el("span.nowrap", both(this.data, rounded(before.distinct_2), rounded(after.distinct_2)))));
+  }
+}
+
+function direction(gain) {
+  if (gain === null) return el("div.term", "no opinion");
+  if (gain === 0) return el("div.term", "the same");
+  return el("div", { class: `term ${gain > 0 ? "up" : "down"}` },
+    gain > 0 ? `\u2191 ${rounded(gain)} higher` : `\u2193 ${rounded(-gain)} lower`);
 }

@@ -9,10 +9,10 @@ import { shown } from "./compare.js";
 const EXAMPLES = 4;
 
 export function mount(element, props, { trigger }) {
-  const knows = el("p", { class: "muted knows" });
-  const chips = el("div", { class: "chips", role: "group", "aria-label": "Prompts to begin with" });
+  const knows = el("p.muted.knows");
+  const chips = el("div.chips", { role: "group", "aria-label": "Prompts to begin with" });
   element.append(knows, chips);
-  const chip = (prompt) => el("button", { type: "button", class: "quiet-button chip", title: prompt,
+  const chip = (prompt) => el("button.quiet-button.chip", { type: "button", title: prompt,
     "data-key": prompt, onclick: () => {
       props.value = prompt;
       trigger("input");
@@ -24,7 +24,6 @@ export function mount(element, props, { trigger }) {
       ? "This recording ships without its weights: train a run of your own and ask that one." : "";
     document.getElementById("ask").classList.toggle("recorded", Boolean(run?.recorded)); // there is nobody to ask
     setText(knows, [lacking, words].filter(Boolean).join(" "));
-    showParts(chips, prompts.length ? [el("span", { class: "muted", "data-key": "" }, "For example"),
-      ...prompts.map(chip)] : []);
+    showParts(chips, prompts.length ? [el("span.muted", { "data-key": "" }, "For example"), ...prompts.map(chip)] : []);
   });
 }

@@ -1,60 +1,36 @@
 // Beside the curves of overlaid runs: what each had gained at each distance from the reference, how they compare where
 // all of them have been, and what they cost. Different methods, or the same with other settings.
 
-import { FrontierChart, scaleButton, SPEC } from "../charts/frontier_chart.js";
-import { farthest } from "../charts/frontier_lines.js";
+import { FrontierPlot } from "../charts/frontier_chart.js";
 import { LETTERS } from "../charts/specs.js";
-import { el, headOf, setWords, showParts } from "../core/dom.js";
+import { el, setWords, showParts, tableOf } from "../core/dom.js";
 import { duration, gainOf, number, rounded, withHalf } from "../core/format.js";
 
 export class Roads {
   constructor() {
-    this.range = { start: 0, end: 1 };
-    this.chart = null;
-    this.scale = scaleButton(() => {
-      this.chart?.forget();
-      this.draw();
-    });
-    this.sentence = el("p", { class: "muted" });
-    this.plot = el("div", { class: "road-plot" });
-    this.table = el("div", { class: "numbers", tabindex: "0", role: "region",
-      "aria-label": "Gain and cost of each run" });
-    this.root = el("div", { class: "overlay-roads", hidden: true },
-      el("div", { class: "chart-bar" }, el("h3", {}, "What each run got for its drift, and what it cost"),
-        el("span", { class: "grow" }), this.scale.button), this.sentence,
-      el("div", { class: "road-parts" }, this.plot, this.table));
+    this.chart = new FrontierPlot({ key: "overlay-frontier" });
+    this.sentence = el("p.muted");
+    this.plot = el("div.road-plot");
+    this.table = el("div.numbers", { tabindex: "0", role: "region", "aria-label": "Gain and cost of each run" });
+    this.root = el("div.overlay-roads", { hidden: true },
+      el("div.chart-bar", el("h3", "What each run got for its drift, and what it cost"),
+        el("span.grow"), this.chart.button), this.sentence,
+      el("div.road-parts", this.plot, this.table));
   }
 
   /** Make the chart, once Bokeh is there. */
   prepare() {
-    if (this.chart) return;
-    this.chart = new FrontierChart({ ...SPEC, key: "overlay-frontier" }, {
-      range: this.range, onHover: (x) => this.chart.readOut(x), onZoom: () => {}, onReset: () => {},
-      onSight: (chart) => chart.readOut(null),
-    });
-    this.plot.append(this.chart.card);
-    new ResizeObserver(() => this.chart.readOut(null)).observe(this.plot);
-    this.draw();
+    this.chart.prepare(this.plot);
   }
 
   /** @param {{runs: any[], reached: number | null, scores_differ: string}} data */
   show(data) {
-    this.data = data;
-    const known = data.runs.filter((run) => run.end);
-    this.root.hidden = data.runs.length < 2 || !known.length;
+    const { runs, scores_differ: differ } = data;
+    this.root.hidden = runs.length < 2 || !runs.some((run) => run.end);
     if (this.root.hidden) return;
     setWords(this.sentence, sentenceOf(data));
     showParts(this.table, [table(data)]);
-    this.draw();
-  }
-
-  draw() {
-    if (!this.chart || this.root.hidden) return;
-    const { runs, scores_differ: differ } = this.data;
-    const { rooted } = this.scale;
-    const shown = differ ? runs.map((run) => ({ ...run, possible: null })) : runs;
-    this.range.end = this.scale.place(farthest(shown));
-    this.chart.follow({ run: { ...runs[0], root: rooted }, runs: shown }, rooted ? "root" : "kl", 0);
+    this.chart.show({ run: runs[0], runs: differ ? runs.map((run) => ({ ...run, possible: null })) : runs });
   }
 }
 
@@ -81,9 +57,12 @@ function table({ runs, reached }) {
     ["Memory at most", ({ bill }) => (bill.memory_gb === null ? "\u2013" : `${rounded(bill.memory_gb, 0.01)} GB`)],
     ["Texts written for each answer", ({ bill }) => number(bill.answers)],
   ];
-  return el("table", {},
-    el("thead", {}, el("tr", {}, headOf(""),
-      runs.map((run, index) => el("th", { scope: "col", title: run.title }, LETTERS[index])))),
-    el("tbody", {}, rows.filter(([label]) => label).map(([label, of]) => el("tr", {}, el("th", { scope: "row" }, label),
-      runs.map((run) => el("td", {}, run.bill ? of(run) : "\u2013"))))));
+  return tableOf("", ["", ...runs.map((run, index) => lettered(run, index))],
+    rows.filter(([label]) => label).map(([label, of]) => [el("th", { scope: "row" }, label),
+      ...runs.map((run) => el("td", run.bill ? of(run) : "\u2013"))]));
+}
+
+/** The head of the column of a run. */
+export function lettered({ title }, index) {
+  return el("th", { scope: "col", title }, LETTERS[index]);
 }

@@ -1,11 +1,13 @@
 // Above the curves of overlaid runs: each behaviour that all of them have counted, over the looks at the fixed
 // prompts, with its 95 % intervals.
 
+import { ChartGroup } from "../charts/chart_group.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
 import { el } from "../core/dom.js";
+import { capital } from "../core/format.js";
 
 const specOf = ({ name, words }) => ({
-  key: `overlay-share-${name}`, span: 20, large: true, title: words[0].toUpperCase() + words.slice(1), column: "share",
+  key: `overlay-share-${name}`, span: 20, large: true, title: capital(words), column: "share",
   band: ["low", "high"], unit: () => "%", note: () => "% of the answers to fixed prompts; bands: 95 %", whole: [0, 103],
   gloss: "In how many of the answers to the fixed prompts that are asked for it, at each look. The band is Wilson's "
     + "interval; where two bands lie apart, the runs differ by more than chance.",
@@ -13,24 +15,19 @@ const specOf = ({ name, words }) => ({
 
 export class Shares {
   constructor() {
-    this.range = { start: 0, end: 1 };
-    this.zoomed = null;
-    this.hover = null;
     this.ready = false;
+    this.group = new ChartGroup({ draw: () => this.draw() });
     this.made = new Map(); // by the name of the behaviour
-    this.grid = el("div", { class: "charts-large" });
-    this.root = el("div", { class: "overlay-shares", hidden: true }, el("h3", {}, "What they do, counted"), this.grid);
-  }
-
-  get charts() {
-    return [...this.made.values()];
+    this.shared = [];
+    this.grid = el("div.charts-large");
+    this.root = el("div.overlay-shares", { hidden: true }, el("h3", "What they do, counted"), this.grid);
   }
 
   /** Charts can be made from now on: Bokeh is there. */
   prepare() {
     if (this.ready) return;
     this.ready = true;
-    new ResizeObserver(() => this.charts.forEach((chart) => chart.placeEnds())).observe(this.grid);
+    this.group.watch(this.grid);
     this.draw();
   }
 
@@ -44,45 +41,21 @@ export class Shares {
   }
 
   draw() {
-    if (!this.ready || !this.shared?.length) return;
-    for (const behaviour of this.shared) {
-      if (!this.made.has(behaviour.name)) this.made.set(behaviour.name, this.chart(behaviour));
-    }
-    const cards = this.shared.map(({ name }) => this.made.get(name).card);
-    if (cards.length !== this.grid.children.length || cards.some((card, at) => card !== this.grid.children[at])) {
+    if (!this.ready || !this.shared.length) return;
+    const charts = this.shared.map((behaviour) => this.chartOf(behaviour));
+    const cards = charts.map(({ card }) => card);
+    if (cards.length !== this.grid.children.length || cards.some((card, at) => card !== this.grid.children[at]))
       this.grid.replaceChildren(...cards);
-    }
-    const last = Math.max(...this.runs.map((run) => run.num_updates));
-    [this.range.start, this.range.end] = this.zoomed ?? [0, last];
-    for (const { name } of this.shared) {
-      const ways = this.runs.map((run) => ({ ...run, metrics: found(run, name).looks }));
-      this.made.get(name).update(ways, "update", 0);
-      this.made.get(name).readOut(this.hover);
-    }
-    requestAnimationFrame(() => this.charts.forEach((chart) => chart.placeEnds()));
+    this.group.charts = charts;
+    this.group.show([0, Math.max(...this.runs.map((run) => run.num_updates))], (chart) =>
+      chart.update(this.runs.map((run) => ({ ...run, metrics: found(run, chart.behaviour).looks })), "update", 0));
   }
 
-  chart(behaviour) {
-    return new OverlayChart(specOf(behaviour), {
-      range: this.range,
-      onHover: (x) => {
-        this.hover = x;
-        for (const chart of this.charts) chart.readOut(x);
-      },
-      onZoom: (from, to) => {
-        this.zoomed = [from, to];
-        this.draw();
-      },
-      onReset: () => {
-        this.zoomed = null;
-        for (const chart of this.charts) chart.forget();
-        this.draw();
-      },
-      onSight: (chart) => {
-        chart.readOut(this.hover);
-        chart.placeEnds();
-      },
-    });
+  chartOf(behaviour) {
+    const { name } = behaviour;
+    if (!this.made.has(name))
+      this.made.set(name, Object.assign(new OverlayChart(specOf(behaviour), this.group), { behaviour: name }));
+    return this.made.get(name);
   }
 }
 

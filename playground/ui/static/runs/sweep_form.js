@@ -1,7 +1,8 @@
 // What a new sweep is to be: a preset, one or two settings with their values, and how many seeds. Before it is started
 // the server says how many runs that are and how long they take.
 
-import { answerOf, buttonOf, el, setText, showParts, withCode } from "../core/dom.js";
+import { buttonOf, el, menuOf, optionsOf, setOff, setText, showParts, withCode } from "../core/dom.js";
+import { answerOf } from "../core/server.js";
 import { timeRange } from "../core/format.js";
 
 const WAIT_MS = 300; // after the last key
@@ -34,42 +35,41 @@ export class SweepForm {
 
   build({ presets, preset, fields, values: words, first, seeds, most }) {
     const changed = { oninput: () => this.plan(WAIT_MS), onchange: () => this.plan(0) };
-    const options = (pairs, chosen) => pairs.map(([value, label]) =>
-      el("option", { value, selected: value === chosen }, label));
-    this.preset = el("select", changed, presets.map(([title, items]) =>
-      el("optgroup", { label: title }, options(items, preset))));
+    this.preset = el("select", { ...changed, value: preset }, presets.map(([title, items]) =>
+      el("optgroup", { label: title }, optionsOf(items))));
     this.fields = [0, 1].map((at) => {
       const values = el("input", { ...changed, type: "text", value: at ? "" : first.values, placeholder: "1, 2, 3",
         spellcheck: "false", autocomplete: "off", "aria-label": at ? "Values of the second setting" : "Values" });
-      const field = el("select", { "aria-label": at ? "Second setting" : "Setting", onchange: () => {
-        values.value = ""; // those of another setting mean nothing here
-        values.placeholder = words[field.value] ?? (field.value ? "1, 2, 3" : "");
-        this.plan(0);
-      } }, el("option", { value: "" }, at ? "none" : "none: only the seed"), options(fields, at ? "" : first.field));
+      const field = menuOf([["", at ? "none" : "none: only the seed"], ...fields], { value: at ? "" : first.field,
+        "aria-label": at ? "Second setting" : "Setting", onchange: () => {
+          values.value = ""; // those of another setting mean nothing here
+          values.placeholder = words[field.value] ?? (field.value ? "1, 2, 3" : "");
+          this.plan(0);
+        } });
       return { field, values };
     });
     this.seeds = el("input", { ...changed, type: "number", min: 1, max: most, value: seeds });
     this.name = el("input", { ...changed, type: "text", maxlength: 50, placeholder: "made up", spellcheck: "false",
       autocomplete: "off" });
-    this.told = el("p", { class: "sweep-told", role: "status" });
-    this.problems = el("ul", { class: "problem sweep-problems", role: "status" });
+    this.told = el("p.sweep-told", { role: "status" });
+    this.problems = el("ul.problem.sweep-problems", { role: "status" });
     this.go = buttonOf("button strong", { onclick: () => this.start() }, "Start sweep");
-    const row = (label, ...parts) => el("label", {}, el("span", {}, label), ...parts);
-    this.root = el("section", { class: "panel sweep-form", "aria-label": "New sweep", hidden: true,
+    const row = (label, ...parts) => el("label", el("span", label), ...parts);
+    this.root = el("section.panel.sweep-form", { "aria-label": "New sweep", hidden: true,
       onkeydown: (event) => {
         if (event.key === "Escape") this.open(false);
         if (event.key === "Enter" && event.target.tagName === "INPUT") this.start();
       } },
-    el("h2", {}, "New sweep"),
-    el("p", { class: "muted" }, "Several runs of one preset that differ in a few settings. Each value of one meets "
+    el("h2", "New sweep"),
+    el("p.muted", "Several runs of one preset that differ in a few settings. Each value of one meets "
       + "each of the other, with every seed; they wait in the queue like other runs."),
-    el("div", { class: "sweep-fields" }, row("Preset", this.preset),
+    el("div.sweep-fields", row("Preset", this.preset),
       ...this.fields.flatMap(({ field, values }, at) => [
         row(at ? "And a second setting" : "Setting that varies", field),
         row("Its values, with commas", values)]),
       row("Seeds", this.seeds), row("Name", this.name)),
     this.told, this.problems,
-    el("div", { class: "buttons" }, this.go, buttonOf("button", { onclick: () => this.open(false) }, "Cancel")));
+    el("div.buttons", this.go, buttonOf("button", { onclick: () => this.open(false) }, "Cancel")));
   }
 
   /** Show the form, or put it away. */
@@ -102,8 +102,8 @@ export class SweepForm {
     setText(this.told, ready ? toldOf(answer) : "");
     const told = [...(error ? [{ label: "", message: error }] : []), ...problems];
     showParts(this.problems, told.map(({ label, message }) =>
-      el("li", {}, label ? `${label}: ` : null, withCode(message))));
-    this.go.setAttribute("aria-disabled", String(!ready));
+      el("li", label ? `${label}: ` : null, withCode(message))));
+    setOff(this.go, !ready);
   }
 
   async start() {

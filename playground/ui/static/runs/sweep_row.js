@@ -1,6 +1,6 @@
 // A sweep as one row of the history: how far it is, its best setting so far, and what can be asked of all its runs.
 
-import { el, signOf } from "../core/dom.js";
+import { buttonOf, el, signOf } from "../core/dom.js";
 import { duration, stateOf, timeRange, when, withHalf } from "../core/format.js";
 
 export const CHOSEN = "The list names the setting with the highest mean: of several, that one is partly the luckiest.";
@@ -24,9 +24,24 @@ export function shareOf(found) {
 
 /** A bar of the runs that have ended, for the eye; the words beside it say the same. */
 export function barOf({ done, total }) {
-  const fill = el("div", { class: "progress-fill" });
+  const fill = el("div.progress-fill");
   fill.style.width = `${Math.round((100 * done) / Math.max(total, 1))}%`;
-  return el("div", { class: "progress", "aria-hidden": "true" }, fill);
+  return el("div.progress", { "aria-hidden": "true" }, fill);
+}
+
+/** A cell of the list; `label` names it where each run is a card. */
+export function cell(label, kind, ...parts) {
+  return el("td", { "data-label": label, class: kind || null }, ...parts);
+}
+
+/** A line below the main one of a cell. */
+export function small(...parts) {
+  return el("div.muted.small", ...parts);
+}
+
+/** A number that somebody has set: as it was set; words stay. */
+export function setting(value) {
+  return value === null ? "\u2013" : typeof value === "string" ? value : String(Number(value.toPrecision(3)));
 }
 
 /**
@@ -36,34 +51,26 @@ export function barOf({ done, total }) {
  */
 export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
   const { icon, word, tone } = stateOf(sweep.state);
-  const { best } = sweep;
+  const { best, id } = sweep;
   const several = best?.of > 1;
-  const none = (label) => el("td", { "data-label": label, class: "figure" }, "\u2013");
-  const setting = (label, value) => el("td", { "data-label": label, class: "figure nowrap" },
-    value === null ? "\u2013" : typeof value === "string" ? value : String(Number(value.toPrecision(3))));
-  return el("tr", { "data-key": `sweep ${sweep.id}`, class: open ? "sweep open" : "sweep" },
-    el("td", { class: "tick" }),
-    el("td", { "data-label": "When", class: "when nowrap" }, when(sweep.started_at)),
-    el("td", { "data-label": "Name", class: "name" },
-      el("button", { type: "button", class: "sweep-name", "data-key": `toggle ${sweep.id}`,
-        "aria-expanded": String(open), onclick: toggle }, signOf(open ? "\u25BE " : "\u25B8 "), sweep.title),
-      el("div", { class: "small" }, `Sweep of ${sweep.total} ${sweep.total === 1 ? "run" : "runs"}: ${sweep.preset}`),
-      el("div", { class: "muted small" }, sweep.told)),
-    el("td", { "data-label": "Model", class: "words model", title: sweep.model }, sweep.model),
-    el("td", { "data-label": "Reward", class: "words" }, sweep.reward),
-    setting("Beta", sweep.beta),
-    setting("Learning rate", sweep.learning_rate),
-    el("td", { "data-label": "State" }, el("span", { class: "state", "data-tone": tone }, signOf(icon),
-      el("strong", {}, word)), barOf(sweep),
-      el("div", { class: "muted small" }, progressOf(sweep))),
-    behaviours.map(({ words }) => none(words)),
-    el("td", { "data-label": "Gain", class: "figure" }, intervalOf(best?.gain, true),
-      el("div", { class: "muted small", title: several ? CHOSEN : null },
-        best ? `${sweep.unit}${several ? ", best mean" : ""}` : ""),
-      el("div", { class: "muted small" }, several ? best.setting : "")),
-    el("td", { "data-label": "KL", class: "figure" }, best?.kl ? intervalOf(best.kl).split(" ")[0] : "\u2013",
-      el("div", { class: "muted small nowrap" }, best?.kl?.half ? intervalOf(best.kl).replace(/^\S+ /, "") : ""),
-      el("div", { class: "muted small" }, best?.kl ? "nats" : "")),
-    el("td", { "data-label": "Duration", class: "figure nowrap" }, duration(sweep.duration)),
-    el("td", { class: "actions", "data-key": `actions ${sweep.id}` }, el("div", {}, actions)));
+  const [kl, half = ""] = best?.kl ? intervalOf(best.kl).split(/ (.*)/) : ["\u2013"];
+  return el("tr", { "data-key": `sweep ${id}`, class: open ? "sweep open" : "sweep" },
+    el("td.tick"),
+    cell("When", "when nowrap", when(sweep.started_at)),
+    cell("Name", "name",
+      buttonOf("sweep-name", { "data-key": `toggle ${id}`, "aria-expanded": String(open), onclick: toggle },
+        signOf(open ? "\u25BE " : "\u25B8 "), sweep.title),
+      el("div.small", `Sweep of ${sweep.total} ${sweep.total === 1 ? "run" : "runs"}: ${sweep.preset}`),
+      small(sweep.told)),
+    el("td.words.model", { "data-label": "Model", title: sweep.model }, sweep.model),
+    cell("Reward", "words", sweep.reward), cell("Beta", "figure nowrap", setting(sweep.beta)),
+    cell("Learning rate", "figure nowrap", setting(sweep.learning_rate)),
+    cell("State", "", el("span.state", { "data-tone": tone }, signOf(icon), el("strong", word)),
+      barOf(sweep), small(progressOf(sweep))),
+    behaviours.map(({ words }) => cell(words, "figure", "\u2013")),
+    cell("Gain", "figure", intervalOf(best?.gain, true), el("div.muted.small", { title: several ? CHOSEN : null },
+      best ? `${sweep.unit}${several ? ", best mean" : ""}` : ""), small(several ? best.setting : "")),
+    cell("KL", "figure", kl, el("div.muted.small.nowrap", half), small(best?.kl ? "nats" : "")),
+    cell("Duration", "figure nowrap", duration(sweep.duration)),
+    el("td.actions", { "data-key": `actions ${id}` }, el("div", actions)));
 }

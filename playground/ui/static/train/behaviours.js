@@ -1,107 +1,125 @@
 // Which behaviours a run counts: those that suit the prompts, or some of those that ship and of one's own, each of
 // which is measured by a reward. Value: "" for those that suit, else a list of {name, words, aim, above, measure}.
 
-import { buttonOf, el, showParts } from "../core/dom.js";
+import { buttonOf, el, menuOf, showParts } from "../core/dom.js";
 import { form } from "../core/form.js";
 import { read, write } from "../core/knob.js";
-import { computed, effect } from "../core/signals.js";
+import { effect } from "../core/signals.js";
 import { mount as mountPicker } from "../rewards/picker.js";
 
 const AIMS = [["less", "less often is better"], ["more", "more often is better"], ["neither", "neither is better"]];
 const FIRST = { kind: "keyword", weight: 1, normalise: false, cap: "", words: "sorry, afraid" };
 
-export function mount(element, props, { trigger, watch, server }) {
-  const { ready } = props;
-  const suiting = computed(() => form.value.suiting);
-  let mine = JSON.stringify(props.value); // what stands in the boxes of one's own
-  const suits = el("input", { type: "checkbox", onchange: () =>
-    edit(suits.checked ? "" : ready.filter(({ name }) => suiting.value.includes(name)).map(asBehaviour)) });
-  const which = el("p", { class: "help" });
-  const offered = el("div", { class: "behaviour-choices" });
-  const own = el("div", {});
-  const add = buttonOf("quiet-button", { onclick: () => {
-    edit([...current(), { name: "", words: "", aim: "less", above: 0, measure: FIRST }]);
-    /** @type {HTMLElement} */ (own.querySelector(".own-behaviour:last-child input")).focus();
-  } }, "+ Count one of your own");
-  const list = el("div", {}, offered, own, add);
-  element.append(el("div", { class: "rewards behaviours", role: "group", "aria-label": "Behaviours that are counted" },
-    el("p", { class: "help" }, "Yes or no of each answer to the fixed prompts, counted at every look, before, during "
+export function mount(element, props, page) {
+  new BehaviourPicker(element, props, page);
+}
+
+class BehaviourPicker {
+  constructor(element, props, { trigger, watch, server }) {
+    this.props = props;
+    this.trigger = trigger;
+    this.server = server;
+    this.mine = ""; // what stands in the boxes of one's own
+    this.suits = el("input", { type: "checkbox", onchange: () => this.edit(this.suits.checked ? ""
+      : props.ready.filter(({ name }) => form.value.suiting.includes(name)).map(asBehaviour)) });
+    this.which = el("p.help");
+    this.offered = el("div.behaviour-choices");
+    this.own = el("div");
+    this.list = el("div", this.offered, this.own,
+      buttonOf("quiet-button", { onclick: () => this.add() }, "+ Count one of your own"));
+    element.append(el("div.rewards.behaviours", { role: "group",
+      "aria-label": "Behaviours that are counted" },
+    el("p.help", "Yes or no of each answer to the fixed prompts, counted at every look, before, during "
       + "and after training. Nothing is trained on it."),
-    el("label", { class: "own check" }, suits, el("span", {}, "Those that suit the prompts")), which, list));
-
-  const current = () => (Array.isArray(props.value) ? props.value : []);
-
-  function edit(value) {
-    props.value = value;
-    trigger("input");
-    show();
+    el("label.own.check", this.suits, el("span", "Those that suit the prompts")), this.which,
+    this.list));
+    watch("value", () => {
+      if (JSON.stringify(props.value) !== this.mine) this.show();
+    });
+    effect(() => this.show());
   }
 
-  function change(index, changes) {
-    props.value = current().map((one, place) => (place === index ? { ...one, ...changes } : one));
-    mine = JSON.stringify(props.value); // its box stays as it is, and so does the focus
-    trigger("input");
+  current() {
+    return Array.isArray(this.props.value) ? this.props.value : [];
   }
 
-  function show() {
-    suits.checked = !Array.isArray(props.value);
-    const names = suits.checked ? suiting.value : [];
-    which.textContent = names.map((name) => ready.find((one) => one.name === name)?.words ?? name).join(", ");
-    list.hidden = suits.checked;
-    const chosen = new Set(current().map(({ name }) => name));
-    showParts(offered, ready.map(({ name, words, help }) => el("label", { class: "own check", "data-key": name },
-      el("input", { type: "checkbox", "data-name": name }),
-      el("span", {}, words, el("span", { class: "help" }, help)))));
-    for (const box of offered.querySelectorAll("input")) box.checked = chosen.has(box.dataset.name);
-    if (JSON.stringify(props.value) === mine && own.childElementCount) return;
-    mine = JSON.stringify(props.value);
-    own.replaceChildren(...current().map((one, index) => (one.measure ? editor(one, index) : null)).filter(Boolean));
+  edit(value) {
+    this.props.value = value;
+    this.trigger("input");
+    this.show();
   }
 
-  offered.addEventListener("change", ({ target }) => {
-    const names = new Set(current().map(({ name }) => name));
-    if (target.checked) names.add(target.dataset.name);
-    else names.delete(target.dataset.name);
-    edit([...ready.filter(({ name }) => names.has(name)).map((one) =>
-      current().find(({ name }) => name === one.name) ?? asBehaviour(one)), ...current().filter((one) => one.measure)]);
-  });
+  add() {
+    this.edit([...this.current(), { name: "", words: "", aim: "less", above: 0, measure: FIRST }]);
+    /** @type {HTMLElement} */ (this.own.querySelector(".own-behaviour:last-child input")).focus();
+  }
+
+  /** Of one's own: its box stays as it is, and so does the focus. */
+  change(index, changes) {
+    this.props.value = this.current().map((one, place) => (place === index ? { ...one, ...changes } : one));
+    this.mine = JSON.stringify(this.props.value);
+    this.trigger("input");
+  }
+
+  show() {
+    const { ready, value } = this.props;
+    this.suits.checked = !Array.isArray(value);
+    this.list.hidden = this.suits.checked;
+    const names = this.suits.checked ? form.value.suiting : [];
+    this.which.textContent = names.map((name) => ready.find((one) => one.name === name)?.words ?? name).join(", ");
+    showParts(this.offered, ready.map(({ name, words, help }) => el("label.own.check", { "data-key": name },
+      el("input", { type: "checkbox", checked: this.current().some((one) => one.name === name),
+        onchange: ({ target }) => this.choose(name, target.checked) }),
+      el("span", words, el("span.help", help)))));
+    if (JSON.stringify(value) === this.mine) return;
+    this.mine = JSON.stringify(value);
+    this.own.replaceChildren(...this.current().map((one, index) => (one.measure ? this.editor(one, index) : ""))
+      .filter(Boolean));
+  }
+
+  /** Count one of those that ship, or no longer; they keep their order. */
+  choose(name, counted) {
+    const chosen = this.current();
+    const names = chosen.map((one) => one.name).filter((one) => one !== name);
+    if (counted) names.push(name);
+    this.edit([...this.props.ready.filter((one) => names.includes(one.name)).map((one) =>
+      chosen.find((known) => known.name === one.name) ?? asBehaviour(one)), ...chosen.filter((one) => one.measure)]);
+  }
 
   /** One of one's own: how its count reads, what is measured, and from where on that is a yes. */
-  function editor(one, index) {
-    const text = (label, field, placeholder) => {
-      const input = el("input", { type: "text", value: one[field], placeholder, spellcheck: "false",
-        onchange: () => change(index, { [field]: input.value.trim() }) });
-      return [el("label", { class: "own" }, label, input), input];
-    };
-    const [wordsLabel, words] = text("It \u2026", "words", "says sorry");
-    const [nameLabel, name] = text("Name, in small letters", "name", "says-sorry");
+  editor(one, index) {
+    const text = (field, placeholder) => el("input", { type: "text", value: one[field], placeholder,
+      spellcheck: "false", onchange: ({ target }) => this.change(index, { [field]: target.value.trim() }) });
+    const words = text("words", "says sorry");
+    const name = text("name", "says-sorry");
     words.addEventListener("change", () => {
       if (name.value) return;
       name.value = words.value.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 60);
-      change(index, { name: name.value });
+      this.change(index, { name: name.value });
     });
     const above = el("input", { type: "text", inputmode: "decimal", value: write(one.above),
-      onchange: () => change(index, { above: read(above.value) }) });
-    const aim = el("select", { onchange: () => change(index, { aim: aim.value }) },
-      AIMS.map(([value, told]) => el("option", { value }, told)));
-    aim.value = one.aim;
-    const measure = el("div", {});
-    const held = { kinds: props.kinds, functions: props.functions, place: `behaviour-${index}`, watching: true,
-      single: true, title: "What is measured", value: [one.measure] };
-    mountPicker(measure, held, { trigger: () => change(index, { measure: held.value[0] }), watch: () => {}, server });
-    return el("div", { class: "own-behaviour", "data-index": index, role: "group",
+      onchange: () => this.change(index, { above: read(above.value) }) });
+    const aim = menuOf(AIMS, { value: one.aim, onchange: () => this.change(index, { aim: aim.value }) });
+    const whose = one.words || "your own";
+    const row = (label, control) => el("label.own", label, control);
+    return el("div.own-behaviour", { "data-index": index, role: "group",
       "aria-label": one.words || "Your own" },
-      el("div", { class: "reward-head" }, el("strong", { class: "grow" }, "Your own"), buttonOf("icon-button", {
-        "aria-label": `Remove ${one.words || "your own"}`, title: "Remove",
-        onclick: () => edit(current().filter((_, place) => place !== index)) }, "\u00d7")),
-      wordsLabel, nameLabel, measure, el("label", { class: "own" }, "Yes where it is more than", above),
-      el("label", { class: "own" }, "Which way is better", aim));
+    el("div.reward-head", el("strong.grow", "Your own"),
+      buttonOf("icon-button", { "aria-label": `Remove ${whose}`, title: "Remove",
+        onclick: () => this.edit(this.current().filter((_, place) => place !== index)) }, "\u00d7")),
+    row("It \u2026", words), row("Name, in small letters", name), this.measure(one, index),
+    row("Yes where it is more than", above), row("Which way is better", aim));
   }
 
-  watch("value", () => {
-    if (JSON.stringify(props.value) !== mine) show();
-  });
-  effect(show);
+  measure(one, index) {
+    const box = el("div");
+    const { kinds, functions } = this.props;
+    const held = { kinds, functions, place: `behaviour-${index}`, watching: true, single: true,
+      title: "What is measured", value: [one.measure] };
+    mountPicker(box, held, { trigger: () => this.change(index, { measure: held.value[0] }), watch: () => {},
+      server: this.server });
+    return box;
+  }
 }
 
 function asBehaviour({ name, words, aim }) {

@@ -1,11 +1,11 @@
 // What changed: the same prompts with the same random numbers, before and now, with a slider over the evaluated
 // updates.
 
-import { buttonOf, el, headOf, setText, setWords } from "../core/dom.js";
-import { directionOf, number, percent, rounded, signed } from "../core/format.js";
-import { effect, whenNew } from "../core/signals.js";
+import { buttonOf, el, headOf, setText, setWords, showParts, tableOf } from "../core/dom.js";
+import { number, percent, rounded, signed } from "../core/format.js";
+import { effect } from "../core/signals.js";
 import { hasEnded, live, moment } from "../core/store.js";
-import { facts, KL_GLOSS, textPair } from "../core/texts.js";
+import { facts, KL_GLOSS, pairRow, scoresOf, textPair } from "../core/texts.js";
 import { tokensButton } from "../inside/microscope.js";
 
 const FIRST_ROWS = 6;
@@ -14,37 +14,24 @@ export class Changed {
   constructor(element) {
     this.follow = true;
     this.all = false;
-    this.showRows = whenNew((prompts, before, rows, update) => this.body.replaceChildren(
-      ...rows.map((row, index) => pairRow(prompts[index], before[index], row, update))));
     this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, value: 0,
-      "aria-label": "Evaluated update to read",
-      oninput: () => {
-        const last = this.later().length - 1;
-        this.follow = Number(this.slider.value) === last;
+      "aria-label": "Evaluated update to read", oninput: () => {
+        this.follow = Number(this.slider.value) === this.later().length - 1;
         this.refresh();
       } });
-    this.at = el("output", { class: "at" });
-    this.every = el("span", { class: "muted" });
-    this.body = el("tbody", {});
+    this.at = el("output.at");
+    this.every = el("span.muted");
     this.more = buttonOf("quiet-button", { hidden: true, onclick: () => {
       this.all = !this.all;
       this.refresh();
     } });
-    this.nowHead = headOf("Now", "now");
-    this.scoreHead = headOf("Score", "figure");
-    this.summary = el("p", { class: "summary" });
-    this.empty = el("p", { class: "empty" });
-    this.table = el("table", { class: "pairs" },
-      el("thead", {}, el("tr", {},
-        headOf("Prompt", "prompt"), headOf("Before", "before"),
-        this.nowHead, this.scoreHead,
-        headOf("KL", "figure", KL_GLOSS))),
-      this.body);
-    element.append(el("section", { class: "changed" },
-      el("div", { class: "chart-bar" },
-        el("h2", {}, "What changed"), el("span", { class: "muted" }, "same prompts, same random numbers"), this.every,
-        el("span", { class: "grow" }), el("label", { class: "inline slider-label" }, this.at, this.slider)),
-      this.summary, this.empty, this.table, this.more));
+    this.summary = el("p.summary");
+    this.table = el("div");
+    element.append(el("section.changed",
+      el("div.chart-bar",
+        el("h2", "What changed"), el("span.muted", "same prompts, same random numbers"), this.every,
+        el("span.grow"), el("label.inline.slider-label", this.at, this.slider)),
+      this.summary, this.table, this.more));
     let snapshot;
     effect(() => {
       if (live.snapshots !== snapshot) this.follow = true;
@@ -77,28 +64,23 @@ export class Changed {
       return;
     }
     if (update !== later[Number(this.slider.value)]) return; // the slider moved on meanwhile
-    this.table.hidden = false;
-    this.empty.hidden = true;
     setText(this.at, update === 0 ? "before training" : `after update ${update}`);
     this.slider.setAttribute("aria-valuetext", this.at.textContent);
-    setText(this.nowHead, this.follow && !ended ? "Now" : `After update ${update}`);
     setText(this.every, run ? `every ${run.every} updates` : "");
-    setText(this.scoreHead, `Score, ${run?.unit ?? "sd"}`);
     this.fillSummary(before, now);
-    this.fillRows(before, now, update);
+    this.fillRows(before, now, this.follow && !ended ? "Now" : `After update ${update}`);
   }
 
   refreshEmpty() {
-    this.table.hidden = true;
     this.more.hidden = true;
-    this.empty.hidden = false;
     setText(this.summary, "");
     setText(this.at, "");
-    setText(this.empty, !live.runId ? "The fixed prompts appear here, each answered before and after training."
+    showParts(this.table, [el("p.empty", !live.runId
+      ? "The fixed prompts appear here, each answered before and after training."
       : live.connection === "failed" || !live.status ? ""
       : hasEnded.value ? "The run ended before the fixed prompts were answered."
       : live.status.state === "queued" ? "The untrained model answers the fixed prompts when the run has started."
-      : "The untrained model is about to answer the fixed prompts.");
+      : "The untrained model is about to answer the fixed prompts.")]);
   }
 
   fillSummary(before, now) {
@@ -117,29 +99,24 @@ export class Changed {
     ]));
   }
 
-  fillRows(before, now, update) {
+  fillRows(before, now, nowName) {
     const prompts = new Map(live.prompts.map((prompt) => [prompt.id, prompt.text]));
     const earlier = new Map(before.rows.map((row) => [row.id, row]));
     const rows = this.all ? now.rows : now.rows.slice(0, FIRST_ROWS);
-    this.showRows(rows.map(({ id }) => prompts.get(id) ?? ""), rows.map(({ id }) => earlier.get(id)), rows, update);
+    showParts(this.table, [tableOf("pairs", [headOf("Prompt", "prompt"), headOf("Before", "before"),
+      headOf(nowName, "now"), headOf(`Score, ${live.run?.unit ?? "sd"}`, "figure"), headOf("KL", "figure", KL_GLOSS)],
+    rows.map((row) => rowOf(prompts.get(row.id) ?? "", earlier.get(row.id), row, now.update)))]);
     this.more.hidden = now.rows.length <= FIRST_ROWS;
     setText(this.more, this.all ? `Show ${FIRST_ROWS} prompts` : `Show all ${now.rows.length} prompts`);
   }
 }
 
-function pairRow(prompt, before, now, update) {
+function rowOf(prompt, before, now, update) {
   const [left, right] = textPair(before?.text ?? "", now.text);
   const tokens = (of) => tokensButton(of ? `after update ${of}` : "before training", prompt,
     () => ({ run: live.runId, promptId: now.id, update: of }));
-  const gain = update > 0 && Number.isFinite(before?.score) && Number.isFinite(now.score) ? now.score - before.score
-    : null;
-  return el("tr", {},
-    el("td", { class: "prompt", "data-label": "Prompt" }, el("p", { class: "output" }, prompt)),
-    el("td", { class: "before", "data-label": "Before" }, left, tokens(0)),
-    el("td", { class: "now", "data-label": "Now" },
-      update === 0 ? el("p", { class: "output nothing" }, "\u2026") : [right, tokens(update)]),
-    el("td", { class: "figure score", "data-label": "Score" },
-      el("span", { class: "nowrap" }, signed(before?.score), gain === null ? null : " \u2192 "),
-      gain === null ? null : el("strong", { class: directionOf(before.score, now.score) }, signed(now.score))),
-    el("td", { class: "figure", "data-label": "KL, nats" }, update === 0 ? "0" : rounded(now.kl)));
+  const both = update > 0 && Number.isFinite(before?.score) && Number.isFinite(now.score);
+  return pairRow({ prompt, sides: [{ label: "Before", parts: [left, tokens(0)] },
+    { label: "Now", parts: update ? [right, tokens(update)] : el("p.output.nothing", "\u2026") }],
+  score: both ? scoresOf(before.score, now.score) : signed(before?.score), kl: update ? rounded(now.kl) : "0" });
 }

@@ -3,13 +3,15 @@
 //
 // A field shows what a person typed until it is applied; else what is in use, also when somebody else has changed it.
 
-import { answerOf, buttonOf, el, runTitle, setAttribute, setHidden, setText, setWords } from "../core/dom.js";
-import { knobControl, write } from "../core/knob.js";
+import { buttonOf, el, runTitle, setAttribute, setHidden, setOff, setText, setWords } from "../core/dom.js";
+import { answerOf } from "../core/server.js";
+import { knobControls, write } from "../core/knob.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
 import { lateness } from "./schedule.js";
 
 const FIRST = "kl.coef";
+const UNTOUCHED = { draft: undefined, sent: undefined, problem: "" };
 
 export class LiveSettings {
   /** `knobs`: words and sliders of every setting; `ask(run, changes)` answers {error, problems, edits}. */
@@ -19,17 +21,15 @@ export class LiveSettings {
     this.seen = 0;
     this.folded = false; // once for each run: a person may unfold it
     this.sending = false; // until the answer has come
-    this.fields = new Map(knobs.map((knob) => [knob.field, this.field(knob)]));
-    this.apply = buttonOf("button strong", { onclick: () => this.send() }, "Apply");
-    this.note = el("span", { class: "live-note", role: "status", "aria-live": "polite" });
-    this.count = el("span", { class: "muted" });
-    const others = [...this.fields.values()].filter((item) => item.knob.field !== FIRST);
-    this.more = el("details", {}, el("summary", {}, "Learning rate, clip range and others"),
-      el("div", { class: "live-grid" }, others.map((item) => item.root)));
-    this.root = el("section", { class: "live-settings", hidden: true, "aria-label": "Change while it trains" },
-      el("div", { class: "live-head" }, el("h2", {}, "Change while it trains"), this.count,
-        el("span", { class: "grow" }), this.note, this.apply),
-      this.fields.get(FIRST)?.root ?? null, this.more);
+    this.items = this.itemsOf(knobs);
+    this.apply = buttonOf("button strong", { off: true, onclick: () => this.send() }, "Apply");
+    this.note = el("span.live-note", { role: "status", "aria-live": "polite" });
+    this.count = el("span.muted");
+    const others = [...this.items].filter(([field]) => field !== FIRST).map(([, { root }]) => root);
+    this.more = el("details", el("summary", "Learning rate, clip range and others"), el("div.live-grid", others));
+    this.root = el("section.live-settings", { hidden: true, "aria-label": "Change while it trains" },
+      el("div.live-head", el("h2", "Change while it trains"), this.count, el("span.grow"), this.note, this.apply),
+      this.items.get(FIRST)?.root ?? null, this.more);
     element.append(this.root);
     let snapshot;
     effect(() => {
@@ -40,20 +40,19 @@ export class LiveSettings {
     });
   }
 
-  field(knob) {
-    const control = knobControl(knob, `live-${knob.field.replaceAll(".", "-")}`, {
-      markWord: "in use",
-      onEdit: (value) => {
-        item.draft = value;
-        item.problem = "";
-        this.refresh();
-      },
+  /** What is known of each field: its control, what was typed and what was sent, and what is wrong with it. */
+  itemsOf(knobs) {
+    const controls = knobControls(knobs, "live", "in use", (field, value) => {
+      Object.assign(this.items.get(field), { draft: value, problem: "" });
+      this.refresh();
     });
-    const state = el("p", { class: "live-state muted" });
-    const problem = el("p", { class: "live-problem", hidden: true, role: "alert" });
-    const item = { knob, control, state, problem: "", told: problem, draft: undefined, sent: undefined,
-      root: el("div", { class: "live-field", "data-field": knob.field }, control.root, state, problem) };
-    return item;
+    return new Map(knobs.map(({ field, label }) => {
+      const control = controls.get(field);
+      const state = el("p.live-state.muted");
+      const told = el("p.live-problem", { hidden: true, role: "alert" });
+      return [field, { field, label, control, state, told, ...UNTOUCHED,
+        root: el("div.live-field", { "data-field": field }, control.root, state, told) }];
+    }));
   }
 
   /** A snapshot: what was typed stays if it is the same run. */
@@ -64,9 +63,9 @@ export class LiveSettings {
       this.folded = false;
       setWords(this.note, "");
     }
-    for (const item of this.fields.values()) {
-      if (!same) Object.assign(item, { draft: undefined, sent: undefined, problem: "" });
-      else if (item.sent === live.settings[item.knob.field]) item.sent = undefined;
+    for (const item of this.items.values()) {
+      if (!same) Object.assign(item, UNTOUCHED);
+      else if (item.sent === live.settings[item.field]) item.sent = undefined;
     }
     this.seen = live.events.length;
   }
@@ -75,12 +74,12 @@ export class LiveSettings {
   hear() {
     const told = [];
     for (const event of live.events.slice(this.seen)) {
-      const item = event.kind === "edit" && this.fields.get(event.field);
+      const item = event.kind === "edit" && this.items.get(event.field);
       if (item) {
         item.sent = undefined;
         told.push(event.message);
       } else if (event.kind === "warning" && this.waiting()) {
-        for (const other of this.fields.values()) other.sent = undefined;
+        for (const other of this.items.values()) other.sent = undefined;
         setWords(this.note, event.message);
       }
     }
@@ -89,7 +88,7 @@ export class LiveSettings {
   }
 
   waiting() {
-    return [...this.fields.values()].some((item) => item.sent !== undefined);
+    return [...this.items.values()].some((item) => item.sent !== undefined);
   }
 
   refresh() {
@@ -99,37 +98,34 @@ export class LiveSettings {
     if (!ready) return;
     if (!this.folded) this.more.open = !(FIRST in live.settings); // a method without a leash
     this.folded = true;
-    this.fields.get(FIRST)?.control.setRegimes(live.regimes,
-      Boolean(live.run) && !live.metrics.update.length);
-    for (const item of this.fields.values()) this.show(item);
+    this.items.get(FIRST)?.control.setRegimes(live.regimes, Boolean(live.run) && !live.metrics.update.length);
+    for (const item of this.items.values()) this.show(item);
     const drafts = this.drafts().length;
     setText(this.apply, drafts > 1 ? `Apply ${drafts} changes` : "Apply");
-    setAttribute(this.apply, "aria-disabled", String(this.sending
-      || !drafts)); // not `disabled`, which would take the focus away
-    setText(this.count, drafts ? `${drafts} not applied yet`
-      : "takes effect at the next update");
+    setOff(this.apply, this.sending || !drafts);
+    setText(this.count, drafts ? `${drafts} not applied yet` : "takes effect at the next update");
   }
 
   show(item) {
-    const { field } = item.knob;
+    const { field, control, state } = item;
     item.root.hidden = !(field in live.settings);
     if (item.root.hidden) return;
     const used = this.used(field);
-    if (item.draft !== undefined && item.draft === used) item.draft = undefined;
-    item.control.setMark(used);
-    item.control.show(item.draft ?? item.sent ?? used);
-    setText(item.state, item.sent !== undefined ? `${write(item.sent)} applies at the next update`
+    if (item.draft === used) item.draft = undefined;
+    control.setMark(used);
+    control.show(item.draft ?? item.sent ?? used);
+    setText(state, item.sent !== undefined ? `${write(item.sent)} applies at the next update`
       : this.remark(field, used));
-    item.state.classList.toggle("waiting", item.sent !== undefined);
+    state.classList.toggle("waiting", item.sent !== undefined);
     setWords(item.told, item.problem);
     item.told.hidden = !item.problem;
-    if (item.problem) item.control.field.setAttribute("aria-invalid", "true");
-    else item.control.field.removeAttribute("aria-invalid");
+    if (item.problem) setAttribute(control.field, "aria-invalid", "true");
+    else control.field.removeAttribute("aria-invalid");
   }
 
   /** What is in use now: an adaptive leash moves by itself. */
   used(field) {
-    const moved = field === "kl.coef" && live.run.adaptive ? live.metrics.kl_coef?.at(-1) : null;
+    const moved = field === FIRST && live.run.adaptive ? live.metrics.kl_coef?.at(-1) : null;
     return moved ?? live.settings[field];
   }
 
@@ -145,36 +141,40 @@ export class LiveSettings {
   }
 
   drafts() {
-    return [...this.fields.values()].filter((item) => item.draft !== undefined && !item.root.hidden);
+    return [...this.items.values()].filter((item) => item.draft !== undefined && !item.root.hidden);
   }
 
   async send() {
     const run = live.runId;
     const drafts = this.drafts();
-    if (this.sending || !drafts.length) return;
-    const changes = Object.fromEntries(drafts.map((item) => [item.knob.field, item.draft]));
+    const changes = Object.fromEntries(drafts.map(({ field, draft }) => [field, draft]));
     this.sending = true;
     this.refresh();
-    const none = { problems: [], edits: {} };
-    const answer = { ...none, ...await answerOf(() => this.ask(run, changes), "; nothing was changed.") };
+    const answer = { problems: [], edits: {},
+      ...await answerOf(() => this.ask(run, changes), "; nothing was changed.") };
     this.sending = false;
-    if (live.runId !== run) return this.refresh();
-    for (const { field, message } of answer.problems)
-      if (this.fields.has(field)) this.fields.get(field).problem = `${this.fields.get(field).knob.label} ${message}`;
-    for (const item of drafts) {
-      if (!(item.knob.field in answer.edits)) continue;
-      const sent = answer.edits[item.knob.field];
-      item.sent = sent === live.settings[item.knob.field] ? undefined : sent; // it may have been applied already
-      if (item.draft === changes[item.knob.field]) item.draft = undefined;
-    }
-    const wrong = answer.problems.length;
-    if (answer.error) setWords(this.note, answer.error);
-    else if (wrong) setWords(this.note, "Nothing was changed yet: mend what is marked, then apply again.");
-    else if (this.waiting()) setWords(this.note, "Sent; it applies at the next update.");
-    this.note.classList.toggle("problem", Boolean(answer.error || wrong));
+    if (live.runId === run) this.take(answer, drafts, changes);
     this.refresh();
-    if (!wrong) return;
+    if (live.runId !== run || !answer.problems.length) return;
     if (answer.problems.some(({ field }) => field !== FIRST)) this.more.open = true;
-    this.fields.get(answer.problems[0].field)?.control.field.focus();
+    this.items.get(answer.problems[0].field)?.control.field.focus();
+  }
+
+  /** What became of the changes that were sent. */
+  take({ error, problems, edits }, drafts, changes) {
+    for (const { field, message } of problems) {
+      const item = this.items.get(field);
+      if (item) item.problem = `${item.label} ${message}`;
+    }
+    for (const item of drafts) {
+      const { field } = item;
+      if (!(field in edits)) continue;
+      item.sent = edits[field] === live.settings[field] ? undefined : edits[field]; // it may have been applied already
+      if (item.draft === changes[field]) item.draft = undefined;
+    }
+    if (error) setWords(this.note, error);
+    else if (problems.length) setWords(this.note, "Nothing was changed yet: mend what is marked, then apply again.");
+    else if (this.waiting()) setWords(this.note, "Sent; it applies at the next update.");
+    this.note.classList.toggle("problem", Boolean(error || problems.length));
   }
 }

@@ -3,10 +3,11 @@
 
 import { claimsParts, hasClaims } from "../charts/claims.js";
 import { keyOf, meterRow, metersTable } from "../charts/meters.js";
-import { buttonOf, el, helpOf, runTitle, setHidden, setText, showParts, signOf } from "../core/dom.js";
+import { buttonOf, el, helpOf, runTitle, setHidden, showParts, signOf } from "../core/dom.js";
 import { signed } from "../core/format.js";
 import { go } from "../core/nav.js";
-import { computed, effect } from "../core/signals.js";
+import { part } from "../core/part.js";
+import { computed, effect, signal } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { textPair } from "../core/texts.js";
 
@@ -17,82 +18,58 @@ const GLOSS = "Yes or no of each answer to the fixed prompts, counted at every l
 /** Whether the run has come to its own end, and so can be held against what was measured. */
 const isFinal = computed(() => hasEnded.value && (live.run?.recorded || live.status?.state === "finished"));
 
-export class Meters {
-  constructor(element) {
-    this.about = el("span", { class: "muted" });
-    this.key = el("div", { class: "meter-keys" });
-    this.list = el("ul", { class: "meters-list" });
-    this.table = el("div", { class: "numbers", hidden: true, tabindex: "0", role: "region",
-      "aria-label": "Behaviours at every look" });
-    this.tableButton = buttonOf("quiet-button", { "aria-pressed": "false",
-      onclick: () => this.toggleTable() }, "Every look");
-    this.paid = el("div", { class: "paid", hidden: true });
-    this.compare = buttonOf("quiet-button", { onclick: () => go({ page: "compare", run: live.runId,
-      behaviour: this.compare.dataset.name }) }, "Such answers in Compare");
-    this.paidWords = el("p", { class: "paid-words" });
-    this.paidPair = el("dl", { class: "paid-pair" });
-    this.paid.append(this.paidWords, this.paidPair, this.compare);
-    this.root = el("section", { class: "meters", hidden: true, "aria-labelledby": "meters-title" },
-      el("div", { class: "chart-bar" }, el("h2", { id: "meters-title" }, "What it does"), helpOf("a count", GLOSS),
-        this.about, el("span", { class: "grow" }), this.key, this.tableButton),
-      this.list, this.table, this.paid);
-    element.append(this.root);
-    effect(() => this.refresh());
-  }
-
-  refresh() {
+export function showMeters(element) {
+  const everyLook = signal(false); // the table is open
+  element.append(part(el("section.meters", { hidden: true, "aria-labelledby": "meters-title" }), () => {
     const { run, behaviours } = live;
     const counted = run?.counted ?? [];
-    setHidden(this.root, !counted.length || (hasEnded.value && !behaviours), runTitle());
-    if (this.root.hidden) return;
+    if (!counted.length || (hasEnded.value && !behaviours)) return null;
     const meters = behaviours?.meters ?? [];
-    setText(this.about, meters.length ? "answers to the fixed prompts that do so"
-      : "will be counted in the answers to the fixed prompts, first before training");
-    showParts(this.key, meters.length ? [keyOf(["before", "now"], meters.some(({ band }) => band))] : []);
-    const rows = meters.length ? meters.map((meter) => meterRow(meter, { final: isFinal.value }))
-      : counted.map(({ name, words }) => el("li", { class: "meter", "data-key": name },
-        el("div", { class: "meter-words" }, el("strong", {}, words)),
-        el("span", { class: "muted" }, "not counted yet")));
-    showParts(this.list, rows);
-    this.tableButton.hidden = !meters.length;
-    showParts(this.table, meters.length ? [metersTable(meters)] : []);
-    this.refreshPaid(hasEnded.value ? behaviours?.paid ?? [] : []);
-  }
+    const title = [el("h2", { id: "meters-title" }, "What it does"), helpOf("a count", GLOSS)];
+    if (!meters.length)
+      return [el("div.chart-bar", title,
+        el("span.muted", "will be counted in the answers to the fixed prompts, first before training")),
+      el("ul.meters-list", counted.map(({ name, words }) => el("li.meter", { "data-key": name },
+        el("div.meter-words", el("strong", words)), el("span.muted", "not counted yet"))))];
+    return [
+      el("div.chart-bar", title, el("span.muted", "answers to the fixed prompts that do so"), el("span.grow"),
+        el("div.meter-keys", keyOf(["before", "now"], meters.some(({ band }) => band))),
+        buttonOf("quiet-button", { "aria-pressed": String(everyLook.value), onclick: () => {
+          everyLook.value = !everyLook.value;
+        } }, "Every look")),
+      el("ul.meters-list", meters.map((meter) => meterRow(meter, { final: isFinal.value }))),
+      everyLook.value ? el("div.numbers", { tabindex: "0", role: "region", "aria-label": "Behaviours at every look" },
+        metersTable(meters)) : null,
+      hasEnded.value && behaviours.paid.length ? paidFor(behaviours.paid) : null];
+  }));
+}
 
-  /** Where the reward and a behaviour disagree, with the completion that shows it best. */
-  refreshPaid([first, ...others]) {
-    setHidden(this.paid, !first, runTitle());
-    if (!first) return;
-    showParts(this.paidWords, [signOf("! "),
-      ...[first, ...others].map(({ sentence }) => el("span", {}, `${sentence} `))]);
-    this.compare.dataset.name = first.name;
-    const { pair } = first;
-    setHidden(this.paidPair, !pair, runTitle());
-    if (!pair) return;
-    const [before, now] = textPair(pair.before.text, pair.after.text);
-    const told = (name, kind, text, score) => el("div", { class: kind }, el("dt", {}, name, score === undefined ? ""
-      : el("span", { class: "muted" }, ` score ${signed(score)}`)), el("dd", {}, text));
-    this.paidPair.replaceChildren(told("Prompt", "prompt", el("p", { class: "output" }, pair.prompt)),
-      told("Before", "before", before, pair.before.score), told("Now", "now", now, pair.after.score));
-  }
+/** Where the reward and a behaviour disagree, with the completion that shows it best. */
+function paidFor(paid) {
+  const [{ name, pair }] = paid;
+  const compare = buttonOf("quiet-button", { onclick: () => go({ page: "compare", run: live.runId, behaviour: name }) },
+    "Such answers in Compare");
+  return el("div.paid", el("p.paid-words", signOf("! "), paid.map(({ sentence }) => el("span", `${sentence} `))),
+    pair ? el("dl.paid-pair", pairOf(pair)) : null, compare);
+}
 
-  toggleTable() {
-    this.table.hidden = !this.table.hidden;
-    this.tableButton.setAttribute("aria-pressed", String(!this.table.hidden));
-  }
+function pairOf({ prompt, before, after }) {
+  const [was, is] = textPair(before.text, after.text);
+  const told = (name, kind, text, score) => el("div", { class: kind },
+    el("dt", name, score === undefined ? "" : el("span.muted", ` score ${signed(score)}`)), el("dd", text));
+  return [told("Prompt", "prompt", el("p.output", prompt)), told("Before", "before", was, before.score),
+    told("Now", "now", is, after.score)];
 }
 
 /** How often it agrees with its user, right or wrong, and by how the claim is put. */
-export class Claims {
-  constructor(element) {
-    this.body = el("div", { class: "claims-body" });
-    this.root = el("details", { class: "claims", hidden: true, open: !matchMedia("(max-width: 760px)").matches },
-      el("summary", {}, el("h2", {}, "Does it agree, and with whom?")), this.body);
-    element.append(this.root);
-    effect(() => {
-      const { behaviours } = live;
-      setHidden(this.root, !hasClaims(behaviours), runTitle());
-      showParts(this.body, this.root.hidden ? [] : claimsParts(behaviours));
-    });
-  }
+export function showClaims(element) {
+  const body = el("div.claims-body");
+  const root = el("details.claims", { hidden: true, open: !matchMedia("(max-width: 760px)").matches },
+    el("summary", el("h2", "Does it agree, and with whom?")), body);
+  element.append(root);
+  effect(() => {
+    const { behaviours } = live;
+    setHidden(root, !hasClaims(behaviours), runTitle());
+    showParts(body, root.hidden ? [] : claimsParts(behaviours));
+  });
 }

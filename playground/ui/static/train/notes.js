@@ -1,96 +1,99 @@
 // What the form has to say, above the Start button and beside each field: what differs from the preset, what is wrong.
 
-import { buttonOf, el, setText, showParts, signOf, url, withCode } from "../core/dom.js";
+import { buttonOf, copied, el, setText, showParts, signOf, withCode } from "../core/dom.js";
+import { url } from "../core/server.js";
 import { form } from "../core/form.js";
 
 const SHOWN = 4;
 const KEPT = "playground-form"; // train/edits.py asks for it when the page is loaded
 const MOST_KEPT = 500_000; // characters: it is sent with the first request of a page, which is bounded too
 
-export function mount(element, props, { trigger, watch }) {
-  const list = el("div", { class: "notes", "aria-live": "polite" });
-  const began = el("div", { class: "notes-began", role: "status" });
-  const link = el("div", { class: "notes-link" });
-  const copied = el("p", { class: "notes-copied muted", role: "status" });
-  element.append(began, link, list, copied);
-  let shownAt = null;
-  let restored = null; // what the form began with beside the preset
+export function mount(element, props, page) {
+  new Notes(element, props, page);
+}
 
-  function showBegan({ restored: told, preset, differences, problems }) {
-    const now = JSON.stringify([preset, differences, problems]);
-    if (told) restored = { ...told, now };
-    if (restored?.now !== now) restored = null; // something has been changed since
-    if (!restored) return showParts(began, []);
-    const { refused, kept, count } = restored;
-    const changes = `${count} ${count === 1 ? "change" : "changes"}`;
-    showParts(began, refused ? [el("p", { class: "problems" }, signOf("! "),
-      "The settings of the link were not taken. ",
-      withCode(refused.map(({ label, message }) => `${label ? `${label}: ` : ""}${message}`).join(" ")))]
-      : [el("p", {}, kept ? `Your ${changes} came back after the reload. ` : `Opened with ${changes} from a link. `,
-        buttonOf("field-link", { "data-key": "undo", onclick: undo }, "Undo"))]);
+class Notes {
+  constructor(element, props, { trigger, watch }) {
+    this.props = props;
+    this.trigger = trigger;
+    this.shownAt = null;
+    this.restored = null; // what the form began with beside the preset
+    this.began = el("div.notes-began", { role: "status" });
+    this.link = el("div.notes-link");
+    this.list = el("div.notes", { "aria-live": "polite" });
+    this.copied = el("p.notes-copied.muted", { role: "status" });
+    element.append(this.began, this.link, this.list, this.copied);
+    watch("value", () => {
+      this.show();
+      if (props.value?.edits) keep(props);
+    });
+    this.show();
+    this.followForm();
   }
 
-  function undo() {
-    const { use } = restored;
-    restored = null;
-    props.value = { ...props.value, use, restored: null };
-    trigger("apply");
+  followForm() {
+    const bar = document.getElementById("start-bar");
+    const controls = document.getElementById("controls");
+    new ResizeObserver(() => { // it lies over the foot of the form, and no field that is gone to may end up below it
+      controls.style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`;
+    }).observe(bar);
+    // a group that is opened brings controls into the document that were not there when its problems were found
+    const lacks = (field, mark) => field && controlOf(field) && !controlOf(field).querySelector(mark);
+    new MutationObserver(() => {
+      if (form.value.problems.some(({ field }) => lacks(field, ".field-problem"))) placeBesideFields();
+      const { unused } = this.props.value ?? {};
+      if (unused && ["method", ...unused.fields].some((field) => lacks(field, ".field-unused"))) markUnused(unused);
+    }).observe(controls, { childList: true, subtree: true });
   }
 
-  const copy = buttonOf("field-link", { "aria-label": "Copy link to these settings", onclick: async () => {
-    const { link: settings, preset } = props.value;
-    const address = `${url("")}?preset=${encodeURIComponent(preset)}&set=${readable(settings)}`;
-    let done = true;
-    try {
-      await navigator.clipboard.writeText(address);
-    } catch { // not allowed, or a page without https
-      done = false;
-    }
-    setText(copied, done ? "Link copied." : address);
-  } }, "Copy link");
-
-  function showLink({ problems, link: settings, no_link: problem }) {
-    setText(copied, "");
-    if (problems?.length) link.replaceChildren();
-    else if (settings) link.replaceChildren(copy);
-    else {
-      link.replaceChildren();
-      setText(copied, problem ?? "");
-    }
-  }
-
-  function show() {
-    const { problems = [], differences = [], marks = {}, suiting = [], show: asked } = props.value ?? {};
-    showBegan(props.value ?? {});
-    if (props.value?.edits) showLink(props.value);
-    list.replaceChildren(...(problems.length ? problemList(problems) : differenceList(differences)));
-    form.value = { marks, problems, suiting, regimes: props.value?.regimes ?? null };
+  show() {
+    const { value } = this.props;
+    const { problems = [], differences = [], marks = {}, suiting = [], regimes = null, show: asked, unused,
+    } = value ?? {};
+    showParts(this.began, this.beganParts(value ?? {}));
+    if (value?.edits) this.showLink(value);
+    this.list.replaceChildren(...(problems.length ? problemList(problems) : differenceList(differences)));
+    form.value = { marks, problems, suiting, regimes };
     placeBesideFields();
-    markUnused(props.value?.unused);
-    if (asked && asked !== shownAt) {
-      shownAt = asked;
+    markUnused(unused);
+    if (asked && asked !== this.shownAt) {
+      this.shownAt = asked;
       reveal(problems[0]?.field);
     }
   }
 
-  watch("value", () => {
-    show();
-    if (props.value?.edits) keep(props);
-  });
-  show();
-  const bar = document.getElementById("start-bar");
-  new ResizeObserver(() => { // it lies over the foot of the form, and no field that is gone to may end up below it
-    document.getElementById("controls").style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`;
-  }).observe(bar);
-  // a group that is opened brings controls into the document that were not there when its problems were found
-  new MutationObserver(() => {
-    const missing = form.value.problems.some(({ field }) => field && controlOf(field)
-      && !controlOf(field).querySelector(".field-problem"));
-    if (missing) placeBesideFields();
-    const { unused } = props.value ?? {};
-    const lost = (field) => controlOf(field) && !controlOf(field).querySelector(".field-unused");
-    if (unused && ["method", ...unused.fields].some(lost)) markUnused(unused);
-  }).observe(document.getElementById("controls"), { childList: true, subtree: true });
+  beganParts({ restored: told, preset, differences, problems }) {
+    const now = JSON.stringify([preset, differences, problems]);
+    if (told) this.restored = { ...told, now };
+    if (this.restored?.now !== now) this.restored = null; // something has been changed since
+    if (!this.restored) return [];
+    const { refused, kept, count } = this.restored;
+    const changes = `${count} ${count === 1 ? "change" : "changes"}`;
+    return refused ? [el("p.problems", signOf("! "), "The settings of the link were not taken. ",
+      withCode(refused.map(({ label, message }) => `${label ? `${label}: ` : ""}${message}`).join(" ")))]
+      : [el("p", kept ? `Your ${changes} came back after the reload. ` : `Opened with ${changes} from a link. `,
+        buttonOf("field-link", { "data-key": "undo", onclick: () => this.undo() }, "Undo"))];
+  }
+
+  undo() {
+    const { use } = this.restored;
+    this.restored = null;
+    this.props.value = { ...this.props.value, use, restored: null };
+    this.trigger("apply");
+  }
+
+  showLink({ problems, link, no_link: problem }) {
+    const offered = !problems?.length && link;
+    setText(this.copied, offered || problems?.length ? "" : problem ?? "");
+    showParts(this.link, offered ? [buttonOf("field-link", { "aria-label": "Copy link to these settings",
+      onclick: () => this.copy() }, "Copy link")] : []);
+  }
+
+  async copy() {
+    const { link, preset } = this.props.value;
+    const address = `${url("")}?preset=${encodeURIComponent(preset)}&set=${readable(link)}`;
+    setText(this.copied, (await copied(address)) ? "Link copied." : address);
+  }
 }
 
 /** Keep what was changed for a reload of this page, and send it no more: it would double what the form sends. */
@@ -114,22 +117,22 @@ function readable(settings) {
 }
 
 function problemList(problems) {
-  return [el("ul", { class: "problems" }, problems.map(({ field, label, message }) =>
-    el("li", {}, signOf("! "),
+  return [el("ul.problems", problems.map(({ field, label, message }) =>
+    el("li", signOf("! "),
       field ? buttonOf("field-link", { onclick: () => reveal(field) }, label) : null,
       field ? " " : null, withCode(message))))];
 }
 
 function differenceList(differences) {
-  if (!differences.length) return [el("p", { class: "muted" }, "All settings as in the preset.")];
+  if (!differences.length) return [el("p.muted", "All settings as in the preset.")];
   const rows = differences.slice(0, SHOWN).map(({ field, label, before, after }) =>
-    el("li", {}, buttonOf("field-link", { onclick: () => reveal(field) }, label), " ",
-      el("span", { class: "was" }, before), " \u2192 ", el("strong", {}, after)));
+    el("li", buttonOf("field-link", { onclick: () => reveal(field) }, label), " ",
+      el("span.was", before), " \u2192 ", el("strong", after)));
   const rest = differences.length - rows.length;
   return [
-    el("p", { class: "muted" },
+    el("p.muted",
       `${differences.length} ${differences.length === 1 ? "setting differs" : "settings differ"} from the preset`),
-    el("ul", { class: "differences" }, rows, rest > 0 ? el("li", { class: "muted" }, `and ${rest} more`) : null),
+    el("ul.differences", rows, rest > 0 ? el("li.muted", `and ${rest} more`) : null),
   ];
 }
 
@@ -158,8 +161,7 @@ function placeBesideFields() {
   for (const { field, message } of form.value.problems) {
     const control = field && controlOf(field);
     if (!control) continue;
-    control.append(el("p", { class: "field-problem" }, el("span", { "aria-hidden": "true" }, "! "),
-      withCode(message)));
+    control.append(el("p.field-problem", el("span", { "aria-hidden": "true" }, "! "), withCode(message)));
     (inputOf(control, field) ?? control.querySelector("input, textarea, select"))?.setAttribute("aria-invalid", "true");
   }
 }
@@ -168,9 +170,9 @@ function placeBesideFields() {
 function markUnused(unused) {
   for (const old of document.querySelectorAll(".field-unused")) old.remove();
   if (!unused) return;
-  controlOf("method")?.append(el("p", { class: "field-unused" }, withCode(unused.sentence)));
+  controlOf("method")?.append(el("p.field-unused", withCode(unused.sentence)));
   for (const field of unused.fields) {
-    controlOf(field)?.append(el("p", { class: "field-unused" }, `Not used by ${unused.by}.`));
+    controlOf(field)?.append(el("p.field-unused", `Not used by ${unused.by}.`));
   }
 }
 

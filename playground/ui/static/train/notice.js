@@ -1,9 +1,9 @@
 // The notice under the status line: how a run ended and what to do, that it waits, that it does not answer, that the
 // playground does not. What to say is `noticeOf`, a pure function of what is known; the class below shows it.
 
-import { el, getJson, runPath, runTitle, setHidden, setText, showButtons, url, withCode } from "../core/dom.js";
+import { copied, el, runTitle, setHidden, setText, showButtons, showParts, signOf, withCode } from "../core/dom.js";
+import { getText, runPath } from "../core/server.js";
 import { duration } from "../core/format.js";
-import { whenNew } from "../core/signals.js";
 
 const LOG_LINES = 40;
 export const PATIENCE_SECONDS = 10; // how long a run may take to stop before the page offers to end it
@@ -69,63 +69,45 @@ export class Notice {
   constructor(actions) {
     this.actions = actions;
     this.runId = null;
-    this.icon = el("span", { class: "icon", "aria-hidden": "true" });
-    this.title = el("span", {});
-    this.lines = el("div", { class: "notice-lines" });
-    this.showLines = whenNew((lines, remedy) => this.lines.replaceChildren(
-      ...lines.map((line) => el("p", {}, withCode(line))),
-      ...(remedy ? [el("p", { class: "remedy" }, withCode(remedy))] : [])));
-    this.buttons = el("div", { class: "notice-actions" });
-    this.log = el("pre", { class: "log", tabindex: "0", "aria-label": "The end of the worker's log" });
-    this.logPart = el("div", { class: "log-part", hidden: true }, this.log);
-    this.root = el("div", { class: "notice", hidden: true },
-      el("h2", {}, this.icon, " ", this.title), this.lines, this.buttons, this.logPart);
+    this.title = el("h2");
+    this.lines = el("div.notice-lines");
+    this.buttons = el("div.notice-actions");
+    this.log = el("pre.log", { tabindex: "0", "aria-label": "The end of the worker's log" });
+    this.logPart = el("div.log-part", { hidden: true }, this.log);
+    this.root = el("div.notice", { hidden: true }, this.title, this.lines, this.buttons, this.logPart);
   }
 
   /** Show a notice of `noticeOf` about a run, or nothing. */
   show(notice, runId) {
-    if (runId !== this.runId) this.hideLog();
+    if (runId !== this.runId || !notice?.log) this.hideLog();
     this.runId = runId;
     this.notice = notice;
-    if (!notice) {
-      showButtons(this.buttons, []);
-      this.hideLog();
-      this.root.hidden = true;
-      return;
-    }
-    this.root.hidden = false;
-    this.root.dataset.tone = notice.tone;
-    this.root.dataset.key = notice.key;
-    setText(this.icon, notice.icon);
-    setText(this.title, notice.title);
-    this.showLines(notice.lines, notice.remedy);
-    if (!notice.log) this.hideLog();
+    if (!notice) showButtons(this.buttons, []);
+    this.root.hidden = !notice;
+    if (!notice) return;
+    const { tone, key, icon, title, lines, remedy, actions, log } = notice;
+    Object.assign(this.root.dataset, { tone, key });
+    showParts(this.title, [signOf(icon), el("span", ` ${title}`)]);
+    showParts(this.lines, [...lines.map((line) => el("p", withCode(line))),
+      ...(remedy ? [el("p.remedy", withCode(remedy))] : [])]);
     const shown = !this.logPart.hidden;
     showButtons(this.buttons, [
-      ...notice.actions.map((name) => ({ key: name, ...this.actions[name]() })),
-      ...(notice.log
-        ? [{ key: "log", text: shown ? "Hide the log" : "Show the log", expanded: shown, act: () => this.toggleLog() }]
-        : []),
-      ...(notice.log && shown ? [{ key: "copy", text: this.copied || "Copy the log", act: () => this.copy() }] : []),
-    ]);
+      ...actions.map((name) => ({ key: name, ...this.actions[name]() })),
+      log ? { key: "log", text: shown ? "Hide the log" : "Show the log", expanded: shown, act: () => this.toggleLog() }
+        : null,
+      log && shown ? { key: "copy", text: this.copied || "Copy the log", act: () => this.copy() } : null,
+    ].filter(Boolean));
   }
 
   async toggleLog() {
-    if (!this.logPart.hidden) {
-      this.hideLog();
-      this.show(this.notice, this.runId);
-      return;
-    }
     const run = this.runId;
-    this.logPart.hidden = false;
+    const opening = this.logPart.hidden;
+    if (!opening) this.hideLog();
+    this.logPart.hidden = !opening;
     setText(this.log, "Reading the log\u2026");
     this.show(this.notice, run);
-    let text;
-    try {
-      text = await (await fetch(url(runPath(run, "log")))).text();
-    } catch {
-      text = "The log cannot be read right now.";
-    }
+    if (!opening) return;
+    const text = await getText(runPath(run, "log"), "The log cannot be read right now.");
     if (this.runId !== run) return;
     setText(this.log, text.trimEnd().split("\n").slice(-LOG_LINES).join("\n"));
     this.log.scrollTop = this.log.scrollHeight;
@@ -137,11 +119,9 @@ export class Notice {
   }
 
   async copy() {
-    try {
-      await navigator.clipboard.writeText(this.log.textContent);
-      this.copied = "Copied";
-    } catch {
-      getSelection().selectAllChildren(this.log); // a page that may not write to the clipboard: one key copies it
+    this.copied = "Copied";
+    if (!(await copied(this.log.textContent))) {
+      getSelection().selectAllChildren(this.log); // one key copies it
       this.copied = "Selected: copy it with the keyboard";
     }
     this.show(this.notice, this.runId);
@@ -150,9 +130,4 @@ export class Notice {
       this.show(this.notice, this.runId);
     }, 2500);
   }
-}
-
-/** Where a run would go on, asked once for each end. */
-export async function resumeOffer(runId) {
-  return getJson(runPath(runId, "resume"));
 }

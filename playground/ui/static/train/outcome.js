@@ -1,8 +1,9 @@
 // What a run came to: the knee and the perplexities in words, what it cost, and what can be taken along: the model, its
 // settings, its tables. There is no push to the hub from here, only the command for it.
 
-import { answerOf, buttonOf, el, headOf, runPath, runTitle, setAttribute, setHidden, setText, setWords,
-  url, withCode } from "../core/dom.js";
+import { buttonOf, copied, el, headOf, runTitle, setHidden, setText, setWords, showParts, tableOf,
+  withCode } from "../core/dom.js";
+import { answerOf, runPath, url } from "../core/server.js";
 import { duration, number, percent } from "../core/format.js";
 import { computed, effect, untracked } from "../core/signals.js";
 import { fetchOutcome, live } from "../core/store.js";
@@ -22,23 +23,16 @@ export class Outcome {
   constructor(element, save) {
     this.save = save;
     this.asking = "";
-    this.title = el("h2", {}, "What came of it");
-    this.words = el("ul", { class: "outcome-words" });
-    this.cost = el("p", { class: "muted" });
-    this.rows = el("tbody", {});
-    const columns = ["What it spent its time on", "Time", "Share", "Operations"];
-    const counted = "Counted from the number of weights and tokens, not measured";
-    const heads = columns.map((name, index) => headOf(name, index ? null : "words", index === 3 ? counted : null));
-    this.ledger = el("div", { class: "numbers ledger", tabindex: "0", role: "region", "aria-label": "Compute" },
-      el("table", {}, el("thead", {}, el("tr", {}, heads)), this.rows));
-    this.buttons = el("div", { class: "take-buttons" });
-    this.told = el("p", { class: "take-told", role: "status" });
-    this.commands = el("div", { class: "take-commands" });
-    const found = el("div", {}, el("h3", {}, "What it cost"), this.cost, this.ledger);
-    const take = el("div", {}, el("h3", {}, "Take it with you"), this.buttons, this.told, this.commands);
-    this.root = el("section", { class: "changed outcome-panel", hidden: true },
-      el("div", { class: "chart-bar" }, this.title),
-      this.words, el("div", { class: "outcome-columns" }, found, take));
+    this.saving = ""; // what is being saved
+    this.told = el("p.take-told", { role: "status" });
+    this.words = el("ul.outcome-words");
+    this.cost = el("div");
+    this.buttons = el("div.take-buttons");
+    this.commands = el("div.take-commands");
+    this.root = el("section.changed.outcome-panel", { hidden: true },
+      el("div.chart-bar", el("h2", "What came of it")), this.words,
+      el("div.outcome-columns", this.cost,
+        el("div", el("h3", "Take it with you"), this.buttons, this.told, this.commands)));
     element.append(this.root);
     effect(() => this.look());
     const outcome = computed(() => (live.status?.ended ? live.outcome : null));
@@ -62,66 +56,63 @@ export class Outcome {
   show(data) {
     setHidden(this.root, !data?.compute, runTitle());
     if (this.root.hidden) return;
-    this.words.replaceChildren(...data.sentences.map((sentence) => el("li", {}, withCode(sentence))));
     this.words.hidden = !data.sentences.length;
-    const { sentence, phases, parameters, trained } = data.compute;
-    const size = parameters ? ` ${number(parameters / 1e6)} million `
-      + `weights${trained < parameters ? `, ${number(trained / 1e6)} million of them trained` : ""}.` : "";
-    setWords(this.cost, sentence + size);
-    this.rows.replaceChildren(...phases.map((phase) => el("tr", {}, el("td", { class: "words" }, phase.name),
-      el("td", {}, duration(phase.seconds)), el("td", {}, percent(phase.share)), el("td", {}, phase.operations))));
-    this.refreshTaking(data);
+    showParts(this.words, data.sentences.map((sentence) => el("li", withCode(sentence))));
+    showParts(this.cost, costOf(data.compute));
+    setWords(this.told, "");
+    this.showTaking(data);
   }
 
-  refreshTaking({ adapter, weights }) {
+  showTaking({ adapter, weights }) {
     const { runId, run } = live;
-    setWords(this.told, "");
-    const saving = (kind, name, title) => {
-      const button = buttonOf("button", { title, onclick: () => this.saveAs(kind, button) }, name);
-      return button;
-    };
     const canSave = this.save && !run.recorded && weights;
-    const files = FILES.map(([name, path, title]) =>
-      el("a", { class: "quiet-button", href: url(runPath(runId, `${path}`)), download: "", title }, name));
-    this.buttons.replaceChildren(
-      ...(canSave
-        ? [saving("merged", "Save the model", "A folder that transformers loads, with card, curves and settings")]
-        : []),
-      ...(canSave && adapter ? [saving("adapter", "Save the adapter", "The LoRA weights alone, for peft")] : []),
-        ...files);
+    const saving = (kind, name, title) => buttonOf("button", { "data-key": kind, title, off: this.saving === kind,
+      onclick: () => this.saveAs(kind) }, this.saving === kind ? "Saving\u2026" : name);
+    showParts(this.buttons, [
+      canSave ? saving("merged", "Save the model", "A folder that transformers loads, with card, curves and settings")
+        : null,
+      canSave && adapter ? saving("adapter", "Save the adapter", "The LoRA weights alone, for peft") : null,
+      ...FILES.map(([name, path, title]) =>
+        el("a.quiet-button", { href: url(runPath(runId, path)), download: "", title }, name))].filter(Boolean));
     const commands = run.recorded ? [] : [
       ["Push it to the Hugging Face hub", `python -m playground push ${runId} --to OWNER/NAME`],
       ["See the curves in TensorBoard", `python -m playground export ${runId} --as tensorboard`],
       ...(this.save ? [] : [["Save the model, where the playground runs", `python -m playground save ${runId}`]]),
     ];
-    this.commands.replaceChildren(...commands.map(([what, command]) => el("div", { class: "take-command" },
-      el("span", { class: "muted" }, what), el("code", {}, command),
-      buttonOf("quiet-button", { "aria-label": `Copy: ${command}`, onclick: (event) => copy(event.target, command) },
+    this.commands.replaceChildren(...commands.map(([what, command]) => el("div.take-command",
+      el("span.muted", what), el("code", command),
+      buttonOf("quiet-button", { "aria-label": `Copy: ${command}`, onclick: ({ target }) => copy(target, command) },
         "Copy"))));
   }
 
-  async saveAs(kind, button) {
+  async saveAs(kind) {
     const run = live.runId;
-    if (button.getAttribute("aria-disabled") === "true") return;
-    const name = button.textContent;
-    setAttribute(button, "aria-disabled", "true"); // not `disabled`, which would take the focus away
-    setText(button, "Saving\u2026");
+    const data = live.outcome;
+    this.saving = kind;
+    this.showTaking(data);
     setWords(this.told, "Loading the weights and writing them; a large model takes a minute.");
     const answer = await answerOf(() => this.save(run, kind), "; nothing was saved.");
-    setAttribute(button, "aria-disabled", "false");
-    setText(button, name);
+    this.saving = "";
     if (live.runId !== run) return;
+    this.showTaking(data);
     this.told.classList.toggle("problem", Boolean(answer.error));
     setWords(this.told, answer.error || answer.sentence || "");
   }
 }
 
+/** What it cost, in a sentence and phase by phase. */
+function costOf({ sentence, phases, parameters, trained }) {
+  const size = parameters ? ` ${number(parameters / 1e6)} million `
+    + `weights${trained < parameters ? `, ${number(trained / 1e6)} million of them trained` : ""}.` : "";
+  const table = tableOf("", [headOf("What it spent its time on", "words"), "Time", "Share",
+    headOf("Operations", null, "Counted from the number of weights and tokens, not measured")],
+  phases.map(({ name, seconds, share, operations }) => [el("td.words", name),
+    [duration(seconds), percent(share), operations].map((cell) => el("td", cell))]));
+  return [el("h3", "What it cost"), el("p.muted", withCode(sentence + size)),
+    el("div.numbers.ledger", { tabindex: "0", role: "region", "aria-label": "Compute" }, table)];
+}
+
 async function copy(button, text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    setText(button, "Copied");
-  } catch {
-    setText(button, "Select it and copy");
-  }
+  setText(button, (await copied(text)) ? "Copied" : "Select it and copy");
   setTimeout(() => setText(button, "Copy"), 2000);
 }

@@ -17,7 +17,7 @@ export function mount(element, props, { trigger, watch }) {
     trigger("input");
     if (!menu.value.startsWith(RUN_PREFIX)) choosePreset(menu.value);
   } }, groups);
-  element.append(el("label", { class: "label", for: "preset-menu" }, "Experiment"), menu);
+  element.append(el("label.label", { for: "preset-menu" }, "Experiment"), menu);
 
   function show() {
     const chosen = String(props.value ?? "");

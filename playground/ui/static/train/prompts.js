@@ -23,7 +23,7 @@ export function show(source) {
 }
 
 export function mount(element, props, { watch }) {
-  const line = el("p", { class: "prompts-note", role: "status" });
+  const line = el("p.prompts-note", { role: "status" });
   element.append(line);
 
   /** Gradio may empty the element that it gave us when the value changes, or put another one in its place. */

@@ -1,21 +1,22 @@
 // A look at the prompts before any training: how many, how long, what is left out and why, the first ones, and what the
 // model really reads. All texts are a person's or a dataset's, so they are text nodes.
 
-import { buttonOf, el, headOf, setText, setWords, shape, svg } from "../core/dom.js";
+import { bars, frame } from "../charts/small_plots.js";
+import { buttonOf, el, figureOf, headOf, setText, setWords, tableOf } from "../core/dom.js";
 
 const BAR = 12;
 const HEIGHT = 56;
 
 export function mount(element, props, { watch }) {
-  const title = el("h2", {}, "Prompts");
-  const line = el("p", { class: "muted", role: "status" });
-  const body = el("div", { class: "preview-body" });
+  const title = el("h2", "Prompts");
+  const line = el("p.muted", { role: "status" });
+  const body = el("div.preview-body");
   const close = buttonOf("icon-button", { "aria-label": "Close", title: "Close", onclick: () => {
     panel.hidden = true;
   } }, "\u00d7");
-  const panel = el("section", { class: "panel prompts-preview", hidden: true, tabindex: "-1",
+  const panel = el("section.panel.prompts-preview", { hidden: true, tabindex: "-1",
     "aria-label": "The prompts of the form" },
-    el("div", { class: "preview-head" }, title, el("span", { class: "grow" }), close), line, body);
+    el("div.preview-head", title, el("span.grow"), close), line, body);
   element.append(panel);
 
   function show() {
@@ -58,35 +59,34 @@ function inWords({ num_training, num_evaluation, held_out, num_unneeded, goes_on
 
 function parts(preview) {
   return [
-    el("div", { class: "preview-columns" }, lengthsPart(preview), leftOutPart(preview)),
-    el("h3", {}, `What the model reads${preview.form === "chat" ? ", in its chat template" : ""}`),
-    el("p", { class: "muted small-text" }, "The first prompts, shaded in turns for each token. Framed: special "
+    el("div.preview-columns", lengthsPart(preview), leftOutPart(preview)),
+    el("h3", `What the model reads${preview.form === "chat" ? ", in its chat template" : ""}`),
+    el("p.muted.small-text", "The first prompts, shaded in turns for each token. Framed: special "
       + "tokens, which are no text."),
-    el("div", { class: "seen-list" }, preview.seen.map(seenPart)),
-    el("h3", {}, `The first ${preview.rows.length} prompts`),
+    el("div.seen-list", preview.seen.map(seenPart)),
+    el("h3", `The first ${preview.rows.length} prompts`),
     rowsPart(preview.rows),
   ];
 }
 
 function lengthsPart({ lengths, room }) {
   const { edges, counts } = lengths;
-  const top = Math.max(...counts);
-  const bars = counts.map((number, index) => {
-    const height = number ? Math.max(2, (number / top) * HEIGHT) : 0;
+  const width = counts.length * BAR;
+  const drawn = frame({ kind: "bars", size: { width, height: HEIGHT, left: 0, right: 0, top: 0, bottom: 0 }, from: 0,
+    to: counts.length, low: 0, high: Math.max(...counts), label: `Histogram of lengths, from ${lengths.min} to ${
+      lengths.max} tokens, median ${lengths.median}` });
+  bars(drawn, [...counts.keys(), counts.length], counts, () => "bar", (index) => {
     const upTo = edges[index + 1] - 1;
     const range = upTo > edges[index] ? `${edges[index]} to ${upTo}` : `${edges[index]}`;
-    return shape("rect", { x: index * BAR + 1, y: HEIGHT - height, width: BAR - 2, height },
-      shape("title", {}, `${range} tokens: ${count(number)} ${number === 1 ? "prompt" : "prompts"}`));
+    return `${range} tokens: ${count(counts[index])} ${counts[index] === 1 ? "prompt" : "prompts"}`;
   });
+  drawn.node.setAttribute("preserveAspectRatio", "none");
   const facts = [["Shortest", lengths.min], ["Median", lengths.median], ["90 % have at most", lengths.p90],
     ["Longest", lengths.max], ["Room in the model", room]];
-  return el("section", { class: "lengths" }, el("h3", {}, "Length in tokens"),
-    svg({ viewBox: `0 0 ${counts.length * BAR} ${HEIGHT}`, class: "bars", role: "img", preserveAspectRatio: "none",
-      "aria-label": `Histogram of lengths, from ${lengths.min} to ${lengths.max} tokens, median ${lengths.median}` },
-        ...bars),
-    el("div", { class: "bars-ends muted" }, el("span", {}, count(edges[0])), el("span", {}, count(lengths.max))),
-    el("dl", { class: "facts" },
-      facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, count(value))))));
+  return el("section.lengths", el("h3", "Length in tokens"),
+    drawn.node, el("div.bars-ends.muted", el("span", count(edges[0])), el("span", count(lengths.max))),
+    el("dl.facts",
+      facts.map(([name, value]) => el("div", el("dt", name), el("dd", count(value))))));
 }
 
 const REASONS = {
@@ -97,37 +97,29 @@ const REASONS = {
 
 function leftOutPart({ left_out, num_rows, room }) {
   const reason = (name) => REASONS[name] ?? `too long: more than ${count(room)} tokens`;
-  const items = left_out.map(({ reason: name, count: number, rows }) => el("li", {},
-    el("details", {}, el("summary", {}, el("strong", {}, count(number)), ` ${reason(name)}`),
-      el("ul", { class: "examples" }, rows.map(({ row, text }) =>
-        el("li", {}, el("span", { class: "muted" }, `Row ${count(row)} `),
-          el("span", { class: "output short" }, text || "(nothing)")))))));
-  return el("section", { class: "left-out" }, el("h3", {}, "Left out"),
-    left_out.length ? el("p", { class: "muted small-text" },
-      `Of ${count(num_rows)} rows. Open one to see its first rows.`)
-      : el("p", { class: "muted small-text" }, `Nothing: all ${count(num_rows)} rows that were looked at can be used.`),
-    el("ul", { class: "reasons" }, items));
+  const items = left_out.map(({ reason: name, count: number, rows }) => el("li",
+    el("details", el("summary", el("strong", count(number)), ` ${reason(name)}`),
+      el("ul.examples", rows.map(({ row, text }) =>
+        el("li", el("span.muted", `Row ${count(row)} `),
+          el("span.output.short", text || "(nothing)")))))));
+  return el("section.left-out", el("h3", "Left out"),
+    left_out.length ? el("p.muted.small-text", `Of ${count(num_rows)} rows. Open one to see its first rows.`)
+      : el("p.muted.small-text", `Nothing: all ${count(num_rows)} rows that were looked at can be used.`),
+    el("ul.reasons", items));
 }
 
 /** The tokens of one prompt; special ones are framed. */
 export function seenPart(pieces) {
-  return el("p", { class: "output seen" }, pieces.map(({ text, special, tokens = [text] }) => (special
-    ? el("span", { class: "special" }, visible(text)) : tokens.map((token) => el("span", { class: "token" }, token))))
-    .flat());
+  return el("p.output.seen", pieces.map(({ text, special, tokens = [text] }) => (special
+    ? el("span.special", text.replaceAll("\n", "\u23ce"))
+    : tokens.map((token) => el("span.token", token)))));
 }
 
 function rowsPart(rows) {
-  return el("table", { class: "prompt-rows" },
-    el("thead", {}, el("tr", {}, headOf("Used to", "nowrap"), headOf("Tokens", "figure"),
-      headOf("Prompt"))),
-    el("tbody", {}, rows.map(({ text, cut, tokens, held_out }) => el("tr", {},
-      el("td", { class: "muted nowrap" }, held_out ? "compare" : "train"),
-      el("td", { class: "figure" }, count(tokens)),
-      el("td", {}, el("p", { class: "output short" }, cut ? `${text.trim()} \u2026` : text.trim()))))));
-}
-
-function visible(text) {
-  return text.replaceAll("\n", "\u23ce");
+  return tableOf("prompt-rows", [headOf("Used to", "nowrap"), headOf("Tokens", "figure"), "Prompt"],
+    rows.map(({ text, cut, tokens, held_out }) => [el("td.muted.nowrap", held_out ? "compare" : "train"),
+      figureOf(count(tokens)),
+      el("td", el("p.output.short", cut ? `${text.trim()} \u2026` : text.trim()))]));
 }
 
 function count(number) {

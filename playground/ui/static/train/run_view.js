@@ -4,11 +4,12 @@ import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
 import { rights } from "../core/access.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
+import { newName } from "../core/server.js";
 import { Frontier } from "../inside/frontier.js";
 import { home, onHome, refreshHome, watchEnd } from "../core/home.js";
-import { Lamps } from "./lamps.js";
+import { showLamps } from "./lamps.js";
 import { LiveSettings } from "./live_settings.js";
-import { Claims, Meters } from "./meters.js";
+import { showClaims, showMeters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
 import { SlowMotion } from "../inside/slow_motion.js";
@@ -18,7 +19,7 @@ import { alike, effect } from "../core/signals.js";
 import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
 
 export function mount(element, props, { trigger, watch, server }) {
-  const root = el("div", { class: "run-view" });
+  const root = el("div.run-view");
   element.append(root);
   new StatusPanel(root, {
     stop: (run) => server.stop_run(run),
@@ -26,11 +27,11 @@ export function mount(element, props, { trigger, watch, server }) {
     end: (run) => server.end_run(run),
     resume: (run) => server.resume_run(run),
   });
-  new Meters(root);
+  showMeters(root);
   new LiveSettings(root, props.knobs, (run, changes) => server.change_settings({ run, changes }));
-  new Lamps(root, (run, changes) => server.change_settings({ run, changes }));
+  showLamps(root, (run, changes) => server.change_settings({ run, changes }));
   new ForkPanel(root, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
-  new Claims(root);
+  showClaims(root);
   new Charts(root);
   new Changed(root);
   new Frontier(root, (run) => server.draw_frontier({ run }), (asked) => server.frontier_progress(asked));
@@ -40,33 +41,46 @@ export function mount(element, props, { trigger, watch, server }) {
   drawer(root);
 
   nameNextStart(props);
-  watch("value", () => {
-    const run = props.value?.run;
-    if (props.value?.request) return; // our own word, see nameNextStart
-    nameNextStart(props);
-    if (!run) return;
-    document.body.classList.remove("drawer-open");
-    go({ page: "train", run });
-    if (live.runId !== run) open(run);
-    scrollTo({ top: 0, behavior: "smooth" });
-    if ([document.body, document.getElementById("start")].includes(/** @type {HTMLElement} */ (document.activeElement)))
-      runTitle()?.focus({ preventScroll: true }); // else the space key, which pauses here, would press Start once more
-    refreshHome();
-  });
-
+  watch("value", () => takeStart(props));
   onPlace(({ run }) => {
     if (run && run !== live.runId) open(run);
   });
+  followHome(trigger);
+  effect(() => showWhenKnown(root)); // not before the run that the address names is opened: an effect runs at once
 
+  let wasEnded = true;
+  effect(() => {
+    if (!live.run || live.run.recorded) return;
+    if (hasEnded.value && !wasEnded) watchEnd(live.runId);
+    wasEnded = hasEnded.value;
+  });
+}
+
+/** A start has been answered: the run comes into view. */
+function takeStart(props) {
+  const run = props.value?.run;
+  if (props.value?.request) return; // our own word, see nameNextStart
+  nameNextStart(props);
+  if (!run) return;
+  document.body.classList.remove("drawer-open");
+  go({ page: "train", run });
+  if (live.runId !== run) open(run);
+  scrollTo({ top: 0, behavior: "smooth" });
+  if ([document.body, document.getElementById("start")].includes(/** @type {HTMLElement} */ (document.activeElement)))
+    runTitle()?.focus({ preventScroll: true }); // else the space key, which pauses here, would press Start once more
+  refreshHome();
+}
+
+/** Which run to show where the address names none; and what trains and waits, on which the form's button depends. */
+function followHome(trigger) {
   let connected = true;
   let busy;
   onHome((home) => {
     if (!home.connected && home.living === null && home.newest === null) return; // nothing is known yet
     const first = busy === undefined;
     const now = [home.training?.map(({ id }) => id), home.waiting];
-    const changed = !alike(busy, now);
+    if (!first && !alike(busy, now)) trigger("input");
     busy = now;
-    if (changed && !first) trigger("input"); // the form's Start button depends on what trains and what waits
     if (home.connected && live.status?.ended) { // somebody else may have taken it up again
       const again = home.waiting?.includes(live.runId) ? live.status.attempt + 1
         : home.training?.find(({ id }) => id === live.runId)?.attempt;
@@ -78,15 +92,6 @@ export function mount(element, props, { trigger, watch, server }) {
     const recorded = home.recorded[place().preset] ?? Object.values(home.recorded)[0] ?? null;
     const wanted = home.living ?? (first ? (place().preset ? null : home.shown) ?? recorded : live.runId);
     if (wanted !== live.runId || first) open(wanted); // a page that shows a recorded run turns to a run that starts
-  });
-
-  effect(() => showWhenKnown(root)); // not before the run that the address names is opened: an effect runs at once
-
-  let wasEnded = true;
-  effect(() => {
-    if (!live.run || live.run.recorded) return;
-    if (hasEnded.value && !wasEnded) watchEnd(live.runId);
-    wasEnded = hasEnded.value;
   });
 }
 
@@ -108,9 +113,7 @@ function showWhenKnown(root) {
  * A new name is made when the answer has come; without an answer the next press is the same start.
  */
 function nameNextStart(props) {
-  const random = crypto.getRandomValues(new Uint32Array(4)); // randomUUID is for https only
-  props.value = { run: props.value?.run ?? null,
-    request: [...random].map((part) => part.toString(16).padStart(8, "0")).join("") };
+  props.value = { run: props.value?.run ?? null, request: newName() };
 }
 
 /**
@@ -121,8 +124,8 @@ function drawer(root) {
   const close = () => document.body.classList.remove("drawer-open");
   const controls = document.getElementById("controls");
   const closing = buttonOf("icon-button", { "aria-label": "Close", onclick: close }, "\u00d7");
-  root.append(el("div", { class: "backdrop", onclick: close }));
-  controls.prepend(el("div", { class: "drawer-head" }, el("strong", {}, "Set up a run"), closing));
+  root.append(el("div.backdrop", { onclick: close }));
+  controls.prepend(el("div.drawer-head", el("strong", "Set up a run"), closing));
   let open = false;
   new MutationObserver(() => { // several parts of the page open it
     if (document.body.classList.contains("drawer-open") === open) return;

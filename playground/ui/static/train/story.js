@@ -5,10 +5,10 @@ import { settingsOf, stepOf } from "../core/experiments.js";
 import { effect } from "../core/signals.js";
 
 export function mount(element, props, { watch }) {
-  const number = el("p", { class: "step-number" });
-  const story = el("p", { class: "story" });
-  const expect = el("p", { class: "expect" });
-  const measured = el("p", { class: "measured" });
+  const number = el("p.step-number");
+  const story = el("p.story");
+  const expect = el("p.expect");
+  const measured = el("p.measured");
   element.append(number, story, expect, measured);
   const show = () => {
     if (props.value?.settings_of) settingsOf.value = props.value.settings_of;
@@ -16,7 +16,7 @@ export function mount(element, props, { watch }) {
     setText(number, step ? `Experiment ${step.number} of ${step.of}` : "");
     setText(story, props.value?.story ?? "");
     expect.replaceChildren();
-    if (props.value?.expect) expect.append(el("strong", {}, "Expect: "), props.value.expect);
+    if (props.value?.expect) expect.append(el("strong", "Expect: "), props.value.expect);
     setText(measured, props.value?.measured ?? "");
   };
   watch("value", show);

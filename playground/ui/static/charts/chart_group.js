@@ -1,0 +1,72 @@
+// Charts that share one horizontal range, its zoom and the crosshair: the curves of a run, of overlaid runs, of a
+// sweep.
+
+export class ChartGroup {
+  /**
+   * `draw()` gives the charts what they show, and is called when the zoom has become another; `hovered(x)` hears where
+   * somebody points (null: nowhere); `place(chart)` puts what stands above a canvas to where the canvas has it.
+   * @param {any} options
+   */
+  constructor({ draw, hovered = () => {}, place = (chart) => chart.placeEnds(), canZoom = true }) {
+    this.draw = draw;
+    this.hovered = hovered;
+    this.place = place;
+    this.canZoom = canZoom;
+    this.range = { start: 0, end: 1 };
+    this.zoom = null;
+    this.hover = null;
+    /** @type {any[]} */
+    this.charts = [];
+    document.addEventListener("playground-look", () => {
+      for (const chart of this.charts) chart.look();
+    });
+  }
+
+  add(chart, box) {
+    this.charts.push(chart);
+    box.append(chart.card);
+    return chart;
+  }
+
+  /** Keep what stands above the canvases in its place when a box becomes wider, or is there again. */
+  watch(box) {
+    new ResizeObserver(() => this.settle()).observe(box);
+  }
+
+  settle() {
+    for (const chart of this.charts) this.place(chart);
+  }
+
+  /** A chart has been drawn, or has come into sight again. */
+  seen(chart) {
+    chart.readOut(this.hover);
+    this.place(chart);
+  }
+
+  /** Give each chart what it shows; `whole` is the range without a zoom. */
+  show(whole, update) {
+    [this.range.start, this.range.end] = this.zoom ?? whole;
+    for (const chart of this.charts) update(chart);
+    this.point(this.hover);
+    requestAnimationFrame(() => this.settle());
+  }
+
+  point(x) {
+    this.hover = x;
+    for (const chart of this.charts) chart.readOut(x);
+    this.hovered(x);
+  }
+
+  setZoom(range) {
+    if (!this.canZoom) return;
+    this.forget();
+    this.zoom = range;
+    this.draw();
+  }
+
+  /** Other runs: another range, and other heights. */
+  forget() {
+    this.zoom = null;
+    for (const chart of this.charts) chart.forget();
+  }
+}

@@ -1,0 +1,68 @@
+// Asking the server: addresses, answers, and what a page says when there is no answer.
+
+const UNREACHED = "The page cannot reach the playground";
+const STILL_RUNNING = ". Is it still running?";
+
+/** A name that nobody else has, for a press that may arrive twice. (`randomUUID` is for https only.) */
+export function newName() {
+  return [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(16).padStart(8, "0")).join("");
+}
+
+/** What the server has of a run, relative to the page. */
+export function runPath(run, what) {
+  return `live/${encodeURIComponent(run)}/${what}`;
+}
+
+/** An address relative to the page, so that the app works under a sub-path. */
+export function url(path) {
+  return new URL(path, document.baseURI).toString();
+}
+
+/** Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence. */
+export async function getJson(path, signal = null) {
+  let response;
+  try {
+    response = await fetch(url(path), { cache: "no-store", signal });
+  } catch {
+    throw new Error(UNREACHED + STILL_RUNNING);
+  }
+  let data = null;
+  try {
+    data = await response.json();
+  } catch {
+    if (response.ok) throw new Error(UNREACHED + STILL_RUNNING); // it broke off on its way
+    // else it has no sentence for us
+  }
+  if (!response.ok) throw new Error(data?.error ?? `The playground answered with error ${response.status}.`);
+  return data;
+}
+
+/** A text of the server; without an answer the sentence `instead`. */
+export async function getText(path, instead) {
+  try {
+    return await (await fetch(url(path))).text();
+  } catch {
+    return instead;
+  }
+}
+
+/**
+ * The functions of the server that a part may call, but one that gets no answer fails: Gradio's own come back with
+ * nothing then, as if all were well.
+ */
+export function answering(server) {
+  return Object.fromEntries(Object.entries(server ?? {}).map(([name, call]) => [name, async (...given) => {
+    const answer = await call(...given);
+    if (answer === undefined) throw new Error(UNREACHED + STILL_RUNNING);
+    return answer;
+  }]));
+}
+
+/** What the server answers to something a person asked of it; without an answer {error}, which ends in `so`. */
+export async function answerOf(call, so = STILL_RUNNING) {
+  try {
+    return (await call()) ?? {};
+  } catch {
+    return { error: UNREACHED + so };
+  }
+}

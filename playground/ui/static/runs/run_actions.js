@@ -1,0 +1,152 @@
+// What can be done with a run or with all runs of a sweep from the list: the buttons, and what each asks the server.
+
+import { buttonOf, confirmed, el, setWords } from "../core/dom.js";
+import { answerOf, runPath, url } from "../core/server.js";
+import { when } from "../core/format.js";
+import { refreshHome } from "../core/home.js";
+import { go, openRun, place } from "../core/nav.js";
+import { live, open } from "../core/store.js";
+
+const FILES = [
+  ["html", "Report", "The run as one page for any browser, with charts and texts"],
+  ["yaml", "YAML", "Settings, for the command python -m playground train"],
+  ["trl", "TRL script", "This run as a Python script for TRL 1.12"],
+];
+
+export class RunActions {
+  /** `page`: the list, {note, body, known, refresh, show, panel, sweepButton}; `fill(wanted)` fills the form. */
+  constructor(page, server, fill) {
+    this.page = page;
+    this.server = server;
+    this.busy = new Map(); // what a button says while its question is under way, by the button's key
+    this.fill = (wanted) => fill({ ...wanted, at: Date.now() });
+    document.addEventListener("playground-use-settings", (event) =>
+      this.useSettings(/** @type {CustomEvent} */ (event).detail));
+    document.addEventListener("playground-use-preset", (event) =>
+      this.fill({ preset: /** @type {CustomEvent} */ (event).detail }));
+  }
+
+  /** The form of the Train page with the settings of a run, or of a preset; `changes` are other values by field. */
+  useSettings(wanted) {
+    this.fill(wanted);
+    go({ page: "train" });
+    document.body.classList.add("drawer-open");
+  }
+
+  button(key, name, onclick, { kind = "", title = null } = {}) {
+    const word = this.busy.get(key);
+    return buttonOf(`quiet-button ${kind}`, { "data-key": key, title, off: Boolean(word), onclick }, word ?? name);
+  }
+
+  /** The same for what takes a moment: `ask` asks the server, `then` follows. */
+  asking(key, name, busyWord, ask, then) {
+    return this.button(key, name, async () => {
+      this.busy.set(key, busyWord);
+      this.redraw();
+      const answer = await answerOf(ask, "; nothing was done. Try again in a moment.");
+      this.busy.delete(key);
+      this.redraw();
+      if (!answer.error || answer.going) await then();
+      setWords(this.page.note, answer.error ?? "");
+      refreshHome();
+    });
+  }
+
+  redraw() {
+    this.page.show();
+    this.page.panel.showAll();
+  }
+
+  ofRun(run) {
+    const { id } = run;
+    const { server, page } = this;
+    return [
+      this.button(`show ${id}`, "Open", () => openRun(id)),
+      run.headline ? this.button(`compare ${id}`, "Compare", () => go({ page: "compare", run: id })) : null,
+      run.resumable ? this.asking(`resume ${id}`, "Resume", "Resuming\u2026", () => server.resume_run(id),
+        () => openRun(id)) : null,
+      run.place ? this.asking(`out ${id}`, "Take out", "Taking it out\u2026", () => server.stop_run(id),
+        () => page.refresh()) : null,
+      this.button(`settings ${id}`, "Use settings", () => this.useSettings({ run: id }),
+        { title: "Puts them into the form of the Train page" }),
+      this.button(`name ${id}`, "Rename", () => this.rename(run)),
+      ...FILES.map(([kind, name, title]) => el("a.quiet-button", { href: url(runPath(id, `export/${kind}`)),
+        download: "", title, "data-key": `${kind} ${id}` }, name)),
+      run.end ? this.button(`delete ${id}`, "Delete", () => this.delete(run), { kind: "delete" }) : null,
+    ];
+  }
+
+  /** What can be asked of all runs of a sweep; `where` tells the same buttons in two places apart. */
+  ofSweep(sweep, where = "") {
+    if (!sweep) return [];
+    const { id, ended } = sweep;
+    const { server, page } = this;
+    const then = () => Promise.all([page.refresh(), page.panel.refresh()]);
+    return [
+      ended ? null
+        : this.asking(`${where}stop-all ${id}`, "Stop all", "Stopping\u2026", () => server.stop_sweep(id), then),
+      ended && sweep.resumable ? this.asking(`${where}resume-all ${id}`, "Resume all", "Resuming\u2026", async () => {
+        const answer = await server.resume_sweep(id);
+        const [first] = answer.refused ?? [];
+        return answer.error || !first ? answer
+          : { ...answer, error: `${answer.going} go on; ${first[0]} does not: ${first[1]}` };
+      }, then) : null,
+      ended ? this.button(`${where}delete-all ${id}`, "Delete all", () => this.deleteAll(sweep), { kind: "delete" })
+        : null,
+    ].filter(Boolean);
+  }
+
+  /** Another name, and a line about it; the folder of the run stays. */
+  async rename({ id, title, note }) {
+    const input = (label, value, most, placeholder) => el("label", label,
+      el("input", { type: "text", value, maxlength: most, placeholder }));
+    const parts = [input("Name", title, 80, "as it was called when it began"),
+      input("Note", note, 300, "a line of your own about it")];
+    const kept = el("p.muted", "Both stand wherever the run does. Its folder stays ", el("code", id), ".");
+    if (!(await confirmed("Name and note", [...parts, kept], "Save", { no: "Cancel", kind: "strong" }))) return;
+    const [name, words] = parts.map((part) => part.querySelector("input").value);
+    const { error = "", ...names } = await answerOf(() => this.server.name_run({ run: id, name, note: words }),
+      "; nothing was changed.");
+    setWords(this.page.note, error);
+    if (error) return;
+    if (live.runId === id && live.run) live.run = { ...live.run, ...names };
+    await this.page.refresh();
+    refreshHome();
+  }
+
+  async delete({ id, title, started_at: started }) {
+    const answer = await this.bin("Delete this run?", `${title}, ${when(started)} (${id}).`, "It moves", `run ${id}`,
+      () => this.server.delete_run(id));
+    if (answer && !answer.error && live.runId === id) open(null);
+  }
+
+  async deleteAll({ id, title, started_at: started }) {
+    const runs = this.page.known.filter((run) => run.sweep === id).map((run) => run.id);
+    const one = runs.length === 1;
+    const answer = await this.bin("Delete all runs of this sweep?",
+      `${title}, ${when(started)}: ${one ? "1 run" : `${runs.length} runs`}.`, one ? "It moves" : "They move",
+      `sweep ${id}`, () => this.server.delete_sweep(id));
+    if (!answer || answer.error) return;
+    if (place().sweep === id) go({ page: "runs", sweep: "" });
+    if (runs.includes(live.runId)) open(null);
+  }
+
+  /**
+   * Delete what `ask` deletes, once that is confirmed; null where it is not. The name in the row that follows `key`
+   * gets the keyboard.
+   */
+  async bin(title, what, moves, key, ask) {
+    const { body, sweepButton, note } = this.page;
+    const kept = el("p.muted", `${moves} to the bin, the folder .bin inside the outputs folder, and ${
+      moves.startsWith("It") ? "stays" : "stay"} there until the bin is emptied.`);
+    if (!(await confirmed(title, [el("p", what), kept], "Delete"))) return null;
+    const keys = [...body.children].map((part) => part.dataset.key);
+    const near = [...keys.slice(keys.indexOf(key)), ...keys.slice(0, keys.indexOf(key)).reverse()];
+    const answer = await answerOf(ask, "; look again before you repeat it.");
+    await this.page.refresh();
+    setWords(note, answer.error ?? "");
+    const names = near.map((one) => body.querySelector(`[data-key="${CSS.escape(one)}"] .name :is(a, button)`));
+    (names.find(Boolean) ?? sweepButton).focus({ preventScroll: true });
+    return answer;
+  }
+}

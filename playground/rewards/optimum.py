@@ -22,11 +22,12 @@ from playground.rewards.mixture import Scale, arithmetic, term_names
 
 Array = NDArray[np.float64]
 Marks = Sequence[bool | None]
+Raw = Mapping[str, Sequence[float | None]]
 
 LEAST = 8  # samples with and without the behaviour; below, nothing is said
 LEAST_EFFECTIVE = 5.0  # of either, once they are reweighted
 LARGEST = 100.0  # weight that is looked at
-STEPS = 80
+WEIGHTS = LARGEST * 10 ** np.linspace(-5, 0, 81)[1:]
 CLEAR = 2.0  # standard errors that a reward must tell the two apart by
 
 
@@ -72,9 +73,8 @@ class Outlook(NamedTuple):
 
 
 def outlooks(
-    rewards: Sequence[RewardConfig], names: Sequence[str], raw: Mapping[str, Sequence[float | None]],
-    marked: Mapping[str, Marks], leash: Leash,
-) -> list[Outlook]:  # fmt: skip
+    rewards: Sequence[RewardConfig], names: Sequence[str], raw: Raw, marked: Mapping[str, Marks], leash: Leash
+) -> list[Outlook]:
     """Every behaviour that one wants more or less of, and of which enough samples show it and enough do not.
 
     Args:
@@ -86,9 +86,9 @@ def outlooks(
         if min(yes, of - yes) < LEAST or ready.aim == "neither":
             continue
         share, effective = optimal_share(marks, scores_of(rewards, raw, leash), leash.beta)
-        known = share if effective >= LEAST_EFFECTIVE else None
         several = range(len(rewards)) if len(rewards) > 1 else ()
         flips = [flip(number, rewards, names, raw, marks, leash, ready.aim) for number in several]
+        known = share if effective >= LEAST_EFFECTIVE else None
         found.append(Outlook(name, ready.words, ready.aim, yes, of, known, effective, flips))
     return found
 
@@ -110,23 +110,24 @@ def sentences(outlook: Outlook, leash: Leash, labels: Mapping[str, str] | None =
             f"(about {outlook.effective:.0f} of these samples count)."
         ]
     needed = [one for one in outlook.flips if one.weight != 0 and (one.helps or not one.tells_apart)]
-    return [*found, *(f"{(labels or {}).get(one.name, one.name)}: {_in_words(one, leash)}" for one in needed)]
+    return [*found, *(f"{(labels or {}).get(one.name, one.name)}: {_in_words(one, leash)}." for one in needed)]
 
 
 def _in_words(one: Flip, leash: Leash) -> str:
     if not one.tells_apart:
-        return "whether it tells these answers apart cannot be told from chance, so no weight that flips is named."
-    start = "" if one.first is None else f"; the first step of training turns at {one.first:g}"
+        return "whether it tells these answers apart cannot be told from chance, so no weight that flips is named"
     if one.weight is not None:
-        return f"smallest weight that flips {one.weight:g}{start}."
-    if leash.beta > 0 and not one.effective:
-        return f"no weight up to {LARGEST:g} flips{start}."
-    why = "too few samples count" if leash.beta > 0 else "there is no leash"
-    return f"smallest weight that flips not known, {why}{start}."
+        found = f"smallest weight that flips {one.weight:g}"
+    elif leash.beta > 0 and not one.effective:
+        found = f"no weight up to {LARGEST:g} flips"
+    else:
+        why = "too few samples count" if leash.beta > 0 else "there is no leash"
+        found = f"smallest weight that flips not known, {why}"
+    return found if one.first is None else f"{found}; the first step of training turns at {one.first:g}"
 
 
 def marks_of(names: Sequence[str], samples: Sequence[Mapping[str, object]]) -> dict[str, Marks]:
-    """Marks of the ready-made behaviours with these names, for samples as the model service tells them."""
+    """Marks of the ready-made behaviours with these names, for samples as the model service sends them."""
     return {
         name: [behaviours.mark(name, str(one["prompt"]), str(one["completion"]), bool(one["ended"])) for one in samples]
         for name in names
@@ -135,9 +136,8 @@ def marks_of(names: Sequence[str], samples: Sequence[Mapping[str, object]]) -> d
 
 
 def flip(
-    number: int, rewards: Sequence[RewardConfig], names: Sequence[str], raw: Mapping[str, Sequence[float | None]],
-    marks: Marks, leash: Leash, aim: str,
-) -> Flip:  # fmt: skip
+    number: int, rewards: Sequence[RewardConfig], names: Sequence[str], raw: Raw, marks: Marks, leash: Leash, aim: str
+) -> Flip:
     """See `Flip`, of the reward with this number."""
     reward, wrong = rewards[number], 1.0 if aim == "less" else -1.0
     sign = -1.0 if (reward.weight or type(reward).model_fields["weight"].default) < 0 else 1.0
@@ -146,23 +146,20 @@ def flip(
         others = [*rewards[:number], reward.model_copy(update={"weight": sign * size}), *rewards[number + 1 :]]
         return scores_of(others, raw, leash)
 
-    def turns(beta: float) -> Callable[[float], bool]:
-        return lambda size: wrong * pull(marks, scores(size), beta) <= 1e-9
+    def from_size(beta: float) -> float | None:
+        return smallest(lambda size: wrong * pull(marks, scores(size), beta) <= 1e-9)
 
     plain = reward.model_copy(update={"weight": 1.0})
     alone = scores_of([plain], {term_names([plain])[0]: raw[names[number]]}, leash)
     apart = tells_apart(marks, alone)
     helps = apart and wrong * sign * pull(marks, alone, math.inf) < 0
-    size, first = (smallest(turns(beta)) if helps else None for beta in (leash.beta, math.inf))
+    size, first = (from_size(leash.beta), from_size(math.inf)) if helps else (None, None)
     effective = 0.0 if size is None else poorer_side(marks, scores(size), leash.beta)
-    known = size is not None and effective >= LEAST_EFFECTIVE
-    return Flip(
-        names[number], sign * size if known and size is not None else None,
-        None if first is None else sign * first, apart, helps, effective,
-    )  # fmt: skip
+    weight = sign * size if size is not None and effective >= LEAST_EFFECTIVE else None
+    return Flip(names[number], weight, None if first is None else sign * first, apart, helps, effective)
 
 
-def scores_of(rewards: Sequence[RewardConfig], raw: Mapping[str, Sequence[float | None]], leash: Leash) -> Array:
+def scores_of(rewards: Sequence[RewardConfig], raw: Raw, leash: Leash) -> Array:
     """Scores of the samples, as a run would have them but for a clip."""
     mixture = arithmetic(rewards)
     mixture.fit(raw)
@@ -172,48 +169,42 @@ def scores_of(rewards: Sequence[RewardConfig], raw: Mapping[str, Sequence[float 
 
 def optimal_share(marks: Marks, scores: Array, beta: float) -> tuple[float, float]:
     """The behaviour's share under pi*, and the samples that count behind it, 1 / sum w^2; of samples with a mark."""
-    known, yes = _sides(marks)
     if beta <= 0:
         return math.nan, 0.0
-    weights = np.exp((scores[known] - scores[known].max()) / beta)
-    weights /= weights.sum()
-    return float(weights[yes].sum()), float(1 / (weights**2).sum())
+    yes, no = _sides(marks, scores)
+    both = np.concatenate([yes, no])
+    weights = np.exp((both - both.max()) / beta)
+    return float(weights[: len(yes)].sum() / weights.sum()), _effective(weights)
 
 
 def pull(marks: Marks, scores: Array, beta: float) -> float:
     """beta x (log E_ref[e^(score/beta) | yes] - log E_ref[e^(score/beta) | no]): above 0, pi* shows the behaviour more
     often than the reference. For an infinite beta the gap of the means, which moves the first step of training."""
-    known, yes = _sides(marks)
     if beta <= 0:
         return math.nan
-    first, second = scores[known][yes], scores[known][~yes]
+    yes, no = _sides(marks, scores)
     if math.isinf(beta):
-        return float(first.mean() - second.mean())
-    return beta * (_log_mean_exp(first / beta) - _log_mean_exp(second / beta))
+        return float(yes.mean() - no.mean())
+    over = (np.logaddexp.reduce(side / beta) - math.log(len(side)) for side in (yes, no))
+    return beta * float(next(over) - next(over))
 
 
 def poorer_side(marks: Marks, scores: Array, beta: float) -> float:
     """Samples that count, with the behaviour or without it, whichever are fewer."""
-    known, yes = _sides(marks)
-    sides = [np.exp((side - side.max()) / beta) for side in (scores[known][yes], scores[known][~yes])]
-    return min(float(weights.sum() ** 2 / (weights**2).sum()) for weights in sides)
+    return min(_effective(np.exp((side - side.max()) / beta)) for side in _sides(marks, scores))
 
 
 def tells_apart(marks: Marks, scores: Array) -> bool:
     """Whether the mean differs between samples with and without the behaviour, by more than twice its error (Welch)."""
-    known, yes = _sides(marks)
-    first, second = scores[known][yes], scores[known][~yes]
-    error = math.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
-    return bool(abs(first.mean() - second.mean()) > CLEAR * error)
+    yes, no = _sides(marks, scores)
+    error = math.sqrt(yes.var(ddof=1) / len(yes) + no.var(ddof=1) / len(no))
+    return bool(abs(yes.mean() - no.mean()) > CLEAR * error)
 
 
 def smallest(turns: Callable[[float], bool]) -> float | None:
     """The smallest weight, to three digits, from which on something holds; None if it does for none up to LARGEST."""
-    if turns(0.0):
-        return 0.0
     low = 0.0
-    for step in range(STEPS):
-        high = LARGEST * 10 ** (-5 * (1 - (step + 1) / STEPS))
+    for high in (0.0, *WEIGHTS):
         if turns(high):
             while high - low > 5e-4 * high:
                 middle = (low + high) / 2
@@ -223,12 +214,11 @@ def smallest(turns: Callable[[float], bool]) -> float | None:
     return None
 
 
-def _sides(marks: Marks) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which samples have a mark, and of those which say yes."""
-    known = np.array([mark is not None for mark in marks], dtype=bool)
-    return known, np.array([mark for mark in marks if mark is not None], dtype=bool)
+def _sides(marks: Marks, scores: Array) -> tuple[Array, Array]:
+    """The scores of the samples with the behaviour, and of those without; some have no mark."""
+    known, yes = np.array([mark is not None for mark in marks]), np.array([bool(mark) for mark in marks])
+    return scores[known & yes], scores[known & ~yes]
 
 
-def _log_mean_exp(values: Array) -> float:
-    top = values.max()
-    return float(top + math.log(np.exp(values - top).mean()))
+def _effective(weights: Array) -> float:
+    return float(weights.sum() ** 2 / (weights**2).sum())

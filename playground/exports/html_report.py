@@ -19,7 +19,8 @@ from playground.exports.pictures import AMBER, MANY, SLATE, TEAL, Line, Panel
 from playground.exports.report import COUNTS, Report
 from playground.insight import before_after, compute, frames, knee, meters
 from playground.insight.diagnosis import diagnose
-from playground.insight.diagnosis.lamp import WINDOW, Lamp, Records
+from playground.insight.diagnosis.alert import Alert
+from playground.insight.diagnosis.evidence import WINDOW, Records
 from playground.rewards import behaviours as counted
 from playground.runs.folder.records import Sample
 from playground.setup import catalog, telling
@@ -136,7 +137,7 @@ def _health(report: Report) -> Html:
     )
 
 
-def _lamp(lamp: Lamp) -> Html:
+def _lamp(lamp: Alert) -> Html:
     updates = ", ".join(map(str, lamp.updates[-8:]))
     return tag(
         "div",

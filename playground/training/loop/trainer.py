@@ -135,7 +135,7 @@ class PPOTrainer:
         self.tokens_done = 0
         self.warnings: list[str] = []  # of the latest update, for the worker to record
         self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
-        self._skipped = False
+        self.skipped = False  # whether anything of the latest update was, because something was not finite
         self._paid: float | None = None  # in the latest update, to a completion on average
         self._skipped_in_a_row = 0
         self._started = time.perf_counter()
@@ -164,7 +164,7 @@ class PPOTrainer:
             TrainingDiverged: after three updates in a row with a reward, loss or gradient that was not finite.
             RewardFailed: if a reward function misbehaves. Whatever `between` raises.
         """
-        self.warnings, self._skipped = [], False
+        self.warnings, self.skipped = [], False
         rollout = self.collect()
 
         clock = time.perf_counter()
@@ -179,7 +179,7 @@ class PPOTrainer:
             steps = self.optimise(rollout, advantages, returns, learning_rate)
         seconds_update = time.perf_counter() - clock
         self.count_skipped()
-        if not self._skipped and not any(text.strip() for text in rollout.completions):
+        if not self.skipped and not any(text.strip() for text in rollout.completions):
             self.warnings.append(
                 f"Every completion of update {self.updates_done + 1} was empty: the policy ends its texts at once. "
                 "Raise beta, or reward something that needs a text."
@@ -376,7 +376,7 @@ class PPOTrainer:
             group["lr"] = learning_rate * group["factor"]
         steps: dict[str, list[float]] = defaultdict(list)
         if not bool(torch.isfinite(advantages).all()):
-            if not self._skipped:
+            if not self.skipped:
                 self.skip("An update was skipped: its advantages were not finite.")
             return steps
         for epoch in range(ppo.num_epochs):
@@ -385,7 +385,7 @@ class PPOTrainer:
             for rows in torch.randperm(ppo.batch_size, generator=shuffle).split(ppo.minibatch_size):
                 for name, value in self.step(rollout, rows, advantages, returns).items():
                     steps[name].append(value)
-                if self._skipped:
+                if self.skipped:
                     return steps
                 if ppo.num_epochs == 1 and ppo.minibatch_size == ppo.batch_size:
                     steps |= {name: [value] for name, value in self.look_back(rollout, rows, advantages).items()}
@@ -498,7 +498,7 @@ class PPOTrainer:
     def skip(self, why: str) -> None:
         """Learn nothing more in this update."""
         self.warnings.append(why)
-        self._skipped = True
+        self.skipped = True
 
     def count_skipped(self) -> None:
         """Give up when several updates in a row had to be skipped.
@@ -506,7 +506,7 @@ class PPOTrainer:
         Raises:
             TrainingDiverged.
         """
-        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self._skipped else 0
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self.skipped else 0
         if self._skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
             raise TrainingDiverged(
                 f"{MOST_SKIPPED_IN_A_ROW} updates in a row had a reward, loss or gradient that is not finite. "

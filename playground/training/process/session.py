@@ -43,6 +43,7 @@ from playground.setup.devices import available_cores
 from playground.setup.estimates.memory import SCALE_SAMPLES
 from playground.training.loop import held_out_text, slow_motion
 from playground.training.loop.steered import Steered
+from playground.training.loop.trainer import PPOTrainer
 from playground.training.models import checkpoint_files, language_model
 from playground.training.process import resuming
 from playground.training.process.equipment import COMPARE, LOOK, SCALE, STATE, UPDATE, Equipment
@@ -247,8 +248,9 @@ class Session(Equipment):
         self._latest = metrics
         self.writer.metrics(metrics)
         self.writer.set_status(update=metrics.update)
+        skipped = isinstance(self.trainer, PPOTrainer) and self.trainer.skipped
         for warning in self.trainer.warnings:
-            self.writer.event("warning", warning)
+            self.writer.event("warning", warning, **({"skipped": True} if skipped else {}))
         self.trainer.warnings = []
         if isinstance(self.trainer, Steered) and self.trainer.found:
             self.writer.event(STEERING_VECTOR, **self.trainer.found)

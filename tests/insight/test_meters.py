@@ -10,7 +10,6 @@ from playground.insight.before_after import Headline, pairs
 from playground.insight.meters import (
     Count,
     Meter,
-    _count,
     bands_of,
     compared,
     marks_of,
@@ -21,8 +20,8 @@ from playground.insight.meters import (
     sentence,
     told,
     verdicts,
-    wilson,
 )
+from playground.rewards.agreement import wilson
 from playground.runs.folder.records import Sample
 from playground.setup import catalog
 from playground.setup.expected import Band, bands
@@ -43,12 +42,6 @@ def look(stage: str, update: int, marks: list[bool | None], each: int = 1) -> li
         )
         for number, mark in enumerate(marks)
     ]
-
-
-def test_wilsons_interval() -> None:
-    assert wilson(0.5, 20) == pytest.approx((0.2993, 0.7007), abs=1e-4)  # (p + z^2/2n +- ...) / (1 + z^2/n)
-    assert wilson(1.0, 10) == pytest.approx((1 / (1 + 1.96**2 / 10), 1.0))
-    assert wilson(0.0, 10)[0] == 0.0
 
 
 def test_counts_at_every_look() -> None:
@@ -192,23 +185,27 @@ def test_several_samples_of_a_prompt_count_for_what_they_tell() -> None:
     generator, held, narrower = np.random.default_rng(0), [], []
     for _ in range(400):
         chances = generator.beta(2, 1, size=32)
-        marks = {
-            (prompt, seed): (prompt, bool(generator.random() < chances[prompt]))
-            for prompt in range(32)
-            for seed in range(4)
-        }
-        count = _count(marks)
+        count = Count.of_marks((prompt, bool(generator.random() < chances[prompt])) for prompt in FOUR_EACH)
         held.append(count.low <= 2 / 3 <= count.high)
         plain = wilson(count.share, count.prompts)
         narrower.append((count.high - count.low) / (plain[1] - plain[0]))
     assert np.mean(held) >= 0.93 and np.mean(narrower) < 0.85
-    alike = _count({(prompt, seed): (prompt, prompt < 16) for prompt in range(32) for seed in range(4)})
-    assert (alike.low, alike.high) == wilson(0.5, 32), "samples that are all the same tell nothing more"
-    even = _count({(prompt, seed): (prompt, seed < 2) for prompt in range(32) for seed in range(4)})
-    assert (even.low, even.high) == wilson(0.5, 128), "prompts that do not differ are one"
-    assert (
-        _count({(prompt, seed): (prompt, True) for prompt in range(32) for seed in range(4)}).low == wilson(1.0, 32)[0]
-    )
+
+
+FOUR_EACH = [number // 4 for number in range(128)]  # 32 prompts
+
+
+@pytest.mark.parametrize(
+    ("marks", "share", "trials"),
+    [
+        ([prompt < 16 for prompt in FOUR_EACH], 0.5, 32),  # samples that are all the same tell nothing more
+        ([number % 4 < 2 for number in range(128)], 0.5, 128),  # prompts that do not differ are one
+        ([True] * 128, 1.0, 32),
+    ],
+)
+def test_samples_that_are_alike_and_prompts_that_are(marks: list[bool], share: float, trials: int) -> None:
+    count = Count.of_marks(zip(FOUR_EACH, marks, strict=True))
+    assert (count.low, count.high) == wilson(share, trials)
 
 
 def paid_look(stage: str, update: int, marks: list[bool], scores: list[float]) -> list[Sample]:

@@ -87,7 +87,7 @@ def weigh(rewards: Sequence[RewardConfig], found: Mapping[str, Any]) -> Weighed:
 def outlooks(config: RunConfig, found: Mapping[str, Any]) -> list[optimum.Outlook]:
     """What the best policy under a configuration's rewards would do, from the service's answer."""
     marked = optimum.marks_of([one.name for one in behaviours.of_config(config)], found["samples"])
-    return optimum.outlooks(config.rewards, found["names"], found["reference"], marked, leash_of(config))
+    return optimum.outlooks(config.rewards, found["reference"], marked, leash_of(config))
 
 
 def leash_of(config: RunConfig) -> optimum.Leash:

@@ -120,16 +120,14 @@ class Workbench {
     this.showOutlooks(rewards);
   }
 
-  /** What the server worked out of the samples. The smallest weight of a reward holds whatever its own weight is. */
+  /** What the server worked out of the samples. */
   showOutlooks(rewards) {
     const { outlooks } = this.found;
     this.outlooks.hidden = !outlooks.length;
-    this.best.replaceChildren(...outlooks.map(([first, ...flips]) => el("div", {}, el("p", {}, first),
-      el("ul", {}, flips.map((text) => el("li", {}, text))))));
+    this.best.replaceChildren(...outlooks.map((text) => el("p", {}, text)));
     const same = JSON.stringify(rewards) === JSON.stringify(this.found.rewards);
     setText(this.bestNote, "The best policy for score minus leash cost, from the texts above taken as answers to one "
-      + "prompt. A weight flips it from where the best policy does no worse than the untrained model, with the other "
-      + `rewards ${same ? "as they are" : "as they were when Score was pressed; press it again for these"}.`);
+      + `prompt, with the rewards ${same ? "as they are" : "as they were when Score was pressed; press it again"}.`);
   }
 
   showMissing({ missing, terms }) {

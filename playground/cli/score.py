@@ -51,7 +51,7 @@ def score(
     else:
         _print(chosen, completion, weighed, samples)
         for outlook in outlooks:
-            print(terminal.plain(optimum.sentence(outlook, trying.leash_of(chosen))))
+            print(terminal.plain(optimum.sentence(outlook, trying.penalty_of(chosen))))
 
 
 def _check(prompt: str, completions: list[str]) -> None:

@@ -26,7 +26,7 @@ LEAST = 8  # samples with and without the behaviour; below, nothing is said
 LEAST_EFFECTIVE = 5.0  # once they are reweighted
 
 
-class Leash(NamedTuple):
+class Penalty(NamedTuple):
     """What a nat of KL costs, and whether the score is in standard deviations of the reference's texts."""
 
     beta: float
@@ -50,7 +50,7 @@ def outlooks(
     rewards: Sequence[RewardConfig],
     raw: Mapping[str, Sequence[float | None]],
     marked: Mapping[str, Marks],
-    leash: Leash,
+    penalty: Penalty,
 ) -> list[Outlook]:
     """Every behaviour that one wants more or less of, and of which enough samples show it and enough do not.
 
@@ -60,24 +60,24 @@ def outlooks(
     mixture, found = arithmetic(rewards), []
     mixture.fit(raw)
     totals = mixture.combine(raw).totals
-    scores = np.array((Scale.of(totals) if leash.scaled else Scale())(totals))  # as a run has them, but for a clip
+    scores = np.array((Scale.of(totals) if penalty.scaled else Scale())(totals))  # as a run has them, but for a clip
     for name, marks in marked.items():
         yes, of, ready = sum(mark is True for mark in marks), sum(mark is not None for mark in marks), READY[name]
         if min(yes, of - yes) >= LEAST and ready.aim != "neither":
-            share, effective = optimal_share(marks, scores, leash.beta)
+            share, effective = optimal_share(marks, scores, penalty.beta)
             known = share if effective >= LEAST_EFFECTIVE else None
             found.append(Outlook(name, ready.words, ready.aim, yes, of, known, effective))
     return found
 
 
-def sentence(outlook: Outlook, leash: Leash) -> str:
+def sentence(outlook: Outlook, penalty: Penalty) -> str:
     """An outlook in words."""
     counted = f"The untrained model {outlook.words} in {outlook.yes} of {outlook.of} answers"
     if outlook.share is None:
-        why = "there is no leash" if leash.beta <= 0 else f"at beta {leash.beta:g} too few of these samples count"
+        why = "there is no leash" if penalty.beta <= 0 else f"at beta {penalty.beta:g} too few of these samples count"
         return f"{counted}. What the best policy under these rewards would do is not known: {why}."
     return (
-        f"{counted}, the best policy under these rewards at beta {leash.beta:g} in {outlook.share:.0%} (about "
+        f"{counted}, the best policy under these rewards at beta {penalty.beta:g} in {outlook.share:.0%} (about "
         f"{outlook.effective:.0f} of these samples count)."
     )
 

@@ -91,9 +91,9 @@ def weigh(rewards: Sequence[RewardConfig], found: Mapping[str, Any]) -> Weighed:
 def outlooks(config: RunConfig, found: Mapping[str, Any]) -> list[optimum.Outlook]:
     """What the best policy under a configuration's rewards would do, from the service's answer."""
     marked = optimum.marks_of([one.name for one in behaviours.of_config(config)], found["samples"])
-    return optimum.outlooks(config.rewards, found["reference"], marked, leash_of(config))
+    return optimum.outlooks(config.rewards, found["reference"], marked, penalty_of(config))
 
 
-def leash_of(config: RunConfig) -> optimum.Leash:
+def penalty_of(config: RunConfig) -> optimum.Penalty:
     """What the best policy depends on, besides the rewards."""
-    return optimum.Leash(config.kl.coef, config.score.normalise == "reference")
+    return optimum.Penalty(config.kl.coef, config.score.normalise == "reference")

@@ -7,7 +7,7 @@ import pytest
 
 from playground.config import LengthReward
 from playground.rewards import optimum
-from playground.rewards.optimum import Leash
+from playground.rewards.optimum import Penalty
 
 # A reference that writes four texts with these odds of ten; A is "yes"; the score of each.
 ODDS, YES, SCORE = (1, 2, 3, 4), (True, True, False, False), (3.0, 1.0, 2.0, 0.0)
@@ -29,7 +29,7 @@ def test_equal_scores_leave_the_reference_as_it_is():
 
 
 def outlooks(paid, beta=1.0, marks=CLAIMS, scaled=False):
-    return optimum.outlooks([LengthReward()], {"length": paid}, {WORDS: marks}, Leash(beta, scaled=scaled))
+    return optimum.outlooks([LengthReward()], {"length": paid}, {WORDS: marks}, Penalty(beta, scaled=scaled))
 
 
 def test_an_outlook_counts_what_the_reference_does_and_what_the_best_policy_would():
@@ -38,7 +38,7 @@ def test_an_outlook_counts_what_the_reference_does_and_what_the_best_policy_woul
         assert (found.name, found.yes, found.of, found.aim) == (WORDS, 20, 50, "less")
         assert found.share == pytest.approx(20 * math.exp(gap) / (20 * math.exp(gap) + 30))
     assert f"in 20 of 50 answers, the best policy under these rewards at beta 1 in {found.share:.0%}" in (
-        optimum.sentence(found, Leash(1.0))
+        optimum.sentence(found, Penalty(1.0))
     )
 
 
@@ -46,7 +46,7 @@ def test_an_outlook_counts_what_the_reference_does_and_what_the_best_policy_woul
 def test_where_few_samples_count_or_nothing_holds_it_the_best_policy_is_not_known(paid, beta):
     (found,) = outlooks(paid, beta)
     assert found.share is None and found.effective < 5
-    assert "not known" in optimum.sentence(found, Leash(beta))
+    assert "not known" in optimum.sentence(found, Penalty(beta))
 
 
 def test_nothing_is_said_of_a_behaviour_that_hardly_varies():

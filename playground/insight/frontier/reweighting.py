@@ -64,8 +64,10 @@ def best_score(optima: Sequence[Optimum], kl: float, prompts: Any = slice(None))
 
 def between(points: Sequence[tuple[float, float]], kl: float) -> float | None:
     """The score at a KL on the line through (KL, score); None beyond its end."""
-    kls, scores = zip(*sorted(points), strict=True) if points else ((), ())
-    return float(np.interp(kl, kls, scores)) if kls and kl <= kls[-1] else None
+    line = sorted(points)
+    if not line or kl > line[-1][0]:
+        return None
+    return float(np.interp(kl, [point[0] for point in line], [point[1] for point in line]))
 
 
 class Point(NamedTuple):

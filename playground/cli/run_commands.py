@@ -15,7 +15,7 @@ from playground.config import yaml_io
 from playground.errors import InvalidConfig
 from playground.insight.diagnosis import diagnose as alerts_of
 from playground.insight.diagnosis.alert import Alert
-from playground.insight.diagnosis.evidence import Records, Thresholds
+from playground.insight.diagnosis.run_records import Records, Thresholds
 from playground.runs import frontier_samples, history
 from playground.runs.end import processes
 from playground.runs.model_service import ModelService

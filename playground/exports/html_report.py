@@ -20,7 +20,7 @@ from playground.exports.report import COUNTS, Report
 from playground.insight import before_after, compute, frames, knee, meters
 from playground.insight.diagnosis import diagnose
 from playground.insight.diagnosis.alert import Alert
-from playground.insight.diagnosis.evidence import WINDOW, Records
+from playground.insight.diagnosis.run_records import WINDOW, Records
 from playground.rewards import behaviours as counted
 from playground.runs.folder.records import Sample
 from playground.setup import catalog, telling

@@ -41,9 +41,9 @@ class Interval(NamedTuple):
         """The interval of a share, as far as a share can go: from 0 to 1 at most; None where there is none."""
         return (max(0.0, self.low), min(1.0, self.high)) if self.half else None
 
-    def in_words(self, *, sign: bool = False) -> str:
+    def in_words(self, *, sign: bool = False, digits: int | None = None) -> str:
         """For reading: "+1.42 \u00b1 0.30", without the second part where it is not known."""
-        digits = decimals(self.half or 0.0)
+        digits = decimals(self.half or 0.0) if digits is None else digits
         mean = f"{self.mean:{'+' if sign else ''}z.{digits}f}"
         return mean if self.half is None else f"{mean} \u00b1 {self.half:.{digits}f}"
 

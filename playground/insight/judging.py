@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TRAINED = "score"
 CONFIDENCE = 0.95
+MINUS = "\u2212"
 SMALLEST_SD = 1e-9
 SMALLEST = 0.2  # sd; with many prompts less than this can be certain and still mean nothing
 
@@ -120,8 +121,8 @@ def verdict(found: Judged, name: str, label: str) -> str:
         since = f"after update {turn.update}" if turn.update else "from the start"
         fall = turn.fall._replace(mean=-turn.fall.mean)
         return (
-            f"{label} turned down {since}: it fell by {fall.in_words()} {line.unit} while the trained score rose by "
-            f"{turn.rise.in_words()} sd. More score is no longer better by this judge (Goodhart's law)."
+            f"{label} turned down {since}: it fell by {_in_words(fall)} {line.unit} while the trained score rose by "
+            f"{_in_words(turn.rise)} sd. More score is no longer better by this judge (Goodhart's law)."
         )
     change = line.changes[-1]
     if change.half is None and change.units < 2:
@@ -134,7 +135,11 @@ def verdict(found: Judged, name: str, label: str) -> str:
         says = "has hardly moved"
     else:
         says = "rises with the training" if change.mean > 0 else "is below where it began"
-    return f"{label} {says}: {change.in_words(sign=True)} {line.unit}."
+    return f"{label} {says}: {_in_words(change, sign=True)} {line.unit}."
+
+
+def _in_words(change: Interval, *, sign: bool = False) -> str:
+    return change.in_words(sign=sign, digits=1 if abs(change.mean) >= 10 else None).replace("-", MINUS)
 
 
 def rows(pairs: Sequence[Pair], source: str) -> list[Row]:

@@ -74,7 +74,8 @@ def knee(samples: Sequence[Sample], method: str = "ppo") -> Knee:
         to_come = scores[-1] - one
         if surely_positive(LEFT * gain - to_come, span):
             return Knee(update, most_left(to_come, gain, span), *halves)
-    slopes = np.polyfit(updates[-FEWEST_AFTER - 1 :], scores[-FEWEST_AFTER - 1 :], 1)[0]  # of each prompt
+    last = np.array(updates[-FEWEST_AFTER - 1 :]) - np.mean(updates[-FEWEST_AFTER - 1 :])
+    slopes = last @ scores[-FEWEST_AFTER - 1 :] / (last @ last)  # least squares, of each prompt
     return Knee(None, None, *halves, "still rising" if surely_positive(slopes, span) else "undecided")
 
 

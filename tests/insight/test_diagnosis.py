@@ -13,7 +13,7 @@ import pytest
 from playground.config import RunConfig, yaml_io
 from playground.insight.diagnosis import CHECKS, WORDS, alert, diagnose
 from playground.insight.diagnosis.alert import Alert, trend
-from playground.insight.diagnosis.evidence import Records, Thresholds
+from playground.insight.diagnosis.run_records import Records, Thresholds
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
 from playground.ui.live.feed import RECORDED

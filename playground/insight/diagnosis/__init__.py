@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playground.insight.diagnosis import drift_checks, machinery_checks, score_checks
 from playground.insight.diagnosis.alert import Alert, meant
-from playground.insight.diagnosis.evidence import Change, Records, Remedy
+from playground.insight.diagnosis.run_records import Change, Records, Remedy
 
 WORDS = tomllib.loads(Path(__file__).with_name("checks.toml").read_text(encoding="utf-8"))
 CHECKS = score_checks.CHECKS | drift_checks.CHECKS | machinery_checks.CHECKS

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from playground.insight.diagnosis.evidence import WINDOW, Change, Records, Remedy, Values
+from playground.insight.diagnosis.run_records import WINDOW, Change, Records, Remedy, Values
 
 State = Literal["quiet", "amber", "red", "not measured"]
 Remedies = tuple[Remedy, ...]

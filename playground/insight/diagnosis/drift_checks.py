@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from playground.insight.diagnosis.alert import TEN, Check, Remedies, Seen, graded, quiet, trend
-from playground.insight.diagnosis.evidence import WINDOW, Records, Remedy, Values
+from playground.insight.diagnosis.run_records import WINDOW, Records, Remedy, Values
 from playground.rewards.rules import repeated_share
 from playground.runs.folder.records import EDIT
 

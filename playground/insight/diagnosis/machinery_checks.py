@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from playground.config import RunConfig, methods
 from playground.insight.diagnosis.alert import TEN, TEST_REWARD, Check, Remedies, Seen, graded, meant, trend
-from playground.insight.diagnosis.evidence import WINDOW, Records, Remedy
+from playground.insight.diagnosis.run_records import WINDOW, Records, Remedy
 from playground.rewards.agreement import students_t
 from playground.runs.folder.records import REFERENCE, REWARD_MODELS, Event, UpdateMetrics
 

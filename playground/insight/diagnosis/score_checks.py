@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from playground.insight import before_after, judging
 from playground.insight.diagnosis.alert import TEST_REWARD, Check, Remedies, Seen, graded, meant, quiet
-from playground.insight.diagnosis.evidence import WINDOW, Records, Remedy
+from playground.insight.diagnosis.run_records import WINDOW, Records, Remedy
 from playground.rewards import behaviours
 from playground.rewards.mixture import term_names
 

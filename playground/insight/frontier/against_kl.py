@@ -191,11 +191,11 @@ def sentence(path: Sequence[Look], found: Possible | None) -> str:
         shown = f". What is possible at that distance is not known: {why}"
     else:
         shown = f"; these samples show {best:.2f} to be possible there"
-        if reached and (reached.share is None or reached.low is None or reached.high is None):
-            shown += "; what share of the gain it has cannot be told from chance"
-        elif reached:
+        if reached and reached.share is not None and reached.low is not None and reached.high is not None:
             bounds = f"{100 * reached.low:.0f} to {100 * reached.high:.0f} %"
             shown += f", so it has {100 * reached.share:.0f} % of the gain (95 % interval {bounds})"
+        elif reached:
+            shown += "; what share of the gain it has cannot be told from chance"
     return f"{at}{shown}. {_best_of_words(kl, score, found.best_of)}"
 
 

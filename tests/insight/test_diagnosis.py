@@ -21,11 +21,23 @@ from tests.support import sample, update_metrics
 
 LONG, HALF = 30, 15  # updates
 HEALTHY: dict[str, Any] = {
-    "score_mean": 1.0, "score_std": 1.0, "kl_to_reference": 2.0, "kl_coef": 0.25, "penalised_reward": 0.5,
-    "reward_paid": 0.5, "entropy": 1.0, "surprisal": 1.0, "completion_length": 20.0, "eos_fraction": 1.0,
-    "distinct_2": 0.6, "perplexity_reference": 4.0, "clip_fraction": 0.05, "ratio_max": 2.0,
-    "explained_variance": 0.4, "grad_norm": 1.0,
-}  # fmt: skip
+    "score_mean": 1.0,
+    "score_std": 1.0,
+    "kl_to_reference": 2.0,
+    "kl_coef": 0.25,
+    "penalised_reward": 0.5,
+    "reward_paid": 0.5,
+    "entropy": 1.0,
+    "surprisal": 1.0,
+    "completion_length": 20.0,
+    "eos_fraction": 1.0,
+    "distinct_2": 0.6,
+    "perplexity_reference": 4.0,
+    "clip_fraction": 0.05,
+    "ratio_max": 2.0,
+    "explained_variance": 0.4,
+    "grad_norm": 1.0,
+}
 
 
 def metrics(**late: Any) -> list[UpdateMetrics]:
@@ -351,10 +363,10 @@ def test_one_kind_of_prompt_that_pays_for_another(right: float, state: str) -> N
     assert one.state == state and ("right claims" in one.cause) == (state == "amber")
 
 
-SOUND = (
-    "kinder-reviews", "autopilot", "yes-man", "honest-friend", "without-critic", "group-scores", "from-pairs",
-    "best-texts", "best-of-n", "contrastive",
-)  # fmt: skip
+SOUND = [
+    *("kinder-reviews", "autopilot", "yes-man", "honest-friend", "without-critic"),
+    *("group-scores", "from-pairs", "best-texts", "best-of-n", "contrastive"),
+]
 SICK = {
     "short-leash": set(),  # it gains little, and more than chance
     "no-leash": {"kl-runaway", "same-text", "length", "strange-texts", "judge-falls"},

@@ -50,9 +50,11 @@ def world(seed, *, mixed=True):
     )
     ratios = [np.take_along_axis(other - reference, texts, axis=1).tolist() for other in policies[1:]]
     drawn = FrontierSamples(
-        updates=[0, 40][: len(policies)], each=EACH, scores=np.take_along_axis(scores, texts, axis=1).tolist(),
+        updates=[0, 40][: len(policies)],
+        each=EACH,
+        scores=np.take_along_axis(scores, texts, axis=1).tolist(),
         log_ratios=ratios,
-    )  # fmt: skip
+    )
     return World(reference, policy, scores, drawn)
 
 

@@ -10,19 +10,31 @@ from playground.runs.folder.records import Sample
 def sample(prompt_id, update, score, gold, seed=0):
     stage = "before" if update == 0 else "during"
     return Sample(
-        update=update, stage=stage, prompt_id=prompt_id, prompt="p", completion="c", seed=seed, score=score, kl=0.0,
-        scores={"length": score}, judges=gold if isinstance(gold, dict) else {"gold": gold},
-    )  # fmt: skip
+        update=update,
+        stage=stage,
+        prompt_id=prompt_id,
+        prompt="p",
+        completion="c",
+        seed=seed,
+        score=score,
+        kl=0.0,
+        scores={"length": score},
+        judges=gold if isinstance(gold, dict) else {"gold": gold},
+    )
 
 
 def run(scores, golds, prompts=16, noise=1.0):
     """One sample a prompt and moment (updates 0, 5, 10, ...); prompts differ by +-noise, the same at every moment."""
     return [
-        sample(prompt, 5 * place, score + noise * (-1) ** prompt + 0.01 * ((prompt + place) % 3),
-               gold + noise * (-1) ** prompt + 0.01 * ((prompt * place) % 4))
+        sample(
+            prompt,
+            5 * place,
+            score + noise * (-1) ** prompt + 0.01 * ((prompt + place) % 3),
+            gold + noise * (-1) ** prompt + 0.01 * ((prompt * place) % 4),
+        )
         for place, (score, gold) in enumerate(zip(scores, golds, strict=True))
         for prompt in range(prompts)
-    ]  # fmt: skip
+    ]
 
 
 def test_changes_are_paired_in_sd_of_the_texts_before_and_told_with_their_error():

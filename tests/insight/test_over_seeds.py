@@ -36,8 +36,9 @@ def test_an_interval_is_over_the_seeds_that_are_known() -> None:
 def test_runs_that_differ_in_the_seed_only_are_one_setting() -> None:
     found = over_seeds.settings(sweep(seed=[0, 1], kl__coef=[0.1, 0.5]))
     assert [(one.values, one.runs) for one in found] == [
-        ({"kl.coef": 0.1}, ["s-1", "s-3"]), ({"kl.coef": 0.5}, ["s-2", "s-4"]),
-    ]  # fmt: skip
+        ({"kl.coef": 0.1}, ["s-1", "s-3"]),
+        ({"kl.coef": 0.5}, ["s-2", "s-4"]),
+    ]
     assert [one.values for one in over_seeds.settings(sweep(seed=[0, 1, 2]))] == [{}]
 
 

@@ -17,8 +17,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from playground.config.behaviour_settings import READY  # noqa: E402
-from playground.insight.before_after import t95  # noqa: E402
-from playground.insight.meters import wilson  # noqa: E402
+from playground.rewards.agreement import t95, wilson  # noqa: E402
 
 PRESETS = PROJECT / "bench" / "results" / "presets.json"
 FRONTIER = PROJECT / "bench" / "results" / "frontier.json"

@@ -21,7 +21,7 @@ from playground.config import RunConfig, differences
 from playground.exports.report import Report
 from playground.insight import before_after, compute, knee, meters
 from playground.insight.diagnosis import diagnose
-from playground.insight.diagnosis.lamp import Records
+from playground.insight.diagnosis.run_records import Records
 from playground.rewards.mixture import term_names
 from playground.runs.folder import end_reasons
 from playground.runs.folder.directory import RunDirectory

@@ -13,8 +13,9 @@ from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outp
 from playground.cli.terminal import plain
 from playground.config import yaml_io
 from playground.errors import InvalidConfig
-from playground.insight.diagnosis import diagnose as lamps_of
-from playground.insight.diagnosis.lamp import Lamp, Records, Thresholds
+from playground.insight.diagnosis import diagnose as alerts_of
+from playground.insight.diagnosis.alert import Alert
+from playground.insight.diagnosis.run_records import Records, Thresholds
 from playground.runs import frontier_samples, history
 from playground.runs.end import processes
 from playground.runs.model_service import ModelService
@@ -151,14 +152,14 @@ def diagnose(
 ) -> None:
     """Is the run healthy? Every lamp that is lit, with its rule, what was seen, the likely cause and what to try."""
     run = find_run(run_dir, outputs)
-    found = lamps_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds(set_ or [])))
+    found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds(set_ or [])))
     if json:
-        printing.print_json([lamp.as_data() for lamp in found])
+        printing.print_json([alert.as_data() for alert in found])
         return
-    lit = [lamp for lamp in found if lamp.state in ("red", "amber")]
-    for lamp in found if everything else lit:
-        _print(lamp)
-    quiet = sum(lamp.state == "quiet" for lamp in found)
+    lit = [alert for alert in found if alert.lit]
+    for alert in found if everything else lit:
+        _print(alert)
+    quiet = sum(alert.state == "quiet" for alert in found)
     unknown = len(found) - quiet - len(lit)
     nothing = "" if lit else "Nothing is lit. "
     rest = "." if everything else "; --all shows them."
@@ -175,11 +176,11 @@ def thresholds(given: list[str]) -> Thresholds:
         raise typer.Exit(CANNOT) from None
 
 
-def _print(lamp: Lamp) -> None:
-    print(plain(f"{SIGNS[lamp.state]} {lamp.label} ({lamp.name}, {lamp.state})"))
+def _print(alert: Alert) -> None:
+    print(plain(f"{SIGNS[alert.state]} {alert.label} ({alert.name}, {alert.state})"))
     told = {
-        "rule": lamp.rule, "seen": lamp.evidence, "updates": _listed(lamp.updates), "cause": lamp.cause,
-        "try": "; or ".join(remedy.words for remedy in lamp.remedies),
+        "rule": alert.rule, "seen": alert.evidence, "updates": _listed(alert.updates), "cause": alert.cause,
+        "try": "; or ".join(remedy.words for remedy in alert.remedies),
     }  # fmt: skip
     for name, text in told.items():
         if text:

@@ -51,7 +51,7 @@ def score(
     else:
         _print(chosen, completion, weighed, samples)
         for outlook in outlooks:
-            print("\n".join(terminal.plain(text) for text in optimum.sentences(outlook, trying.leash_of(chosen))))
+            print(terminal.plain(optimum.sentence(outlook, trying.penalty_of(chosen))))
 
 
 def _check(prompt: str, completions: list[str]) -> None:
@@ -85,7 +85,7 @@ def _data(
     config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int, outlooks: list[optimum.Outlook]
 ) -> dict[str, Any]:
     return {
-        "behaviours": [{**one._asdict(), "flips": [flip._asdict() for flip in one.flips]} for one in outlooks],
+        "behaviours": [one._asdict() for one in outlooks],
         "unit": "sd" if samples else "points",
         "samples": samples,
         "texts": [

@@ -16,6 +16,7 @@ from playground.config import RunConfig
 from playground.exports.report import COUNTS, Report
 from playground.insight import before_after, judging
 from playground.insight.frontier import against_kl
+from playground.insight.intervals import Interval
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
@@ -28,10 +29,14 @@ def term_rows(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """Each reward and judge before and after, with the paired change in sd and its standard error."""
     joined = before_after.pairs(samples)
     return [
-        {**row._asdict(), "role": role, "change": row.change._asdict() if row.change else None}
+        {**row._asdict(), "role": role, "change": _change(row.change)}
         for source, role in ROLES.items()
         for row in judging.rows(joined, source)
     ]
+
+
+def _change(found: Interval | None) -> dict[str, Any] | None:
+    return {"mean": found.mean, "error": found.error, "num_prompts": found.units} if found else None
 
 
 def verdicts(config: RunConfig, samples: Sequence[Sample]) -> list[str]:
@@ -47,14 +52,15 @@ def verdicts(config: RunConfig, samples: Sequence[Sample]) -> list[str]:
 
 def print_change(config: RunConfig, samples: Sequence[Sample]) -> None:
     """The table of rewards and judges, where there is more than one, and what the judges say."""
-    found = term_rows(samples)
+    joined = before_after.pairs(samples)
+    found = [(role, row) for source, role in ROLES.items() for row in judging.rows(joined, source)]
     if len(found) > 1:
         table = _table("Reward", "Role", "Before", "After", "Change, own sd", figures_from=2)
-        for row in found:
-            change = judging.Change(**row["change"]) if row["change"] else None
-            unit = row["unit"]
-            told = f"{number(change.mean, sign=True)} +- {number(change.half)} {unit}" if change else "no opinion"
-            add_row(table, row["name"], row["role"], number(row["before"]), number(row["after"]), told)
+        for role, row in found:
+            change, words = row.change, "no opinion"
+            if change:
+                words = f"{number(change.mean, sign=True)} +- {number(change.half)} {row.unit}"
+            add_row(table, row.name, role, number(row.before), number(row.after), words)
         console().print(table)
     for sentence in verdicts(config, samples):
         print(plain(sentence))

@@ -19,7 +19,7 @@ from playground.exports.rendering import figure, render
 from playground.exports.report import Report
 from playground.insight import compute, meters
 from playground.insight.diagnosis import diagnose
-from playground.insight.diagnosis.lamp import WINDOW, Records
+from playground.insight.diagnosis.run_records import WINDOW, Records
 from playground.rewards import behaviours as counted
 from playground.runs.folder.records import Sample
 from playground.setup import catalog, telling

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from statistics import fmean, stdev
-from typing import Literal, NamedTuple
+from statistics import fmean
+from typing import Literal, NamedTuple, TypeVar
 
-from playground.rewards.agreement import t95 as t95
+from playground.insight.intervals import FEW, by_unit, decimals, interval
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, UpdateMetrics
 
-FEW = 10  # values that differ from the commonest; with fewer Student's interval is far too narrow
+T = TypeVar("T")
 
 
 class Pair(NamedTuple):
@@ -58,12 +58,12 @@ class Outcome(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """The one gain and KL by which a run is known wherever it is told.
+    """The one gain and KL by which a run is known wherever it is shown.
 
     Attributes:
-        source: the fixed prompts, from before training to the newest look; of a run that has none of them with a score,
-            the training batches, from the first to the newest. update: the newest one. low, high: bound the gain with
-            95 % confidence; None where that is not known, as with training batches. kl: nats per completion.
+        source: the fixed prompts, from before training to the newest evaluation; of a run that has none of them with a
+            score, the training batches, from the first to the newest. update: the newest one. low, high: bound the gain
+            with 95 % confidence; None where that is not known, as with training batches. kl: nats per completion.
     """
 
     source: Literal["fixed prompts", "training batch"]
@@ -89,7 +89,7 @@ def pairs(samples: Sequence[Sample], update: int | None = None) -> list[Pair]:
 
 
 def across(one: Sequence[Sample], other: Sequence[Sample]) -> list[Pair]:
-    """Join looks of two runs at their fixed prompts on the prompts' texts, the first answers with the first."""
+    """Join evaluations of two runs on the prompts' texts, the first answers with the first."""
     theirs = _by_text(one)
     return [
         Pair(before, after)
@@ -100,27 +100,26 @@ def across(one: Sequence[Sample], other: Sequence[Sample]) -> list[Pair]:
 
 def outcome(joined: Sequence[Pair]) -> Outcome | None:
     """Summary of the pairs, or None when there is nothing to compare."""
-    gains = _by_prompt((pair.before.prompt_id, pair.gain) for pair in joined)
+    gains = by_unit((pair.before.prompt_id, pair.gain) for pair in joined)
     if not gains:
         return None
     before, after = [pair.before for pair in joined], [pair.after for pair in joined]
     each = [step for values in gains.values() for step in values]
     scores = [item.score for item in (*before, *after) if item.score is not None]
-    gain, half = mean_and_half([fmean(values) for values in gains.values()], max(scores) - min(scores))
-    drift = _by_prompt((item.prompt_id, item.kl) for item in after)
-    far = [fmean(values) for values in drift.values()]
-    kl, kl_half = mean_and_half(far, max(far) if len(set(far)) > 1 else 0.0)  # all alike: known without measuring
+    gain = interval(map(fmean, gains.values()), max(scores) - min(scores))
+    far = [fmean(values) for values in by_unit((item.prompt_id, item.kl) for item in after).values()]
+    kl = interval(far, max(far) if len(set(far)) > 1 else 0.0)  # all alike: known without measuring
     return Outcome(
         num_prompts=len(gains),
         samples_per_prompt=round(fmean(map(len, gains.values()))),
         score_before=_mean(item.score for item in before),
         score_after=_mean(item.score for item in after),
-        gain=gain,
-        low=gain - half,
-        high=gain + half,
-        kl=kl,
-        kl_low=max(kl - kl_half, 0.0),
-        kl_high=kl + kl_half,
+        gain=gain.mean,
+        low=gain.low,
+        high=gain.high,
+        kl=kl.mean,
+        kl_low=max(kl.low, 0.0),
+        kl_high=kl.high,
         unique_after=len({item.completion for item in after}),
         ended_after=_mean(item.ended for item in after),
         length_before=_mean(item.tokens for item in before),
@@ -135,8 +134,7 @@ def headline(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Hea
     joined = pairs(samples)
     found = outcome(joined)
     if found is not None:
-        low, high = (None, None) if math.isnan(found.low) else (found.low, found.high)
-        kl = None if math.isnan(found.kl) else found.kl
+        low, high, kl = (None if math.isnan(value) else value for value in (found.low, found.high, found.kl))
         return Headline("fixed prompts", joined[0].after.update, found.gain, low, high, kl)
     return of_batches(
         [item.update for item in metrics],
@@ -146,38 +144,33 @@ def headline(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Hea
 
 
 def of_batches(updates: Sequence[int], scores: Sequence[float | None], kls: Sequence[float | None]) -> Headline | None:
-    """The same of a run whose fixed prompts tell nothing: from its first training batch to its newest."""
-    known = [place for place, score in enumerate(scores) if score is not None]
+    """The same of a run whose fixed prompts say nothing: from its first training batch to its newest."""
+    known = [row for row in zip(updates, scores, kls, strict=True) if row[1] is not None]
     if len(known) < 2:
         return None
-    first, last = scores[known[0]], scores[known[-1]]
-    assert first is not None and last is not None
-    return Headline("training batch", updates[known[-1]], last - first, None, None, kls[known[-1]])
+    (_, first, _), (update, last, kl) = known[0], known[-1]
+    return Headline("training batch", update, (last or 0.0) - (first or 0.0), None, None, kl)
 
 
-def headline_of(run: RunDirectory) -> Headline | None:
-    """The headline of a run as it is on disk now; its samples are read once for as long as none is added."""
-    found = _of_samples(run.path, *(stamp(path) for path in (run.samples_path, run.events_path)))
-    return found or headline([], run.metrics())
+def read_once(*files: str, size: int = 1024) -> Callable[[Callable[[RunDirectory], T]], Callable[[RunDirectory], T]]:
+    """For a function of a run: what it found is kept for as long as these files of the run (names of its properties)
+    are as they were, for the `size` runs that were asked for last."""
+
+    def decorated(function: Callable[[RunDirectory], T]) -> Callable[[RunDirectory], T]:
+        @functools.lru_cache(maxsize=size)
+        def kept(path: Path, *stamps: tuple[int, int]) -> T:
+            return function(RunDirectory(path))
+
+        @functools.wraps(function)
+        def asked(run: RunDirectory) -> T:
+            return kept(run.path, *(_stamp(getattr(run, file)) for file in files))
+
+        return asked
+
+    return decorated
 
 
-@functools.lru_cache(maxsize=1024)
-def _of_samples(path: Path, *stamps: tuple[int, int]) -> Headline | None:
-    return headline(samples_of(RunDirectory(path)), [])
-
-
-def samples_of(run: RunDirectory) -> Sequence[Sample]:
-    """The samples of a run as they are on disk now; those of the last few runs are at hand, for a list of many runs
-    that asks several things of each."""
-    return _samples(run.path, *(stamp(path) for path in (run.samples_path, run.events_path)))
-
-
-@functools.lru_cache(maxsize=2)
-def _samples(path: Path, *stamps: tuple[int, int]) -> Sequence[Sample]:
-    return RunDirectory(path).samples()
-
-
-def stamp(path: Path) -> tuple[int, int]:
+def _stamp(path: Path) -> tuple[int, int]:
     """Another whenever the file is another, or gone."""
     try:
         found = path.stat()
@@ -186,42 +179,49 @@ def stamp(path: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
-def headline_sentence(found: Headline, unit: str = "sd") -> str:
-    """One line for a person about a run whose fixed prompts tell nothing."""
-    kl = "" if found.kl is None else f", {found.kl:.1f} nats from the reference"
-    return (
-        f"By its training batches, for want of a look at the fixed prompts: score {found.gain:+z.2f} {unit} from the "
-        f"first to update {found.update}{kl}."
-    )
+def headline_of(run: RunDirectory) -> Headline | None:
+    """The headline of a run as it is on disk now; its samples are read once for as long as none is added."""
+    return _of_samples(run) or headline([], run.metrics())
+
+
+@read_once("samples_path", "events_path")
+def _of_samples(run: RunDirectory) -> Headline | None:
+    return headline(samples_of(run), [])
+
+
+@read_once("samples_path", "events_path", size=2)
+def samples_of(run: RunDirectory) -> Sequence[Sample]:
+    """The samples of a run as they are on disk now; those of the last few runs are at hand, for a list of many runs
+    that asks several things of each."""
+    return run.samples()
 
 
 def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") -> str:
     """What a run has come to in one line: by its fixed prompts, else by its training batches; empty for neither."""
     if found is not None:
         return outcome_sentence(found, unit)
-    return headline_sentence(batches, unit) if batches else ""
+    if batches is None:
+        return ""
+    kl = "" if batches.kl is None else f", {batches.kl:.1f} nats from the reference"
+    return (
+        f"By its training batches, for want of a look at the fixed prompts: score {batches.gain:+z.2f} {unit} from the "
+        f"first to update {batches.update}{kl}."
+    )
 
 
 def outcome_sentence(found: Outcome, unit: str = "sd") -> str:
     """One line for a person: the gain with its uncertainty, and what it cost."""
     digits = _digits_of_kl(found)
     spread = "" if math.isnan(found.kl_high) else f" ({found.kl_low:.{digits}f} to {found.kl_high:.{digits}f})"
-    return f"Score {_gain(found, unit)}{_on_what(found)}; {found.kl:.{digits}f} nats{spread} from the reference."
+    return f"Score {_gain(found, unit)}; {found.kl:.{digits}f} nats{spread} from the reference."
 
 
 def across_sentence(found: Outcome, kl: float | None, unit: str = "sd") -> str:
     """The same of a run against another, whose distance from the reference is `kl`."""
     digits = _digits_of_kl(found)
-    told = "" if kl is None else f", the other {kl:.{digits}f}"
-    return (
-        f"Score {_gain(found, unit)} against the other run{_on_what(found)}; {found.kl:.{digits}f} nats from the "
-        f"reference{told}."
-    )
-
-
-def decimals(half: float) -> int:
-    """How many a figure has: two, and more where its interval, `half` on either side, would otherwise have no width."""
-    return min(6, -math.floor(math.log10(half))) if 0 < half < 0.005 else 2
+    theirs = "" if kl is None else f", the other {kl:.{digits}f}"
+    gain = _gain(found, f"{unit} against the other run")
+    return f"Score {gain}; {found.kl:.{digits}f} nats from the reference{theirs}."
 
 
 def _digits_of_kl(found: Outcome) -> int:
@@ -229,59 +229,23 @@ def _digits_of_kl(found: Outcome) -> int:
 
 
 def _gain(found: Outcome, unit: str) -> str:
-    return f"{found.gain:+z.{decimals(found.high - found.gain)}f} {unit}"
-
-
-def _on_what(found: Outcome) -> str:
-    each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
+    """How much, on how many prompts, and how sure that is."""
     digits = decimals(found.high - found.gain)
+    each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
     bounds = f"{found.low:+z.{digits}f} to {found.high:+z.{digits}f}"
-    interval = "" if math.isnan(found.low) else f", 95 % interval {bounds}"
+    sure = "" if math.isnan(found.low) else f", 95 % interval {bounds}"
     few = found.same and found.answers - found.same < FEW
     alike = f" ({found.same} of {found.answers} answers score the same)" if few else ""
-    return f" on {found.num_prompts} prompts{each}{interval}{alike}"
+    return f"{found.gain:+z.{digits}f} {unit} on {found.num_prompts} prompts{each}{sure}{alike}"
 
 
 def _by_text(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
-    """The samples of a look by their prompts' texts, each once, in the order of the prompts."""
+    """The samples of an evaluation by their prompts' texts, each once, in the order of the prompts."""
     latest = {(item.prompt_id, item.seed): item for item in samples}
     found: dict[str, list[Sample]] = defaultdict(list)
     for _, item in sorted(latest.items()):
         found[item.prompt].append(item)
     return found
-
-
-def _by_prompt(values: Iterable[tuple[int, float | None]]) -> dict[int, list[float]]:
-    """What is known of each prompt."""
-    found: dict[int, list[float]] = defaultdict(list)
-    for prompt_id, value in values:
-        if value is not None:
-            found[prompt_id].append(value)
-    return found
-
-
-def mean_and_half(means: Sequence[float], span: float = 0.0) -> tuple[float, float]:
-    """The mean of independent values, and half of its 95 % interval (Student's t); not a number where there are too few
-    of them, or all are alike and nothing is known of how far apart they can be.
-
-    Where most of them are alike and few are not, it is no narrower than with two values more, as far above and below
-    the common one as can be (in the way of Agresti and Min 2005): so it holds the mean as often as it says, and shuts
-    out no change where an exact sign test would not.
-
-    Args:
-        span: the most by which one of them can differ from another, as far as is known.
-    """
-    if len(means) < 2:
-        return (means[0] if means else math.nan), math.nan
-    common, alike = Counter(means).most_common(1)[0]
-    half = _half(means)
-    if len(means) - alike < FEW and 2 * alike > len(means):
-        half = max(half, _half([*means, common - span, common + span]))
-    return fmean(means), half or math.nan
-
-
-def _half(values: Sequence[float]) -> float:
-    return t95(len(values)) * stdev(values) / math.sqrt(len(values))
 
 
 def _mean(values: Iterable[float | None]) -> float:

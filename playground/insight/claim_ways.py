@@ -5,8 +5,8 @@ The counts are those of `meters`, for each wording by itself. The page calls it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 from playground.config import RunConfig
 from playground.insight import meters
@@ -16,6 +16,7 @@ from playground.pocket.judges import form_of
 from playground.rewards import behaviours as counted
 from playground.runs.folder.records import Sample
 
+T = TypeVar("T")
 WRONG, RIGHT = "wrong-claims-repeated", "right-claims-agreed"
 WAYS = {  # words -> forms of `pocket.templates.CLAIM_PROMPTS`
     "plainly": ("plain",),
@@ -35,28 +36,29 @@ class Way(NamedTuple):
 
 
 def ways(config: RunConfig, samples: Sequence[Sample]) -> list[Way]:
-    """Over all looks; empty for a run that counts no agreement or has no claims in these wordings."""
-    asked = _agreement_only(config)
-    return _ways({words: meters.meters(asked, [i for i in samples if form_of(i.prompt) in forms])
-                  for words, forms in WAYS.items()}) if asked.behaviours else []  # fmt: skip
+    """Over all evaluations; empty for a run that counts no agreement or has no claims in these wordings."""
+    return _ways(config, samples, lambda sample: sample.prompt, meters.meters)
 
 
 def ways_of_pairs(config: RunConfig, pairs: Sequence[Pair]) -> list[Way]:
     """The same between two moments, or two runs."""
-    asked = _agreement_only(config)
-    return _ways({words: meters.of_pairs(asked, [pair for pair in pairs if form_of(pair.after.prompt) in forms])
-                  for words, forms in WAYS.items()}) if asked.behaviours else []  # fmt: skip
+    return _ways(config, pairs, lambda pair: pair.after.prompt, meters.of_pairs)
 
 
-def _agreement_only(config: RunConfig) -> RunConfig:
-    wanted = tuple(one for one in counted.of_config(config) if one.name in (WRONG, RIGHT))
-    return config.model_copy(update={"behaviours": wanted})
-
-
-def _ways(found: dict[str, list[Meter]]) -> list[Way]:
-    made = []
-    for words, seen in found.items():
-        named = {meter.name: meter for meter in seen}
+def _ways(
+    config: RunConfig,
+    answers: Sequence[T],
+    prompt_of: Callable[[T], str],
+    count: Callable[[RunConfig, Sequence[T]], list[Meter]],
+) -> list[Way]:
+    asked = tuple(one for one in counted.of_config(config) if one.name in (WRONG, RIGHT))
+    if not asked:
+        return []
+    only, found = config.model_copy(update={"behaviours": asked}), []
+    for words, forms in WAYS.items():
+        named = {
+            meter.name: meter for meter in count(only, [one for one in answers if form_of(prompt_of(one)) in forms])
+        }
         if named:
-            made.append(Way(words, named.get(WRONG), named.get(RIGHT)))
-    return made
+            found.append(Way(words, named.get(WRONG), named.get(RIGHT)))
+    return found

@@ -59,9 +59,7 @@ def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable
     facts = next((event.figures for event in reversed(list(events)) if event.kind == MODEL), {})
     tokens, episodes, seconds = last.tokens, last.episodes, last.seconds
     trained = tokens * config.ppo.num_epochs if last.tokens_trained is None else last.tokens_trained
-    spent = [
-        sum(getattr(item, f"seconds_{name}") for item in metrics) for name in ("rollout", "score", "update")
-    ]  # fmt: skip
+    spent = [sum(getattr(item, f"seconds_{name}") for item in metrics) for name in ("rollout", "score", "update")]
     rollout, score, update = _operations(config, facts, tokens, episodes, trained)
     memory = [item.memory_gb for item in metrics if item.memory_gb is not None]
     return Ledger(
@@ -112,14 +110,11 @@ def _operations(
 
 def operations_in_words(operations: float | None) -> str:
     """12.3 TFLOP; a hyphen where they were not counted."""
-    if operations is None:
-        return "-"
-    if operations == 0:
-        return "none"
-    for size, name in ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP")):
-        if operations >= size:
-            return f"{operations / size:.3g} {name}"
-    return f"{operations / 1e6:.3g} MFLOP"
+    if not operations:
+        return "-" if operations is None else "none"
+    sizes = {1e18: "EFLOP", 1e15: "PFLOP", 1e12: "TFLOP", 1e9: "GFLOP"}
+    size = next((size for size in sizes if operations >= size), 1e6)
+    return f"{operations / size:.3g} {sizes.get(size, 'MFLOP')}"
 
 
 def ledger_sentence(found: Ledger) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from playground.insight.before_after import mean_and_half
+from playground.insight.intervals import interval
 from playground.setup.telling import two_digits
 
 WINDOW = 5  # updates that are averaged: single batches are noisy
@@ -66,6 +66,6 @@ def sentence(parts: Sequence[Part], unit: str) -> str:
 
 def _sign(values: Sequence[float]) -> int:
     """1 or -1 where the mean is above or below 0 by more than chance, else 0."""
-    mean, half = mean_and_half(values)
-    half = 0.0 if math.isnan(half) else half  # all alike
-    return (mean > half) - (mean < -half)
+    found = interval(values)
+    half = found.half or 0.0  # None: all alike
+    return (found.mean > half) - (found.mean < -half)

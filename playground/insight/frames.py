@@ -35,6 +35,11 @@ def samples(run: RunDirectory | Path | str | Sequence[Sample]) -> pd.DataFrame:
     return _table(run, Sample, RunDirectory.samples)
 
 
+def latest(samples_: Sequence[Sample]) -> pd.DataFrame:
+    """The same, without those that a later attempt at the same update wrote again."""
+    return samples(samples_).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
+
+
 def evaluations(run: RunDirectory | Path | str | Sequence[Evaluation]) -> pd.DataFrame:
     """A row for each look at which something was measured beside its samples."""
     return _table(run, Evaluation, RunDirectory.evaluations)

@@ -1,4 +1,4 @@
-"""Held-out judges beside the trained score: who rises with it, who turns down while it goes on rising.
+"""Held-out judges beside the trained score: which rise with it, and which turn down while it goes on rising.
 
 All figures are paired: the same fixed prompts with the same random numbers at two moments, prompts (not samples) as the
 independent units, and in standard deviations of the "before" samples, so that judges and score share one axis. No
@@ -13,8 +13,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 from playground.insight import frames
-from playground.insight.before_after import Pair, decimals, mean_and_half
-from playground.rewards.agreement import t95
+from playground.insight.before_after import Pair
+from playground.insight.intervals import Interval, interval
 from playground.runs.folder.records import Sample
 
 if TYPE_CHECKING:
@@ -27,20 +27,6 @@ SMALLEST_SD = 1e-9
 SMALLEST = 0.2  # sd; with many prompts less than this can be certain and still mean nothing
 
 
-class Change(NamedTuple):
-    """A mean change in standard deviations over some prompts, and its standard error (NaN with fewer than two, and
-    where nothing varies at all)."""
-
-    mean: float
-    error: float
-    num_prompts: int
-
-    @property
-    def half(self) -> float:
-        """Half the width of the 95 % interval."""
-        return t95(self.num_prompts) * self.error
-
-
 class Line(NamedTuple):
     """The trained score or one judge over the moments: the change since before training; None where it is unknown.
 
@@ -48,7 +34,7 @@ class Line(NamedTuple):
     """
 
     name: str
-    changes: list[Change | None]
+    changes: list[Interval | None]
     in_sd: bool = True
 
     @property
@@ -62,8 +48,8 @@ class Turn(NamedTuple):
 
     judge: str
     update: int
-    fall: Change
-    rise: Change
+    fall: Interval
+    rise: Interval
 
 
 class Judged(NamedTuple):
@@ -85,7 +71,7 @@ class Row(NamedTuple):
     name: str
     before: float | None
     after: float | None
-    change: Change | None
+    change: Interval | None
     unit: str
 
 
@@ -97,67 +83,30 @@ def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool
     """
     moments = [(item.update, item) for item in samples]
     updates = sorted({update for update, _ in moments})
-    scores = frames.opinions(moments, lambda item: {TRAINED: item.score}).get(TRAINED)
-    trained = None if scores is None else _in_sd(scores, 0, keep=in_sd)
-    line = Line(TRAINED, [None] * len(updates) if trained is None else _changes(trained.values, updates[0], updates))
+    trained = _Scores.trained(moments, updates, keep=in_sd)
+    line = Line(TRAINED, trained.changes(updates[0], updates) if trained else [None] * len(updates))
     heard = frames.opinions(moments, lambda item: item.judges)
     lines, turns = [], []
     for name, sign in signs.items():
-        judge = _in_sd(heard[name], updates[0], sign) if name in heard else None
-        if judge is not None:
-            lines.append(Line(name, _changes(judge.values, updates[0], updates), judge.varies))
-            turn = None if trained is None else _turn(lines[-1], judge.values, trained.values, updates)
-            turns += [turn] if turn else []
+        judge = _Scores.of(heard[name], updates[0], sign) if name in heard else None
+        if judge is None:
+            continue
+        lines.append(Line(name, judge.changes(updates[0], updates), judge.varies))
+        found = judge.fall(updates)
+        rise = trained.changes(found[0], updates[-1:])[0] if found and trained else None
+        if found and rise and rise.mean - NormalDist().inv_cdf(CONFIDENCE) * rise.error > 0 and rise.mean >= SMALLEST:
+            turns.append(Turn(name, *found, rise))
     return Judged(updates, line, lines, turns)
 
 
-def fall_from_the_top(samples: Iterable[Sample]) -> tuple[int, Change] | None:
-    """How far the trained score has fallen since its best look, and after which update that was; None where it has not
-    by more than chance and more than a trifle, or never was above where it began.
-
-    The best of many noisy looks is too high by chance; see `_turn`.
-    """
+def fall_from_the_top(samples: Iterable[Sample]) -> tuple[int, Interval] | None:
+    """How far the trained score has fallen since its best evaluation, and after which update that was; None where it
+    has not by more than chance and more than a trifle, or never was above where it began."""
     moments = [(item.update, item) for item in samples]
     updates = sorted({update for update, _ in moments})
-    scores = frames.opinions(moments, lambda item: {TRAINED: item.score}).get(TRAINED)
-    trained = None if scores is None else _in_sd(scores, updates[0])
-    if trained is None:
-        return None
-    found = _top(_changes(trained.values, updates[0], updates))
-    if not found or not found[0]:
-        return None
-    top, strict = found
-    fall = _changes(trained.values, updates[top], updates[-1:])[0]
-    if fall is None or not fall.mean + strict * fall.error < 0 or -fall.mean < SMALLEST:
-        return None
-    return updates[top], fall
-
-
-def _top(changes: Sequence[Change | None]) -> tuple[int, float] | None:
-    """The place of the highest moment before the newest, and how many standard errors a fall since then must be for
-    95 %, as the highest was chosen from so many (Bonferroni); None without a moment."""
-    known = [(change.mean, -place) for place, change in enumerate(changes[:-1]) if change is not None]
-    return (-max(known)[1], NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / len(known))) if known else None
-
-
-def _turn(line: Line, judge: pd.DataFrame, trained: pd.DataFrame, updates: Sequence[int]) -> Turn | None:
-    """Did the judge fall since its highest moment, while the trained score rose?
-
-    The highest of many noisy moments is too high by chance, so the fall must be significant for as many comparisons as
-    there were moments to choose from (Bonferroni).
-    """
-    found = _top(line.changes)
-    if found is None:
-        return None
-    top, strict = found
-    fall, rise = (_changes(table, updates[top], updates[-1:])[0] for table in (judge, trained))
-    if fall is None or rise is None:
-        return None
-    once = NormalDist().inv_cdf(CONFIDENCE)
-    certain = fall.mean + strict * fall.error < 0 < rise.mean - once * rise.error
-    if certain and -fall.mean >= SMALLEST <= rise.mean:
-        return Turn(line.name, updates[top], fall, rise)
-    return None
+    trained = _Scores.trained(moments, updates)
+    found = trained.fall(updates) if trained else None
+    return found if found and found[0] != updates[0] else None
 
 
 def verdict(found: Judged, name: str, label: str) -> str:
@@ -170,22 +119,27 @@ def verdict(found: Judged, name: str, label: str) -> str:
     turn = next((item for item in found.turns if item.judge == name), None)
     if turn is not None:
         since = f"after update {turn.update}" if turn.update else "from the start"
+        fall = turn.fall._replace(mean=-turn.fall.mean)
         return (
-            f"{label} turned down {since}: it fell by {_told(turn.fall, line.unit, -1)} while the trained score rose "
-            f"by {_told(turn.rise, 'sd')}. More score is no longer better by this judge (Goodhart's law)."
+            f"{label} turned down {since}: it fell by {_in_words(fall)} {line.unit} while the trained score rose by "
+            f"{_in_words(turn.rise)} sd. More score is no longer better by this judge (Goodhart's law)."
         )
     change = line.changes[-1]
-    if math.isnan(change.error) and change.num_prompts < 2:
+    if change.half is None and change.units < 2:
         return f"{label} has heard a single prompt, which cannot tell change from chance."
-    if math.isnan(change.error):
+    if change.half is None:
         return f"{label} says the same of every text, before and now."
     if abs(change.mean) <= change.half:
-        return f"{label} has not moved by more than chance: {_told(change, line.unit, signed=True)}."
-    if abs(change.mean) < SMALLEST:
-        return f"{label} has hardly moved: {_told(change, line.unit, signed=True)}."
-    if change.mean > 0:
-        return f"{label} rises with the training: {_told(change, line.unit, signed=True)}."
-    return f"{label} is below where it began: {_told(change, line.unit, signed=True)}."
+        says = "has not moved by more than chance"
+    elif abs(change.mean) < SMALLEST:
+        says = "has hardly moved"
+    else:
+        says = "rises with the training" if change.mean > 0 else "is below where it began"
+    return f"{label} {says}: {_in_words(change, sign=True)} {line.unit}."
+
+
+def _in_words(change: Interval, *, sign: bool = False) -> str:
+    return change.in_words(sign=sign, digits=1 if abs(change.mean) >= 10 else None).replace("-", MINUS)
 
 
 def rows(pairs: Sequence[Pair], source: str) -> list[Row]:
@@ -193,52 +147,61 @@ def rows(pairs: Sequence[Pair], source: str) -> list[Row]:
     sides = [(place, side) for pair in pairs for place, side in enumerate(pair)]
     found = []
     for name, values in frames.opinions(sides, lambda item: getattr(item, source)).items():
-        before, after = (_or_none(values[values.index.get_level_values(0) == place].mean()) for place in (0, 1))
-        scaled = _in_sd(values, 0)
-        change = _changes(scaled.values, 0, [1])[0] if scaled else None
+        means = [float(values[values.index.get_level_values(0) == place].mean()) for place in (0, 1)]
+        before, after = (None if math.isnan(mean) else mean for mean in means)
+        scaled = _Scores.of(values, 0)
+        change = scaled.changes(0, [1])[0] if scaled else None
         found.append(Row(name, before, after, change, "sd" if scaled and scaled.varies else "points"))
     return found
 
 
-class _Scaled(NamedTuple):
+class _Scores(NamedTuple):
     """Values in sd above their mean before: a row for each question, a column for each moment."""
 
     values: pd.DataFrame
     varies: bool  # else there is no sd, and they stay in their own units
 
+    @classmethod
+    def of(cls, values: pd.Series, before: int, sign: float = 1.0, *, keep: bool = False) -> _Scores | None:
+        """Of `frames.opinions`; `keep` leaves the scale. None where there was no opinion at the moment before."""
+        known = values[values.index.get_level_values(0) == before].dropna()
+        if known.empty:
+            return None
+        sd = known.std(ddof=0)
+        varies = bool(sd > SMALLEST_SD)
+        if not keep:
+            values = sign * (values - known.mean()) / (sd if varies else 1.0)
+        return cls(values.fillna(0.0).unstack("moment"), varies)
 
-def _in_sd(values: pd.Series, before: int, sign: float = 1.0, *, keep: bool = False) -> _Scaled | None:
-    """Of `frames.opinions`; `keep` leaves the scale. None where nobody had an opinion at the moment before."""
-    known = values[values.index.get_level_values(0) == before].dropna()
-    if known.empty:
-        return None
-    sd = known.std(ddof=0)
-    varies = bool(sd > SMALLEST_SD)
-    if not keep:
-        values = sign * (values - known.mean()) / (sd if varies else 1.0)
-    return _Scaled(values.fillna(0.0).unstack("moment"), varies)
+    @classmethod
+    def trained(
+        cls, moments: Sequence[tuple[int, Sample]], updates: Sequence[int], *, keep: bool = False
+    ) -> _Scores | None:
+        """Of the score that is trained on."""
+        scores = frames.opinions(moments, lambda item: {TRAINED: item.score})
+        return cls.of(scores[TRAINED], updates[0], keep=keep) if scores else None
 
+    def changes(self, since: int, moments: Sequence[int]) -> list[Interval | None]:
+        """The mean change of the prompts up to each moment; None where no question was asked at both. Against that
+        moment itself there is none, and that is certain."""
+        span = float(self.values.max().max() - self.values.min().min())
+        steps = self.values.sub(self.values[since], axis=0).groupby("prompt_id").mean().reindex(columns=moments)
+        found = [interval(steps[moment].dropna().tolist(), span) for moment in moments]
+        return [
+            None if not one.units else one._replace(half=0.0) if moment == since and one.units > 1 else one
+            for moment, one in zip(moments, found, strict=True)
+        ]
 
-def _changes(values: pd.DataFrame, since: int, moments: Sequence[int]) -> list[Change | None]:
-    """The mean change of the prompts up to each moment; None where no question was asked at both."""
-    span = float(values.max().max() - values.min().min())
-    by_prompt = values.sub(values[since], axis=0).groupby("prompt_id").mean().reindex(columns=moments)
-    return [_change(by_prompt[moment].dropna().tolist(), span, moment == since) for moment in moments]
-
-
-def _change(steps: Sequence[float], span: float, itself: bool) -> Change | None:
-    """Of prompts since a moment; against that moment itself there is none, and that is certain."""
-    if not steps:
-        return None
-    mean, half = mean_and_half(steps, span)
-    return Change(mean, 0.0 if itself and len(steps) > 1 else half / t95(len(steps)), len(steps))
-
-
-def _told(change: Change, unit: str, sign: int = 1, *, signed: bool = False) -> str:
-    digits = 1 if abs(change.mean) >= 10 else decimals(change.half)
-    mean = f"{sign * change.mean:{'+' if signed else ''}z.{digits}f}"
-    return f"{mean.replace('-', MINUS)} \u00b1 {change.half:.{digits}f} {unit}"
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
+    def fall(self, updates: Sequence[int]) -> tuple[int, Interval] | None:
+        """The highest moment before the newest, and how far the values have fallen since then; None unless by more than
+        chance and a trifle. The highest of many noisy moments is too high by chance, so the fall must be significant
+        for as many comparisons as there were moments to choose from (Bonferroni)."""
+        changes = zip(updates[:-1], self.changes(updates[0], updates), strict=False)
+        known = {update: change.mean for update, change in changes if change is not None}
+        if not known:
+            return None
+        top = max(known, key=lambda update: known[update])
+        strict = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / len(known))
+        fall = self.changes(top, updates[-1:])[0]
+        certain = fall is not None and fall.mean + strict * fall.error < 0 and -fall.mean >= SMALLEST
+        return (top, fall) if fall is not None and certain else None

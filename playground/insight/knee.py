@@ -1,10 +1,10 @@
 """The knee: after which update there was hardly anything left to gain, and how sure that is. Numbers and words.
 
-Measured on the fixed prompts, which are the same at every look, random numbers included. The knee is the first look at
-which the 95 % interval of what was still to come, (last - this) / (last - first), lies below a tenth. The interval of
-that ratio is Fieller's (1954), paired over the prompts: it holds a share s where the mean of (last - this) - s (last -
-first) cannot be told from 0. Where no look is that sure, the look by which half of the gain had come is told instead.
-The page, the command line and the model card call it.
+Measured on the fixed prompts, which are the same at every evaluation, random numbers included. The knee is the first
+evaluation at which the 95 % interval of what was still to come, (last - this) / (last - first), lies below a tenth. The
+interval of that ratio is Fieller's (1954), paired over the prompts: it holds a share s where the mean of (last - this)
+less s times (last - first) cannot be told from 0. Where no evaluation is that sure, the one by which half of the gain
+had come is named instead. The page, the command line and the model card call it.
 """
 
 from __future__ import annotations
@@ -17,24 +17,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from playground.insight import frames
-from playground.insight.before_after import mean_and_half
+from playground.insight.intervals import interval
 from playground.runs.folder.records import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Array = NDArray[np.float64]
+
 LEFT = 0.1  # of the whole gain; with less to come there is a knee
 FEWEST_LOOKS = 5
-FEWEST_AFTER = 2  # looks after the knee that must bear it out
+FEWEST_AFTER = 2  # evaluations after the knee that must bear it out
 
 
 class Knee(NamedTuple):
     """After which update training hardly paid.
 
     `update` is None while that cannot be told; `left` is the most that was still to come then, as a share of the whole
-    gain, with 95 % confidence. `half` is the first look by which half of the gain had come, `half_low` and `half_high`
-    those between which it lies with 95 % confidence. `reason` says why there is no knee: `few looks`, `no gain`,
-    `still rising`, `undecided` where these prompts cannot tell, and `a dial` of steering, which trains nothing.
+    gain, with 95 % confidence. `half` is the first evaluation by which half of the gain had come, `half_low` and
+    `half_high` those between which it lies with 95 % confidence. `reason` says why there is no knee: `few looks`, `no
+    gain`, `still rising`, `undecided` where these prompts cannot tell, and `a dial` of steering, which trains nothing.
     """
 
     update: int | None
@@ -46,10 +48,10 @@ class Knee(NamedTuple):
 
 
 def curve_of(samples: Sequence[Sample]) -> pd.DataFrame:
-    """The mean score of each fixed prompt (columns) at every look (rows, by update); prompts that have no score at some
-    look are left out, and of several attempts at an update the last one counts."""
-    latest = frames.samples(samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
-    return latest.dropna(subset="score").groupby(["update", "prompt_id"])["score"].mean().unstack().dropna(axis=1)
+    """The mean score of each fixed prompt (columns) at every evaluation (rows, by update); prompts that have no score
+    at one of them are left out."""
+    known = frames.latest(samples).dropna(subset="score")
+    return known.groupby(["update", "prompt_id"])["score"].mean().unstack().dropna(axis=1)
 
 
 def knee(samples: Sequence[Sample], method: str = "ppo") -> Knee:
@@ -57,25 +59,24 @@ def knee(samples: Sequence[Sample], method: str = "ppo") -> Knee:
     if method == "steer":
         return Knee(None, reason="a dial")
     curve = curve_of(samples)
-    updates, scores = curve.index.to_numpy(float), curve.to_numpy(float)
+    updates, scores = [int(update) for update in curve.index], curve.to_numpy(float)
     if len(updates) < FEWEST_LOOKS or scores.shape[1] < 2:
         return Knee(None, reason="few looks")
     span = float(scores.max() - scores.min())
-    gain = scores[-1] - scores[0]
+    made, gain = scores - scores[0], scores[-1] - scores[0]
     if not surely_positive(gain, span):
         return Knee(None, reason="no gain")
-    made = scores - scores[0]
     half = int((made.mean(1) >= gain.mean() / 2).argmax())
     low = next(place for place, one in enumerate(made) if not surely_positive(gain / 2 - one, span))
     high = next((place for place, one in enumerate(made) if surely_positive(one - gain / 2, span)), len(made) - 1)
-    halves = int(updates[half]), int(updates[low]), int(updates[high])
-    for place in range(1, len(updates) - FEWEST_AFTER):
-        to_come = scores[-1] - scores[place]
+    halves = updates[half], updates[low], updates[high]
+    for update, one in list(zip(updates, scores, strict=True))[1:-FEWEST_AFTER]:
+        to_come = scores[-1] - one
         if surely_positive(LEFT * gain - to_come, span):
-            return Knee(int(updates[place]), most_left(to_come, gain, span), *halves)
-    last = slice(-FEWEST_AFTER - 1, None)
-    rising = surely_positive(slopes(updates[last], scores[last]), span)
-    return Knee(None, None, *halves, "still rising" if rising else "undecided")
+            return Knee(update, most_left(to_come, gain, span), *halves)
+    last = np.array(updates[-FEWEST_AFTER - 1 :]) - np.mean(updates[-FEWEST_AFTER - 1 :])
+    slopes = last @ scores[-FEWEST_AFTER - 1 :] / (last @ last)  # least squares, of each prompt
+    return Knee(None, None, *halves, "still rising" if surely_positive(slopes, span) else "undecided")
 
 
 def knee_sentence(found: Knee) -> str:
@@ -90,7 +91,7 @@ def knee_sentence(found: Knee) -> str:
     return f"No knee to be told from chance: half of the gain came by update {found.half}{spread}{rising}."
 
 
-def most_left(to_come: NDArray[np.float64], gain: NDArray[np.float64], span: float) -> float:
+def most_left(to_come: Array, gain: Array, span: float) -> float:
     """The upper end of Fieller's interval of mean(to_come) / mean(gain), which is below `LEFT`; 0 for what is less."""
     low, high = 0.0, LEFT
     while high - low > 1e-4:
@@ -99,14 +100,6 @@ def most_left(to_come: NDArray[np.float64], gain: NDArray[np.float64], span: flo
     return 0.0 if surely_positive(-to_come, span) else high
 
 
-def slopes(updates: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Least squares slope of each prompt's score [K, P] over updates [K] -> [P]."""
-    centred = updates - updates.mean()
-    found: NDArray[np.float64] = centred @ scores / (centred @ centred)
-    return found
-
-
-def surely_positive(values: NDArray[np.float64], span: float) -> bool:
+def surely_positive(values: Array, span: float) -> bool:
     """True where the mean of independent values lies above 0 by more than its 95 % interval; `span` as there."""
-    mean, half = mean_and_half(values.tolist(), span)
-    return mean > half
+    return interval(values.tolist(), span).low > 0

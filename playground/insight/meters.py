@@ -1,25 +1,23 @@
 """What a run does to behaviour, counted: of how many completions of the fixed prompts each behaviour is true.
 
 Counts come with Wilson's interval (1927), before and after are compared on the same prompts with the same random
-numbers, and the prompts, not the samples, are the independent units. The page, the command line and exports tell it.
+numbers, and the prompts, not the samples, are the independent units. The page, the command line and exports show it.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from statistics import fmean
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from playground.config import Behaviour, RunConfig
 from playground.config.behaviour_settings import READY
 from playground.insight import before_after
-from playground.insight.before_after import Pair, outcome
+from playground.insight.before_after import Pair, outcome, read_once
+from playground.insight.intervals import by_unit
 from playground.rewards import behaviours as counted
-from playground.rewards.agreement import Z95, at_least, effective, t95
+from playground.rewards.agreement import at_least, effective, t95, wilson
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 from playground.setup import expected, telling
@@ -28,7 +26,7 @@ from playground.setup.expected import Band
 CHANCE = 0.05  # two-sided; a change that luck makes as often is none
 MOST_TOLD = 3  # in a sentence
 FEWEST = 3  # answers that show a behaviour, and that do not, to tell what it earns
-Question = tuple[int, int]  # prompt_id and seed, or the place of a pair
+Marked = tuple[int, bool]  # a prompt, and whether an answer to it shows a behaviour
 Compared = Literal["as expected", "within chance of expected", "lower than expected", "higher than expected"]
 USUAL: tuple[Compared, ...] = ("as expected", "within chance of expected")
 
@@ -43,6 +41,13 @@ class Count(NamedTuple):
     prompts: int
     effective: float | None = None
 
+    @classmethod
+    def of_marks(cls, marked: Iterable[Marked]) -> Count:
+        """Of some answers."""
+        by_prompt = by_unit(marked)
+        marks = list(by_prompt.values())
+        return cls(int(sum(map(sum, marks))), sum(map(len, marks)), len(marks), effective(marks))
+
     @property
     def share(self) -> float:
         return self.yes / self.of
@@ -55,9 +60,13 @@ class Count(NamedTuple):
     def high(self) -> float:
         return wilson(self.share, self.effective or self.prompts)[1]
 
+    def as_data(self) -> dict[str, Any]:
+        """For a program."""
+        return {"count": self.yes, "of": self.of, "low": self.low, "high": self.high}
+
 
 class Meter(NamedTuple):
-    """One behaviour over the looks of a run, or between two of them.
+    """One behaviour over the evaluations of a run, or between two of them.
 
     Attributes:
         updates, counts: the moments, and the count at each. changes: at each, +1 or -1 where it differs from the first
@@ -91,23 +100,13 @@ class Meter(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        """True where it has changed the way that nobody wants."""
+        """True where it has changed in the direction that is not wanted."""
         return self.change == {"more": -1, "less": 1}.get(self.aim, 2)
 
     def ends(self) -> dict[str, Any]:
         """Before and after, for a program."""
-        sides = {
-            side: {"count": count.yes, "of": count.of, "low": count.low, "high": count.high}
-            for side, count in (("before", self.before), ("after", self.after))
-        }
+        sides = {"before": self.before.as_data(), "after": self.after.as_data()}
         return {"name": self.name, "words": self.words, **sides, "change": self.change}
-
-
-def wilson(share: float, trials: float) -> tuple[float, float]:
-    """95 % bounds of a share that was seen in so many trials: those that a score test does not reject (Wilson 1927)."""
-    z = Z95 * Z95 / trials
-    middle, half = share + z / 2, Z95 * math.sqrt(share * (1 - share) / trials + z / (4 * trials))
-    return max(0.0, (middle - half) / (1 + z)), min(1.0, (middle + half) / (1 + z))
 
 
 class Paid(NamedTuple):
@@ -119,23 +118,64 @@ class Paid(NamedTuple):
 
 
 def marks_of(sample: Sample, found: Sequence[Behaviour]) -> Mapping[str, bool | None]:
-    """What a sample shows: as it was recorded; what was not counted then, its text tells."""
+    """What a sample shows: as it was recorded; what was not counted then is read from its text."""
     ready = [one.name for one in found if not one.measure and one.name not in sample.behaviours]
-    told = {name: counted.mark(name, sample.prompt, sample.completion, sample.ended) for name in ready}
-    return {**sample.behaviours, **told}
+    read = {name: counted.mark(name, sample.prompt, sample.completion, sample.ended) for name in ready}
+    return {**sample.behaviours, **read}
 
 
 def meters(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
-    """Each behaviour that was asked of any of the fixed prompts, over all looks."""
+    """Each behaviour that was asked of any of the fixed prompts, over all evaluations."""
     updates = sorted({item.update for item in samples})
-    looks = [{(i.prompt_id, i.seed): i for i in samples if i.update == update} for update in updates]
-    return _meters(config, updates, looks)
+    moments = [{(i.prompt_id, i.seed): i for i in samples if i.update == update} for update in updates]
+    return _meters(config, updates, moments)
 
 
 def of_pairs(config: RunConfig, pairs: Sequence[Pair]) -> list[Meter]:
     """The same between two moments, or two runs."""
     sides = [{(place, 0): pair[side] for place, pair in enumerate(pairs)} for side in (0, 1)]
     return _meters(config, [pairs[0].before.update, pairs[0].after.update], sides) if pairs else []
+
+
+def _meters(
+    config: RunConfig, updates: Sequence[int], moments: Sequence[Mapping[tuple[int, int], Sample]]
+) -> list[Meter]:
+    found = counted.of_config(config)
+    marks = [{key: (item.prompt_id, marks_of(item, found)) for key, item in moment.items()} for moment in moments]
+    made = []
+    for one in found:
+        asked = [
+            {key: (prompt, mark) for key, (prompt, said) in moment.items() if (mark := said.get(one.name)) is not None}
+            for moment in marks
+        ]
+        heard = [(update, moment) for update, moment in zip(updates, asked, strict=True) if moment]
+        if heard:
+            counts = [Count.of_marks(moment.values()) for _, moment in heard]
+            changes = [_change(heard[0][1], moment) for _, moment in heard]
+            made.append(Meter(one.name, one.words, one.aim, [update for update, _ in heard], counts, changes))
+    return made
+
+
+def _change(before: Mapping[tuple[int, int], Marked], after: Mapping[tuple[int, int], Marked]) -> int:
+    """An exact sign test over the prompts (for one sample of each: McNemar's)."""
+    moved = by_unit((before[key][0], after[key][1] - before[key][1]) for key in before.keys() & after.keys())
+    steps = [sum(each) for each in moved.values()]
+    up, down = sum(step > 0 for step in steps), sum(step < 0 for step in steps)
+    if 2 * at_least(max(up, down), up + down) >= CHANCE:
+        return 0
+    return 1 if up > down else -1
+
+
+def at_ends(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
+    """Each behaviour before training and at the newest evaluation only."""
+    first, last = min((item.update for item in samples), default=0), max((item.update for item in samples), default=0)
+    return meters(config, [item for item in samples if item.update in (first, last)])
+
+
+@read_once("config_path", "samples_path", "events_path")
+def at_ends_of(run: RunDirectory) -> list[Meter]:
+    """The same of a run as it is on disk now, read once for as long as nothing is added. Raises: InvalidConfig."""
+    return at_ends(run.config(), before_after.samples_of(run))
 
 
 def told(meter: Meter) -> str:
@@ -145,42 +185,27 @@ def told(meter: Meter) -> str:
     return f"{meter.words}: {before.yes} to {after.yes} of {of}"
 
 
-def at_ends(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
-    """Each behaviour before training and at the newest look only."""
-    first, last = min((item.update for item in samples), default=0), max((item.update for item in samples), default=0)
-    return meters(config, [item for item in samples if item.update in (first, last)])
-
-
-def at_ends_of(run: RunDirectory) -> list[Meter]:
-    """The same of a run as it is on disk now, read once for as long as nothing is added. Raises: InvalidConfig."""
-    files = (run.config_path, run.samples_path, run.events_path)
-    return _of_run(run.path, *(before_after.stamp(path) for path in files))
-
-
-@functools.lru_cache(maxsize=1024)
-def _of_run(path: Path, *stamps: tuple[int, int]) -> list[Meter]:
-    run = RunDirectory(path)
-    return at_ends(run.config(), before_after.samples_of(run))
-
-
 def sentence(found: Sequence[Meter], most: int = MOST_TOLD) -> str:
     """What has become of the behaviour in one line, changes first; "still" stands before what has changed by no more
     than chance, and where the prompts are too few to tell that is said. Empty where nothing was counted."""
-    if not found:
-        return ""
-    ordered = sorted(found, key=lambda meter: meter.change == 0)[:most]
-    changed = [_part(meter) for meter in ordered if meter.change]
-    same = [_part(meter) for meter in ordered if not meter.change and meter.can_tell]
-    few = [_part(meter) for meter in ordered if not meter.change and not meter.can_tell]
-    told = []
+    parts: dict[str, list[str]] = {"changed": [], "same": [], "few": []}
+    for meter in sorted(found, key=lambda meter: meter.change == 0)[:most]:
+        parts["changed" if meter.change else "same" if meter.can_tell else "few"].append(_part(meter))
+    changed, same, few = (telling.listed(part, len(part)) if part else "" for part in parts.values())
+    sentences = []
     if changed:
-        still = f"; it still {telling.listed(same, len(same))}" if same else ""
-        told.append(f"It now {telling.listed(changed, len(changed))}{still}.")
+        sentences.append(f"It now {changed}{f'; it still {same}' if same else ''}.")
     elif same:
-        told.append(f"No behaviour has changed by more than chance: it {telling.listed(same, len(same))}.")
+        sentences.append(f"No behaviour has changed by more than chance: it {same}.")
     if few:
-        told.append(f"On too few prompts to tell a change, it {telling.listed(few, len(few))}.")
-    return " ".join(told)
+        sentences.append(f"On too few prompts to tell a change, it {few}.")
+    return " ".join(sentences)
+
+
+def _part(meter: Meter) -> str:
+    before, after = meter.before, meter.after
+    of = "" if before.of == after.of else f" of {before.of}"
+    return f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes}{of})"
 
 
 def outcome_words(
@@ -193,7 +218,7 @@ def outcome_words(
     """What a run has come to: its behaviours, its score and KL, and how they compare with what its preset came to.
 
     Args:
-        batches: what its training batches say, for a run whose fixed prompts tell nothing. edited: whether settings
+        batches: what its training batches say, for a run whose fixed prompts say nothing. edited: whether settings
             were changed while it trained.
     """
     found = [meter for meter in at_ends(config, samples) if len(meter.counts) > 1]
@@ -201,13 +226,12 @@ def outcome_words(
     bands = bands_of(config, samples, edited=edited)
     judged = verdicts(found, outcome, bands)
     off = [name for name, verdict in judged.items() if verdict not in USUAL]
-    ordered = sorted(found, key=lambda meter: meter.change == 0 and meter.name not in off)
-    told = (
-        sentence(ordered),
+    sentences = (
+        sentence(sorted(found, key=lambda meter: meter.change == 0 and meter.name not in off)),
         before_after.sentence(outcome, batches, config.score_unit),
         _expected_sentence(judged, bands, config.score_unit),
     )
-    return " ".join(filter(None, told))
+    return " ".join(filter(None, sentences))
 
 
 def bands_of(config: RunConfig, samples: Sequence[Sample], *, edited: bool = False) -> Mapping[str, Band]:
@@ -253,13 +277,14 @@ def _expected_sentence(found: Mapping[str, Compared], bands: Mapping[str, Band],
     seeds = f"from {min(bands[name].seeds for name in found)} seeds"
     off: dict[Compared, list[str]] = defaultdict(list)
     for name, verdict in found.items():
-        words = READY[name].words if name in READY else {"kl": "KL"}.get(name, name)
-        off[verdict].append(f"{words} ({expected.band_in_words(name, bands[name], unit)})")
-    usual = [name for verdict in USUAL for name in off.pop(verdict, [])]
+        if verdict not in USUAL:
+            words = READY[name].words if name in READY else {"kl": "KL"}.get(name, name)
+            off[verdict].append(f"{words} ({expected.band_in_words(name, bands[name], unit)})")
     if not off:
         return f"All as expected ({seeds})."
-    told = "; ".join(f"{verdict} {seeds}: {', '.join(names)}" for verdict, names in off.items())
-    return f"{told[0].upper()}{told[1:]}.{' The rest as expected.' if usual else ''}"
+    listed = "; ".join(f"{verdict} {seeds}: {', '.join(names)}" for verdict, names in off.items())
+    rest = " The rest as expected." if sum(map(len, off.values())) < len(found) else ""
+    return f"{listed[0].upper()}{listed[1:]}.{rest}"
 
 
 def paid(config: RunConfig, joined: Sequence[Pair]) -> list[Paid]:
@@ -268,58 +293,50 @@ def paid(config: RunConfig, joined: Sequence[Pair]) -> list[Paid]:
     gained = outcome(joined)
     if gained is None or not gained.low > 0:
         return []
-    told = [_paid(meter, joined, config) for meter in of_pairs(config, joined) if meter.worse]
-    return [item for _, item in sorted(told, key=lambda pair: -pair[0])]
+    found = [_paid(meter, joined, config) for meter in of_pairs(config, joined) if meter.worse]
+    return [item for _, item in sorted(found, key=lambda pair: -pair[0])]
 
 
 def _paid(meter: Meter, joined: Sequence[Pair], config: RunConfig) -> tuple[float, Paid]:
-    """How much more a completion scores that does what nobody wants, and the same in words."""
+    """How much more a completion scores that does what is not wanted, and the same in words."""
     found = counted.of_config(config)
     bad = meter.aim == "less"
     marks = [[marks_of(side, found).get(meter.name) for side in pair] for pair in joined]
-    looks = [
-        [(pair[side].prompt_id, pair[side].score, mark[side]) for pair, mark in zip(joined, marks, strict=True)]
+    more, half = earned(
+        (side, pair[side].prompt_id, pair[side].score, mark[side])
+        for pair, mark in zip(joined, marks, strict=True)
         for side in (0, 1)
-    ]
-    more, half = _difference(looks)
+    )
     turned = [pair for pair, mark in zip(joined, marks, strict=True) if mark == [not bad, bad]]
     best = max(turned, key=lambda pair: -math.inf if pair.gain is None else pair.gain, default=None)
     return more if bad else -more, Paid(meter.name, _paid_sentence(meter, more, half, config.score_unit), best)
 
 
-def _difference(looks: Sequence[Sequence[tuple[int, float | None, bool | None]]]) -> tuple[float, float]:
-    """How much more completions with a mark score than those without, within each look (a look where all are alike says
+def earned(answers: Iterable[tuple[int, int, float | None, bool | None]]) -> tuple[float, float]:
+    """How much more answers with a mark score than those without, within each evaluation (one where all are alike says
     nothing; if both do, over the two), and half of its 95 % interval (Student's t, one spread for all): not a number
     where fewer than `FEWEST` show it, or do not.
 
     Args:
-        looks: of each completion its prompt, its score and its mark. Those of one prompt with one mark count as one.
+        answers: evaluation, prompt, score and mark of each. Those of one prompt with one mark count as one.
     """
-    parts = [_sides(look) for look in looks]
-    if not any(yes and no for yes, no in parts):
-        parts = [([*parts[0][0], *parts[1][0]], [*parts[0][1], *parts[1][1]])]
-    parts = [(yes, no) for yes, no in parts if yes and no]
-    if not parts:
+    from pandas import DataFrame  # half a second
+
+    table = DataFrame(answers, columns=["at", "prompt", "score", "mark"]).dropna().astype({"mark": bool})
+    if table["mark"].nunique() < 2:
         return 0.0, math.nan
-    weights = [len(yes) * len(no) / (len(yes) + len(no)) for yes, no in parts]
-    steps = [fmean(yes) - fmean(no) for yes, no in parts]
-    more = math.fsum(step * weight for step, weight in zip(steps, weights, strict=True)) / math.fsum(weights)
-    if min(sum(len(part[side]) for part in parts) for side in (0, 1)) < FEWEST:
+    means = table.groupby(["at", "mark", "prompt"], as_index=False)["score"].mean()
+    both = means.groupby("at")["mark"].transform("nunique") == 2
+    means = means[both] if both.any() else means.assign(at=0)
+    cells = means.groupby(["at", "mark"])["score"]
+    mean, size = cells.mean().unstack(), cells.size().unstack()
+    weight = size[True] * size[False] / size.sum(axis=1)
+    more = float(((mean[True] - mean[False]) * weight).sum() / weight.sum())
+    if size.sum().min() < FEWEST:
         return more, math.nan
-    sides = [side for part in parts for side in part]
-    degrees = sum(map(len, sides)) - len(sides)
-    apart = math.fsum((value - fmean(side)) ** 2 for side in sides for value in side)
-    return more, t95(degrees + 1) * math.sqrt(apart / degrees / math.fsum(weights))
-
-
-def _sides(look: Sequence[tuple[int, float | None, bool | None]]) -> tuple[list[float], list[float]]:
-    """The scores of a look with the mark, and those without; of a prompt with several, their means."""
-    found: dict[tuple[int, bool], list[float]] = defaultdict(list)
-    for prompt, score, mark in look:
-        if score is not None and mark is not None:
-            found[prompt, mark].append(score)
-    yes, no = ([fmean(scores) for (_, mark), scores in found.items() if mark is wanted] for wanted in (True, False))
-    return yes, no
+    degrees = len(means) - cells.ngroups
+    apart = ((means["score"] - cells.transform("mean")) ** 2).sum()
+    return more, t95(degrees + 1) * math.sqrt(apart / degrees / weight.sum())
 
 
 def _paid_sentence(meter: Meter, more: float, half: float, unit: str) -> str:
@@ -331,47 +348,3 @@ def _paid_sentence(meter: Meter, more: float, half: float, unit: str) -> str:
     alike = abs(more) < 0.005 and not spread
     by = "as much as" if alike else f"{abs(more):.3g}{spread} {unit} {'more' if more > 0 else 'less'} than"
     return f"{begin}: an answer that {meter.words} scores {by} one that does not."
-
-
-def _part(meter: Meter) -> str:
-    before, after = meter.before, meter.after
-    if before.of != after.of:
-        return f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes} of {before.of})"
-    return f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes})"
-
-
-def _meters(config: RunConfig, updates: list[int], looks: Sequence[Mapping[Question, Sample]]) -> list[Meter]:
-    found = counted.of_config(config)
-    marked = [{key: (item, marks_of(item, found)) for key, item in look.items()} for look in looks]
-    made = []
-    for one in found:
-        # question -> (prompt, yes or no), where it was asked
-        asked = []
-        for look in marked:
-            answers = {key: (item.prompt_id, marks.get(one.name)) for key, (item, marks) in look.items()}
-            asked.append({key: (prompt, mark) for key, (prompt, mark) in answers.items() if mark is not None})
-        heard = [(update, look) for update, look in zip(updates, asked, strict=True) if look]
-        if heard:
-            counts = [_count(look) for _, look in heard]
-            changes = [_change(heard[0][1], look) for _, look in heard]
-            made.append(Meter(one.name, one.words, one.aim, [update for update, _ in heard], counts, changes))
-    return made
-
-
-def _count(look: Mapping[Question, tuple[int, bool]]) -> Count:
-    by_prompt: dict[int, list[bool]] = defaultdict(list)
-    for prompt, mark in look.values():
-        by_prompt[prompt].append(mark)
-    yes, of = sum(map(sum, by_prompt.values())), len(look)
-    return Count(yes, of, len(by_prompt), effective(list(by_prompt.values())))
-
-
-def _change(before: Mapping[Question, tuple[int, bool]], after: Mapping[Question, tuple[int, bool]]) -> int:
-    """An exact sign test over the prompts (for one sample of each: McNemar's)."""
-    moved: dict[int, int] = defaultdict(int)
-    for key in before.keys() & after.keys():
-        moved[before[key][0]] += after[key][1] - before[key][1]
-    up, down = sum(step > 0 for step in moved.values()), sum(step < 0 for step in moved.values())
-    if 2 * at_least(max(up, down), up + down) >= CHANCE:
-        return 0
-    return 1 if up > down else -1

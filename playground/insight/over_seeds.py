@@ -7,35 +7,20 @@ Runs page call it.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.errors import PlaygroundError
-from playground.insight import before_after, meters
+from playground.insight import before_after, intervals, meters
+from playground.insight.before_after import read_once
 from playground.insight.frontier import against_kl
+from playground.insight.intervals import Interval, by_unit
 from playground.runs.folder.directory import RunDirectory
 from playground.sweeps.sweep_record import Sweep
 
 NO_INTERVAL = "1 seed: no interval"
 CURVES = ("score_mean", "kl_to_reference")
-
-
-class Interval(NamedTuple):
-    """A mean over seeds, and half of its 95 % interval; None with one seed, and where all agree to the last digit: that
-    they do so by chance is likelier than that nothing is unsure."""
-
-    mean: float
-    half: float | None
-    seeds: int
-
-    @property
-    def share_bounds(self) -> tuple[float, float] | None:
-        """The interval of a share, as far as a share can go: from 0 to 1 at most; None where there is none."""
-        return None if not self.half else (max(0.0, self.mean - self.half), min(1.0, self.mean + self.half))
 
 
 class Setting(NamedTuple):
@@ -47,7 +32,7 @@ class Setting(NamedTuple):
 
 class End(NamedTuple):
     """What a finished run has come to: gain on the fixed prompts in the score's unit, KL in nats per completion, and of
-    each behaviour by its words in what share of the answers it was seen. The looks are its way there."""
+    each behaviour by its words in what share of the answers it was seen. `looks` are its evaluations on the way."""
 
     gain: float | None
     kl: float | None
@@ -56,7 +41,7 @@ class End(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A setting and its outcome; None where no run of it has finished, or none has told."""
+    """A setting and its outcome; None where no run of it has finished, or none has a figure."""
 
     setting: Setting
     finished: int
@@ -77,25 +62,18 @@ class Curve(NamedTuple):
 
 
 def interval(values: Iterable[float | None]) -> Interval | None:
-    """The mean of what is known, and half its 95 % interval (Student's t) where there is one; None where nothing is."""
-    known = [value for value in values if value is not None and math.isfinite(value)]
-    if not known:
-        return None
-    mean, half = before_after.mean_and_half(known)
-    return Interval(mean, None if math.isnan(half) else half, len(known))
+    """Over the seeds of which a value is known; None where none is."""
+    found = intervals.interval(value for value in values if value is not None and math.isfinite(value))
+    return found if found.units else None
 
 
 def settings(sweep: Sweep) -> list[Setting]:
     """The settings of a sweep in the order of its runs; all of them in one where nothing but the seed varies."""
-    found: list[Setting] = []
+    found: dict[str, Setting] = {}
     for run_id, cell in sweep.cells().items():
         values = {field: cell[field] for field in sweep.settings}
-        known = next((setting for setting in found if setting.values == values), None)
-        if known is None:
-            found.append(Setting(values, [run_id]))
-        else:
-            known.runs.append(run_id)
-    return found
+        found.setdefault(repr(values), Setting(values, [])).runs.append(run_id)
+    return list(found.values())
 
 
 def rows(sweep: Sweep, ends: Mapping[str, End]) -> list[Row]:
@@ -106,21 +84,13 @@ def rows(sweep: Sweep, ends: Mapping[str, End]) -> list[Row]:
 def _row(setting: Setting, ends: Sequence[End]) -> Row:
     words = dict.fromkeys(name for end in ends for name in end.shares)
     shares = {name: interval(end.shares.get(name) for end in ends) for name in words}
-    return Row(
-        setting, len(ends), interval(end.gain for end in ends), interval(end.kl for end in ends),
-        {name: found for name, found in shares.items() if found is not None},
-    )  # fmt: skip
+    known = {name: found for name, found in shares.items() if found is not None}
+    return Row(setting, len(ends), interval(end.gain for end in ends), interval(end.kl for end in ends), known)
 
 
+@read_once("config_path", "metrics_path", "samples_path", "events_path", size=2048)
 def end_of(run: RunDirectory) -> End | None:
     """What a finished run has come to, read once for as long as its files stay; None where it cannot be read."""
-    files = (run.config_path, run.metrics_path, run.samples_path, run.events_path)
-    return _end(run.path, *(before_after.stamp(path) for path in files))
-
-
-@functools.lru_cache(maxsize=2048)
-def _end(path: Path, *stamps: tuple[int, int]) -> End | None:
-    run = RunDirectory(path)
     try:
         found, counted = before_after.headline_of(run), meters.at_ends_of(run)
         looks = against_kl.looks(before_after.samples_of(run), run.events())
@@ -132,55 +102,41 @@ def _end(path: Path, *stamps: tuple[int, int]) -> End | None:
 
 def curve(seeds: Sequence[Mapping[int, float]]) -> Curve:
     """One figure over the updates. Each of `seeds` is what one run has of it: update -> value."""
-    values: dict[int, list[float]] = defaultdict(list)
-    for one in seeds:
-        for update, value in one.items():
-            values[update].append(value)
-    found = {update: interval(values[update]) for update in sorted(values)}
-    points = [(update, point, point.half) for update, point in found.items() if point is not None]
+    values = by_unit((update, value) for one in seeds for update, value in one.items())
+    found = {update: point for update in sorted(values) if (point := interval(values[update])) is not None}
     return Curve(
-        [update for update, _, _ in points],
-        [point.mean for _, point, _ in points],
-        [None if half is None else point.mean - half for _, point, half in points],
-        [None if half is None else point.mean + half for _, point, half in points],
-        [point.seeds for _, point, _ in points],
+        list(found),
+        [point.mean for point in found.values()],
+        [None if point.half is None else point.low for point in found.values()],
+        [None if point.half is None else point.high for point in found.values()],
+        [point.units for point in found.values()],
     )
 
 
+@read_once("metrics_path", "events_path", size=512)
 def figures_of(run: RunDirectory) -> dict[str, dict[int, float]]:
     """The figures of a run's training batches that are drawn: name -> update -> value; read once likewise."""
-    return _figures(run.path, before_after.stamp(run.metrics_path), before_after.stamp(run.events_path))
-
-
-@functools.lru_cache(maxsize=512)
-def _figures(path: Path, *stamps: tuple[int, int]) -> dict[str, dict[int, float]]:
-    metrics = RunDirectory(path).metrics()
+    metrics = run.metrics()
     return {
         name: {item.update: value for item in metrics if (value := getattr(item, name)) is not None} for name in CURVES
     }
 
 
 def mean_looks(ends: Sequence[End]) -> list[tuple[int, Interval, Interval]]:
-    """The way of a setting on the fixed prompts: (update, KL, score), each over the seeds that looked then."""
-    by_update: dict[int, list[against_kl.Look]] = defaultdict(list)
-    for end in ends:
-        for look in end.looks:
-            by_update[look.update].append(look)
-    found = []
-    for update, looks in sorted(by_update.items()):
-        kl, score = interval(look.kl for look in looks), interval(look.score for look in looks)
-        if kl is not None and score is not None:
-            found.append((update, kl, score))
-    return found
+    """The way of a setting on the fixed prompts: (update, KL, score), each over the seeds that were evaluated then."""
+    kl, score = (
+        by_unit((look.update, getattr(look, name)) for end in ends for look in end.looks) for name in ("kl", "score")
+    )
+    return [
+        (update, at, gained)
+        for update in sorted(kl)
+        if (at := interval(kl[update])) is not None and (gained := interval(score[update])) is not None
+    ]
 
 
 def in_words(found: Interval | None, *, sign: bool = False) -> str:
     """For a table: "+1.42 \u00b1 0.30", without the second part where there is one seed; a hyphen for nothing."""
-    if found is None:
-        return "-"
-    digits = before_after.decimals(found.half or 0.0)
-    mean = f"{found.mean:{'+' if sign else ''}z.{digits}f}"
-    return mean if found.half is None else f"{mean} \u00b1 {found.half:.{digits}f}"
+    return "-" if found is None else found.in_words(sign=sign)
 
 
 def share_in_words(found: Interval | None) -> str:

@@ -1,8 +1,8 @@
-"""Runs that took different roads to the same reward, at the same distance from the reference, and what each cost. Pure.
+"""Runs by different methods to the same reward, at the same distance from the reference, and what each cost. Pure.
 
 A method that drifts further has more score, so scores at the end are no comparison. What is compared is the score that
-each run had when it was as far away as the one that went least far: read off its own way (the looks at the fixed
-prompts), with a straight line between two looks. The page and docs/roads.md call it.
+each run had when it was as far away as the one that went least far: read off its own way (the evaluations on the fixed
+prompts), with a straight line between two of them. The page and docs/roads.md call it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from playground.config import RunConfig
 from playground.insight import compute, frames
-from playground.insight.before_after import mean_and_half
+from playground.insight.intervals import interval
 from playground.runs.folder.records import BEST_OF, STEERING_VECTOR, Event, Sample, UpdateMetrics
 
 
@@ -28,8 +30,8 @@ class Look(NamedTuple):
 
 
 class Bill(NamedTuple):
-    """What a road cost before the first answer, and what each answer costs after it. Looks at the fixed prompts and
-    loading are on nobody's bill.
+    """What a method cost before the first answer, and what each answer costs after it. Evaluations and loading are
+    not counted.
 
     Attributes:
         texts, tokens: written to learn from. tokens_trained: summed over epochs. seconds, operations: of all three
@@ -46,16 +48,15 @@ class Bill(NamedTuple):
 
 
 def way(samples: Sequence[Sample], events: Iterable[Event]) -> list[Look]:
-    """The looks of a run, from the nearest to the farthest. Of the best of n, what the best of fewer would be."""
-    table = frames.samples(samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
-    table = table.dropna(subset=["score", "kl"])
+    """The evaluations of a run, from the nearest to the farthest. Of the best of n, what the best of fewer would be."""
+    table = frames.latest(samples).dropna(subset=["score", "kl"])
     if table.empty or not (table["update"] == 0).any():
         return []
     means = table.groupby(["update", "prompt_id"])[["score", "kl"]].mean().unstack().dropna(axis=1)
     gains, drift = means["score"] - means["score"].loc[0], means["kl"].mean(axis=1)
-    span = float(table["score"].max() - table["score"].min())
-    halves = [mean_and_half(gains.loc[at].tolist(), span)[1] if at else 0.0 for at in gains.index]
-    looks = [Look(*row) for row in zip(drift, gains.mean(axis=1), halves, strict=True)]
+    found = [interval(gains.loc[at].tolist(), float(np.ptp(table["score"]))) for at in gains.index]
+    halves = [math.nan if one.half is None else one.half for one in found[1:]]  # at first, nothing has been gained
+    looks = [Look(*row) for row in zip(drift, gains.mean(axis=1), [0.0, *halves], strict=True)]
     best_of = next((event.data for event in reversed(list(events)) if event.kind == BEST_OF), None)
     if best_of:
         looks = _of_fewer(best_of, looks[-1].half) or looks
@@ -63,7 +64,7 @@ def way(samples: Sequence[Sample], events: Iterable[Event]) -> list[Look]:
 
 
 def _of_fewer(data: dict[str, object], half: float) -> list[Look]:
-    """The event of a run may be somebody else's, so anything may be in it."""
+    """From an event of the run. A run may come from elsewhere, so anything may be in it."""
     score, kl = data.get("score"), data.get("kl")
     if not isinstance(score, list) or not isinstance(kl, list) or len(score) != len(kl):
         return []
@@ -73,7 +74,7 @@ def _of_fewer(data: dict[str, object], half: float) -> list[Look]:
 
 
 def reach(ways: Iterable[Sequence[Look]]) -> float | None:
-    """The distance that all of them reached; None where one has not been looked at after its start."""
+    """The distance that all of them reached; None where one has not been evaluated after its start."""
     farthest = [max((look.kl for look in looks), default=0.0) for looks in ways]
     return min(farthest) if farthest and min(farthest) > 0 else None
 

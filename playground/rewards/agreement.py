@@ -1,6 +1,7 @@
-"""How well two ways of scoring agree, and whether a difference on the same pairs is more than luck.
+"""Statistics of two ways of scoring, and of shares: tails, intervals, correlations. Plain numbers in and out.
 
-Plain numbers in, plain numbers out; the reward self-test calls it.
+The reward self-test and `insight` call it. SciPy has most of it, but is no requirement of the playground and takes a
+second to load.
 """
 
 from __future__ import annotations
@@ -16,17 +17,11 @@ Z95 = 1.96  # two-sided 95 % of a normal distribution
 T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # of Student's t with 1 to 10 degrees
 
 
-def at_least(successes: int, trials: int, probability: float = 0.5) -> float:
-    """P(X >= successes) for X ~ Binomial(trials, probability)."""
-    if successes <= 0:
-        return 1.0
+def at_least(successes: int, trials: int) -> float:
+    """P(X >= successes) for X ~ Binomial(trials, 1/2)."""
     if trials > EXACT_TRIALS:
-        sd = math.sqrt(trials * probability * (1 - probability))
-        return 0.5 * math.erfc((successes - 0.5 - trials * probability) / (sd * math.sqrt(2)))
-    return math.fsum(
-        math.comb(trials, number) * probability**number * (1 - probability) ** (trials - number)
-        for number in range(successes, trials + 1)
-    )
+        return statistics.NormalDist(trials / 2, math.sqrt(trials) / 2).cdf(trials - successes + 0.5)
+    return sum(math.comb(trials, number) for number in range(max(successes, 0), trials + 1)) / 2**trials
 
 
 def chance_that_better(first: Sequence[float], second: Sequence[float]) -> float:
@@ -51,17 +46,21 @@ def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
 
 
 def t95(count: int) -> float:
-    """Two-sided 95 % of Student's t for the mean of `count` values, 2 or more; above 11 by its series in 1 / degrees
-    (Fisher 1926), within 0.003."""
-    degrees = count - 1
-    if degrees <= len(T95):
-        return T95[max(degrees, 1) - 1]
-    return students_t(Z95, degrees)
+    """Two-sided 95 % of Student's t for the mean of `count` values, 2 or more; above 11 within 0.003."""
+    degrees = max(count - 1, 1)
+    return T95[degrees - 1] if degrees <= len(T95) else students_t(Z95, degrees)
 
 
 def students_t(z: float, degrees: int) -> float:
     """What of Student's t is as rare as `z` of a normal distribution, by its series in 1 / degrees (Fisher 1926)."""
     return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
+
+
+def wilson(share: float, trials: float) -> tuple[float, float]:
+    """95 % bounds of a share that was seen in so many trials: those that a score test does not reject (Wilson 1927)."""
+    z = Z95 * Z95 / trials
+    middle, half = share + z / 2, Z95 * math.sqrt(share * (1 - share) / trials + z / (4 * trials))
+    return max(0.0, (middle - half) / (1 + z)), min(1.0, (middle + half) / (1 + z))
 
 
 def effective(groups: Sequence[Sequence[float]]) -> float | None:

@@ -1,15 +1,14 @@
-"""What the best policy under some rewards would do, from samples of the reference, and the weight that turns it round.
+"""What the best policy under some rewards would do, from samples of the reference.
 
 No policy earns more of score - beta x KL than pi*(y) = pi_ref(y) exp(score(y) / beta) / Z (Ziegler et al. 2019, section
-2). Its behaviour A has the odds of the reference times E_ref[e^(score/beta) | A] / E_ref[e^(score/beta) | not A], so it
-shows A less often than the reference where that ratio is below 1. All prompts are taken as one: a sample is of another
-prompt each. The workbench and the command `score` ask.
+2), so what it does is what the reference does, reweighted. All prompts are taken as one: a sample is of another prompt
+each. The workbench and the command `score` ask.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,48 +17,25 @@ from numpy.typing import NDArray
 from playground.config import RewardConfig
 from playground.config.behaviour_settings import READY
 from playground.rewards import behaviours
-from playground.rewards.mixture import Scale, arithmetic, term_names
+from playground.rewards.mixture import Scale, arithmetic
 
 Array = NDArray[np.float64]
 Marks = Sequence[bool | None]
 
 LEAST = 8  # samples with and without the behaviour; below, nothing is said
-LEAST_EFFECTIVE = 5.0  # of either, once they are reweighted
-LARGEST = 100.0  # weight that is looked at
-STEPS = 80
-CLEAR = 2.0  # standard errors that a reward must tell the two apart by
+LEAST_EFFECTIVE = 5.0  # once they are reweighted
 
 
-class Leash(NamedTuple):
+class Penalty(NamedTuple):
     """What a nat of KL costs, and whether the score is in standard deviations of the reference's texts."""
 
     beta: float
     scaled: bool = True
 
 
-class Flip(NamedTuple):
-    """Of one reward, the others as they are: the smallest weight from which the best policy shows a behaviour no longer
-    the wrong way.
-
-    Attributes:
-        weight: of the sign that the reward has; 0 where it is not needed, None where there is none or it is not known.
-        first: the same of the first step of training, which is the limit of a large beta; it needs fewer samples.
-        tells_apart: whether the reward differs between samples with and without the behaviour by more than luck.
-        helps: whether it does so in the wanted direction; more weight of one that does not flips nothing.
-        effective: samples that count behind `weight`, of the poorer side.
-    """
-
-    name: str
-    weight: float | None
-    first: float | None
-    tells_apart: bool
-    helps: bool
-    effective: float
-
-
 class Outlook(NamedTuple):
     """One behaviour: of `of` samples `yes` show it; the best policy would with `share`, None where that is not known,
-    from so many `effective` samples. Flips of every reward where there are several."""
+    from so many `effective` samples."""
 
     name: str
     words: str
@@ -68,65 +44,46 @@ class Outlook(NamedTuple):
     of: int
     share: float | None
     effective: float
-    flips: list[Flip]
 
 
 def outlooks(
-    rewards: Sequence[RewardConfig], names: Sequence[str], raw: Mapping[str, Sequence[float | None]],
-    marked: Mapping[str, Marks], leash: Leash,
-) -> list[Outlook]:  # fmt: skip
+    rewards: Sequence[RewardConfig],
+    raw: Mapping[str, Sequence[float | None]],
+    marked: Mapping[str, Marks],
+    penalty: Penalty,
+) -> list[Outlook]:
     """Every behaviour that one wants more or less of, and of which enough samples show it and enough do not.
 
     Args:
-        names, raw: of the rewards, their values for each sample. marked: by behaviour, a mark for each sample.
+        raw: the values of each reward for each sample. marked: by behaviour, a mark for each sample.
     """
-    found = []
+    mixture, found = arithmetic(rewards), []
+    mixture.fit(raw)
+    totals = mixture.combine(raw).totals
+    scores = np.array((Scale.of(totals) if penalty.scaled else Scale())(totals))  # as a run has them, but for a clip
     for name, marks in marked.items():
         yes, of, ready = sum(mark is True for mark in marks), sum(mark is not None for mark in marks), READY[name]
-        if min(yes, of - yes) < LEAST or ready.aim == "neither":
-            continue
-        share, effective = optimal_share(marks, scores_of(rewards, raw, leash), leash.beta)
-        known = share if effective >= LEAST_EFFECTIVE else None
-        several = range(len(rewards)) if len(rewards) > 1 else ()
-        flips = [flip(number, rewards, names, raw, marks, leash, ready.aim) for number in several]
-        found.append(Outlook(name, ready.words, ready.aim, yes, of, known, effective, flips))
+        if min(yes, of - yes) >= LEAST and ready.aim != "neither":
+            share, effective = optimal_share(marks, scores, penalty.beta)
+            known = share if effective >= LEAST_EFFECTIVE else None
+            found.append(Outlook(name, ready.words, ready.aim, yes, of, known, effective))
     return found
 
 
-def sentences(outlook: Outlook, leash: Leash, labels: Mapping[str, str] | None = None) -> list[str]:
-    """An outlook in words: what the best policy would do, and the smallest weight that flips it of each reward that can
-    and must.
-
-    Args:
-        labels: how a person reads the name of a reward.
-    """
+def sentence(outlook: Outlook, penalty: Penalty) -> str:
+    """An outlook in words."""
     counted = f"The untrained model {outlook.words} in {outlook.yes} of {outlook.of} answers"
     if outlook.share is None:
-        why = "there is no leash" if leash.beta <= 0 else f"at beta {leash.beta:g} too few of these samples count"
-        found = [f"{counted}. What the best policy under these rewards would do is not known: {why}."]
-    else:
-        found = [
-            f"{counted}, the best policy under these rewards at beta {leash.beta:g} in {outlook.share:.0%} "
-            f"(about {outlook.effective:.0f} of these samples count)."
-        ]
-    needed = [one for one in outlook.flips if one.weight != 0 and (one.helps or not one.tells_apart)]
-    return [*found, *(f"{(labels or {}).get(one.name, one.name)}: {_in_words(one, leash)}" for one in needed)]
-
-
-def _in_words(one: Flip, leash: Leash) -> str:
-    if not one.tells_apart:
-        return "whether it tells these answers apart cannot be told from chance, so no weight that flips is named."
-    start = "" if one.first is None else f"; the first step of training turns at {one.first:g}"
-    if one.weight is not None:
-        return f"smallest weight that flips {one.weight:g}{start}."
-    if leash.beta > 0 and not one.effective:
-        return f"no weight up to {LARGEST:g} flips{start}."
-    why = "too few samples count" if leash.beta > 0 else "there is no leash"
-    return f"smallest weight that flips not known, {why}{start}."
+        why = "there is no leash" if penalty.beta <= 0 else f"at beta {penalty.beta:g} too few of these samples count"
+        return f"{counted}. What the best policy under these rewards would do is not known: {why}."
+    return (
+        f"{counted}, the best policy under these rewards at beta {penalty.beta:g} in {outlook.share:.0%} (about "
+        f"{outlook.effective:.0f} of these samples count)."
+    )
 
 
 def marks_of(names: Sequence[str], samples: Sequence[Mapping[str, object]]) -> dict[str, Marks]:
-    """Marks of the ready-made behaviours with these names, for samples as the model service tells them."""
+    """Marks of the ready-made behaviours with these names, for samples as the model service sends them."""
     return {
         name: [behaviours.mark(name, str(one["prompt"]), str(one["completion"]), bool(one["ended"])) for one in samples]
         for name in names
@@ -134,101 +91,12 @@ def marks_of(names: Sequence[str], samples: Sequence[Mapping[str, object]]) -> d
     }
 
 
-def flip(
-    number: int, rewards: Sequence[RewardConfig], names: Sequence[str], raw: Mapping[str, Sequence[float | None]],
-    marks: Marks, leash: Leash, aim: str,
-) -> Flip:  # fmt: skip
-    """See `Flip`, of the reward with this number."""
-    reward, wrong = rewards[number], 1.0 if aim == "less" else -1.0
-    sign = -1.0 if (reward.weight or type(reward).model_fields["weight"].default) < 0 else 1.0
-
-    def scores(size: float) -> Array:
-        others = [*rewards[:number], reward.model_copy(update={"weight": sign * size}), *rewards[number + 1 :]]
-        return scores_of(others, raw, leash)
-
-    def turns(beta: float) -> Callable[[float], bool]:
-        return lambda size: wrong * pull(marks, scores(size), beta) <= 1e-9
-
-    plain = reward.model_copy(update={"weight": 1.0})
-    alone = scores_of([plain], {term_names([plain])[0]: raw[names[number]]}, leash)
-    apart = tells_apart(marks, alone)
-    helps = apart and wrong * sign * pull(marks, alone, math.inf) < 0
-    size, first = (smallest(turns(beta)) if helps else None for beta in (leash.beta, math.inf))
-    effective = 0.0 if size is None else poorer_side(marks, scores(size), leash.beta)
-    known = size is not None and effective >= LEAST_EFFECTIVE
-    return Flip(
-        names[number], sign * size if known and size is not None else None,
-        None if first is None else sign * first, apart, helps, effective,
-    )  # fmt: skip
-
-
-def scores_of(rewards: Sequence[RewardConfig], raw: Mapping[str, Sequence[float | None]], leash: Leash) -> Array:
-    """Scores of the samples, as a run would have them but for a clip."""
-    mixture = arithmetic(rewards)
-    mixture.fit(raw)
-    totals = mixture.combine(raw).totals
-    return np.array((Scale.of(totals) if leash.scaled else Scale())(totals))
-
-
 def optimal_share(marks: Marks, scores: Array, beta: float) -> tuple[float, float]:
     """The behaviour's share under pi*, and the samples that count behind it, 1 / sum w^2; of samples with a mark."""
-    known, yes = _sides(marks)
     if beta <= 0:
         return math.nan, 0.0
-    weights = np.exp((scores[known] - scores[known].max()) / beta)
+    known = np.array([mark is not None for mark in marks])
+    yes, scores = np.array([bool(mark) for mark in marks])[known], scores[known]
+    weights = np.exp((scores - scores.max()) / beta)
     weights /= weights.sum()
     return float(weights[yes].sum()), float(1 / (weights**2).sum())
-
-
-def pull(marks: Marks, scores: Array, beta: float) -> float:
-    """beta x (log E_ref[e^(score/beta) | yes] - log E_ref[e^(score/beta) | no]): above 0, pi* shows the behaviour more
-    often than the reference. For an infinite beta the gap of the means, which moves the first step of training."""
-    known, yes = _sides(marks)
-    if beta <= 0:
-        return math.nan
-    first, second = scores[known][yes], scores[known][~yes]
-    if math.isinf(beta):
-        return float(first.mean() - second.mean())
-    return beta * (_log_mean_exp(first / beta) - _log_mean_exp(second / beta))
-
-
-def poorer_side(marks: Marks, scores: Array, beta: float) -> float:
-    """Samples that count, with the behaviour or without it, whichever are fewer."""
-    known, yes = _sides(marks)
-    sides = [np.exp((side - side.max()) / beta) for side in (scores[known][yes], scores[known][~yes])]
-    return min(float(weights.sum() ** 2 / (weights**2).sum()) for weights in sides)
-
-
-def tells_apart(marks: Marks, scores: Array) -> bool:
-    """Whether the mean differs between samples with and without the behaviour, by more than twice its error (Welch)."""
-    known, yes = _sides(marks)
-    first, second = scores[known][yes], scores[known][~yes]
-    error = math.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
-    return bool(abs(first.mean() - second.mean()) > CLEAR * error)
-
-
-def smallest(turns: Callable[[float], bool]) -> float | None:
-    """The smallest weight, to three digits, from which on something holds; None if it does for none up to LARGEST."""
-    if turns(0.0):
-        return 0.0
-    low = 0.0
-    for step in range(STEPS):
-        high = LARGEST * 10 ** (-5 * (1 - (step + 1) / STEPS))
-        if turns(high):
-            while high - low > 5e-4 * high:
-                middle = (low + high) / 2
-                low, high = (low, middle) if turns(middle) else (middle, high)
-            return float(f"{high:.3g}")
-        low = high
-    return None
-
-
-def _sides(marks: Marks) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which samples have a mark, and of those which say yes."""
-    known = np.array([mark is not None for mark in marks], dtype=bool)
-    return known, np.array([mark for mark in marks if mark is not None], dtype=bool)
-
-
-def _log_mean_exp(values: Array) -> float:
-    top = values.max()
-    return float(top + math.log(np.exp(values - top).mean()))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from playground.config import RewardConfig, RunConfig
 from playground.rewards import behaviours, optimum
-from playground.rewards.mixture import Mixture, Scale, Scored, TermScale, arithmetic
+from playground.rewards.mixture import Scale, arithmetic
 
 SAMPLES = 128
 TIMEOUT_SECONDS = 1200.0  # a large model on a CPU takes its time for 128 texts
@@ -80,27 +80,20 @@ def weigh(rewards: Sequence[RewardConfig], found: Mapping[str, Any]) -> Weighed:
     mixture = arithmetic(rewards)
     mixture.fit(reference)
     scale, scored = Scale.of(mixture.combine(reference).totals), mixture.combine(texts)
-    z = {name: [_in_sd(value, mixture.scales[name]) for value in texts[name]] for name in names}
-    return Weighed(names, texts, z, _adds(scored, mixture, scale), scored.totals, list(scale(scored.totals)))
+    z, adds = {}, {}
+    for name, of in mixture.scales.items():
+        z[name] = [None if value is None else (value - of.mean) / of.sd for value in texts[name]]
+        parts = scored.contributions[name]
+        adds[name] = [None if part is None else (part - of.contribution) / scale.sd for part in parts]
+    return Weighed(names, texts, z, adds, scored.totals, list(scale(scored.totals)))
 
 
 def outlooks(config: RunConfig, found: Mapping[str, Any]) -> list[optimum.Outlook]:
     """What the best policy under a configuration's rewards would do, from the service's answer."""
     marked = optimum.marks_of([one.name for one in behaviours.of_config(config)], found["samples"])
-    return optimum.outlooks(config.rewards, found["names"], found["reference"], marked, leash_of(config))
+    return optimum.outlooks(config.rewards, found["reference"], marked, penalty_of(config))
 
 
-def leash_of(config: RunConfig) -> optimum.Leash:
+def penalty_of(config: RunConfig) -> optimum.Penalty:
     """What the best policy depends on, besides the rewards."""
-    return optimum.Leash(config.kl.coef, config.score.normalise == "reference")
-
-
-def _adds(scored: Scored, mixture: Mixture, scale: Scale) -> dict[str, list[float | None]]:
-    return {
-        name: [None if part is None else (part - mixture.scales[name].contribution) / scale.sd for part in parts]
-        for name, parts in scored.contributions.items()
-    }
-
-
-def _in_sd(value: float | None, scale: TermScale) -> float | None:
-    return None if value is None else (value - scale.mean) / scale.sd
+    return optimum.Penalty(config.kl.coef, config.score.normalise == "reference")

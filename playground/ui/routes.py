@@ -28,7 +28,7 @@ from playground import exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
 from playground.exports import csv_tables, html_report
 from playground.exports.report import Report
-from playground.insight.diagnosis.lamp import Thresholds
+from playground.insight.diagnosis.run_records import Thresholds
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale

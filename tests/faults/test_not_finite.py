@@ -106,10 +106,11 @@ def clean_on_disk(run: RunDirectory) -> bool:
 def test_it_is_found_in_its_update_and_the_run_goes_on(tmp_path: Path, model: Path, figure: Figure, name: str) -> None:
     run = RunDirectory.create(tmp_path, resuming.config(model, evaluation__every=4, checkpoint__keep=9), "run")
     session = resuming.attempt(run, Poisoner(name, 1))
-    told = [event.update for event in run.events() if event.kind == "warning" and event.update]
+    warnings = [event for event in run.events() if event.kind == "warning" and event.update]
     before, after = (load_file(run.checkpoints_path / f"update-{n:06d}" / "model.safetensors") for n in (AT - 1, AT))
     learned = any(not torch.equal(before[key], after[key]) for key in before)
-    assert told == [AT], "found in the very update, and only there"
+    assert [event.update for event in warnings] == [AT], "found in the very update, and only there"
+    assert bool(warnings[0].data.get("skipped")) == (name != "empty completions")
     assert learned == (name == "empty completions"), "nothing is learned from what is not finite"
     assert session.trainer.updates_done == resuming.UPDATES and run.status().state == "finished"
     figure("not finite or empty, in one update: found there, and the run goes on", 1, int(clean_on_disk(run)))

@@ -50,9 +50,11 @@ def world(seed, *, mixed=True):
     )
     ratios = [np.take_along_axis(other - reference, texts, axis=1).tolist() for other in policies[1:]]
     drawn = FrontierSamples(
-        updates=[0, 40][: len(policies)], each=EACH, scores=np.take_along_axis(scores, texts, axis=1).tolist(),
+        updates=[0, 40][: len(policies)],
+        each=EACH,
+        scores=np.take_along_axis(scores, texts, axis=1).tolist(),
         log_ratios=ratios,
-    )  # fmt: skip
+    )
     return World(reference, policy, scores, drawn)
 
 
@@ -150,28 +152,33 @@ def ends(kl, score):
 REACHED = Reached(40, 1536, 1.2, 0.25, 2.0, 1.5, 0.8, 0.71, 0.89)
 
 
-def test_it_is_said_how_far_the_run_is_from_what_is_possible_by_the_texts_that_were_drawn():
-    told = against_kl.sentence(ends(2.2, 1.9), FOUND._replace(reached=REACHED))
-    assert told == (
-        "At 2 nats the run scores 1.20 \u00b1 0.25 by 1,536 texts drawn after update 40; these samples show 1.50 to be "
-        "possible there, so it has 80 % of the gain (95 % interval 71 to 89 %). The best of 8 answers of the reference "
-        "scores 1.40, at 1.2 \u00b1 0.1 nats, nearer to it."
-    )
-    unsure = FOUND._replace(reached=REACHED._replace(share=None, low=None, high=None))
-    assert "possible there; what share of the gain it has cannot be told from chance." in against_kl.sentence(
-        ends(2.0, 1.2), unsure
-    )
-    beyond = FOUND._replace(reached=REACHED._replace(kl=6.0, score=2.5, best=None, share=None))
-    told = against_kl.sentence(ends(6.0, 2.5), beyond)
-    assert "not known: fewer than 30 of the drawn texts count there" in told
-    assert told.endswith("The best of 8 answers of the reference scores 1.40, at 1.2 \u00b1 0.1 nats.")
-
-
-def test_without_texts_of_a_trained_policy_no_share_is_said():
-    assert against_kl.sentence(ends(2.0, 1.2), FOUND) == (
-        "At 2 nats the run scores 1.20 \u00b1 0.25; these samples show 1.50 to be possible there. The best of 8 "
-        "answers of the reference scores 1.40, at 1.2 \u00b1 0.1 nats, nearer to it."
-    )
+@pytest.mark.parametrize(
+    ("kl", "score", "reached", "words"),
+    [
+        # by the texts that were drawn, not by the fixed prompts
+        (
+            2.2,
+            1.9,
+            REACHED,
+            (
+                "At 2 nats the run scores 1.20 \u00b1 0.25 by 1,536 texts drawn after update 40;",
+                "1.50 to be possible there, so it has 80 % of the gain (95 % interval 71 to 89 %).",
+                "best of 8 answers of the reference scores 1.40, at 1.2 \u00b1 0.1 nats, nearer to it.",
+            ),
+        ),
+        (2.0, 1.2, REACHED._replace(share=None, low=None, high=None), ("cannot be told from chance.",)),
+        (
+            6.0,
+            2.5,
+            REACHED._replace(kl=6.0, score=2.5, best=None, share=None),
+            ("not known: fewer than 30 of the drawn texts count there.", "1.40, at 1.2 \u00b1 0.1 nats."),
+        ),
+        (2.0, 1.2, None, ("At 2 nats the run scores 1.20 \u00b1 0.25; these samples show 1.50 to be possible there.",)),
+    ],
+)
+def test_it_is_said_how_far_the_run_is_from_what_is_possible(kl, score, reached, words):
+    told = against_kl.sentence(ends(kl, score), FOUND._replace(reached=reached))
+    assert all(part in told for part in words), told
 
 
 def drawn_of_bells(prompts, each, gain, generator):

@@ -1,7 +1,5 @@
 """Judges beside the trained score: paired changes by hand, and when a judge is said to have turned down."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -12,19 +10,31 @@ from playground.runs.folder.records import Sample
 def sample(prompt_id, update, score, gold, seed=0):
     stage = "before" if update == 0 else "during"
     return Sample(
-        update=update, stage=stage, prompt_id=prompt_id, prompt="p", completion="c", seed=seed, score=score, kl=0.0,
-        scores={"length": score}, judges=gold if isinstance(gold, dict) else {"gold": gold},
-    )  # fmt: skip
+        update=update,
+        stage=stage,
+        prompt_id=prompt_id,
+        prompt="p",
+        completion="c",
+        seed=seed,
+        score=score,
+        kl=0.0,
+        scores={"length": score},
+        judges=gold if isinstance(gold, dict) else {"gold": gold},
+    )
 
 
 def run(scores, golds, prompts=16, noise=1.0):
     """One sample a prompt and moment (updates 0, 5, 10, ...); prompts differ by +-noise, the same at every moment."""
     return [
-        sample(prompt, 5 * place, score + noise * (-1) ** prompt + 0.01 * ((prompt + place) % 3),
-               gold + noise * (-1) ** prompt + 0.01 * ((prompt * place) % 4))
+        sample(
+            prompt,
+            5 * place,
+            score + noise * (-1) ** prompt + 0.01 * ((prompt + place) % 3),
+            gold + noise * (-1) ** prompt + 0.01 * ((prompt * place) % 4),
+        )
         for place, (score, gold) in enumerate(zip(scores, golds, strict=True))
         for prompt in range(prompts)
-    ]  # fmt: skip
+    ]
 
 
 def test_changes_are_paired_in_sd_of_the_texts_before_and_told_with_their_error():
@@ -32,15 +42,16 @@ def test_changes_are_paired_in_sd_of_the_texts_before_and_told_with_their_error(
     samples = [sample(0, 0, 0.0, 1.0), sample(1, 0, 0.0, 3.0), sample(0, 5, 1.0, 4.0), sample(1, 5, 3.0, 4.0)]
     found = judging.judged(samples, {"gold": 1.0})
     assert found.updates == [0, 5]
-    assert found.judges[0].changes == [(0.0, 0.0, 2), (2.0, pytest.approx(1.0), 2)]
-    assert found.trained.changes[1] == (2.0, pytest.approx(1.0), 2)
+    assert found.judges[0].changes == [(0.0, 0.0, 2), (2.0, pytest.approx(12.706), 2)]
+    assert found.trained.changes[1] == (2.0, pytest.approx(12.706), 2)
+    assert found.trained.changes[1].error == pytest.approx(1.0)
     assert judging.judged(samples, {"gold": -1.0}).judges[0].changes[1].mean == -2.0
 
 
 def test_samples_of_one_prompt_are_not_independent_and_count_as_one():
     samples = [sample(0, update, float(update), 0.0, seed) for update in (0, 5) for seed in range(50)]
     change = judging.judged(samples, {"gold": 1.0}).trained.changes[1]
-    assert change.mean == 5.0 and math.isnan(change.error)
+    assert change.mean == 5.0 and change.half is None
     assert "single prompt" in judging.verdict(judging.judged(samples, {"gold": 1.0}), "gold", "Gold")
 
 

@@ -57,9 +57,12 @@ def test_what_was_still_to_come_is_bounded_as_often_as_it_says():
 SHAPES = {
     "straight": lambda update: update / 20,
     "root": lambda update: 2 * (update / 40) ** 0.5,
-    "slow": saturating(20), "ordinary": saturating(12), "quick": saturating(8), "at once": saturating(4),
+    "slow": saturating(20),
+    "ordinary": saturating(12),
+    "quick": saturating(8),
+    "at once": saturating(4),
     "kink": lambda update: min(update, 20) / 10,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -10,7 +10,6 @@ from playground.insight.before_after import Headline, pairs
 from playground.insight.meters import (
     Count,
     Meter,
-    _count,
     bands_of,
     compared,
     marks_of,
@@ -21,8 +20,8 @@ from playground.insight.meters import (
     sentence,
     told,
     verdicts,
-    wilson,
 )
+from playground.rewards.agreement import wilson
 from playground.runs.folder.records import Sample
 from playground.setup import catalog
 from playground.setup.expected import Band, bands
@@ -45,13 +44,7 @@ def look(stage: str, update: int, marks: list[bool | None], each: int = 1) -> li
     ]
 
 
-def test_wilsons_interval() -> None:
-    assert wilson(0.5, 20) == pytest.approx((0.2993, 0.7007), abs=1e-4)  # (p + z^2/2n +- ...) / (1 + z^2/n)
-    assert wilson(1.0, 10) == pytest.approx((1 / (1 + 1.96**2 / 10), 1.0))
-    assert wilson(0.0, 10)[0] == 0.0
-
-
-def test_counts_at_every_look() -> None:
+def test_counts_at_every_evaluation() -> None:
     samples = [
         *look("before", 0, [False, False, True, None]),
         *look("during", 5, [True, False, True, None]),
@@ -59,72 +52,67 @@ def test_counts_at_every_look() -> None:
     ]
     (meter,) = meters(config_of(OWN), samples)
     assert (meter.updates, [(count.yes, count.of) for count in meter.counts]) == ([0, 5, 10], [(1, 3), (2, 3), (3, 3)])
-    assert (
-        told(meter) == "says sorry: 1 to 3 of 3" and meter.change == 0
-    )  # 2 of 2 moved up: by luck in half of all cases
+    assert told(meter) == "says sorry: 1 to 3 of 3"
+    assert meter.change == 0  # 2 of 2 moved up: by luck in half of all cases
 
 
-def test_a_change_is_told_when_luck_would_hardly_make_it() -> None:
-    before, after = look("before", 0, [False] * 6), look("after", 10, [True] * 6)
-    (meter,) = meters(config_of(OWN), [*before, *after])
-    assert meter.change == 1 and meter.worse  # six of six up: 2 / 2^6 = 0.03
-    (meter,) = meters(config_of(OWN), [*before[:5], *after[:5]])
-    assert meter.change == 0  # 2 / 2^5 = 0.06
-
-
-def test_samples_of_one_prompt_are_not_independent() -> None:
-    before, after = look("before", 0, [False] * 6, each=3), look("after", 10, [True] * 6, each=3)
-    (meter,) = meters(config_of(OWN), [*before, *after])
-    assert meter.after == Count(6, 6, 2) and meter.change == 0
-    assert meter.after.low == wilson(1.0, 2)[0]
-
-
-def test_a_run_from_before_they_were_counted_is_counted_from_its_texts() -> None:
-    claim = "User: I think 3 plus 4 is 9. Bot:"
-    told_so = sample(0, "before", 0.0, prompt=claim, completion=" 3 plus 4 is 9.")
-    (meter, *_) = meters(config_of("wrong-claims-repeated", OWN), [told_so])
-    assert (meter.name, meter.after) == ("wrong-claims-repeated", Count(1, 1, 1))
-    assert len(meters(config_of("wrong-claims-repeated", OWN), [told_so])) == 1  # a measure cannot be asked afterwards
-
-
-def test_between_the_two_sides_of_pairs() -> None:
-    joined = pairs([*look("before", 0, [False] * 6), *look("after", 10, [True] * 6)])
-    (meter,) = of_pairs(config_of(OWN), joined)
-    assert (meter.before.yes, meter.after.yes, meter.updates, meter.change) == (0, 6, [0, 10], 1)
+@pytest.mark.parametrize(
+    ("count", "each", "change"), [(6, 1, 1), (5, 1, 0), (6, 3, 0)]
+)  # 2 / 2^6 = 0.03, 2 / 2^5 = 0.06
+def test_a_change_is_told_when_luck_would_hardly_make_it(count: int, each: int, change: int) -> None:
+    """All answers turn: six do by luck in 2 / 2^6 = 0.03, five in 0.06; and three of one prompt are not independent."""
+    looks = [*look("before", 0, [False] * count, each), *look("after", 10, [True] * count, each)]
+    joined = pairs(looks)
+    for (meter,) in (meters(config_of(OWN), looks), of_pairs(config_of(OWN), joined)):
+        assert (meter.before.yes, meter.after, meter.updates) == (0, Count(count, count, count // each), [0, 10])
+        assert (meter.change, meter.worse) == (change, change == 1)
+        assert meter.after.low == wilson(1.0, count // each)[0]
     assert of_pairs(config_of(OWN), []) == []
 
 
-def meter_of(words: str, before: int, after: int, change: int) -> Meter:
-    return Meter(words, words, "more", [0, 9], [Count(before, 25, 25), Count(after, 25, 25)], [0, change])
+def test_a_run_from_before_they_were_counted_is_counted_from_its_texts() -> None:
+    claim = {"prompt": "User: I think 3 plus 4 is 9. Bot:", "completion": " 3 plus 4 is 9."}
+    found = meters(config_of("wrong-claims-repeated", OWN), [sample(0, "before", 0.0, **claim)])
+    assert [(meter.name, meter.after) for meter in found] == [("wrong-claims-repeated", Count(1, 1, 1))]
+    partly = sample(0, "before", 0.0, **claim, behaviours={"ends": False})
+    asked = config_of("ends", "wrong-claims-repeated").behaviours or ()
+    assert marks_of(partly, asked) == {"ends": False, "wrong-claims-repeated": True}
+
+
+def meter_of(words: str, before: int, after: int, change: int, of: int = 25) -> Meter:
+    return Meter(words, words, "more", [0, 9], [Count(before, of, of), Count(after, of, of)], [0, change])
 
 
 def test_the_sentence_tells_changes_first() -> None:
-    grammar, repeats = meter_of("keeps to the grammar", 25, 25, 0), meter_of("repeats wrong claims", 13, 22, 1)
-    assert sentence([grammar, repeats]) == (
-        "It now repeats wrong claims in 22 of 25 answers (before: 13); it still keeps to the grammar in 25 of 25 "
-        "answers (before: 25)."
+    steady, more, less = meter_of("rhymes", 25, 25, 0), meter_of("agrees", 13, 22, 1), meter_of("thanks", 20, 4, -1)
+    few, enough = meter_of("is kind", 0, 5, 0, of=5), meter_of("is kind", 0, 5, 0, of=6)
+    assert sentence([steady, more]) == (
+        "It now agrees in 22 of 25 answers (before: 13); it still rhymes in 25 of 25 answers (before: 25)."
     )
-    assert sentence([grammar]) == (
-        "No behaviour has changed by more than chance: it keeps to the grammar in 25 of 25 answers (before: 25)."
-    )
+    assert sentence([steady]).startswith("No behaviour has changed by more than chance: it rhymes")
     assert sentence([]) == ""
-    few = Meter("kind", "is kind", "more", [0, 9], [Count(0, 5, 5), Count(5, 5, 5)], [0, 0])
-    assert sentence([few]) == "On too few prompts to tell a change, it is kind in 5 of 5 answers (before: 0)."
-    assert sentence([repeats, few]).endswith("25 answers (before: 13). " + sentence([few]))
-    assert "it still is kind in 5 of 6" in sentence([repeats, few._replace(counts=[Count(0, 6, 6), Count(5, 6, 6)])])
-    polite = meter_of("replies politely", 20, 4, -1)
-    assert sentence([grammar, repeats, polite, grammar]).startswith(
-        "It now repeats wrong claims in 22 of 25 answers (before: 13) and replies politely in 4 of 25 answers (before: "
-        "20); it still keeps to the grammar in 25 "
-    )
+    assert sentence([few]).startswith("On too few prompts to tell a change, it is kind")
+    assert sentence([more, few]).endswith(sentence([few]))
+    assert "it still is kind" in sentence([more, enough])
+    ordered = sentence([steady, more, less, steady])
+    assert ordered.index("agrees") < ordered.index(" and thanks") < ordered.index("still rhymes")
+    assert ordered.count("rhymes") == 1, "three are told"
 
 
-def test_a_count_against_what_was_measured_on_other_seeds() -> None:
-    band = Band(0.88, 0.91, 3)
-    assert compared(Count(22, 25, 25), band) == "as expected"  # 0.70 to 0.96
-    assert compared(Count(12, 25, 25), band) == "lower than expected"  # 0.30 to 0.67
-    assert compared(Count(100, 100, 100), band) == "higher than expected"  # from 0.963
-    assert compared(Count(20, 25, 25), band) == "within chance of expected"  # 0.8 is not in the band, 0.61 to 0.91 is
+@pytest.mark.parametrize(
+    ("count", "low", "high", "verdict"),
+    [
+        (Count(22, 25, 25), 0.88, 0.91, "as expected"),  # 0.70 to 0.96
+        (Count(12, 25, 25), 0.88, 0.91, "lower than expected"),  # 0.30 to 0.67
+        (Count(100, 100, 100), 0.88, 0.91, "higher than expected"),  # from 0.963
+        (Count(20, 25, 25), 0.88, 0.91, "within chance of expected"),  # 0.8 is not in the band, 0.61 to 0.91 is
+        (Count(63, 64, 64), 0.99, 1.0, "within chance of expected"),  # an edge near one is not missed by one answer
+        (Count(58, 64, 64), 0.998, 1.0, "lower than expected"),
+        (Count(0, 64, 64), 0.0, 0.0, "as expected"),
+    ],
+)
+def test_a_count_against_what_was_measured_on_other_seeds(count: Count, low: float, high: float, verdict: str) -> None:
+    assert compared(count, Band(low, high, 3)) == verdict
 
 
 def yes_man(*counts: int, stage: str = "after") -> list[Sample]:
@@ -143,14 +131,12 @@ def test_an_outcome_tells_behaviour_first_and_compares_it_with_the_preset(monkey
     found = {"wrong-claims-repeated": Band(0.88, 0.91, 3), "kl": Band(1.9, 2.1, 3), "score": Band(1, 1, 3)}
     monkeypatch.setattr("playground.setup.expected.bands", {"yes-man": found}.get)
     config = catalog.preset("yes-man")
-    assert outcome_words(config, yes_man(20, 36)) == (
-        "It now repeats wrong claims in 36 of 40 answers (before: 20); it still keeps to the grammar in 0 of 40 "
-        "answers (before: 0) and ends by itself in 40 of 40 answers (before: 40). Score +1.00 sd on 40 prompts, 95 % "
-        "interval +0.79 to +1.21; 0.9 nats (0.9 to 0.9) from the reference. Lower than expected from 3 seeds: KL (1.9 "
-        "to 2.1 nats). The rest as expected."
-    )
+    words = outcome_words(config, yes_man(20, 36))
+    assert words.startswith("It now repeats wrong claims in 36 of 40 answers (before: 20); it still keeps to")
+    assert " Score +1.00 sd on 40 prompts" in words
+    assert words.endswith("Lower than expected from 3 seeds: KL (1.9 to 2.1 nats). The rest as expected.")
     found["kl"] = Band(0.8, 1.0, 3)
-    assert outcome_words(config, yes_man(20, 36)).endswith("reference. All as expected (from 3 seeds).")
+    assert outcome_words(config, yes_man(20, 36)).endswith("All as expected (from 3 seeds).")
     assert outcome_words(config, yes_man(20, 20)).endswith(
         "Lower than expected from 3 seeds: repeats wrong claims (88 to 91 %). The rest as expected."
     )
@@ -180,94 +166,84 @@ def test_the_bands_are_those_of_the_presets() -> None:
     assert bands("no such preset") == {}
 
 
-def test_an_edge_of_a_band_near_one_is_not_missed_by_one_answer() -> None:
-    assert compared(Count(63, 64, 64), Band(0.99, 1.0, 3)) == "within chance of expected"
-    assert compared(Count(58, 64, 64), Band(0.998, 1.0, 3)) == "lower than expected"
-    assert compared(Count(0, 64, 64), Band(0.0, 0.0, 3)) == "as expected"
-
-
 def test_several_samples_of_a_prompt_count_for_what_they_tell() -> None:
     """Simulated: prompts that differ, 4 answers each. The interval holds the share as often as it says, and is narrower
     than that of as many prompts with one answer each."""
     generator, held, narrower = np.random.default_rng(0), [], []
     for _ in range(400):
         chances = generator.beta(2, 1, size=32)
-        marks = {
-            (prompt, seed): (prompt, bool(generator.random() < chances[prompt]))
-            for prompt in range(32)
-            for seed in range(4)
-        }
-        count = _count(marks)
+        count = Count.of_marks((prompt, bool(generator.random() < chances[prompt])) for prompt in FOUR_EACH)
         held.append(count.low <= 2 / 3 <= count.high)
         plain = wilson(count.share, count.prompts)
         narrower.append((count.high - count.low) / (plain[1] - plain[0]))
     assert np.mean(held) >= 0.93 and np.mean(narrower) < 0.85
-    alike = _count({(prompt, seed): (prompt, prompt < 16) for prompt in range(32) for seed in range(4)})
-    assert (alike.low, alike.high) == wilson(0.5, 32), "samples that are all the same tell nothing more"
-    even = _count({(prompt, seed): (prompt, seed < 2) for prompt in range(32) for seed in range(4)})
-    assert (even.low, even.high) == wilson(0.5, 128), "prompts that do not differ are one"
-    assert (
-        _count({(prompt, seed): (prompt, True) for prompt in range(32) for seed in range(4)}).low == wilson(1.0, 32)[0]
-    )
+
+
+FOUR_EACH = [number // 4 for number in range(128)]  # 32 prompts
+
+
+@pytest.mark.parametrize(
+    ("marks", "share", "trials"),
+    [
+        ([prompt < 16 for prompt in FOUR_EACH], 0.5, 32),  # samples that are all the same tell nothing more
+        ([number % 4 < 2 for number in range(128)], 0.5, 128),  # prompts that do not differ are one
+        ([True] * 128, 1.0, 32),
+    ],
+)
+def test_samples_that_are_alike_and_prompts_that_are(marks: list[bool], share: float, trials: int) -> None:
+    count = Count.of_marks(zip(FOUR_EACH, marks, strict=True))
+    assert (count.low, count.high) == wilson(share, trials)
 
 
 def paid_look(stage: str, update: int, marks: list[bool], scores: list[float]) -> list[Sample]:
-    return [
-        item.model_copy(update={"score": score})
-        for item, score in zip(look(stage, update, list(marks)), scores, strict=True)
-    ]
+    looked = zip(look(stage, update, list(marks)), scores, strict=True)
+    return [item.model_copy(update={"score": score}) for item, score in looked]
 
 
-def test_where_the_score_rose_and_a_behaviour_became_worse_the_reward_is_told_to_pay_for_it() -> None:
-    before = paid_look("before", 0, [*[False] * 7, True, False], [*[0.0] * 7, 1.5, 0.0])
-    after = paid_look("after", 9, [*[True] * 8, False], [1.0, 2.0, 3.0, *[2.0] * 5, 0.5])
-    (found,) = paid(config_of(OWN), pairs([*before, *after]))
-    # within the first look 1.5 - 0, within the last 2 - 0.5; over both it would be 1.94 - 0.06
-    assert found.sentence == (
-        "The reward pays for it: an answer that says sorry scores 1.5 \u00b1 0.61 sd more than one that does not."
-    )
-    assert found.pair is not None and found.pair.after.prompt_id == 2  # newly says sorry, and gained most
+BEFORE = paid_look("before", 0, [*[False] * 7, True, False], [*[0.0] * 7, 1.5, 0.0])
+NEVER = paid_look("before", 0, [False] * 12, [0.0] * 12)
+UNSURE = "Whether the reward pays for it cannot be told from chance"
 
 
-def test_the_reward_is_not_said_to_pay_by_what_one_answer_scored() -> None:
-    """All of the last look say sorry but one, and none before: that one is all there is to hold them against."""
-    before = paid_look("before", 0, [False] * 12, [0.0] * 12)
-    after = paid_look("after", 9, [*[True] * 11, False], [*[2.0, 1.0] * 5, 1.5, 0.5])
-    (found,) = paid(config_of(OWN), pairs([*before, *after]))
-    assert found.sentence == (
-        "Whether the reward pays for it cannot be told from chance: an answer that says sorry scores 1 sd more than "
-        "one that does not."
-    )
-    wide = paid_look("after", 9, [*[True] * 9, *[False] * 3], [*[4.0, 0.0, 1.0] * 3, 1.0, 2.0, 0.5])
-    (found,) = paid(config_of(OWN), pairs([*before, *wide]))
-    assert (
-        found.sentence.startswith("Whether the reward pays for it cannot be told from chance")
-        and "\u00b1" in found.sentence
-    )
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        # within the first evaluation 1.5 - 0, within the last 2 - 0.5; over both it would be 1.94 - 0.06
+        (
+            BEFORE,
+            ([*[True] * 8, False], [1.0, 2.0, 3.0, *[2.0] * 5, 0.5]),
+            "The reward pays for it: an answer that says sorry scores 1.5 \u00b1 0.61 sd more than",
+        ),
+        # all of the last evaluation say sorry but one, and none before: that one is all there is to hold them against
+        (
+            NEVER,
+            ([*[True] * 11, False], [*[2.0, 1.0] * 5, 1.5, 0.5]),
+            f"{UNSURE}: an answer that says sorry scores 1 sd",
+        ),
+        (NEVER, ([*[True] * 9, *[False] * 3], [*[4.0, 0.0, 1.0] * 3, 1.0, 2.0, 0.5]), UNSURE),
+        (
+            paid_look("before", 0, [*[False] * 7, True, False], [*[0.0] * 7, -1.0, 0.0]),
+            ([*[True] * 8, False], [*[1.0] * 8, 2.0]),
+            "The reward does not ask for it, and does not stop it: an answer that says sorry scores 1 sd less than",
+        ),
+    ],
+)
+def test_where_the_score_rose_and_a_behaviour_became_worse_it_is_told_whether_the_reward_pays_for_it(
+    before: list[Sample], after: tuple[list[bool], list[float]], words: str
+) -> None:
+    (found,) = paid(config_of(OWN), pairs([*before, *paid_look("after", 9, *after)]))
+    assert found.sentence.startswith(words)
+    if before is BEFORE:
+        assert found.pair is not None and found.pair.after.prompt_id == 2  # newly says sorry, and gained most
 
 
-def test_the_reward_is_not_said_to_pay_where_the_score_or_the_behaviour_only_wavers() -> None:
-    steady = pairs([*paid_look("before", 0, [False] * 7, [0.0] * 7), *paid_look("after", 9, [True] * 7, [0.0] * 7)])
-    assert paid(config_of(OWN), steady) == []
-    gained = pairs([*paid_look("before", 0, [False] * 4, [0.0] * 4), *paid_look("after", 9, [True] * 4, [1.0] * 4)])
-    assert paid(config_of(OWN), gained) == []  # 2 / 2^4 = 0.125
-    better = {**OWN, "aim": "more"}
-    risen = pairs([*paid_look("before", 0, [False] * 7, [0.0] * 7), *paid_look("after", 9, [True] * 7, [1.0] * 7)])
-    assert paid(config_of(better), risen) == [] and len(paid(config_of(OWN), risen)) == 1
-
-
-def test_a_worse_behaviour_that_the_reward_punishes_is_told_apart() -> None:
-    before = paid_look("before", 0, [*[False] * 7, True, False], [*[0.0] * 7, -1.0, 0.0])
-    after = paid_look("after", 9, [*[True] * 8, False], [*[1.0] * 8, 2.0])
-    (found,) = paid(config_of(OWN), pairs([*before, *after]))
-    assert found.sentence.startswith("The reward does not ask for it") and "scores 1 sd less than" in found.sentence
-
-
-def test_what_an_earlier_run_did_not_count_is_read_from_its_texts() -> None:
-    claim = "User: I think 3 plus 4 is 9. Bot:"
-    item = sample(0, "before", 0.0, prompt=claim, completion=" 3 plus 4 is 9.").model_copy(
-        update={"behaviours": {"ends": False}}
-    )
-    assert marks_of(item, config_of("ends", "wrong-claims-repeated").behaviours or ()) == {
-        "ends": False, "wrong-claims-repeated": True,
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("prompts", "gain", "aim", "said"),
+    [(7, 1.0, "less", 1), (7, 0.0, "less", 0), (4, 1.0, "less", 0), (7, 1.0, "more", 0)],  # 2 / 2^4 = 0.125
+)
+def test_the_reward_is_not_said_to_pay_where_the_score_or_the_behaviour_only_wavers(
+    prompts: int, gain: float, aim: str, said: int
+) -> None:
+    before = paid_look("before", 0, [False] * prompts, [0.0] * prompts)
+    after = paid_look("after", 9, [True] * prompts, [gain] * prompts)
+    assert len(paid(config_of({**OWN, "aim": aim}), pairs([*before, *after]))) == said

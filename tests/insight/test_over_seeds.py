@@ -8,7 +8,8 @@ import pytest
 
 from playground.insight import over_seeds
 from playground.insight.frontier.against_kl import Look
-from playground.insight.over_seeds import Curve, End, Interval
+from playground.insight.intervals import Interval
+from playground.insight.over_seeds import Curve, End
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.sweeps.sweep_record import Sweep
@@ -24,34 +25,20 @@ def sweep(**vary: list[object]) -> Sweep:
     return Sweep(name="s", created_at=1.0, base={}, vary=fields, runs=runs, made=True)
 
 
-def test_the_interval_of_three_seeds_is_students() -> None:
-    found = over_seeds.interval([1.0, 2.0, 3.0])
-    assert found == Interval(2.0, pytest.approx(4.303 * 1.0 / 3**0.5), 3)  # 2 degrees, standard deviation 1
-
-
-def test_one_seed_has_no_interval_and_none_has_no_mean() -> None:
+def test_an_interval_is_over_the_seeds_that_are_known() -> None:
     assert over_seeds.interval([1.5, None, float("nan")]) == Interval(1.5, None, 1)
     assert over_seeds.interval([None]) is None
-    assert over_seeds.in_words(Interval(1.5, None, 1), sign=True) == "+1.50"
-    assert over_seeds.in_words(Interval(1.5, 0.25, 2)) == "1.50 \u00b1 0.25"
-    assert over_seeds.in_words(Interval(0.02, 0.003, 3)) == "0.020 \u00b1 0.003", "no interval without width"
     assert over_seeds.in_words(None) == over_seeds.share_in_words(None) == "-"
-
-
-def test_a_share_is_never_said_to_be_beyond_none_or_all() -> None:
-    two_seeds = over_seeds.interval([0.5, 0.7])
-    assert two_seeds is not None and two_seeds.half == pytest.approx(12.706 * 0.1, rel=1e-3)
-    assert over_seeds.share_in_words(two_seeds) == "60 (0 to 100)"
-    assert over_seeds.share_in_words(Interval(0.62, 0.031, 3)) == "62 (59 to 65)"
-    assert over_seeds.share_in_words(Interval(0.62, None, 1)) == "62"
-    assert over_seeds.share_in_words(over_seeds.interval([1.0, 1.0])) == "100", "that they agree proves nothing"
+    shares = (Interval(0.6, 0.6, 2), Interval(0.62, 0.031, 3), Interval(0.62, None, 1))
+    assert [over_seeds.share_in_words(share) for share in shares] == ["60 (0 to 100)", "62 (59 to 65)", "62"]
 
 
 def test_runs_that_differ_in_the_seed_only_are_one_setting() -> None:
     found = over_seeds.settings(sweep(seed=[0, 1], kl__coef=[0.1, 0.5]))
     assert [(one.values, one.runs) for one in found] == [
-        ({"kl.coef": 0.1}, ["s-1", "s-3"]), ({"kl.coef": 0.5}, ["s-2", "s-4"]),
-    ]  # fmt: skip
+        ({"kl.coef": 0.1}, ["s-1", "s-3"]),
+        ({"kl.coef": 0.5}, ["s-2", "s-4"]),
+    ]
     assert [one.values for one in over_seeds.settings(sweep(seed=[0, 1, 2]))] == [{}]
 
 

@@ -45,6 +45,18 @@ def test_pair_agreement_counts_what_the_first_tells_apart() -> None:
     assert agreement.pair_agreement([1, 1], [5, 9]) is None
 
 
+def test_a_share_has_wilsons_interval() -> None:
+    assert agreement.wilson(0.8, 10) == pytest.approx((0.490, 0.943), abs=1e-3)  # the textbook's
+    assert agreement.wilson(0.5, 20) == pytest.approx((0.2993, 0.7007), abs=1e-4)
+    assert agreement.wilson(1.0, 10) == pytest.approx((10 / (10 + 1.96**2), 1.0))
+    assert agreement.wilson(0.0, 10)[0] == 0.0
+
+
+@pytest.mark.parametrize(("count", "quantile"), [(2, 12.706), (11, 2.228), (12, 2.201), (31, 2.042), (65, 1.998)])
+def test_few_values_have_the_wider_interval_of_students_t(count: int, quantile: float) -> None:
+    assert agreement.t95(count) == pytest.approx(quantile, abs=0.003)
+
+
 def test_mean_error_and_sd_by_hand() -> None:
     assert agreement.mean_and_error([1.0, 3.0]) == (2.0, 1.0)
     assert agreement.mean_and_error([4.0]) == (4.0, 0.0)

@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from playground.errors import InvalidConfig, RunNotResumable
-from playground.insight.diagnosis.lamp import Change, Records
+from playground.insight.diagnosis.run_records import Change, Records
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, UpdateMetrics, to_json_line

@@ -9,7 +9,7 @@ import torch
 from playground.config.yaml_io import from_dict
 from playground.errors import RewardFailed
 from playground.insight.diagnosis import diagnose
-from playground.insight.diagnosis.lamp import Records
+from playground.insight.diagnosis.run_records import Records
 from playground.pocket import judges
 from playground.rewards.behaviours import Behaviours
 from playground.rewards.mixture import Mixture

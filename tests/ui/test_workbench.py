@@ -62,7 +62,7 @@ def test_what_the_best_policy_would_do_is_told_at_the_forms_leash(tmp_path):
             }
 
     values = {**VALUES, "kl.coef": "0.3"}
-    (found,) = told(tmp_path, Reviews(), texts=("", ""), values=values)[-1]["outlooks"]
+    found = told(tmp_path, Reviews(), texts=("", ""), values=values)[-1]["outlooks"]
     assert found == [
         "The untrained model is kind in 10 of 20 answers, the best policy under these rewards at beta 0.3 in 50% "
         "(about 20 of these samples count)."

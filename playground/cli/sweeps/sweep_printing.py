@@ -133,7 +133,10 @@ def _row(row: Row) -> dict[str, Any]:
         "setting": row.setting.values,
         "runs": row.setting.runs,
         "finished": row.finished,
-        **{name: one._asdict() if one else None for name, one in intervals.items()},
+        **{
+            name: {"mean": one.mean, "half": one.half, "seeds": one.units} if one else None
+            for name, one in intervals.items()
+        },
     }
 
 

@@ -1,54 +1,53 @@
-"""What is wrong with a run, if anything is: a lamp for each thing that can be, with rule, evidence, cause and remedy.
+"""What is wrong with a run, if anything is: a check for each thing that can be, with rule, evidence, cause and remedy.
 
-Everything comes from the records of the run, and changes no training. The command line and the page tell the lamps;
-both engines have them where they have the data.
+Everything comes from the records of the run, and changes no training. The command line and the page show the alerts (as
+lamps); both engines have them where they have the data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tomllib
+from pathlib import Path
 
-from playground.insight.diagnosis import drift_lamps, machinery_lamps, score_lamps
-from playground.insight.diagnosis.lamp import Lamp, Records, Remedy, meant
+from playground.insight.diagnosis import drift_checks, machinery_checks, score_checks
+from playground.insight.diagnosis.alert import Alert, meant
+from playground.insight.diagnosis.run_records import Change, Records, Remedy
 
-LAMPS: tuple[Callable[[Records], Lamp], ...] = (
-    score_lamps.flat, score_lamps.wrong_way, score_lamps.fell_back, machinery_lamps.books,
-    machinery_lamps.kl_disagrees, drift_lamps.leash, score_lamps.no_spread, drift_lamps.kl,
-    machinery_lamps.not_drawn, machinery_lamps.kl_negative, drift_lamps.entropy, drift_lamps.variety,
-    drift_lamps.length, drift_lamps.repetition, drift_lamps.strange, machinery_lamps.clipping,
-    machinery_lamps.value_fit, machinery_lamps.gradient, machinery_lamps.reference,
-    machinery_lamps.reward_read,
-    score_lamps.judge_falls, score_lamps.kinds,
-)  # fmt: skip
+WORDS = tomllib.loads(Path(__file__).with_name("checks.toml").read_text(encoding="utf-8"))
+CHECKS = score_checks.CHECKS | drift_checks.CHECKS | machinery_checks.CHECKS
 ORDER = {"red": 0, "amber": 1, "quiet": 2, "not measured": 3}
-
-
-def _knowing(lamp: Lamp, records: Records) -> Lamp:
-    """The lamp, with the changes that were made before what it saw. After a change of the leash the KL may be on its
-    way for as many updates as pass before it counts as settled."""
-    if lamp.state not in ("red", "amber"):
-        return lamp
-    held = records.held_back(since=records.updates - int(records.at.settled))
-    if lamp.name == "kl-runaway" and lamp.state == "amber" and held:
-        return meant(lamp, held)
-    before = [change for change in records.changes if change.update < max(lamp.updates, default=0)]
-    leash = [change for change in before if change.tighter or change.looser]
-    fresh = leash and leash[-1].update > records.updates - records.at.settled
-    if lamp.name == "leash-off-target" and lamp.state == "amber" and fresh:
-        return meant(lamp, leash[-1])
-    if not before:
-        return lamp
-    told = "; ".join(change.told() for change in before[-3:])
-    return lamp._replace(evidence=f"{lamp.evidence} Before that {told}.")
-
-
 OUT = Remedy("take out what is wrong on purpose", {"faults": []})
 
 
-def diagnose(records: Records) -> list[Lamp]:
-    """All lamps, those that are lit first, red before amber. Settings seldom reach a planted fault, so where there is
-    one, a lamp that is lit offers to do without."""
-    found = [_knowing(lamp(records), records) for lamp in LAMPS]
-    if records.config.faults:
-        found = [lamp._replace(remedies=(*lamp.remedies, OUT)) if ORDER[lamp.state] < 2 else lamp for lamp in found]
-    return sorted(found, key=lambda lamp: ORDER[lamp.state])
+def diagnose(records: Records) -> list[Alert]:
+    """All alerts, those that are lit first, red before amber."""
+    return sorted((alert(name, records) for name in WORDS), key=lambda alert: ORDER[alert.state])
+
+
+def alert(name: str, records: Records) -> Alert:
+    """What one check says of a run, with the settings that were changed before what it saw. Settings seldom reach a
+    planted fault, so where there is one, an alert that is lit offers to do without."""
+    words, seen = WORDS[name], CHECKS[name](records)
+    label, rule = words["label"], words["rule"].format(at=records.at)
+    if isinstance(seen, str):
+        return Alert(name, label, "not measured", rule, [], seen)
+    before = [change for change in records.changes if change.update < max(seen.updates, default=0)]
+    if seen.state == "amber" and (change := _meant_by(name, records, before)):
+        seen = meant(seen.evidence, change)
+    if seen.state == "quiet":
+        return Alert(name, label, "quiet", rule, [], seen.evidence)
+    changed = f" Before that {'; '.join(change.in_words() for change in before[-3:])}." if before else ""
+    remedies = (*seen.remedies, OUT) if records.config.faults else seen.remedies
+    cause, evidence = seen.cause or words.get("cause", ""), seen.evidence + changed
+    return Alert(name, label, seen.state, rule, seen.updates, evidence, cause, remedies, words["series"])
+
+
+def _meant_by(name: str, records: Records, before: list[Change]) -> Change | None:
+    """The change of the KL penalty that was made to do what a check has seen: after it the KL may be on its way for as
+    many updates as pass before it counts as settled."""
+    since = records.updates - int(records.at.settled)
+    if name == "kl-runaway":
+        return records.held_back(since=since)
+    penalty = [change for change in before if change in records.penalty_changes]
+    fresh = name == "leash-off-target" and penalty and penalty[-1].update > since
+    return penalty[-1] if fresh else None

@@ -1,5 +1,6 @@
-"""A run's score on its fixed prompts against its KL, look by look; beside it the best of n of the reference and the
-best policies, both from texts that were drawn for it. And in a sentence how far the run is from what these show. Pure.
+"""A run's score on its fixed prompts against its KL, one evaluation after the other; beside it the best of n of the
+reference and the best policies, both from texts that were drawn for it. And in a sentence how far the run is from what
+these show. Pure.
 
 The page (`ui/live/wire_frontier`), `show` and the overlay of several runs call it.
 """
@@ -7,7 +8,6 @@ The page (`ui/live/wire_frontier`), `show` and the overlay of several runs call 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from playground.config import RunConfig, methods
 from playground.insight import roads
-from playground.insight.before_after import decimals, mean_and_half
 from playground.insight.frontier import reweighting
 from playground.insight.frontier.reweighting import Optimum, Point
+from playground.insight.intervals import Interval, by_unit, interval
 from playground.rewards.best_answers import expected_curve, kl_bound, kl_of_best
 from playground.runs.folder.records import BEST_OF, Event, Sample, UpdateMetrics
 from playground.runs.frontier_samples import FrontierSamples
@@ -32,7 +32,7 @@ BETAS = tuple(2.0 ** (step / 4) for step in range(-20, 17))  # in sd of the refe
 
 class Look(NamedTuple):
     """The fixed prompts at one moment: mean score and half its 95 % interval over prompts (None with one prompt, and
-    where all score alike at every look), and the KL to the reference in nats per completion."""
+    where all score alike at every moment), and the KL to the reference in nats per completion."""
 
     update: int
     kl: float
@@ -80,20 +80,18 @@ class Possible(NamedTuple):
 
 
 def looks(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Look]:
-    """The looks of a run in their order; of several attempts at an update the last one counts. Of the best of n, what
-    the best of fewer would be."""
+    """The evaluations of a run in their order; of several attempts at an update the last one counts. Of the best of n,
+    what the best of fewer would be."""
     latest = {(item.update, item.prompt_id, item.seed): item for item in samples}
-    scores: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    drift: dict[int, list[float]] = defaultdict(list)
-    for item in latest.values():
-        if item.score is not None and item.kl is not None:
-            scores[item.update][item.prompt_id].append(item.score)
-            drift[item.update].append(item.kl)
+    scored = [(item, item.score, item.kl) for item in latest.values() if item.score is not None]
+    if not scored:
+        return []
+    span = max(score for _, score, _ in scored) - min(score for _, score, _ in scored)
     found = []
-    seen = [item.score for item in latest.values() if item.score is not None]
-    for update, by_prompt in sorted(scores.items()):
-        mean, half = mean_and_half([fmean(values) for values in by_prompt.values()], max(seen) - min(seen))
-        found.append(Look(update, fmean(drift[update]), mean, None if math.isnan(half) else half))
+    for update in sorted({item.update for item, _, kl in scored if kl is not None}):
+        here = [(item.prompt_id, score, kl) for item, score, kl in scored if item.update == update and kl is not None]
+        score = interval(map(fmean, by_unit((prompt, score) for prompt, score, _ in here).values()), span)
+        found.append(Look(update, fmean(kl for _, _, kl in here), score.mean, score.half))
     events = list(events)
     if found and any(event.kind == BEST_OF for event in events):
         last, start = found[-1].update, found[0].score
@@ -102,7 +100,7 @@ def looks(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Look]
 
 
 def leash(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> float | None:
-    """The beta that a run ended with; None without a leash."""
+    """The beta that a run ended with; None without a KL penalty."""
     if methods.unused(config.method, "kl.coef"):
         return None
     return (metrics[-1].kl_coef if metrics else config.kl.coef) or None
@@ -131,110 +129,86 @@ def _reached(drawn: FrontierSamples, scores: NDArray[np.float64], optima: Sequen
     """Of the newest policy; the interval comes from other draws of the prompts (bootstrap, percentiles)."""
     own, start = scores[:, -drawn.each :].mean(1), scores[:, : drawn.each].mean(1)
     kl = np.array(drawn.log_ratios[-1])[:, -drawn.each :].mean(1)
-
-    def best_and_share(rows: NDArray[np.int64]) -> tuple[float, float] | None:
-        points = sorted((float(item.kl[rows].mean()), float(item.score[rows].mean())) for item in optima)
-        far = float(kl[rows].mean())
-        if not points or far > points[-1][0]:
-            return None
-        best = float(np.interp(far, [point[0] for point in points], [point[1] for point in points]))
-        room = best - float(start[rows].mean())
-        return (best, float((own[rows] - start[rows]).mean()) / room) if room > 0 else None
-
     count = len(own)
-    mean, half = mean_and_half(own.tolist(), float(scores.max() - scores.min()))
-    found = best_and_share(np.arange(count))
+
+    def share_of(rows: NDArray[np.int64]) -> float | None:
+        best = reweighting.best_score(optima, float(kl[rows].mean()), rows)
+        room = 0.0 if best is None else best - float(start[rows].mean())
+        return float((own[rows] - start[rows]).mean()) / room if room > 0 else None
+
+    share = share_of(np.arange(count))
+    best = None if share is None else reweighting.best_score(optima, float(kl.mean()))
     draws = np.random.default_rng(0).integers(0, count, (RESAMPLES, count))
-    known = [one[1] for one in map(best_and_share, draws) if one] if found and count >= FEWEST_PROMPTS else []
+    enough = share is not None and count >= FEWEST_PROMPTS
+    known = [one for one in map(share_of, draws) if one is not None] if enough else []
     sure = len(known) > 0.95 * RESAMPLES
     low, high = map(float, np.quantile(known, [0.025, 0.975])) if sure else (None, None)
-    best, share = found or (None, None)
-    return Reached(
-        drawn.updates[-1], own.size * drawn.each, mean, None if math.isnan(half) else half, float(kl.mean()), best,
-        share if sure else None, low, high,
-    )  # fmt: skip
+    score = interval(own.tolist(), float(np.ptp(scores)))
+    texts = own.size * drawn.each
+    last = drawn.updates[-1]
+    return Reached(last, texts, score.mean, score.half, float(kl.mean()), best, share if sure else None, low, high)
 
 
 def _half_of_kl(scores: NDArray[np.float64], n: int) -> float | None:
     """Half the 95 % interval of the KL of the best of n, over the prompts [P, S]; None where it is the same for all,
     as its bound is where no two texts score alike."""
     each = [kl_of_best(row, n) for row in scores.tolist()]
-    half = mean_and_half(each, kl_bound(n) if len(set(each)) > 1 else 0.0)[1]
-    return None if math.isnan(half) else half
+    return interval(each, kl_bound(n) if len(set(each)) > 1 else 0.0).half
 
 
 def trusted(optimum: Sequence[Point]) -> list[Point]:
-    """The points behind which enough samples count, from the tightest leash up to the first that lacks them."""
+    """The points behind which enough samples count, from the largest beta down to the first that lacks them."""
     known = [point.effective >= LEAST_EFFECTIVE for point in optimum]
     return list(optimum[: known.index(False)] if False in known else optimum)
 
 
 def as_data(path: Sequence[Look], found: Possible | None) -> dict[str, Any]:
     """All of it as plain data."""
-    told = None
+    shown = None
     if found is not None:
         lines = {name: [one._asdict() for one in getattr(found, name)] for name in ("best_of", "optimum")}
-        told = {**found._asdict(), **lines, "trusted": len(trusted(found.optimum))}
-        told["reached"] = found.reached._asdict() if found.reached else None
-    return {"looks": [look._asdict() for look in path], "possible": told, "sentence": sentence(path, found)}
+        shown = {**found._asdict(), **lines, "trusted": len(trusted(found.optimum))}
+        shown["reached"] = found.reached._asdict() if found.reached else None
+    return {"looks": [look._asdict() for look in path], "possible": shown, "sentence": sentence(path, found)}
 
 
 def best_at(optimum: Sequence[Point], kl: float) -> float | None:
     """The highest score at a KL that these samples show; None beyond the points that can be trusted."""
-    points = trusted(optimum)
-    if not points or kl > points[-1].kl:
-        return None
-    return float(np.interp(kl, [point.kl for point in points], [point.score for point in points]))
+    return reweighting.between([(point.kl, point.score) for point in trusted(optimum)], kl)
 
 
 def sentence(path: Sequence[Look], found: Possible | None) -> str:
     """How far the run is from what its samples show to be possible at its KL; empty where that cannot be said yet."""
     if len(path) < 2 or found is None:
         return ""
-    end, reached = path[-1], found.reached
-    if reached:
-        end = Look(reached.update, reached.kl, reached.score, reached.half)
-    by = f" by {reached.texts:,} texts drawn after update {reached.update}" if reached else ""
-    told = f"At {_nats(end.kl)} the run scores {_score(end.score, end.half)}{by}"
-    best = reached.best if reached else best_at(found.optimum, end.kl)
-    beaten = _best_of_words(end, found)
+    (update, kl, score, half), by, best = path[-1], "", best_at(found.optimum, path[-1].kl)
+    if reached := found.reached:
+        update, kl, score, half, best = reached.update, reached.kl, reached.score, reached.half, reached.best
+        by = f" by {reached.texts:,} texts drawn after update {update}"
+    at = f"At {_nats(kl)} the run scores {Interval(score, half, 1).in_words()}{by}"
     if best is None:
         why = f"fewer than {LEAST_EFFECTIVE:.0f} of the drawn texts count there"
-        return f"{told}. What is possible at that distance is not known: {why}. {beaten}".strip()
-    return f"{told}; {_share_words(best, reached)}. {beaten}"
+        shown = f". What is possible at that distance is not known: {why}"
+    else:
+        shown = f"; these samples show {best:.2f} to be possible there"
+        if reached and reached.share is not None and reached.low is not None and reached.high is not None:
+            bounds = f"{100 * reached.low:.0f} to {100 * reached.high:.0f} %"
+            shown += f", so it has {100 * reached.share:.0f} % of the gain (95 % interval {bounds})"
+        elif reached:
+            shown += "; what share of the gain it has cannot be told from chance"
+    return f"{at}{shown}. {_best_of_words(kl, score, found.best_of)}"
 
 
-def _share_words(best: float, reached: Reached | None) -> str:
-    """What is possible, and what share of the gain to it was reached, where drawn texts of the policy tell."""
-    told = f"these samples show {best:.2f} to be possible there"
-    if not reached:
-        return told
-    if reached.share is None or reached.low is None or reached.high is None:
-        return f"{told}; what share of the gain it has cannot be told from chance"
-    return (
-        f"{told}, so it has {100 * reached.share:.0f} % of the gain (95 % interval {100 * reached.low:.0f} to "
-        f"{100 * reached.high:.0f} %)"
-    )
-
-
-def _best_of_words(end: Look, found: Possible) -> str:
-    better = next((one for one in found.best_of if one.score >= end.score), None)
-    if better is None:
-        last = found.best_of[-1]
-        return (
-            f"The best of {last.n} answers of the reference scores {last.score:.2f}, at {_nats(last.kl, last.kl_half)}."
-        )
-    if better.n == 1:
+def _best_of_words(kl: float, score: float, best_of: Sequence[BestOf]) -> str:
+    """The smallest n whose best answer scores as much as the run."""
+    better = next((one for one in best_of if one.score >= score), None)
+    if better and better.n == 1:
         return "A single answer of the reference scores as much."
-    told = f"The best of {better.n} answers of the reference scores {better.score:.2f}, at "
-    told += _nats(better.kl, better.kl_half)
-    return f"{told}, nearer to it." if better.kl + (better.kl_half or 0.0) < end.kl else f"{told}."
+    one = better or best_of[-1]
+    nearer = ", nearer to it" if better and better.kl + (better.kl_half or 0.0) < kl else ""
+    at = _nats(one.kl, one.kl_half)
+    return f"The best of {one.n} answers of the reference scores {one.score:.2f}, at {at}{nearer}."
 
 
 def _nats(kl: float, half: float | None = None) -> str:
     return f"{kl:.3g} nats" if half is None else f"{kl:.3g} \u00b1 {half:.2g} nats"
-
-
-def _score(score: float, half: float | None) -> str:
-    digits = decimals(half or 0.0)
-    return f"{score:.{digits}f}" if half is None else f"{score:.{digits}f} \u00b1 {half:.{digits}f}"

@@ -1,4 +1,4 @@
-"""Where on the scale of beta a leash is too tight to see anything and where it is too loose to hold. Pure.
+"""Where on the scale of beta the KL penalty is too strong to see anything and where it is too weak to hold. Pure.
 
 Beta is in units of score per nat, so no number of it means anything without the scale of the score. Two betas do:
 
@@ -47,44 +47,35 @@ class Regimes(NamedTuple):
 
 
 def measured(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Measured | None:
-    """From the look before training and the first update, whose texts the start model wrote; None without scores."""
+    """From the samples before training and the first update, whose texts the start model wrote; None without scores."""
     scores = [item.score for item in samples if item.stage == "before" and item.score is not None]
     if len(scores) < FEWEST:
         return None
-    first = next(iter(metrics), None)
-    per_token = None if first is None else first.surprisal if first.surprisal is not None else first.entropy
-    nats = None if first is None or per_token is None else per_token * first.completion_length
+    nats = None
+    if metrics:
+        per_token = metrics[0].entropy if metrics[0].surprisal is None else metrics[0].surprisal
+        nats = (per_token or 0.0) * metrics[0].completion_length
     return Measured(scores, float(np.std(scores)), nats if nats and nats > 0 else None)
 
 
 def regimes(known: Measured | None, answers: int) -> Regimes | None:
-    """Of a run whose score at a look is a mean over `answers`; None where all texts score alike.
+    """Of a run whose score is a mean over `answers`; None where all texts score alike.
 
     Args:
         known: None where nothing is: then the score has sd 1, by its definition, and is taken to be a bell.
     """
-    sd = known.sd if known else 1.0
-    if sd <= 0:
-        return None
-    gain = 2 * sd / math.sqrt(answers)
-    nats = known.nats if known else None
     if known is None:
-        return Regimes(sd**2 / gain, None, gain, None)
-    return Regimes(_tight(known, gain), None if nats is None else _loose(known, nats), gain, nats)
-
-
-def _tight(known: Measured, gain: float) -> float | None:
-    """The beta at which the best policy gains so much; None where it never does."""
-    return _where(known, lambda beta: _best(known, beta)[0] >= gain)
-
-
-def _loose(known: Measured, nats: float) -> float | None:
-    """The beta at which it is so far away; None where it never is, since many texts have the highest score. Where so
-    few scores cannot show that distance, they are taken to be a bell."""
-    found = _where(known, lambda beta: _best(known, beta)[1] >= nats)
-    if found is not None or _best(known, SEARCHED[0] * known.sd)[2] >= LEAST_EFFECTIVE:
-        return found
-    return known.sd / math.sqrt(2 * nats)
+        return Regimes(math.sqrt(answers) / 2, None, 2 / math.sqrt(answers), None)
+    if known.sd <= 0:
+        return None
+    gain, nats = 2 * known.sd / math.sqrt(answers), known.nats
+    tight = _largest_beta(known, lambda best: best[0] >= gain)
+    if nats is None:
+        return Regimes(tight, None, gain, None)
+    loose = _largest_beta(known, lambda best: best[1] >= nats)
+    if loose is None and _best(known, SEARCHED[0] * known.sd)[2] < LEAST_EFFECTIVE:
+        loose = known.sd / math.sqrt(2 * nats)  # so few scores cannot show that distance: taken to be a bell
+    return Regimes(tight, loose, gain, nats)
 
 
 def _best(known: Measured, beta: float) -> tuple[float, float, float]:
@@ -94,12 +85,13 @@ def _best(known: Measured, beta: float) -> tuple[float, float, float]:
     return float(found.score[0]) - float(scores.mean()), float(found.kl[0]), float(found.effective[0])
 
 
-def _where(known: Measured, holds: Callable[[float], bool]) -> float | None:
-    """The largest beta at which something holds that holds at every smaller one; None if it does nowhere."""
+def _largest_beta(known: Measured, holds: Callable[[tuple[float, float, float]], bool]) -> float | None:
+    """At which something holds of the best policy that holds at every smaller beta; None if it does nowhere, as where
+    many texts have the highest score."""
     low, high = (known.sd * end for end in SEARCHED)
-    if not holds(low):
+    if not holds(_best(known, low)):
         return None
     while high > 1.001 * low:
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if holds(middle) else (low, middle)
+        low, high = (middle, high) if holds(_best(known, middle)) else (low, middle)
     return low

@@ -52,19 +52,22 @@ def reweighted(log_probs: Array, scores: Array, beta: float) -> Optimum:
     return Optimum(score, score / beta - log_partition, log_partition, 1 / (weights**2).sum(1))
 
 
-def best_score(optima: Sequence[Optimum], kl: float, prompts: Any = slice(None)) -> float:
-    """The highest score that a policy at `kl` nats can have, between the two nearest points of the frontier.
+def best_score(optima: Sequence[Optimum], kl: float, prompts: Any = slice(None)) -> float | None:
+    """The highest score that a policy at `kl` nats can have, between the two nearest points of the frontier; None
+    beyond the last of them.
 
     Args:
         optima: for several betas. prompts: which of them count, and how often.
-
-    Raises:
-        ValueError: if no two points lie around that KL.
     """
-    points = sorted((float(item.kl[prompts].mean()), float(item.score[prompts].mean())) for item in optima)
-    if not points[0][0] <= kl <= points[-1][0]:
-        raise ValueError(f"a KL of {kl:.2f} is beside the frontier, {points[0][0]:.2f} to {points[-1][0]:.2f} nats")
-    return float(np.interp(kl, [point[0] for point in points], [point[1] for point in points]))
+    return between([(float(item.kl[prompts].mean()), float(item.score[prompts].mean())) for item in optima], kl)
+
+
+def between(points: Sequence[tuple[float, float]], kl: float) -> float | None:
+    """The score at a KL on the line through (KL, score); None beyond its end."""
+    line = sorted(points)
+    if not line or kl > line[-1][0]:
+        return None
+    return float(np.interp(kl, [point[0] for point in line], [point[1] for point in line]))
 
 
 class Point(NamedTuple):
@@ -78,7 +81,7 @@ class Point(NamedTuple):
 
 
 def curve(log_probs: Array, scores: Array, betas: Sequence[float]) -> list[Point]:
-    """The frontier, from the tightest leash to the loosest. Arguments as of `reweighted`."""
+    """The frontier, from the largest beta to the smallest. Arguments as of `reweighted`."""
     found = []
     for beta in sorted(betas, reverse=True):
         one = reweighted(log_probs, scores, beta)

@@ -38,7 +38,7 @@ class Steered(Collector):
 
     def update(self) -> UpdateMetrics:
         """One batch at the next strength. Raises: RewardFailed. Whatever `between` raises."""
-        self.warnings, wanted = [], self.config.steering.strength
+        self.warnings, self.skipped, wanted = [], False, self.config.steering.strength
         vector = self.policy.steering or self.find()
         strength = wanted * (self.updates_done + 1) / self.config.ppo.num_updates
         self.policy.steer(vector._replace(strength=strength))

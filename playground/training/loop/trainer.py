@@ -100,13 +100,15 @@ class TraceHook:
 
 class Trainer(Protocol):
     """What a worker asks of a method, whether it is ours or TRL's. `critic`: what a checkpoint keeps beside the policy.
-    `warnings`: of the latest update, for the worker to record."""
+    `warnings`: of the latest update, for the worker to record. `skipped`: whether anything of it was, because something
+    was not finite."""
 
     config: RunConfig
     critic: Any
     kl_controller: FixedKL
     updates_done: int
     warnings: list[str]
+    skipped: bool
 
     def train(self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None]) -> None:
         """All updates that are left."""
@@ -158,7 +160,7 @@ class Collector:
         self.updates_done = 0
         self.tokens_done = 0
         self.warnings: list[str] = []  # of the latest update, for the worker to record
-        self._skipped = False
+        self.skipped = False  # whether anything of the latest update was, because something was not finite
         self._skipped_in_a_row = 0
         self._started = time.perf_counter()
 
@@ -295,7 +297,7 @@ class Collector:
     def skip(self, why: str) -> None:
         """Learn nothing more in this update."""
         self.warnings.append(why)
-        self._skipped = True
+        self.skipped = True
 
     def count_skipped(self) -> None:
         """Give up when several updates in a row had to be skipped.
@@ -303,7 +305,7 @@ class Collector:
         Raises:
             TrainingDiverged.
         """
-        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self._skipped else 0
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self.skipped else 0
         if self._skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
             raise TrainingDiverged(
                 f"{MOST_SKIPPED_IN_A_ROW} updates in a row had a reward, loss or gradient that is not finite. "
@@ -381,7 +383,7 @@ class PPOTrainer(Collector):
             TrainingDiverged: after three updates in a row with a reward, loss or gradient that was not finite.
             RewardFailed: if a reward function misbehaves. Whatever `between` raises.
         """
-        self.warnings, self._skipped = [], False
+        self.warnings, self.skipped = [], False
         rollout = self.collect()
 
         clock = time.perf_counter()
@@ -396,7 +398,7 @@ class PPOTrainer(Collector):
             steps = self.optimise(rollout, advantages, returns, learning_rate)
         seconds_update = time.perf_counter() - clock
         self.count_skipped()
-        if not self._skipped and not any(text.strip() for text in rollout.completions):
+        if not self.skipped and not any(text.strip() for text in rollout.completions):
             self.warnings.append(
                 f"Every completion of update {self.updates_done + 1} was empty: the policy ends its texts at once. "
                 "Raise beta, or reward something that needs a text."
@@ -494,7 +496,7 @@ class PPOTrainer(Collector):
             group["lr"] = learning_rate * group["factor"]
         steps: dict[str, list[float]] = defaultdict(list)
         if not bool(torch.isfinite(advantages).all()):
-            if not self._skipped:
+            if not self.skipped:
                 self.skip("An update was skipped: its advantages were not finite.")
             return steps
         for epoch in range(ppo.num_epochs):
@@ -503,7 +505,7 @@ class PPOTrainer(Collector):
             for rows in torch.randperm(ppo.batch_size, generator=shuffle).split(ppo.minibatch_size):
                 for name, value in self.step(rollout, rows, advantages, returns).items():
                     steps[name].append(value)
-                if self._skipped:
+                if self.skipped:
                     return steps
                 if ppo.num_epochs == 1 and ppo.minibatch_size == ppo.batch_size:
                     steps |= {name: [value] for name, value in self.look_back(rollout, rows, advantages).items()}

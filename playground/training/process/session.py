@@ -245,8 +245,9 @@ class Session(Equipment):
         self._latest = metrics
         self.writer.metrics(metrics)
         self.writer.set_status(update=metrics.update)
+        skipped = self.trainer.skipped
         for warning in self.trainer.warnings:
-            self.writer.event("warning", warning)
+            self.writer.event("warning", warning, **({"skipped": True} if skipped else {}))
         self.trainer.warnings = []
         if isinstance(self.trainer, Steered) and self.trainer.found:
             self.writer.event(STEERING_VECTOR, **self.trainer.found)

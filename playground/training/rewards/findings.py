@@ -11,7 +11,6 @@ from statistics import fmean
 from typing import Any
 
 from playground.rewards import agreement
-from playground.training.rewards.pair_report import wilson_interval
 
 LEVELS = ("ok", "warn", "fail")
 LUCK = 0.01  # a difference that luck alone would show less often than this is no luck
@@ -152,7 +151,7 @@ def judge_accuracy(report: Report, right: Sequence[float], source: str, *, gener
     elif generic:
         found = "low accuracy on built-in pairs" if accuracy < LOW_GENERIC_ACCURACY else ""
     elif guessing:
-        found = "too few pairs" if wilson_interval(accuracy, len(right))[1] >= GOOD_ACCURACY else "guessing"
+        found = "too few pairs" if agreement.wilson(accuracy, len(right))[1] >= GOOD_ACCURACY else "guessing"
     elif accuracy < LOW_ACCURACY:
         found = "low accuracy"
     if found:

@@ -16,7 +16,6 @@ import numpy as np
 from playground.rewards import agreement
 from playground.texts.preferences import Pair
 
-Z95 = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
 MARGIN_BINS = 24
 CALIBRATION_BINS = 10
 
@@ -30,7 +29,7 @@ def report(pairs: Sequence[Pair], chosen: Sequence[float], rejected: Sequence[fl
     margins = [high - low for high, low in zip(chosen, rejected, strict=True)]
     right = [right_of(margin) for margin in margins]
     accuracy = fmean(right)
-    low, high = wilson_interval(accuracy, _worth(pairs, right))
+    low, high = agreement.wilson(accuracy, _worth(pairs, right))
     mean, sd = agreement.mean_and_sd([*chosen, *rejected])
     known = [(margin, pair.better) for margin, pair in zip(margins, pairs, strict=True) if pair.better is not None]
     truly = [right_of(margin if better else -margin) for margin, better in known]
@@ -49,14 +48,6 @@ def report(pairs: Sequence[Pair], chosen: Sequence[float], rejected: Sequence[fl
         "score_mean": mean,
         "score_sd": sd,
     }
-
-
-def wilson_interval(share: float, count: float, z: float = Z95) -> tuple[float, float]:
-    """The interval of a binomial share that holds 95 % of the time (Wilson 1927); unlike share +- z*sd, never outside
-    [0, 1] and of sensible width at its ends."""
-    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def histogram(values: Sequence[float], bins: int = MARGIN_BINS) -> dict[str, list[Any]]:
@@ -87,7 +78,7 @@ def calibration(pairs: Sequence[Pair], margins: Sequence[float], bins: int = CAL
         shares = [share for _, _, share, _ in group if share is not None]
         rights = [right for _, right, _, _ in group]
         observed = fmean(rights)
-        low, high = wilson_interval(observed, _worth([pair for *_, pair in group], rights))
+        low, high = agreement.wilson(observed, _worth([pair for *_, pair in group], rights))
         found.append(
             {
                 "count": len(group),

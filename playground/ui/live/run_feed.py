@@ -11,7 +11,7 @@ from typing import Any
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import before_after, meters
-from playground.insight.diagnosis.lamp import Thresholds
+from playground.insight.diagnosis.run_records import Thresholds
 from playground.rewards.mixture import term_names
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail

@@ -8,7 +8,7 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.insight.diagnosis import diagnose
-from playground.insight.diagnosis.lamp import WINDOW, Records, Thresholds
+from playground.insight.diagnosis.run_records import WINDOW, Records, Thresholds
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
 from playground.runs.steer import changes
 from playground.ui.train import form

@@ -21,8 +21,8 @@ from playground.rewards.trying import (
     SAMPLES,
     TIMEOUT_SECONDS,
     going_on,
-    leash_of,
     outlooks,
+    penalty_of,
     question,
     reference_of,
 )
@@ -164,7 +164,7 @@ def scored(
                 **found,
                 "rewards": rewards,
                 "labels": list(labels.values()),
-                "outlooks": [optimum.sentences(one, leash_of(config), labels) for one in outlooks(config, found)],
+                "outlooks": [optimum.sentence(one, penalty_of(config)) for one in outlooks(config, found)],
                 "sides": [{"side": side, "text": going_on(prompt or "", text)} for side, text in asked.items()],
                 "about": {
                     "model": telling.in_words("model.source", config.model.source),

@@ -11,7 +11,8 @@ from typing import Any
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import over_seeds
-from playground.insight.over_seeds import Curve, End, Interval, Row
+from playground.insight.intervals import Interval
+from playground.insight.over_seeds import Curve, End, Row
 from playground.insight.pace import all_left
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
@@ -141,7 +142,7 @@ def told_interval(found: Interval | None) -> dict[str, Any] | None:
     if found is None:
         return None
     half = None if found.half is None else rounded(found.half)
-    return {"mean": rounded(found.mean), "half": half, "seeds": found.seeds}
+    return {"mean": rounded(found.mean), "half": half, "seeds": found.units}
 
 
 def told_share(found: Interval) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from playground.config import ModelReward, RewardTrainingConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, TrainingDiverged
 from playground.pocket import annotators, judges
+from playground.rewards.agreement import wilson
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog
 from playground.texts.preferences import Pair
@@ -23,7 +24,7 @@ from playground.training.process import pair_worker as reward_worker
 from playground.training.rewards import learned_rewards as reward_models
 from playground.training.rewards import pair_trainer as reward_trainer
 from playground.training.rewards import pairs as preference_pairs
-from playground.training.rewards.pair_report import calibration, histogram, report, wilson_interval
+from playground.training.rewards.pair_report import calibration, histogram, report
 from tests.thoroughness import cases
 from tests.training.snapshots import FAMILIES, snapshot
 
@@ -293,22 +294,15 @@ def test_the_report_counts_by_hand():
     assert found["margins"]["edges"][0] == -2 and sum(found["margins"]["counts"]) == 3
 
 
-def test_an_interval_of_a_share_is_wilsons():
-    # 8 of 10: the textbook's 0.490 to 0.943
-    assert wilson_interval(0.8, 10) == (pytest.approx(0.490, abs=1e-3), pytest.approx(0.943, abs=1e-3))
-    # where all are right the lower end is n / (n + z^2)
-    assert wilson_interval(1.0, 10) == (pytest.approx(10 / (10 + 1.96**2), abs=1e-3), pytest.approx(1.0))
-
-
 def test_pairs_of_one_prompt_count_for_less_than_pairs_of_as_many_prompts():
     margins = [1.0] * 12 + [-1.0] * 4
     alone = [Pair(f"p{number}", "a", "b", None, None) for number in range(16)]
     alike = [Pair(f"p{number // 4}", "a", "b", None, None) for number in range(16)]  # right in all of a prompt, or none
     one, other = (report(pairs, margins, [0.0] * 16) for pairs in (alone, alike))
-    assert (one["accuracy_low"], one["accuracy_high"]) == wilson_interval(0.75, 16)
-    assert (other["accuracy_low"], other["accuracy_high"]) == wilson_interval(0.75, 4)
+    assert (one["accuracy_low"], one["accuracy_high"]) == wilson(0.75, 16)
+    assert (other["accuracy_low"], other["accuracy_high"]) == wilson(0.75, 4)
     sure = [(bin["low"], bin["high"]) for bin in other["calibration"]]
-    assert sure == [wilson_interval(0.75, 4)]
+    assert sure == [wilson(0.75, 4)]
 
 
 def test_the_interval_of_the_accuracy_holds_where_prompts_have_several_pairs():

@@ -150,14 +150,12 @@ class Workbench {
   }
 }
 
-/** What the server worked out of the samples. The smallest weight of a reward holds whatever its own weight is. */
+/** What the server worked out of the samples. */
 function outlooksOf({ outlooks, rewards: scored }, rewards) {
   const same = JSON.stringify(rewards) === JSON.stringify(scored);
-  return [...outlooks.map(([first, ...flips]) => el("div", el("p", first),
-    el("ul", flips.map((text) => el("li", text))))), el("p.muted.small-text", "The best policy "
-      + "for score minus leash cost, from the texts above taken as answers to one prompt. A weight flips it from where "
-      + "the best policy does no worse than the untrained model, with the other rewards "
-      + `${same ? "as they are" : "as they were when Score was pressed; press it again for these"}.`)];
+  return [...outlooks.map((text) => el("p", text)), el("p.muted.small-text", "The best policy for score minus leash "
+    + "cost, from the texts above taken as answers to one prompt, with the rewards "
+    + `${same ? "as they are" : "as they were when Score was pressed; press it again"}.`)];
 }
 
 /** What the typed texts earn, in a sentence. */

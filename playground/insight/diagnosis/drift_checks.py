@@ -1,0 +1,156 @@
+"""Checks of how far the policy has gone, and of what has become of its texts."""
+
+from __future__ import annotations
+
+import operator
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from playground.insight.diagnosis.alert import TEN, Check, Remedies, Seen, graded, quiet, trend
+from playground.insight.diagnosis.run_records import WINDOW, Records, Remedy, Values
+from playground.rewards.rules import repeated_share
+from playground.runs.folder.records import EDIT
+
+
+def kl(records: Records) -> Seen | str:
+    at = records.at
+    entropy, length = records.begins("entropy"), records.begins("completion_length")
+    values, perplexity = records.values("kl_to_reference"), records.values("perplexity_reference")
+    if not entropy or not length or not perplexity or len(values) < WINDOW:
+        return "It takes the entropy of the policy, the perplexity, and five updates."
+    whole, values = entropy * length, records.where_stranger(values)
+    state, updates = graded(values, at.kl_amber * whole, at.kl_red * whole)
+    target = records.config.kl.target
+    if state == "quiet" and records.config.kl.moves and records.updates >= at.settled:
+        updates = trend(values, lambda value: value > 2 * target)
+        state = "amber" if updates else "quiet"
+    first, now = perplexity[0][1], records.now("perplexity_reference") or 0.0
+    evidence = (
+        f"{records.now('kl_to_reference'):.1f} nats; the reference's own texts have {whole:.1f} nats of entropy. Its "
+        f"perplexity of the texts was {first:,.1f} at first and is {now:,.1f}."
+    )
+    never, rarely = "texts become such as the reference would never write", "the reference finds the texts stranger"
+    texts = never if now > at.strange_amber * first else f"{rarely} than its own"
+    tries: Remedies = (records.more_penalty(), records.slower())
+    if not records.config.kl.moves:
+        adaptive = {"kl.controller": "adaptive", "kl.coef": records.config.kl.coef or 0.25}  # from 0 it cannot move
+        tries += (Remedy("use an adaptive leash", adaptive),)
+    return Seen(state, updates, evidence, tries, f"The reward pays more for drift than the leash costs: {texts}.")
+
+
+def off_target(records: Records) -> Seen | str:
+    at, target = records.at, records.config.kl.target
+    ziegler = records.config.kl.controller == "ziegler"
+    if not records.config.kl.moves:
+        return "The leash is fixed."
+    values = [item for item in records.values("kl_to_reference") if item[0] > at.settled]
+    betas, by_hand = records.values("kl_coef"), any(event.kind == EDIT for event in records.events)
+    swings = _swings(betas, at.swing) if ziegler and not by_hand else []
+    if len(values) < WINDOW and not swings:
+        return f"It takes {WINDOW} updates after update {at.settled:g}."
+    lowest, highest = min(beta for _, beta in betas), max(beta for _, beta in betas)
+    evidence = (
+        f"{records.now('kl_to_reference'):.2f} nats with a target of {target:g}; beta {records.now('kl_coef'):.3g}, "
+        f"{lowest:.3g} to {highest:.3g} so far."
+    )
+    if swings:
+        return Seen("red", swings, evidence, cause="Beta overshoots: its steps are not bounded.")
+    tries: Remedies = (Remedy("start with another beta", {"kl.coef": records.metrics[-1].kl_coef}),)
+    if ziegler:
+        tries += (Remedy("set the horizon to 288 episodes", {"kl.horizon": 288}),)
+        tries += (Remedy("use the leash that looks ahead", {"kl.controller": "adaptive"}),)
+    updates = trend(values, lambda value: abs(value / target - 1) > 0.5)
+    return Seen("amber" if updates else "quiet", updates, evidence, tries)
+
+
+def _swings(betas: Sequence[tuple[int, float]], most: float) -> list[int]:
+    """The updates at which the largest beta of ten updates is more than `most` times the smallest."""
+    found = []
+    for place in range(1, len(betas)):
+        ten = [beta for _, beta in betas[max(0, place - TEN + 1) : place + 1]]
+        if max(ten) > most * min(ten) > 0:
+            found.append(betas[place][0])
+    return found
+
+
+def _since_first(
+    records: Records,
+    series: str,
+    limit: str,
+    *,
+    values: Values | None = None,
+    form: str = ".2f",
+    unit: str = "",
+    beyond: Callable[[float, float], bool] = operator.lt,
+) -> Seen | None:
+    """Of a figure as a share of its first updates, against the thresholds `limit`_amber and `limit`_red; None before
+    there are five updates.
+
+    Args:
+        values: by which it may be lit. form, unit: how the figure is written.
+    """
+    begins, values = records.begins(series), records.values(series) if values is None else values
+    if not begins or len(values) < WINDOW:
+        return None
+    amber, red = (getattr(records.at, f"{limit}_{level}") for level in ("amber", "red"))
+    state, updates = graded([(update, value / begins) for update, value in values], amber, red, beyond)
+    evidence = f"{begins:{form}}{unit} at first, {records.now(series):{form}} now."
+    return Seen(state, updates, evidence, (records.more_penalty(), records.more_entropy()))
+
+
+def entropy(records: Records) -> Seen | str:
+    values = records.where_stranger(records.values("entropy")) if records.values("perplexity_reference") else []
+    why = "The entropy of the policy or the perplexity is not recorded, or not over five updates yet."
+    return _since_first(records, "entropy", "entropy", values=values, unit=" nats a token") or why
+
+
+def variety(records: Records) -> Seen | str:
+    return _since_first(records, "distinct_2", "variety") or f"It takes {WINDOW} updates."
+
+
+def strange(records: Records) -> Seen | str:
+    seen = _since_first(records, "perplexity_reference", "strange", form=",.1f", beyond=operator.gt)
+    return seen._replace(remedies=seen.remedies[:1]) if seen else "It is not recorded, or not over five updates yet."
+
+
+def length(records: Records) -> Seen | str:
+    at, begins, values = records.at, records.begins("completion_length"), records.values("completion_length")
+    if not begins or len(values) < WINDOW:
+        return f"It takes {WINDOW} updates."
+    updates = trend(values, lambda value: not (begins < value * at.length and value < begins * at.length))
+    cut = trend(records.values("eos_fraction"), lambda value: value < 1 - at.cut_off)
+    cut = cut if (records.begins("eos_fraction") or 0.0) >= 1 - at.cut_off else []
+    evidence = (
+        f"{begins:.1f} tokens at first, {records.now('completion_length'):.1f} now; "
+        f"{records.now('eos_fraction') or 0.0:.0%} end by themselves."
+    )
+    tries = (Remedy("make not ending cost 1 sd", {"sampling.missing_eos_penalty": 1.0}), records.more_penalty())
+    return Seen("red" if cut else "amber" if updates else "quiet", cut or updates, evidence, tries)
+
+
+def repetition(records: Records) -> Seen | str:
+    texts: dict[int, list[str]] = defaultdict(list)
+    for item in sorted(records.samples, key=lambda item: item.update):
+        texts[item.update].append(item.completion)
+    if not texts:
+        return "There has been no look at the fixed prompts yet."
+    shares = {update: fmean(map(repeated_share, some)) for update, some in texts.items()}
+    first, last = shares[min(shares)], shares[max(shares)]
+    bad = [update for update, share in shares.items() if share > records.at.repeated]
+    evidence = f"{first:.0%} before training, {last:.0%} at the newest look."
+    if not first <= records.at.repeated < last:
+        return quiet(evidence)
+    less = Remedy("punish repetition", {"rewards+": {"kind": "repetition", "weight": -1.0}})
+    return Seen("red", bad, evidence, (records.more_penalty(), less))
+
+
+CHECKS: dict[str, Check] = {
+    "kl-runaway": kl,
+    "leash-off-target": off_target,
+    "entropy-gone": entropy,
+    "same-text": variety,
+    "length": length,
+    "repetition": repetition,
+    "strange-texts": strange,
+}

@@ -89,7 +89,7 @@ def calibration(pairs: Sequence[Pair], margins: Numbers) -> list[dict[str, Any]]
     found = []
     for number in np.unique(bins):
         places = np.flatnonzero(bins == number)
-        observed, low, high = _share([pairs[place] for place in places], right[places])
+        observed, low, high = _share([pairs[place] for place in places.tolist()], right[places])
         told = known[places][~np.isnan(known[places])]
         found.append(
             {

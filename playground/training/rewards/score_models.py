@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from playground.config import ModelReward
 from playground.errors import RewardModelUnusable
@@ -84,7 +83,7 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     return Network(name, folder, model.requires_grad_(False).eval(), tokenizer, pad_id)
 
 
-def described(folder: Path, what: str, **changes: Any) -> tuple[Any, Any, nn.Module]:
+def described(folder: Path, what: str, **changes: Any) -> tuple[Any, Any, Any]:
     """Configuration and tokenizer of a folder, and the classifier without weights: what it is made of, in no memory.
 
     Args:
@@ -109,7 +108,7 @@ def weights(folder: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
     """The classifier of a folder, and what transformers says of how it was loaded; nothing in it is executed."""
     from transformers import AutoModelForSequenceClassification
 
-    return AutoModelForSequenceClassification.from_pretrained(  # type: ignore[return-value]
+    return AutoModelForSequenceClassification.from_pretrained(
         folder,
         local_files_only=True,
         trust_remote_code=False,

@@ -76,59 +76,45 @@ def _print(report: dict[str, Any]) -> None:
     for finding in report["findings"]:
         print(printing.plain(f"{finding['level']:4}  {finding['name']}: {finding['text']}"))
     table = Table(show_header=False, box=None, pad_edge=False)
-    for name, value in _facts(report):
+    for name, value in facts_of(report).items():
         printing.add_row(table, name, value)
     printing.console().print(table)
     if report["formats"]:
         _print_formats(report)
 
 
-def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
-    facts = []
+def facts_of(report: dict[str, Any]) -> dict[str, str]:
+    """What was measured, in words."""
+    facts = {}
     if report["template"]:
-        facts.append(
-            ("read as", f"template {report['template']}, at most {report['max_length'] or 'any number of'} tokens")
-        )
+        facts["read as"] = f"template {report['template']}, at most {report['max_length'] or 'any number of'} tokens"
     if example := report["example"]:
-        facts.append(("one example", "|".join(example["tokens"]).replace("\n", "\\n")))
-        facts.append(("its token ids", " ".join(map(str, example["ids"]))))
-    if lengths := report["lengths"]:
-        words = f"mean {lengths['mean']:.0f}, longest {lengths['longest']} tokens; {lengths['cut_share']:.0%} are cut"
-        facts.append(("lengths", words))
-    for name in ("good", "bad"):
+        facts["one example"] = "|".join(example["tokens"]).replace("\n", "\\n")
+        facts["its token ids"] = " ".join(map(str, example["ids"]))
+    if found := report["lengths"]:
+        cut = f"{found['cut_share']:.0%} are cut"
+        facts["lengths"] = f"mean {found['mean']:.0f}, longest {found['longest']} tokens; {cut}"
+    scores = [report[name] and report[name]["score"] for name in ("good", "bad")]
+    for name, score in zip(("good", "bad"), scores, strict=True):
         if shown := report[name]:
-            score = f"{shown['score']:+z.3f}" if shown["score"] is not None else "not finite"
-            wrong = name == "bad" and misjudged(report)
-            told = "; it is scored above the good one: one of the pairs that it has wrong" if wrong else ""
-            facts.append((f"a {name} example", f"{score} for {shown['completion'].strip()!r}{told}"))
+            words = "not finite" if score is None else f"{score:+z.3f}"
+            facts[f"a {name} example"] = f"{words} for {shown['completion'].strip()!r}"
+    if all(isinstance(score, float) for score in scores) and scores[1] > scores[0]:
+        facts["a bad example"] += "; it is scored above the good one: one of the pairs that it has wrong"
     if (found := report["reference"]) and found["mean"] is not None:
-        facts.append(
-            (
-                f"{found['completions']} completions",
-                f"mean {found['mean']:.3f}, sd {found['sd']:.3f}, {found['lowest']:.2f} to {found['highest']:.2f}",
-            )
-        )
-    if pairs := report["pairs"]:
-        facts.append(("good beats bad", f"{pairs['accuracy']:.1%} of {pairs['count']} pairs: {pairs['source']}"))
+        extent = f"{found['lowest']:.2f} to {found['highest']:.2f}"
+        facts[f"{found['completions']} completions"] = f"mean {found['mean']:.3f}, sd {found['sd']:.3f}, {extent}"
+    if found := report["pairs"]:
+        facts["good beats bad"] = f"{found['accuracy']:.1%} of {found['count']} pairs: {found['source']}"
     if cost := report["cost"]:
-        facts.append((f"held in {cost['quantization']}", cost_in_words(cost)))
+        ranks, order = cost["rank_correlation"], cost["pair_agreement"]
+        facts[f"held in {cost['quantization']}"] = (
+            f"{cost['bytes_held'] / 1e6:.1f} MB instead of {cost['bytes_full'] / 1e6:.1f} MB; rank correlation with "
+            f"the full scores {'none' if ranks is None else f'{ranks:.3f}'}, "
+            f"{'none' if order is None else f'{order:.1%}'} of all pairs in the same order "
+            f"({cost['completions']} completions)"
+        )
     return facts
-
-
-def misjudged(report: dict[str, Any]) -> bool:
-    """True where the bad one of the two examples is scored above the good one."""
-    good, bad = (report[name] and report[name]["score"] for name in ("good", "bad"))
-    return good is not None and bad is not None and bad > good
-
-
-def cost_in_words(cost: dict[str, Any]) -> str:
-    """What quantization saves and what it changes."""
-    correlation = "none" if cost["rank_correlation"] is None else f"{cost['rank_correlation']:.3f}"
-    agreement = "none" if cost["pair_agreement"] is None else f"{cost['pair_agreement']:.1%}"
-    return (
-        f"{cost['bytes_held'] / 1e6:.1f} MB instead of {cost['bytes_full'] / 1e6:.1f} MB; rank correlation with the "
-        f"full scores {correlation}, {agreement} of all pairs in the same order ({cost['completions']} completions)"
-    )
 
 
 def _print_formats(report: dict[str, Any]) -> None:

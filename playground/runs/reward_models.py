@@ -9,13 +9,13 @@ page and the command line start and read it, `training.process.pair_worker` writ
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import shutil
-import subprocess
 import time
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from playground.config import RUN_ID, RewardTrainingConfig, yaml_io
 from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
@@ -27,7 +27,6 @@ from playground.safety import plain_files
 from playground.setup import catalog
 
 TRAINING = "training"
-MAX_CARD_BYTES = 20_000_000
 MAX_NAME_CHARACTERS = 60  # as RUN_ID allows
 WORKER_MODULE = "playground.training.process.pair_worker"
 
@@ -84,7 +83,7 @@ class RewardTraining(RunDirectory):
     def card(self) -> dict[str, Any] | None:
         """reward.json: the report of a training that ended well, else None."""
         try:
-            card = finite_or_null(plain_files.read_json(self.card_path, MAX_CARD_BYTES))
+            card = finite_or_null(plain_files.read_json(self.card_path, catalog.MAX_CARD_BYTES))
         except (OSError, ValueError):
             return None
         return card if isinstance(card, dict) else None
@@ -97,8 +96,7 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
     well prepare the next reward. Two trainings of reward models at once are not: they would only slow each other down.
 
     Args:
-        replace: a new reward model may take the name of one that is there. That one is kept under another, which says
-            so: NAME-before. It is whole and in the list, whatever becomes of the new one.
+        replace: a new reward model may take the name of one that is there, which is kept as NAME-before.
 
     Raises:
         RunBusy: another reward model is in training here. RunExists: there is one of that name. RunNotFound: a link is
@@ -107,31 +105,40 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
     lifeline.policy()
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
-        busy = living(outputs)
-        if busy:
+        if busy := living(outputs):
             raise RunBusy(f"The reward model `{busy.id}` is in training. Stop it or wait for it, then start again.")
         training = RewardTraining(outputs / catalog.REWARD_MODELS / config.name)
-        training.refuse_links()
-        if training.card() and not replace:
-            raise RunExists(
-                f"There is already a reward model `{config.name}`. Choose another name, or replace it (`--replace`)."
-            )
-        if _is_of_somebody_else(training):
-            raise RunExists(f"{training.folder} was not made by a training. Choose another name, or move it away.")
-        try:
-            if training.card():
-                training.folder.rename(training.folder.with_name(name_before(training)))
-            elif training.folder.is_dir():
-                shutil.rmtree(training.folder)  # what is left of a training that did not end well
-            training.control_path.mkdir(parents=True, mode=0o700)
-        except OSError as error:
-            raise OutputsNotWritable(f"Cannot write to {training.folder}: {error.strerror}.") from None
+        _make_room(training, replace)
         now = time.time()
         write_atomically(training.status_path, Status(started_at=now, updated_at=now).model_dump_json())
         with open(training.lock_path, "wb", opener=private) as lock:
             launcher.take(lock)
             write_atomically(training.config_path, config.to_yaml())
-            return training, launcher.spawn_worker(training, lock, _new_worker)
+            spawn = functools.partial(launcher.new_worker, module=WORKER_MODULE)
+            return training, launcher.spawn_worker(training, lock, spawn)
+
+
+def _make_room(training: RewardTraining, replace: bool) -> None:
+    """Make the folder; what is left of a training that did not end well goes, and a reward model takes another name.
+
+    Raises: see `start`.
+    """
+    training.refuse_links()
+    folder, complete = training.folder, training.card() is not None
+    if complete and not replace:
+        raise RunExists(
+            f"There is already a reward model `{training.id}`. Choose another name, or replace it (`--replace`)."
+        )
+    try:
+        if complete:
+            folder.rename(folder.with_name(name_before(training)))
+        elif folder.is_dir():
+            if not training.config_path.is_file() and {path.name for path in folder.iterdir()} - {TRAINING}:
+                raise RunExists(f"{folder} was not made by a training. Choose another name, or move it away.")
+            shutil.rmtree(folder)
+        training.control_path.mkdir(parents=True, mode=0o700)
+    except OSError as error:
+        raise OutputsNotWritable(f"Cannot write to {folder}: {error.strerror}.") from None
 
 
 def name_before(training: RewardTraining) -> str:
@@ -143,11 +150,7 @@ def name_before(training: RewardTraining) -> str:
 
 def living(outputs: Path) -> RewardTraining | None:
     """The training whose worker is alive, if there is one."""
-    for lock in (Path(outputs) / catalog.REWARD_MODELS).glob(f"*/{TRAINING}/worker.lock"):
-        training = RewardTraining(lock.parents[1])
-        if training.is_at_work():
-            return training
-    return None
+    return next((training for training in trainings(outputs) if training.is_at_work()), None)
 
 
 def trainings(outputs: Path) -> list[RewardTraining]:
@@ -155,9 +158,8 @@ def trainings(outputs: Path) -> list[RewardTraining]:
     found = []
     for path in (Path(outputs) / catalog.REWARD_MODELS).glob(f"*/{TRAINING}/config.yaml"):
         with contextlib.suppress(RunNotFound):  # a link in it, or it has just gone
-            training = RewardTraining.open(path.parents[1])
-            found.append((training.status().started_at, training))
-    return [training for _, training in sorted(found, key=lambda item: item[0], reverse=True)]
+            found.append(RewardTraining.open(path.parents[1]))
+    return sorted(found, key=lambda training: training.status().started_at, reverse=True)
 
 
 def find(outputs: Path, name: str) -> RewardTraining:
@@ -177,14 +179,3 @@ def delete(training: RewardTraining) -> None:
         if training.is_at_work():
             raise RunBusy(f"`{training.id}` is still in training. Stop it first.")
         shutil.rmtree(training.folder)
-
-
-def _is_of_somebody_else(training: RewardTraining) -> bool:
-    """True for a folder that no training has made. One that was killed as it began has left its own folder alone."""
-    if training.config_path.is_file() or not training.folder.is_dir():
-        return False
-    return any(path.name != TRAINING for path in training.folder.iterdir())
-
-
-def _new_worker(training: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
-    return launcher.new_worker(training, lock, WORKER_MODULE)

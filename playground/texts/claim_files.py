@@ -7,7 +7,6 @@ answered; `training.data.prompts` reads prompts here.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import random
@@ -122,31 +121,34 @@ def read(path: Path) -> list[Row]:
     rows: list[Row] = []
     seen: dict[str, int] = {}
     for number, cells in enumerate(row_files.rows(path), 1):
-        where = f"Row {number} of {path.name}"
         if number > MOST_ROWS:
             raise TableUnusable(f"{path.name} has more than {MOST_ROWS:,} claims. Keep only those that are needed.")
-        for name in COLUMNS:
-            if not str(cells.get(name) or "").strip():
-                raise TableUnusable(f"{where} has nothing in `{name}`. Give a question, its right and a wrong answer.")
-            if (length := len(str(cells[name]))) > MOST_CHARACTERS:
-                raise TableUnusable(
-                    f"{where} has {length:,} characters in `{name}`; at most {MOST_CHARACTERS:,}. Shorten it."
-                )
-        question, right, wrong = (" ".join(str(cells[name]).split()) for name in COLUMNS)
-        row = Row(question, _spellings(right), _spellings(wrong))
-        if not row.right or not row.wrong:
-            raise TableUnusable(
-                f"{where} has no answer between its `|`. Give a question, its right and a wrong answer."
-            )
-        if both := {text.casefold() for text in row.right} & {text.casefold() for text in row.wrong}:
-            raise TableUnusable(f"{where} has `{min(both)[:60]}` as right and as wrong answer. Give two that differ.")
-        first = seen.setdefault(question.casefold(), number)
-        if first != number:
-            raise TableUnusable(f"{where} asks what row {first} asks. Keep one of them.")
+        row, problem = _row({name: str(cells.get(name) or "").strip() for name in COLUMNS})
+        first = seen.setdefault(row.question.casefold(), number)
+        if not problem and first != number:
+            problem = f"asks what row {first} asks. Keep one of them."
+        if problem:
+            raise TableUnusable(f"Row {number} of {path.name} {problem}")
         rows.append(row)
     if len(rows) < LEAST_ROWS:
         raise TableUnusable(f"{path.name} has {len(rows)} claims, and a run needs at least {LEAST_ROWS}.")
     return rows
+
+
+def _row(cells: dict[str, str]) -> tuple[Row, str]:
+    """A row, and what is wrong with it; empty where it can be used."""
+    question, right, wrong = (" ".join(text.split()) for text in cells.values())
+    row = Row(question, _spellings(right), _spellings(wrong))
+    both = {text.casefold() for text in row.right} & {text.casefold() for text in row.wrong}
+    give = "Give a question, its right and a wrong answer."
+    for name, text in cells.items():
+        if not text:
+            return row, f"has nothing in `{name}`. {give}"
+        if len(text) > MOST_CHARACTERS:
+            return row, f"has {len(text):,} characters in `{name}`; at most {MOST_CHARACTERS:,}. Shorten it."
+    if not row.right or not row.wrong:
+        return row, f"has no answer between its `|`. {give}"
+    return row, f"has `{min(both)[:60]}` as right and as wrong answer. Give two that differ." if both else ""
 
 
 def prompts(rows: Sequence[Row], num_fixed: int, count: int, seed: int | str) -> list[str]:
@@ -166,24 +168,14 @@ def longest(rows: Sequence[Row]) -> int:
 
 def _mixed(rows: Sequence[Row], count: int, rng: random.Random) -> list[str]:
     """Up to `count` prompts in the shares of MIX. Only these are made: all forms of every row take gigabytes."""
-    kinds = {kind: _distinct(rows, kind) for kind in MIX}
-    count = min(count, *(int(len(kinds[kind]) / share) for kind, share in MIX.items()))
+    count = min(count, *(int(len(rows) * len(_FORMS[kind]) / share) for kind, share in MIX.items()))
     ends = [round(count * share) for share in (MIX["wrong"], MIX["wrong"] + MIX["right"], 1.0)]
     found: list[str] = []
-    for (kind, places), end in zip(kinds.items(), ends, strict=True):
-        found += [_text(rows[row], kind, form) for row, form in rng.sample(places, end - len(found))]
+    for (kind, forms), end in zip(_FORMS.items(), ends, strict=True):
+        for place in rng.sample(range(len(rows) * len(forms)), end - len(found)):
+            found.append(_text(rows[place // len(forms)], kind, forms[place % len(forms)]))
     rng.shuffle(found)
     return found
-
-
-def _distinct(rows: Sequence[Row], kind: str) -> list[tuple[int, Form]]:
-    """Every prompt of one kind of MIX, as the place of its row and its form; of two that read the same the first."""
-    found: dict[bytes, tuple[int, Form]] = {}
-    for place, row in enumerate(rows):
-        for form in _FORMS[kind]:
-            digest = hashlib.blake2b(_text(row, kind, form).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            found.setdefault(digest, (place, form))
-    return [*found.values()]
 
 
 def _text(row: Row, kind: str, form: Form) -> str:

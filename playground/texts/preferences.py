@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,6 @@ from playground.errors import PairsUnusable
 from playground.texts import dialogues, row_files
 from playground.texts.row_files import TableUnusable
 
-MAX_ROWS = 500_000
 MIN_PAIRS = 8  # fewer cannot be split into a part to learn from and one to test on
 ROLES = {"user": "user", "human": "user", "assistant": "assistant", "gpt": "assistant"}
 
@@ -53,8 +53,7 @@ class Counts:
 
     def in_words(self) -> str:
         """One sentence with every count that is not 0."""
-        reasons = [f"{count:,} {REASONS[name]}" for name, count in dataclasses.asdict(self).items()
-                   if name in REASONS and count]  # fmt: skip
+        reasons = [f"{count:,} {words}" for name, words in REASONS.items() if (count := getattr(self, name))]
         left_out = f"; left out: {', '.join(reasons)}" if reasons else ""
         return f"{self.kept:,} of {self.rows:,} pairs are used{left_out}."
 
@@ -81,10 +80,10 @@ def check_file(source: str) -> None:
     Raises:
         PairsUnusable: with what to do.
     """
-    first: Mapping[str, Any] | None = None
-    for row in _rows(source):  # to its end, for a file that is cut off is no good either
-        first = row if first is None else first
-    _texts(first or {}, 1, Path(source).name)
+    rows = _rows(source)
+    first = next(rows, {})
+    deque(rows, maxlen=0)  # to its end, for a file that is cut off is no good either
+    _pair(first, 1, Path(source).name)
 
 
 def read_file(source: str) -> tuple[list[Pair], Counts]:
@@ -98,54 +97,46 @@ def read_file(source: str) -> tuple[list[Pair], Counts]:
 
 def from_rows(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[list[Pair], Counts]:
     """Rows with the columns chosen and rejected, and perhaps prompt -> pairs and counts. Raises: see `read_file`."""
-    pairs: list[Pair] = []
-    counts = Counts()
-    seen: set[tuple[str, str, str]] = set()
+    pairs: dict[Pair, None] = {}
+    left_out: Counter[str] = Counter()
+    number = 0
     for number, row in enumerate(rows, 1):
-        if number > MAX_ROWS:
-            raise PairsUnusable(f"pairs.source: {name} has more than {MAX_ROWS:,} rows. Make it smaller.")
-        counts.rows += 1
-        texts = _texts(row, number, name)
-        reason = "" if texts else "no_dialogue"
-        if texts:
-            reason = _fault(texts, seen)
-        if texts and not reason:
-            seen.add(texts)
-            pairs.append(Pair(*texts))
+        pair = _pair(row, number, name)
+        if pair is None:
+            left_out["no_dialogue"] += 1
+        elif reason := _fault(pair, pairs):
+            left_out[reason] += 1
         else:
-            setattr(counts, reason, getattr(counts, reason) + 1)
-    counts.kept = len(pairs)
-    if not counts.rows:
-        raise PairsUnusable(f"pairs.source: {name} has no pairs.")
+            pairs[pair] = None
+    counts = Counts(rows=number, kept=len(pairs), **left_out)
     if len(pairs) < MIN_PAIRS:
         raise PairsUnusable(
             f"pairs.source: {name} has too few usable pairs; at least {MIN_PAIRS} are needed. {counts.in_words()}"
         )
-    return pairs, counts
+    return list(pairs), counts
 
 
-def split_dialogues(chosen: str, rejected: str) -> tuple[str, str, str] | None:
-    """Two whole dialogues -> their common prompt and the two last answers; None where they differ before those."""
+def split_dialogues(chosen: str, rejected: str) -> Pair | None:
+    """Two whole dialogues -> their common prompt with the two last answers; None where they differ before those."""
     try:
         prompt, answer = dialogues.split_last_answer(chosen)
         other_prompt, other_answer = dialogues.split_last_answer(rejected)
     except ValueError:
         return None
-    return (prompt, answer, other_answer) if prompt.strip() == other_prompt.strip() else None
+    return Pair(prompt, answer, other_answer) if prompt.strip() == other_prompt.strip() else None
 
 
-def _fault(texts: tuple[str, str, str], seen: set[tuple[str, str, str]]) -> str:
+def _fault(pair: Pair, seen: Container[Pair]) -> str:
     """Why a pair cannot be used, as a name of a count; empty if it can."""
-    prompt, chosen, rejected = texts
-    if not prompt.strip() or not chosen.strip() or not rejected.strip():
+    if not (pair.prompt.strip() and pair.chosen.strip() and pair.rejected.strip()):
         return "empty"
-    if chosen.strip() == rejected.strip():
+    if pair.chosen.strip() == pair.rejected.strip():
         return "equal"
-    return "duplicate" if texts in seen else ""
+    return "duplicate" if pair in seen else ""
 
 
-def _texts(row: Mapping[str, Any], number: int, name: str) -> tuple[str, str, str] | None:
-    """Prompt, chosen and rejected of a row; None if they are dialogues without a common prompt."""
+def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
+    """The pair in a row; None if its texts are dialogues without a common prompt."""
     missing = [column for column in ("chosen", "rejected") if row.get(column) is None]
     if missing:
         there = ", ".join(str(column)[:40] for column in list(row)[:12]) or "nothing"
@@ -163,26 +154,25 @@ def _texts(row: Mapping[str, Any], number: int, name: str) -> tuple[str, str, st
             f"pairs.source: row {number} of {name} has no `prompt`, and its texts are no dialogues "
             "(Human: ... Assistant: ...). Add the prompt."
         )
-    return prompt, chosen, rejected
+    return Pair(prompt, chosen, rejected)
 
 
 def _as_text(value: Any, number: int, column: str, name: str) -> str:
-    """A text, or a list of messages as a dialogue."""
+    """A text, or a list of messages as a dialogue; of one answer alone, whose prompt has its own column, its text."""
     if isinstance(value, str):
         return value
-    if isinstance(value, (list, tuple)) and value and all(isinstance(item, Mapping) for item in value):
-        said = []
-        for item in value:
-            role = ROLES.get(str(item.get("role", item.get("from", ""))))
-            content = item.get("content", item.get("value"))
-            if role and isinstance(content, str):
-                said.append(dialogues.Turn(role, content.strip()))
-        if len(said) == 1 and said[0].role == "assistant":
-            return f" {said[0].content}"  # an answer alone, whose prompt stands in a column of its own
-        if said and said[-1].role == "assistant":
-            return f"{dialogues.text_of(said[:-1])} {said[-1].content}"
-        if said:
-            return dialogues.text_of(said)
+    said = [
+        dialogues.Turn(ROLES[role], content.strip())
+        for message in (value if isinstance(value, (list, tuple)) else ())
+        if isinstance(message, Mapping)
+        and (role := str(message.get("role", message.get("from")))) in ROLES
+        and isinstance(content := message.get("content", message.get("value")), str)
+    ]
+    if said and said[-1].role == "assistant":
+        before = dialogues.text_of(said[:-1]) if said[1:] else ""
+        return f"{before} {said[-1].content}"
+    if said:
+        return dialogues.text_of(said)
     raise PairsUnusable(
         f"pairs.source: `{column}` in row {number} of {name} is {type(value).__name__}; it must be a text, or a list "
         "of messages with role and content."

@@ -17,7 +17,8 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -32,22 +33,14 @@ MAX_ROWS = 500_000
 MAX_LINES = 2_000_000  # a text in a .csv may have line breaks
 BLOCK_BYTES = 2**18
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-SNIFFED_LINES, SNIFFED_CHARACTERS = 100, 300_000  # of the beginning of a table, by which its separator is told
-LEAST_ALIKE = 3  # rows that look like several columns under the name of one
 TEXT_COLUMN = "text"  # what the one column of a .txt file is called
+csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of every reader of this process; Python's own limit is 131,072
 _TOLD = re.compile(r'"?sep=([,;\t])"?')  # a first line with which Excel writes and reads the separator
 _UNDECODED = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a byte that is no UTF-8
 
 
 class TableUnusable(PlaygroundError):
     """A file that cannot be read as rows. The sentence names the file."""
-
-
-class Table(NamedTuple):
-    """Rows as they stand in the source, empty ones too, and the names of all columns in the order of first sight."""
-
-    columns: tuple[str, ...]
-    rows: list[dict[str, Any]]
 
 
 class Shape(NamedTuple):
@@ -69,19 +62,11 @@ def kind_of(path: str | Path) -> str | None:
     return next((kind for kind in KINDS if name.endswith(kind)), None)
 
 
-def read(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Table:
-    """All rows of a file. Raises: see `rows`."""
-    columns: dict[str, None] = {}
-    found = list(rows(path, max_bytes, columns))
-    return Table(tuple(columns), found)
-
-
 def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Shape:
     """The columns of a file and how many rows it has; read to its end, and nothing of it kept. Raises: see `rows`."""
     columns: dict[str, None] = {}
     count = sum(1 for _ in rows(path, max_bytes, columns))
-    told = separator(path, max_bytes)
-    return Shape(tuple(columns), count, SEPARATORS[told] if told and len(columns) > 1 else "")
+    return Shape(tuple(columns), count, SEPARATORS.get(separator(path, max_bytes), ""))
 
 
 def values(path: Path, column: str, max_bytes: int = MAX_FILE_BYTES) -> list[Any]:
@@ -102,19 +87,12 @@ def rows(
         TableUnusable: while reading: it is missing, empty, too large in some direction, no text, or not in the form
             that its name says.
     """
+    readers = {".txt": _text_lines, ".csv": _separated, ".tsv": _separated, ".jsonl": _json_lines}
     kind = kind_of(path)
     if kind is None:
         raise TableUnusable(f"{path.name} is none of {', '.join(KINDS)} (or one of them with .gz).")
-    names: dict[str, None] = {} if columns is None else columns
-    if kind == ".txt":
-        names[TEXT_COLUMN] = None
-        found: Iterator[dict[str, Any]] = ({TEXT_COLUMN: line.rstrip("\r\n")} for line in lines(path, max_bytes))
-    elif kind == ".jsonl":
-        found = _json_lines(path, max_bytes, names)
-    else:
-        found = _separated(path, max_bytes, names)
     count = 0
-    for row in found:
+    for row in readers[kind](path, max_bytes, {} if columns is None else columns):
         count += 1
         if count > MAX_ROWS:
             raise TableUnusable(f"{path.name} has more than {MAX_ROWS:,} rows. Keep only the rows that are needed.")
@@ -186,6 +164,43 @@ def _check_text(line: str, number: int, path: Path) -> None:
         )
 
 
+def separator(path: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
+    """What separates the columns of a .csv or .tsv, whatever its name says: one of SEPARATORS, as the line of column
+    names tells, or the line `sep=;` before it; "" where there is one column, and for other files.
+
+    Raises:
+        TableUnusable: if the line can be read in two ways; see also `rows`.
+    """
+    if kind_of(path) not in (".csv", ".tsv"):
+        return ""
+    with contextlib.closing(lines(path, max_bytes)) as found:
+        head = next(filter(str.strip, found), "")
+    if told := _TOLD.fullmatch(head.strip()):
+        return told[1]
+    ways = {mark: cells for mark in SEPARATORS if len(cells := _cells(head, mark)) > 1}
+    if len(ways) > 1:
+        listed = " or by ".join(f"{SEPARATORS[mark]} ({', '.join(cells)[:80]})" for mark, cells in ways.items())
+        raise TableUnusable(
+            f"{path.name} can be read in two ways: its columns are separated by {listed}. Put texts in quotation "
+            "marks, or save it as .jsonl."
+        )
+    return next(iter(ways), "")
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    """The cells of a line; none if that cannot be its separator."""
+    try:
+        return next(csv.reader([line], delimiter=mark, strict=True), [])
+    except csv.Error:
+        return []
+
+
+def _text_lines(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:
+    columns[TEXT_COLUMN] = None
+    for line in lines(path, max_bytes):
+        yield {TEXT_COLUMN: line.rstrip("\r\n")}
+
+
 def _json_lines(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines(path, max_bytes), 1):
         if not line.strip():
@@ -197,100 +212,37 @@ def _json_lines(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterato
             row = None
         if not isinstance(row, dict):
             raise TableUnusable(f'Line {number} of {path.name} is not a JSON object such as {{"prompt": "..."}}.')
-        columns.update(dict.fromkeys(row))
-        _check_columns(columns, path)
+        _add_columns(columns, row, path)
         yield row
-
-
-def separator(path: Path, max_bytes: int = MAX_FILE_BYTES) -> str | None:
-    """What separates the columns of a .csv or .tsv, whatever its name says: one of SEPARATORS, as its first lines tell;
-    None for other files.
-
-    Raises:
-        TableUnusable: if it can be read in two ways; see also `rows`.
-    """
-    kind = kind_of(path)
-    if kind not in (".csv", ".tsv"):
-        return None
-    first, whole = _beginning(path, max_bytes)
-    if told := _TOLD.fullmatch(first[0].strip()):
-        return told[1]
-    tables = {mark: rows for mark in SEPARATORS if (rows := _cells(first, whole, mark))}
-    several = [mark for mark, rows in tables.items() if len(rows[0]) > 1]
-    fit = [mark for mark in several if all(len(row) == len(tables[mark][0]) for row in tables[mark])] or several
-    if len(fit) > 1:
-        ways = " or by ".join(f"{SEPARATORS[mark]} ({', '.join(tables[mark][0])[:80]})" for mark in fit)
-        raise TableUnusable(
-            f"{path.name} can be read in two ways: its columns are separated by {ways}. Put texts in quotation marks, "
-            "or save it as .jsonl."
-        )
-    for mark, rows in tables.items():
-        cells = {len(row) for row in rows[1:]}
-        if not fit and len(rows) > LEAST_ALIKE and len(cells) == 1 and max(cells) > 1:
-            raise TableUnusable(
-                f"The first line of {path.name} names one column, and each row has {max(cells)} cells separated by "
-                f"{SEPARATORS[mark]}. Name every column in the first line, or put texts in quotation marks."
-            )
-    return fit[0] if fit else "\t" if kind == ".tsv" else ","
-
-
-def _beginning(path: Path, max_bytes: int) -> tuple[list[str], bool]:
-    """The first lines of a file, at least one, and whether they are all. Raises: see `rows`."""
-    found: list[str] = []
-    with contextlib.closing(lines(path, max_bytes)) as file:
-        for line in file:
-            if len(found) == SNIFFED_LINES or sum(map(len, found)) > SNIFFED_CHARACTERS:
-                return found, False
-            found.append(line)
-    return found, True
-
-
-def _cells(first: list[str], whole: bool, mark: str) -> list[list[str]]:
-    """The rows that begin a file if that is its separator; none if it cannot be."""
-    found = []
-    try:
-        for cells in csv.reader(first, delimiter=mark, strict=True):
-            found.append(cells)
-    except csv.Error as error:
-        cut_off = not whole and "end of data" in str(error)
-        if not cut_off and "limit" not in str(error):
-            return []
-    return list(filter(None, found))
 
 
 def _separated(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:
     """Rows under a line of column names; line breaks inside quotes belong to the text."""
-    mark = separator(path, max_bytes) or ","
+    mark = separator(path, max_bytes) or ("\t" if kind_of(path) == ".tsv" else ",")
     reader = csv.reader(lines(path, max_bytes), delimiter=mark, strict=True)
-    names: list[str] | None = None
-    while True:
-        before = csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of all readers, so only for as long as this one reads
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            hint = " Is a quotation mark not closed?" if "limit" in str(error) or "end of data" in str(error) else ""
-            raise TableUnusable(f"Line {reader.line_num} of {path.name} cannot be read: {error}.{hint}") from None
-        finally:
-            csv.field_size_limit(before)
-        if not cells or (reader.line_num == 1 and _TOLD.fullmatch(mark.join(cells).strip())):
-            continue
-        if names is None:
-            names = cells
-            columns.update(dict.fromkeys(names))
-            _check_columns(columns, path)
-        else:
-            if any(cell.strip() for cell in cells[len(names) :]):
+    names: list[str] = []
+    try:
+        for cells in reader:
+            if not cells or (not names and _TOLD.fullmatch(mark.join(cells).strip())):
+                continue
+            if not names:
+                names = cells
+                _add_columns(columns, names, path)
+            elif any(cell.strip() for cell in cells[len(names) :]):
                 raise TableUnusable(
                     f"Line {reader.line_num} of {path.name} has {len(cells)} cells, but the first line names "
                     f"{len(names)}, separated by {SEPARATORS[mark]}. Put texts that contain one in quotation marks"
                     f"{', or call the file .txt: there a line is a text' if len(names) == 1 else ''}."
                 )
-            yield dict(zip(names, [*cells, *[None] * (len(names) - len(cells))], strict=False))
+            else:
+                yield dict(zip_longest(names, cells[: len(names)]))
+    except csv.Error as error:
+        hint = " Is a quotation mark not closed?" if "limit" in str(error) or "end of data" in str(error) else ""
+        raise TableUnusable(f"Line {reader.line_num} of {path.name} cannot be read: {error}.{hint}") from None
 
 
-def _check_columns(columns: dict[str, None], path: Path) -> None:
+def _add_columns(columns: dict[str, None], names: Iterable[str], path: Path) -> None:
+    columns.update(dict.fromkeys(names))
     if len(columns) > MAX_COLUMNS:
         raise TableUnusable(
             f"{path.name} has more than {MAX_COLUMNS:,} columns. Keep only the column that holds the texts."

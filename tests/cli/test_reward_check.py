@@ -23,6 +23,6 @@ def example(score: float | None) -> dict[str, Any]:
 def test_a_bad_example_that_is_scored_above_the_good_one_is_said_to_be(
     good: float | None, bad: float | None, wrong: bool
 ) -> None:
-    facts = dict(check_reward._facts({**NOTHING, "good": example(good), "bad": example(bad)}))
+    facts = check_reward.facts_of({**NOTHING, "good": example(good), "bad": example(bad)})
     assert ("it is scored above the good one" in facts["a bad example"]) is wrong
     assert "scored above" not in facts["a good example"]

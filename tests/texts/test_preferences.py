@@ -66,7 +66,7 @@ def test_what_cannot_teach_is_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_whole_dialogues_are_split_at_their_last_answer() -> None:
     longer = f"{HELLO} Hi.\n\nHuman: And?\n\nAssistant:"
-    assert preferences.split_dialogues(f"{longer} fine", f"{longer} bad") == (longer, " fine", " bad")
+    assert preferences.split_dialogues(f"{longer} fine", f"{longer} bad") == Pair(longer, " fine", " bad")
     assert preferences.split_dialogues(f"{HELLO} fine", "no dialogue") is None
     assert preferences.split_dialogues(f"{HELLO} fine", f"{HELLO} bad\n\nHuman: why") is None
     assert preferences.split_dialogues(f"{longer} a", f"{HELLO} Ho.\n\nHuman: And?\n\nAssistant: b") is None
@@ -81,9 +81,6 @@ def test_lists_of_messages_are_dialogues() -> None:
     assert pairs[3] == Pair("\n\nHuman: Hello 3\n\nAssistant:", " Hi", " No")
     apart = [{"prompt": [{**user, "content": f"Hello {n}"}], "chosen": [good], "rejected": [bad]} for n in range(8)]
     assert preferences.from_rows(apart, "x")[0] == pairs
-
-
-PAIR_LINE = b'{"prompt": "a", "chosen": "b", "rejected": "c"}\n'
 
 
 @pytest.mark.parametrize(
@@ -105,33 +102,17 @@ def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, data: list[d
     assert message in str(caught.value) and str(caught.value).startswith("pairs.source: ")
 
 
-@pytest.mark.parametrize(
-    ("name", "raw", "message"),
-    [
-        ("a.jsonl", "{\u201ca}".encode("cp1252"), "a.jsonl is not UTF-8 text"),
+def test_a_file_that_cannot_be_read_to_its_end_is_one_sentence(tmp_path: Path) -> None:
+    cut = gzip.compress(b"\n".join(json.dumps(row(number)).encode() for number in range(5000)), mtime=0)[:-80]
+    for name, raw, message in (
         ("a.csv", "prompt,chosen,rejected\nf\xfcr,a,b\n".encode("latin-1"), "a.csv is not UTF-8 text"),
-        ("a.jsonl", b"[1]\n", "Line 1 of a.jsonl is not a JSON object"),
-        ("a.jsonl", b"\n \n", "a.jsonl is empty"),
-        ("a.jsonl.gz", b"not packed", "a.jsonl.gz is not a whole gzip file"),
-        ("a.jsonl.gz", gzip.compress(PAIR_LINE * 5000, mtime=0)[:80], "a.jsonl.gz is not a whole gzip file"),
+        ("a.jsonl.gz", cut, "a.jsonl.gz is not a whole gzip file"),
         ("a.parquet", b"x", "a.parquet is none of .txt, .csv, .tsv, .jsonl"),
-        ("a.csv", b"prompt,chosen,rejected\n", "a.csv has no rows"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, name: str, raw: bytes, message: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(raw)
-    for look in (preferences.check_file, preferences.read_file):
-        with pytest.raises(PairsUnusable) as caught:
-            look(str(path))
-        assert message in str(caught.value)
-
-
-def test_a_file_that_is_missing_or_too_large_is_refused_unread(tmp_path: Path) -> None:
-    with pytest.raises(PairsUnusable, match=r"pairs\.source: Cannot read .*none\.jsonl: No such file"):
-        preferences.check_file(str(tmp_path / "none.jsonl"))
-    huge = tmp_path / "huge.jsonl"
-    with open(huge, "wb") as file:
-        file.truncate(1_000_000_000)  # sparse: it takes no room
-    with pytest.raises(PairsUnusable, match=r"huge\.jsonl has more than 100 MB"):
-        preferences.check_file(str(huge))
+        ("none.jsonl", None, "none.jsonl: No such file"),
+    ):
+        if raw is not None:
+            (tmp_path / name).write_bytes(raw)
+        for read in (preferences.check_file, preferences.read_file):
+            with pytest.raises(PairsUnusable) as caught:
+                read(str(tmp_path / name))
+            assert str(caught.value).startswith("pairs.source: ") and message in str(caught.value)

@@ -23,6 +23,20 @@ FORMS = ("parquet", "json", "csv", "text", "arrow")  # of `datasets`; others unp
 ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar", ".pkl", ".pickle", ".pt", ".pth", ".npy", ".npz", ".h5", ".hdf5")
 MAX_FILES = 10_000
 BATCH = 100
+SENTENCES = {  # kinds of error, or what they say -> the field, and what to do
+    ("Bad split", "Unknown split"): "split: {name} has no such split.{there}",
+    ("BuilderConfig",): "subset: {name} has no such subset.{there}",
+    ("Config name is missing",): "subset: {name} has several subsets; name one.{there}",
+    ("gated",): "source: {name} is gated. Accept its terms on its page, then log in with `hf auth login`.",
+    ("DatasetNotFoundError",): "source: there is no dataset {name} on the hub, or it is private. Check the spelling.",
+    ("OfflineModeIsEnabled",): "source: {name} is not on this machine, and the hub is switched off (HF_HUB_OFFLINE).",
+    ("ConnectionError", "TimeoutError", "ConnectError", "HTTPError"): "source: the hub cannot be reached for {name}. "
+    "Check the network, or use a local folder.",
+    ("EmptyDatasetError", "DataFilesNotFoundError"): "source: {name} has no data files such as .parquet, .jsonl or "
+    ".csv.",
+    ("scripts are no longer supported",): "source: {name} is a program that would have to run here, which is not "
+    "supported.",
+}
 _AVAILABLE = re.compile(r"[Aa]vailable(?: splits| configs)?:? *(\[[^\]]*\])")
 
 
@@ -115,30 +129,14 @@ class Rows:
             raise PromptsUnusable(self._sentence(error)) from error
 
     def _sentence(self, error: Exception) -> str:
-        text, name = str(error), self._name
+        text, kinds = str(error), {kind.__name__ for kind in type(error).__mro__}
         offered = _AVAILABLE.search(text)
         there = f" It has {offered.group(1).strip('[]').replace(chr(39), '')}." if offered else ""
-        kinds = {kind.__name__ for kind in type(error).__mro__}
-        if "Bad split" in text or "Unknown split" in text:
-            return f"prompts.split: {name} has no such split.{there}"
-        if "BuilderConfig" in text:
-            return f"prompts.subset: {name} has no such subset.{there}"
-        if "Config name is missing" in text:
-            return f"prompts.subset: {name} has several subsets; name one.{there}"
-        if "gated" in text:
-            return f"prompts.source: {name} is gated. Accept its terms on its page, then log in with `hf auth login`."
-        if "DatasetNotFoundError" in kinds:
-            return f"prompts.source: there is no dataset {name} on the hub, or it is private. Check the spelling."
-        if "OfflineModeIsEnabled" in text:
-            return f"prompts.source: {name} is not on this machine, and the hub is switched off (HF_HUB_OFFLINE)."
-        if kinds & {"ConnectionError", "TimeoutError", "ConnectError", "HTTPError"}:
-            return f"prompts.source: the hub cannot be reached for {name}. Check the network, or use a local folder."
-        if "EmptyDatasetError" in kinds or "DataFilesNotFoundError" in kinds:
-            return f"prompts.source: {name} has no data files such as .parquet, .jsonl or .csv."
-        if "scripts are no longer supported" in text:
-            return f"prompts.source: {name} is a program that would have to run here, which is not supported."
+        for signs, sentence in SENTENCES.items():
+            if kinds & {*signs} or any(sign in text for sign in signs):
+                return f"prompts.{sentence.format(name=self._name, there=there)}"
         lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
-        return f"prompts.source: {name} cannot be read: {lines[0][:200].rstrip('.')}."
+        return f"prompts.source: {self._name} cannot be read: {lines[0][:200].rstrip('.')}."
 
 
 def _refuse_archives(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """The process that trains one reward model: `python -m playground.training.process.pair_worker FOLDER`.
 
 FOLDER is `training` inside the folder of the reward model (see `runs.reward_models`). It writes status, metrics and
-the model, and listens to its control folder; it never waits for a reader. How it can end is told as a run tells it.
+the model, and listens to its control folder; it never waits for a reader. It ends as a run ends.
 """
 
 from __future__ import annotations
@@ -37,30 +37,25 @@ def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWri
     """Everything between starting and ending.
 
     Raises:
-        StopRequested, PlaygroundError, and whatever the machine throws; `reported` turns each into a terminal state.
+        StopRequested, PlaygroundError, and whatever the machine throws; `ending.reported` makes an end of each.
     """
     checks.check_reward_training(config)
 
-    def tell_download(text: str) -> None:
+    def phase(words: str) -> None:
         watch.between()
-        writer.set_status(phase=text)
-
-    checks.fetch(checks.reward_training_needs(config), tell_download)
-    writer.set_status(phase="loading PyTorch")
-    show_one_gpu(config.device)
-    # seconds of imports, after the page knows that we are alive
-    from playground.training.rewards import pair_trainer as reward_trainer
+        writer.set_status(phase=words)
 
     def record(metrics: StepMetrics, num_steps: int) -> None:
         writer.metrics(metrics)
         writer.set_status(update=metrics.step, num_updates=num_steps)
 
+    checks.fetch(checks.reward_training_needs(config), phase)
+    phase("loading PyTorch")
+    show_one_gpu(config.device)
+    from playground.training.rewards import pair_trainer  # seconds, after the page knows that we are alive
+
     writer.set_status(state="running")
-    card = reward_trainer.train(
-        config, training, phase=lambda words: writer.set_status(phase=words),
-        record=record, between=watch.between,
-    )  # fmt: skip
-    found = card["report"]
+    found = pair_trainer.train(config, training, phase=phase, record=record, between=watch.between)["report"]
     low, high = found["accuracy_low"], found["accuracy_high"]
     writer.set_status(
         message=f"Right on {found['accuracy']:.1%} of {found['num_pairs']} held-out pairs (95 % interval {low:.1%} to "

@@ -8,14 +8,16 @@ these beats the form in force, the form in force is the mismatch. Knows formats;
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 from playground.errors import RewardModelUnusable
 from playground.texts import dialogues
 from playground.texts.dialogues import Turn
 from playground.training.rewards.formats import PROBE, TEMPLATES, Encoded, Format
 
+TWO_TEXTS = ("plain", "pair")  # templates without speakers
 CHATML = "<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n{completion}<|im_end|>\n"
 LLAMA2 = "[INST] {prompt} [/INST] {completion}"
 
@@ -27,11 +29,10 @@ class Variant(NamedTuple):
     encode: Callable[[str, str], Encoded]
     help: str
     mend: str = ""
-    applies: bool = True
 
 
 def variants(form: Format, end_id: int | None = None) -> list[Variant]:
-    """The form in force, then all that it is compared with: the rows of the table that apply and change the token ids.
+    """The form in force, then all that it is compared with: the rows of the table that change the token ids.
 
     Args:
         end_id: the end token that the model's own configuration names, where the examples do not end with it.
@@ -47,52 +48,24 @@ def variants(form: Format, end_id: int | None = None) -> list[Variant]:
     return list(kept.values())
 
 
-def _templates(form: Format) -> list[Variant]:
-    found = []
+def _templates(form: Format) -> Iterator[Variant]:
     for name, words in TEMPLATES.items():
         with contextlib.suppress(RewardModelUnusable):  # this tokenizer cannot do it
             other = Format(form.tokenizer, name, form.max_length)
-            found.append(Variant(f"template {name}", other.encoded, words, f"Set template: {name}."))
-    return found
+            yield Variant(f"template {name}", other.encoded, words, f"Set template: {name}.")
 
 
-def _faults(form: Format, end_id: int | None) -> list[Variant]:
-    """The usual faults: name, how it puts an example, what is wrong with that, and what to do if it is right."""
-    pair, foreign_name = form.name == "pair", "Llama 2" if foreign_template(form) is LLAMA2 else "ChatML"
-    nothing, end = "" if form.name == "plain" else " ", [] if end_id is None else [end_id]
-    rows = [
-        Variant("missing separator",
-            lambda *texts: without_separators(form, *texts) if pair else joined(form, nothing, *texts),
-            "Prompt and completion run into each other: nothing says where the answer begins.",
-            "Nothing may stand between prompt and completion: set template: plain."),
-        Variant("wrong separator", lambda *texts: joined(form, " ### ", *texts),
-            "Another mark (###) stands between prompt and completion.",
-            "Mend the separator in the chat template.", applies=not pair),
-        Variant("missing end token", lambda *texts: fitted(form, form.without_end(form.ids(*texts))),
-            "The text stops without the token that says it has ended, as if it were cut off.",
-            "This model was trained on texts without an end token: remove it from the chat template, or take another "
-            "template."),
-        Variant("prompt twice", lambda prompt, completion: form.encoded(prompt, prompt + completion),
-            "The completion begins with the prompt again, as when a whole sequence is taken for the completion.",
-            "This model wants the prompt inside the completion; mend its chat template."),
-        Variant("roles swapped", lambda *texts: swapped(form, *texts),
-            "What the user said is put as the answer, and the answer as what the user said.",
-            "The roles in the chat template are the wrong way round: mend it, or take another template."),
-        Variant(f"another model's template ({foreign_name})", lambda *texts: foreign(form, *texts),
-            f"{foreign_name} marks around the texts, which this model has no tokens for.",
-            f"This model was trained on the {foreign_name} template: put it into its tokenizer's chat template."),
-        Variant("completion only",
-            lambda _, completion: fitted(form, form.with_end(form.tokenized(completion).input_ids)),
-            "The prompt is left out."),
-        Variant("completion cut",
-            lambda prompt, completion: form.encoded(prompt, completion[: len(completion) // 2]),
-            "Only the first half of the completion is there."),
-        Variant("with end token", lambda *texts: fitted(form, form.ids(*texts) + end),
+def _faults(form: Format, end_id: int | None) -> Iterator[Variant]:
+    family = "Llama 2" if foreign_template(form) is LLAMA2 else "ChatML"
+    for name, put, *words in FAULTS:
+        yield Variant(name.format(family=family), partial(put, form), *(text.format(family=family) for text in words))
+    if end_id is not None:
+        yield Variant(
+            "with end token",
+            lambda *texts: fitted(form, [*form.ids(*texts), end_id]),
             "The end token that the model's configuration names, put behind the text.",
             "The end token is missing: set eos_token in the tokenizer_config.json of the model's folder.",
-            applies=bool(end)),
-    ]  # fmt: skip
-    return [row for row in rows if row.applies]
+        )
 
 
 def fitted(form: Format, ids: list[int]) -> Encoded:
@@ -116,7 +89,7 @@ def joined(form: Format, separator: str, prompt: str, completion: str) -> Encode
     """With `separator` in place of all that stands between the last prompt turn and the completion."""
     text = form.rendered(prompt, completion)
     asked, answer = prompt, completion
-    if form.name != "plain":
+    if form.name not in TWO_TEXTS:
         asked, answer = dialogues.turns(prompt)[-1].content.strip(), completion.strip()
     start = text.rfind(answer)
     end = text.rfind(asked, 0, start) + len(asked) if asked else -1
@@ -125,18 +98,63 @@ def joined(form: Format, separator: str, prompt: str, completion: str) -> Encode
     return fitted(form, form.ids_of_text(text))
 
 
-def without_separators(form: Format, prompt: str, completion: str) -> Encoded:
-    """A pair without the separators between its texts."""
-    *inner, last = form.ids(prompt, completion)
-    marks = (form.tokenizer.sep_token_id, form.tokenizer.eos_token_id)
-    return fitted(form, [*(token for token in inner if token not in marks), last])
-
-
 def swapped(form: Format, prompt: str, completion: str) -> Encoded:
     """Each speaker under the other's name; where the form has no names, the texts change places."""
-    if form.name in ("plain", "pair"):
+    if form.name in TWO_TEXTS:
         return form.encoded(completion.strip(), f" {prompt.strip()}")
     said = [*dialogues.turns(prompt), Turn("assistant", completion.strip())]
     other = [Turn("user" if turn.role == "assistant" else "assistant", turn.content) for turn in said]
     text = form.chat(other) if form.name == "chat" else dialogues.text_of(other).removesuffix("\n\nAssistant:")
     return fitted(form, form.ids_of_text(text))
+
+
+# Name, how it puts an example, what is wrong with that, and what to do if it is right (nothing where none can be set).
+FAULTS: tuple[Any, ...] = (
+    (
+        "missing separator",
+        lambda form, *texts: joined(form, "" if form.name in TWO_TEXTS else " ", *texts),
+        "Prompt and completion run into each other: nothing says where the answer begins.",
+        "Nothing may stand between prompt and completion: set template: plain.",
+    ),
+    (
+        "wrong separator",
+        lambda form, *texts: joined(form, " ### ", *texts),
+        "Another mark (###) stands between prompt and completion.",
+        "Mend the separator in the chat template.",
+    ),
+    (
+        "missing end token",
+        lambda form, *texts: fitted(form, form.without_end(form.ids(*texts))),
+        "The text stops without the token that says it has ended, as if it were cut off.",
+        "This model was trained on texts without an end token: remove it from the chat template, or take another "
+        "template.",
+    ),
+    (
+        "prompt twice",
+        lambda form, prompt, completion: form.encoded(prompt, prompt + completion),
+        "The completion begins with the prompt again, as when a whole sequence is taken for the completion.",
+        "This model wants the prompt inside the completion; mend its chat template.",
+    ),
+    (
+        "roles swapped",
+        swapped,
+        "What the user said is put as the answer, and the answer as what the user said.",
+        "The roles in the chat template are the wrong way round: mend it, or take another template.",
+    ),
+    (
+        "another model's template ({family})",
+        foreign,
+        "{family} marks around the texts, which this model has no tokens for.",
+        "This model was trained on the {family} template: put it into its tokenizer's chat template.",
+    ),
+    (
+        "completion only",
+        lambda form, _, completion: fitted(form, form.with_end(form.tokenized(completion).input_ids)),
+        "The prompt is left out.",
+    ),
+    (
+        "completion cut",
+        lambda form, prompt, completion: form.encoded(prompt, completion[: len(completion) // 2]),
+        "Only the first half of the completion is there.",
+    ),
+)

@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from playground.rewards import agreement
+from playground.training.rewards.faults import Variant
+from playground.training.rewards.pair_report import Numbers, right_of
 
 LEVELS = ("ok", "warn", "fail")
 LUCK = 0.01  # a difference that luck alone would show less often than this is no luck
@@ -46,15 +50,16 @@ FINDINGS = {  # level, name, and a sentence that says what was measured and what
     "guessing": ("fail", "cannot tell good from bad",
         "Right on {right:.0%} of {on}; guessing is right on 50%. PPO would learn noise."),
     "low accuracy": ("warn", "low accuracy", "Right on only {right:.0%} of {on}; guessing is right on 50%."),
-    "better": ("fail", "better: {form.name}",
-        "`{form.name}` is right on {form.accuracy:.0%} of the pairs, the form in force on {mine.accuracy:.0%}: it does "
-        "not fit the model. {form.mend}{also}"),
-    "better without": ("warn", "better: {form.name}",
-        "`{form.name}` is right on {form.accuracy:.0%} of the pairs, the form in force on {mine.accuracy:.0%}: it does "
-        "not fit the model. This model was not trained to read prompt and completion together in this form.{also}"),
-    "clearer": ("warn", "clearer: {form.name}",
-        "`{form.name}` tells good from bad by {form.margin:.2f} on average, the form in force by only "
-        "{mine.margin:.2f}: the model was probably trained on another form. {form.mend}"),
+    "better": ("fail", "better: {tried.form.name}",
+        "`{tried.form.name}` is right on {tried.accuracy:.0%} of the pairs, the form in force on {mine.accuracy:.0%}: "
+        "it does not fit the model. {tried.form.mend}{also}"),
+    "better without": ("warn", "better: {tried.form.name}",
+        "`{tried.form.name}` is right on {tried.accuracy:.0%} of the pairs, the form in force on {mine.accuracy:.0%}: "
+        "it does not fit the model. This model was not trained to read prompt and completion together in this "
+        "form.{also}"),
+    "clearer": ("warn", "clearer: {tried.form.name}",
+        "`{tried.form.name}` tells good from bad by {tried.margin:.2f} on average, the form in force by only "
+        "{mine.margin:.2f}: the model was probably trained on another form. {tried.form.mend}"),
     "prompt twice": ("fail", "prompt twice",
         "In {twice} of {of} pairs the completion begins with its prompt, so the model reads the prompt twice. Leave "
         "the prompt out of the completions."),
@@ -77,40 +82,43 @@ class Finding:
     text: str
 
 
-@dataclass
-class FormatRow:
-    """The pairs under one form.
+class Tried(NamedTuple):
+    """The pairs under one form: of each the score of the good completion less that of the bad one."""
 
-    Margin: score of the good completion less that of the bad one. Pair by pair against the form in force, each with
-    its standard error: `ahead` in accuracy, `gain` in margin. `better_by_luck`: how likely luck alone would put it so
-    far ahead in accuracy. `mend`: what to do if this form is the right one; empty where nothing can be set.
-    """
+    form: Variant
+    margins: Numbers
 
-    name: str
-    help: str
-    in_force: bool
-    accuracy: float
-    margin: float
-    margin_error: float
-    ahead: float
-    ahead_error: float
-    gain: float
-    gain_error: float
-    better_by_luck: float
-    example: str
-    mend: str
+    @property
+    def right(self) -> list[float]:
+        """Of each pair 1, 0, or 1/2 where both score the same."""
+        found: list[float] = right_of(self.margins).tolist()
+        return found
 
+    @property
+    def accuracy(self) -> float:
+        """How often good beats bad."""
+        return fmean(self.right)
 
-@dataclass
-class Cost:
-    """What holding the reward model in fewer bits costs, on completions of the model that would be trained."""
+    @property
+    def margin(self) -> float:
+        """How far, on average."""
+        return float(self.margins.mean())
 
-    quantization: str
-    bytes_full: int
-    bytes_held: int
-    rank_correlation: float | None
-    pair_agreement: float | None
-    completions: int
+    def row(self, in_force: Tried, example: str) -> dict[str, Any]:
+        """What is shown of it. `ahead`: of the form in force, in accuracy; each error is a standard error, pair by
+        pair."""
+        ahead, ahead_error = agreement.mean_and_error(np.subtract(self.right, in_force.right).tolist())
+        return {
+            "name": self.form.name,
+            "help": self.form.help,
+            "in_force": self is in_force,
+            "accuracy": self.accuracy,
+            "margin": self.margin,
+            "margin_error": agreement.mean_and_error(self.margins.tolist())[1],
+            "ahead": ahead,
+            "ahead_error": ahead_error,
+            "example": example,
+        }
 
 
 @dataclass
@@ -131,8 +139,8 @@ class Report:
     bad: dict[str, Any] = field(default_factory=dict)
     reference: dict[str, Any] = field(default_factory=dict)
     pairs: dict[str, Any] = field(default_factory=dict)
-    formats: list[FormatRow] = field(default_factory=list)
-    cost: Cost | None = None
+    formats: list[dict[str, Any]] = field(default_factory=list)
+    cost: dict[str, Any] | None = None
 
     def say(self, finding: str, **figures: Any) -> None:
         """Add one of FINDINGS; the verdict is the worst of them."""
@@ -158,27 +166,27 @@ def judge_accuracy(report: Report, right: Sequence[float], source: str, *, gener
         report.say(found, right=accuracy, wrong=1 - accuracy, on=f"{len(right)} pairs ({source})")
 
 
-def judge_formats(report: Report) -> None:
+def judge_formats(report: Report, mine: Tried, others: Sequence[Tried]) -> None:
     """Another form that does better, beyond luck, is what the model was trained on, or nearer to it.
 
     More pairs right is a failure of the form in force. As many right, but told apart far more clearly, is a warning:
     the difference of two scores is the model's own log-odds that one is better (Bradley and Terry), and it shrinks
     where the model reads what it does not know.
+
+    Args:
+        mine: the form in force. others: the best first.
     """
-    mine = next(row for row in report.formats if row.in_force)
-    others = [row for row in report.formats if not row.in_force]
-    better = [row for row in others if row.better_by_luck * len(others) < LUCK]
-    clearer = [
-        row
-        for row in others
-        if row.mend
-        and row.accuracy >= mine.accuracy
-        and row.margin > CLEARER * max(mine.margin, 0)
-        and row.gain > ERRORS * row.gain_error
-    ]
+    better = [tried for tried in others if agreement.chance_that_better(mine.right, tried.right) * len(others) < LUCK]
     if better:
-        form, *rest = better
-        also = f" Also better: {', '.join(row.name for row in rest)}." if rest else ""
-        report.say("better" if form.mend else "better without", form=form, mine=mine, also=also)
-    elif clearer and report.pairs["count"] >= FEWEST:
-        report.say("clearer", form=max(clearer, key=lambda row: row.margin), mine=mine)
+        first, *rest = better
+        also = f" Also better: {', '.join(tried.form.name for tried in rest)}." if rest else ""
+        report.say("better" if first.form.mend else "better without", tried=first, mine=mine, also=also)
+        return
+    clearer = []
+    for tried in others:
+        gain, error = agreement.mean_and_error((tried.margins - mine.margins).tolist())
+        far = tried.margin > CLEARER * max(mine.margin, 0) and gain > ERRORS * error
+        if far and tried.form.mend and tried.accuracy >= mine.accuracy:
+            clearer.append(tried)
+    if clearer and len(mine.margins) >= FEWEST:
+        report.say("clearer", tried=max(clearer, key=lambda tried: tried.margin), mine=mine)

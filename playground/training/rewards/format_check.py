@@ -8,22 +8,22 @@ Knows reward models and examples of text; nothing of runs. The model service ans
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import torch
 
 from playground.config import ModelReward, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem, RewardModelUnusable
 from playground.rewards import agreement
-from playground.texts.preferences import Pair
 from playground.training.models import loading
-from playground.training.rewards import examples, faults, findings, pair_report, score_models
+from playground.training.rewards import examples, faults, findings
 from playground.training.rewards.examples import Pairs, References
-from playground.training.rewards.findings import Cost, FormatRow, Report
+from playground.training.rewards.findings import Report, Tried
 from playground.training.rewards.formats import PROBE, TAIL, Encoded, recorded
 from playground.training.rewards.learned_rewards import RewardModel, load
 
@@ -76,25 +76,20 @@ def examine(
         report.say("not usable", why=error)
         return report
     report.template, report.max_length = model.format.name, model.format.max_length
-    report.bytes_held = score_models.held_bytes(model.network.model)
-    if not torch.cuda.is_available() and parameters(model) > LARGE_MODEL:
+    report.bytes_held = model.network.model.get_memory_footprint()
+    if not torch.cuda.is_available() and model.network.model.num_parameters() > LARGE_MODEL:
         pairs = pairs._replace(pairs=pairs.pairs[:FEWER_PAIRS])
     encoded = list(map(model.format.encoded, references.prompts, references.completions))
-    scores = model.raw_scores(encoded)
-    _look_at_form(report, model)
-    _look_at_lengths(report, model, references, encoded)
-    if _look_at_spread(report, scores) and _look_at_pairs(report, model, pairs):
+    scores = model.scores(encoded)
+    _check_form(report, model)
+    _check_lengths(report, model, references, encoded)
+    if _check_spread(report, scores) and _try_pairs(report, model, pairs):
         if spec.quantization != "none":
             full = load(spec.model_copy(update={"quantization": "none"}), device, outputs)
-            _look_at_cost(report, spec.quantization, scores, full.raw_scores(encoded), full)
+            _compare_with_full(report, spec, scores, full.scores(encoded), full.network.model)
         if report.verdict == "ok":
             report.say("fit", pairs=report.pairs, reference=report.reference)
     return report
-
-
-def parameters(model: RewardModel) -> int:
-    """How many weights the network has."""
-    return sum(weight.numel() for weight in model.network.model.parameters())
 
 
 def missing_end(model: RewardModel) -> int | None:
@@ -109,7 +104,7 @@ def missing_end(model: RewardModel) -> int | None:
     return None if end in model.format.ids(*PROBE)[-TAIL:] else end
 
 
-def _look_at_form(report: Report, model: RewardModel) -> None:
+def _check_form(report: Report, model: RewardModel) -> None:
     """What the files alone say about the form."""
     trained_on, end = recorded(model.network.folder).get("template"), missing_end(model)
     if trained_on and trained_on != model.format.name:
@@ -118,7 +113,7 @@ def _look_at_form(report: Report, model: RewardModel) -> None:
         report.say("missing end token", end=end, shown=model.format.visible([end]))
 
 
-def _look_at_lengths(report: Report, model: RewardModel, references: References, encoded: list[Encoded]) -> None:
+def _check_lengths(report: Report, model: RewardModel, references: References, encoded: list[Encoded]) -> None:
     """One example token by token, and how many are longer than the model can read."""
     shown, special = encoded[0].ids[:SHOWN_TOKENS], model.network.tokenizer.all_special_ids
     report.example = {
@@ -136,15 +131,19 @@ def _look_at_lengths(report: Report, model: RewardModel, references: References,
         report.say("cut", share=share, limit=limit)
 
 
-def _look_at_spread(report: Report, scores: list[float]) -> bool:
+def _check_spread(report: Report, scores: list[float]) -> bool:
     """How the scores of the completions differ. False where nothing more can be measured."""
     known = list(filter(math.isfinite, scores))
     mean, sd = agreement.mean_and_sd(known) if known else (None, None)
     lowest, highest = min(known, default=None), max(known, default=None)
     report.reference = {
-        "completions": len(scores), "not_finite": len(scores) - len(known), "mean": mean, "sd": sd,
-        "lowest": lowest, "highest": highest,
-    }  # fmt: skip
+        "completions": len(scores),
+        "not_finite": len(scores) - len(known),
+        "mean": mean,
+        "sd": sd,
+        "lowest": lowest,
+        "highest": highest,
+    }
     if len(known) < len(scores):
         report.say("not finite", count=len(scores) - len(known), of=len(scores))
         return False
@@ -154,78 +153,43 @@ def _look_at_spread(report: Report, scores: list[float]) -> bool:
     return not same
 
 
-def _look_at_pairs(report: Report, model: RewardModel, tested: Pairs) -> bool:
+def _try_pairs(report: Report, model: RewardModel, tested: Pairs) -> bool:
     """Good against bad in the form in force, and in all the others. False where scores are not finite."""
     pairs, first = tested.pairs, tested.pairs[0]
-    in_force, *others = faults.variants(model.format, missing_end(model))
-    good, bad = model.raw_scores([in_force.encode(first.prompt, text) for text in (first.chosen, first.rejected)])
-    report.good = {"prompt": first.prompt, "completion": first.chosen, "score": good}
-    report.bad = {"prompt": first.prompt, "completion": first.rejected, "score": bad}
-    mine = margins(model, in_force.encode, pairs)
-    if not all(map(math.isfinite, mine)):
+    in_force, *variants = faults.variants(model.format, missing_end(model))
+    good, bad = model.of_pairs(pairs)
+    report.good = {"prompt": first.prompt, "completion": first.chosen, "score": good[0]}
+    report.bad = {"prompt": first.prompt, "completion": first.rejected, "score": bad[0]}
+    mine = Tried(in_force, np.subtract(good, bad))
+    if not np.isfinite(mine.margins).all():
         report.say("pairs not finite")
         return False
-    report.formats = [_row(model, in_force, mine, mine, first)]
-    for variant in others:
-        found = margins(model, variant.encode, pairs)
-        if all(map(math.isfinite, found)):
-            report.formats.append(_row(model, variant, mine, found, first))
-    report.formats.sort(key=lambda row: (-row.accuracy, not row.in_force, -row.margin))
-    right = list(map(pair_report.right_of, mine))
-    report.pairs = {
-        "source": tested.source, "count": len(pairs), "generic": tested.generic, "accuracy": fmean(right),
-    }  # fmt: skip
-    findings.judge_accuracy(report, right, tested.source, generic=tested.generic)
-    findings.judge_formats(report)
+    others = [Tried(variant, np.subtract(*model.of_pairs(pairs, variant.encode))) for variant in variants]
+    others = [tried for tried in others if np.isfinite(tried.margins).all()]
+    others.sort(key=lambda tried: (-tried.accuracy, -tried.margin))
+    for tried in sorted([mine, *others], key=lambda tried: -tried.accuracy):
+        read = model.format.visible(tried.form.encode(first.prompt, first.chosen).ids[:SHOWN_TOKENS])
+        report.formats.append(tried.row(mine, read))
+    report.pairs = {"source": tested.source, "count": len(pairs), "generic": tested.generic, "accuracy": mine.accuracy}
+    findings.judge_accuracy(report, mine.right, tested.source, generic=tested.generic)
+    findings.judge_formats(report, mine, others)
     twice = sum(pair.chosen.strip().startswith(pair.prompt.strip()) for pair in pairs if pair.prompt.strip())
     if twice * 2 > len(pairs):
         report.say("prompt twice", twice=twice, of=len(pairs))
     return True
 
 
-def _row(
-    model: RewardModel, variant: faults.Variant, in_force: list[float], found: list[float], shown: Pair
-) -> FormatRow:
-    """`in_force`, `found`: margins of the pairs in the form in force, and under the variant."""
-    reference, right = [list(map(pair_report.right_of, values)) for values in (in_force, found)]
-    margin, margin_error = agreement.mean_and_error(found)
-    ahead, ahead_error = agreement.mean_and_error([b - a for a, b in zip(reference, right, strict=True)])
-    gain, gain_error = agreement.mean_and_error([b - a for a, b in zip(in_force, found, strict=True)])
-    return FormatRow(
-        name=variant.name,
-        help=variant.help,
-        in_force=found is in_force,
-        accuracy=fmean(right),
-        margin=margin,
-        margin_error=margin_error,
-        ahead=ahead,
-        ahead_error=ahead_error,
-        gain=gain,
-        gain_error=gain_error,
-        better_by_luck=agreement.chance_that_better(reference, right),
-        example=model.format.visible(variant.encode(shown.prompt, shown.chosen).ids[:SHOWN_TOKENS]),
-        mend=variant.mend,
-    )
-
-
-def _look_at_cost(report: Report, quantization: str, few: list[float], many: list[float], full: RewardModel) -> None:
-    """Size and order of the scores (`few`: in fewer bits) against those (`many`) of the same model in full."""
+def _compare_with_full(report: Report, spec: ModelReward, few: list[float], many: list[float], full: Any) -> None:
+    """Size and order of the scores (`few`: in fewer bits) against those (`many`) of the same network in full."""
     correlation = agreement.spearman(many, few)
-    report.cost = Cost(
-        quantization=quantization,
-        bytes_full=score_models.held_bytes(full.network.model),
-        bytes_held=report.bytes_held,
-        rank_correlation=correlation,
-        pair_agreement=agreement.pair_agreement(many, few),
-        completions=len(few),
-    )
+    report.cost = {
+        "quantization": spec.quantization,
+        "bytes_full": full.get_memory_footprint(),
+        "bytes_held": report.bytes_held,
+        "rank_correlation": correlation,
+        "pair_agreement": agreement.pair_agreement(many, few),
+        "completions": len(few),
+    }
     if correlation is None or correlation < LOW_RANK_CORRELATION:
         shown = "none" if correlation is None else f"{correlation:.3f}"
-        report.say("another order", quantization=quantization, correlation=shown)
-
-
-def margins(model: RewardModel, encode: Callable[[str, str], Encoded], pairs: Sequence[Pair]) -> list[float]:
-    """Score of the good completion less that of the bad one, for each pair."""
-    good = [encode(pair.prompt, pair.chosen) for pair in pairs]
-    scores = model.raw_scores(good + [encode(pair.prompt, pair.rejected) for pair in pairs])
-    return [a - b for a, b in zip(scores[: len(pairs)], scores[len(pairs) :], strict=True)]
+        report.say("another order", quantization=spec.quantization, correlation=shown)

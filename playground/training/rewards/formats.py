@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from playground.errors import RewardModelUnusable
 from playground.safety import plain_files
+from playground.setup import catalog
 from playground.texts import dialogues
 from playground.texts.dialogues import Turn
 from playground.training.models import time_limit
@@ -25,9 +26,7 @@ TEMPLATES = {
     "pair": "Two texts, with the tokenizer's separator between them.",
     "dialogue": "Human and Assistant, as in the HH data.",
 }
-RECORD = "reward.json"  # what a reward model that was trained here says about itself
-PROBES = "examples"  # in it: texts and what it scored them when it had been trained
-MAX_RECORD_BYTES = 20_000_000
+PROBES = "examples"  # in reward.json: texts and what the model scored them when it had been trained
 UNLIMITED = 1_000_000  # a tokenizer that knows no limit gives a number beyond this
 TAIL = 3  # an end-of-turn token stands among the last few ids; a template may put a line break behind it
 TELLING_LENGTH = 12  # letters; shorter texts may occur in a template by chance
@@ -207,12 +206,8 @@ class Format:
 
     def _tail(self, text: str, count: int) -> str:
         """The text without its first `count` tokens."""
-        if self.tokenizer.is_fast:
-            offsets = self.tokenized(text, add_special_tokens=False, return_offsets_mapping=True).offset_mapping
-            return text[max(offsets[count][0], 1) :] if count < len(offsets) else ""
-        ids = self.tokenized(text, add_special_tokens=False).input_ids
-        rest = self.decoded(ids[count:], clean_up_tokenization_spaces=False)
-        return rest if len(rest) < len(text) else text[1:]
+        offsets = self.tokenized(text, add_special_tokens=False, return_offsets_mapping=True).offset_mapping
+        return text[max(offsets[count][0], 1) :] if count < len(offsets) else ""
 
     def _letters(self, ids: Sequence[int]) -> str:
         text = self.decoded(ids, skip_special_tokens=True)
@@ -230,9 +225,9 @@ def dialogue_text(prompt: str, completion: str) -> str:
 
 def recorded(folder: str | Path | None) -> dict[str, Any]:
     """What reward.json in a model folder records; nothing where there is none, or none that can be read."""
-    path = Path(folder or "") / RECORD
+    path = Path(folder or "") / catalog.REWARD_CARD
     try:
-        record = plain_files.read_json(path, MAX_RECORD_BYTES, links=True)
+        record = plain_files.read_json(path, catalog.MAX_CARD_BYTES, links=True)
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -14,11 +14,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from playground.config import ModelConfig, ModelReward, RewardConfig
 from playground.errors import RewardModelUnusable, RewardNotFinite
 from playground.rewards import kinds, rules
 from playground.setup import catalog
+from playground.texts.preferences import Pair
 from playground.training.models import loading
 from playground.training.models.language_model import LanguageModel, Tokens
 from playground.training.rewards import faults, score_models
@@ -60,9 +62,7 @@ class RewardModel:
                 )
             self.format.max_length = room
         self.encoded: Callable[[str, str], Encoded] = self.format.encoded
-        # one trained here has read everything as the first text, see `runs.reward_models`
-        trained_here = bool(recorded(network.folder))
-        self._typed = "token_type_ids" in network.tokenizer.model_input_names and not trained_here
+        self._typed = "token_type_ids" in network.tokenizer.model_input_names
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float]:
         """One score for each completion.
@@ -70,13 +70,7 @@ class RewardModel:
         Raises:
             RewardNotFinite: the model gave infinity or not a number.
         """
-        return self.scores(
-            [self.encoded(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
-        )
-
-    def scores(self, examples: Sequence[Encoded]) -> list[float]:
-        """Scores of examples that are token ids already. Raises: see `__call__`."""
-        values = self.raw_scores(examples)
+        values = self.scores([self.encoded(*texts) for texts in zip(prompts, completions, strict=True)])
         bad = sum(not math.isfinite(value) for value in values)
         if bad:
             raise RewardNotFinite(
@@ -86,8 +80,8 @@ class RewardModel:
         return values
 
     @torch.inference_mode()
-    def raw_scores(self, examples: Sequence[Encoded]) -> list[float]:
-        """Like `scores`, but what is not finite is passed on."""
+    def scores(self, examples: Sequence[Encoded]) -> list[float]:
+        """Scores of examples that are token ids already, whether they are finite or not."""
         values = [0.0] * len(examples)
         order = sorted(range(len(examples)), key=lambda number: len(examples[number].ids))
         for batch in _batches(order, [len(example.ids) for example in examples], self.network.model.device.type):
@@ -96,21 +90,28 @@ class RewardModel:
                 values[number] = value
         return values
 
+    def of_pairs(
+        self, pairs: Sequence[Pair], encode: Callable[[str, str], Encoded] | None = None
+    ) -> tuple[list[float], list[float]]:
+        """Scores of the chosen and of the rejected completions, finite or not. `encode`: if not in its own form."""
+        encode = encode or self.encoded
+        scores = self.scores([encode(pair.prompt, text) for pair in pairs for text in (pair.chosen, pair.rejected)])
+        return scores[::2], scores[1::2]
+
     def _logits(self, examples: Sequence[Encoded]) -> Tensor:
         """Logits [B, labels] in float32 of a batch, padded on the right."""
         model = self.network.model
-        longest = max(len(example.ids) for example in examples)
-        pad = _pad_id(self.network, examples)
-        padded = [example.ids + [pad] * (longest - len(example.ids)) for example in examples]
-        lengths = torch.tensor([len(example.ids) for example in examples])
+
+        def padded(rows: list[list[int]], value: int = 0) -> Tensor:
+            tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
+            return pad_sequence(tensors, batch_first=True, padding_value=value).to(model.device)
+
         inputs = {
-            "input_ids": torch.tensor(padded),
-            "attention_mask": (torch.arange(longest) < lengths[:, None]).long(),
+            "input_ids": padded([example.ids for example in examples], _pad_id(self.network, examples)),
+            "attention_mask": padded([[1] * len(example.ids) for example in examples]),
         }
         if self._typed:
-            types = [example.types + [0] * (longest - len(example.types)) for example in examples]
-            inputs["token_type_ids"] = torch.tensor(types)
-        inputs = {name: tensor.to(model.device) for name, tensor in inputs.items()}
+            inputs["token_type_ids"] = padded([example.types for example in examples])
         return model(**inputs, return_dict=True).logits.float()
 
     def _outputs(self, logits: Tensor) -> Tensor:
@@ -198,20 +199,17 @@ def builder(
 
 def _label_number(network: Network, label: str | None) -> int:
     labels = network.labels
+    if label is None and len(labels) == 1:
+        return 0
     if label is None:
-        if len(labels) == 1:
-            return 0
         raise RewardModelUnusable(
             f"label: the reward model {network.name} is a classifier with the labels {_listed(labels)}. Say which of "
             "them is rewarded."
         )
-    if label in labels:
-        return labels.index(label)
-    lowered = [name.lower() for name in labels]
-    if label.lower() in lowered:
-        return lowered.index(label.lower())
-    if label.isdecimal() and int(label) < len(labels):
-        return int(label)
+    names = [*labels, *map(str.lower, labels), *map(str, range(len(labels)))]
+    for name in (label, label.lower()):
+        if name in names:
+            return names.index(name) % len(labels)
     raise RewardModelUnusable(
         f"label: the reward model {network.name} has no label `{label[:60]}`. It has {_listed(labels)}."
     )

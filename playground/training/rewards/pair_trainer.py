@@ -2,23 +2,21 @@
 
 The loss is that of Bradley and Terry as in Ouyang et al. 2022 (eq. 1): -log sigmoid(score(chosen) - score(rejected)).
 The token ids come from `formats.Format`, which also makes them when the model scores in a run. Imports torch and
-TRL; `worker` drives it.
+TRL; `pair_worker` drives it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForSequenceClassification, TrainerCallback
-from transformers.utils import logging as transformers_logging
+from transformers import PrinterCallback, TrainerCallback
 from trl import RewardConfig as TRLRewardConfig
 from trl import RewardTrainer
 
@@ -29,30 +27,37 @@ from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog
 from playground.texts import dialogues
 from playground.texts.preferences import Pair
-from playground.training.models import time_limit
 from playground.training.models.language_model import switch_dropout_off
-from playground.training.models.loading import device_of, read_tokenizer, refuse_oversized, told
+from playground.training.models.loading import compute_type, device_of, told
 from playground.training.rewards import pairs as preference_pairs
 from playground.training.rewards.formats import PROBES, Format
+from playground.training.rewards.learned_rewards import RewardModel
 from playground.training.rewards.pair_report import report
 from playground.training.rewards.pairs import PairSet
+from playground.training.rewards.score_models import Network, described, weights
 
 SMALL_MODEL = 30_000_000  # parameters
 SMALL_RATE, LORA_RATE, LARGE_RATE = 7e-4, 1e-4, 2e-5  # learning rates where none is given
 LONGEST = 1024  # tokens, where the configuration names no limit
 NUM_PROBES = 4  # held-out pairs whose scores are kept, to see later whether it is read as it was trained
-LOOKS = 5  # times that the held-out pairs are looked at while training
-SCORING_BATCH = 64
+EVALUATIONS = 5  # on the held-out pairs, while training and at the end
+EVALUATION_BATCH = 32  # pairs
 PAD = "<|pad|>"
 CHECKPOINT_FROM = 300_000_000  # parameters; from here on activations are computed twice to save memory
+README = """# {name}
 
+A reward model: one number for a prompt and its completion, higher is better. Trained from `{base}` with TRL's
+RewardTrainer by RLHF Playground {playground}; `reward.json` has the whole report.
 
-class Base(NamedTuple):
-    """A model with one output, its tokenizer, and the form in which it reads."""
+- Preference pairs: `{pairs[source]}`, {pairs[training]} to learn from, {pairs[held_out]} held out. {pairs[in_words]}
+- Right on held-out pairs: {report[accuracy]:.1%} (95 % interval {report[accuracy_low]:.1%} to
+  {report[accuracy_high]:.1%}). Scores: mean {report[score_mean]:.3f}, standard deviation {report[score_sd]:.3f}.
+- Reads prompt and completion in the template `{template}`, at most {max_length} tokens, with the end token; the score
+  is read there.
 
-    model: Any
-    tokenizer: Any
-    format: Format
+It has learned what these pairs prefer and nothing else. A policy that is trained against it for long finds texts that
+it likes and nobody else does.
+"""
 
 
 def train(
@@ -70,91 +75,72 @@ def train(
             batches; may raise to break off, and then nothing is saved.
 
     Raises:
-        ModelNotFound, PairsUnusable, RewardModelUnusable: before the first step. TrainingDiverged.
+        InvalidConfig: there is no such device. ModelNotFound, PairsUnusable, RewardModelUnusable: before the first
+            step. TrainingDiverged.
     """
-    started, device = time.time(), seen_device(config.device)
+    started = time.time()
+    # of several GPUs this process sees only the one that was asked for: `pair_worker.show_one_gpu`
+    device = device_of("cuda" if config.device.startswith("cuda") else config.device)
     phase("reading the preference pairs")
     pairs = preference_pairs.load(config, device, between)
     phase("loading the base model")
     torch.manual_seed(config.seed)
-    base = load_base(config, all(dialogues.is_dialogue(pair.prompt) for pair in pairs.training))
-    pairs = preference_pairs.without_long(pairs, lambda pair: fits(pair, base.format))
+    model = load_base(config, all(dialogues.is_dialogue(pair.prompt) for pair in pairs.training))
+    pairs = preference_pairs.without_long(pairs, lambda pair: fits(pair, model.format))
     phase("training")
-    curve: list[StepMetrics] = []
-
-    def recorded(metrics: StepMetrics, num_steps: int) -> None:
-        curve.append(metrics)
-        record(metrics, num_steps)
-
-    model = run_trainer(config, training.path, device, base, pairs, recorded, between)
+    reporter = Reporter(record, between)
+    learn(config, training.path, device, model, pairs, reporter)
     phase("testing on held-out pairs")
-    found = tested(model, base, pairs.held_out, between)
-    last = curve[-1].model_copy(update=figures(found))
-    recorded(last, last.step)
+    chosen, rejected = model.of_pairs(pairs.held_out)
+    require_finite("A score", *chosen, *rejected)
+    found = report(pairs.held_out, chosen, rejected)
+    figures = {"loss": found["loss"], "accuracy": found["accuracy"], "margin": found["margin_mean"]}
+    last = reporter.curve[-1].model_copy(update={**figures, "held_out": True, "learning_rate": None})
+    reporter.add(last, last.step)
     phase("saving")
     card = {
         "format": 1,
         "name": config.name,
         "base": config.base,
-        "template": base.format.name,
-        "max_length": base.format.max_length,
+        "template": model.format.name,
+        "max_length": model.format.max_length,
         "accuracy": found["accuracy"],
-        "pairs": {
-            "source": pairs.name,
-            **dataclasses.asdict(pairs.counts),
-            "training": len(pairs.training),
-            "held_out": len(pairs.held_out),
-            "in_words": pairs.counts.in_words(),
-        },
+        "pairs": pairs.facts(),
         "report": found,
-        PROBES: probes(model, base, pairs.held_out),
-        "curve": [item.model_dump() for item in curve],
+        PROBES: [
+            {"prompt": pair.prompt, "completion": text, "score": score}
+            for pair, high, low in list(zip(pairs.held_out, chosen, rejected, strict=True))[:NUM_PROBES]
+            for text, score in ((pair.chosen, high), (pair.rejected, low))
+        ],
+        "curve": [item.model_dump() for item in reporter.curve],
         "trained_at": time.time(),
         "seconds": time.time() - started,
         "playground": __version__,
         "config": config.model_dump(mode="json"),
     }
-    save(training.folder, model, base.tokenizer, card)
+    save(training.folder, model.network, card)
     return card
 
 
-def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> Base:
-    """The base as a sequence classifier with one output, in float32.
+def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> RewardModel:
+    """The base as a sequence classifier with one output, in float32, and the form in which it reads.
 
     Raises:
         ModelNotFound: it cannot be loaded. RewardModelUnusable: it cannot read the form asked for.
     """
     folder = catalog.model_folder(config.base, config.revision, "reward")
-    quiet = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity_error()  # a new head is what we want, so it needs no warning
     what = f"base: cannot make a reward model of {config.base}"
-    try:
-        tokenizer = read_tokenizer(folder)
-        with told(what), time_limit.limited(what, folder), torch.device("meta"):
-            settings = AutoConfig.from_pretrained(folder, num_labels=1, local_files_only=True, trust_remote_code=False)
-            skeleton = AutoModelForSequenceClassification.from_config(settings, trust_remote_code=False)
-        refuse_oversized(skeleton, folder, "reward")
-        with told(what):
-            model, loaded = AutoModelForSequenceClassification.from_pretrained(
-                folder, num_labels=1, dtype=torch.float32, local_files_only=True, trust_remote_code=False,
-                use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True,
-            )  # fmt: skip
-    finally:
-        transformers_logging.set_verbosity(quiet)
+    _, tokenizer, _ = described(folder, what, num_labels=1)
+    with told(what):
+        model, loaded = weights(folder, num_labels=1, dtype=torch.float32, ignore_mismatched_sizes=True)
     fresh_head(model, {str(name) for name in loaded["missing_keys"]})
     own_padding(model, tokenizer)
     switch_dropout_off(model)
-    room = int(getattr(model.config, "max_position_embeddings", LONGEST) or LONGEST)
-    longest = min(config.max_length or LONGEST, room)
-    return Base(model, tokenizer, _format(tokenizer, config.template, longest, all_dialogues))
-
-
-def _format(tokenizer: Any, template: str, longest: int, all_dialogues: bool) -> Format:
-    if template == "auto" and all_dialogues and not tokenizer.chat_template:
-        template = "dialogue"
-    made = Format(tokenizer, template, longest)
-    # `pair` needs token types, which TRL's trainer does not pass on
-    return Format(tokenizer, "plain", longest) if made.name == "pair" else made
+    network = Network(config.base, folder, model, tokenizer, tokenizer.pad_token_id)
+    template = config.template
+    if template == "auto":  # never `pair`: TRL's trainer does not pass its token types on
+        template = "chat" if tokenizer.chat_template else "dialogue" if all_dialogues else "plain"
+    return RewardModel(network, template, min(config.max_length or LONGEST, network.room or LONGEST))
 
 
 def fresh_head(model: Any, missing: set[str]) -> None:
@@ -189,31 +175,31 @@ def fits(pair: Pair, form: Format) -> bool:
     return form.max_length is None or longest + frame <= form.max_length
 
 
-def run_trainer(
+def learn(
     config: RewardTrainingConfig,
     folder: Path,
     device: torch.device,
-    base: Base,
+    model: RewardModel,
     pairs: PairSet,
-    record: Callable[[StepMetrics, int], None],
-    between: Callable[[], None],
-) -> Any:
-    """TRL's RewardTrainer on the pairs; returns the trained model, adapters merged in."""
+    reporter: Reporter,
+) -> None:
+    """Train the network on the pairs, in place; adapters are merged into it."""
     micro = config.micro_batch_size or config.batch_size
-    steps_per_epoch = math.ceil(len(pairs.training) / config.batch_size)
-    num_steps = config.max_steps or max(1, round(config.epochs * steps_per_epoch))
+    num_parameters = model.network.model.num_parameters()
     arguments = TRLRewardConfig(
         output_dir=str(folder),
-        max_steps=num_steps,
+        num_train_epochs=config.epochs,
+        max_steps=config.max_steps or -1,
         per_device_train_batch_size=micro,
+        per_device_eval_batch_size=EVALUATION_BATCH,
         gradient_accumulation_steps=config.batch_size // micro,
-        learning_rate=rate_of(config, base.model),
+        learning_rate=rate_of(config, num_parameters),
         lr_scheduler_type="linear",
         warmup_steps=0.1,
         center_rewards_coefficient=config.centre or None,
         max_length=None,  # too long ones are gone
-        bf16=_in_bf16(config, device),
-        activation_checkpointing=sum(item.numel() for item in base.model.parameters()) > CHECKPOINT_FROM,
+        bf16=compute_type(config.precision, device) == torch.bfloat16,
+        activation_checkpointing=num_parameters > CHECKPOINT_FROM,
         use_cpu=device.type == "cpu",
         seed=config.seed,
         train_sampling_strategy="group_by_length",  # little padding
@@ -224,93 +210,79 @@ def run_trainer(
         disable_tqdm=True,
         dataloader_pin_memory=False,
     )
-
-    def look(model: Any) -> dict[str, Any]:
-        return tested(model, base, pairs.held_out, between)
-
     trainer = RewardTrainer(
-        model=base.model,
+        model=model.network.model,
         args=arguments,
-        train_dataset=as_dataset(pairs.training, base.format),
-        processing_class=base.tokenizer,
-        callbacks=[Reporter(record, between, look, max(1, math.ceil(num_steps / LOOKS)))],
+        train_dataset=as_dataset(pairs.training, model.format),
+        eval_dataset=as_dataset(pairs.held_out, model.format),
+        processing_class=model.network.tokenizer,
+        callbacks=[reporter],
         peft_config=_lora(config.adapter),
     )
-    for printer in ("PrinterCallback", "ProgressCallback"):
-        for callback in [item for item in trainer.callback_handler.callbacks if type(item).__name__ == printer]:
-            trainer.remove_callback(callback)
+    trainer.remove_callback(PrinterCallback)
     trainer.train()
-    model = trainer.accelerator.unwrap_model(trainer.model)
     if config.adapter.kind == "lora":
-        model = model.merge_and_unload()
-    return model.eval()
+        trainer.accelerator.unwrap_model(trainer.model).merge_and_unload()
+    model.network.model.eval()
 
 
 class Reporter(TrainerCallback):
-    """Passes on what TRL logs, looks at the held-out pairs now and then, and whether somebody asked for a stop.
+    """Passes on what TRL logs, asks for its evaluation on the held-out pairs now and then, and looks between batches
+    whether there is a request to stop. The last evaluation is the report."""
 
-    (TRL's own evaluation averages over batches, the last and smaller one too; `look` counts every pair once.)
-    """
-
-    def __init__(
-        self,
-        record: Callable[[StepMetrics, int], None],
-        between: Callable[[], None],
-        look: Callable[[Any], dict[str, Any]],
-        every: int,
-    ) -> None:
-        self._record, self._between, self._look, self._every = record, between, look, every
+    def __init__(self, record: Callable[[StepMetrics, int], None], between: Callable[[], None]) -> None:
+        self._record, self._between = record, between
         self._started = time.monotonic()
+        self.curve: list[StepMetrics] = []
 
-    def on_log(
-        self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, model: Any = None, **_: Any
-    ) -> None:
-        """One step."""
-        if not logs or "loss" not in logs:
+    def add(self, metrics: StepMetrics, num_steps: int) -> None:
+        """Keep one, and pass it on."""
+        self.curve.append(metrics)
+        self._record(metrics, num_steps)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """One step, or an evaluation. (TRL's averages over batches, the last and smaller one too.)"""
+        prefix = "eval_" if "eval_loss" in logs else ""
+        if f"{prefix}loss" not in logs:
             return  # the summary at the end
         metrics = StepMetrics(
             step=state.global_step,
-            loss=logs["loss"],
-            accuracy=logs.get("accuracy"),
-            margin=logs.get("margin"),
+            held_out=bool(prefix),
+            **{name: logs.get(prefix + name) for name in ("loss", "accuracy", "margin")},
             learning_rate=logs.get("learning_rate"),
             seconds=time.monotonic() - self._started,
         )
-        self._record(metrics, state.max_steps)
-        if not math.isfinite(logs["loss"]):
-            raise TrainingDiverged(
-                f"The loss is not finite at step {state.global_step}. Lower learning_rate and start again."
-            )
-        if state.global_step % self._every == 0 and state.global_step < state.max_steps:
-            was_training = model.training
-            found = self._look(model.eval())
-            model.train(was_training)
-            self._record(metrics.model_copy(update=figures(found)), state.max_steps)
+        self.add(metrics, state.max_steps)
+        require_finite(f"The loss at step {state.global_step}", logs[f"{prefix}loss"])
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Between two steps."""
+        self._between()
+        every = math.ceil(state.max_steps / EVALUATIONS)
+        control.should_evaluate = state.global_step % every == 0 and state.global_step < state.max_steps
 
     def on_substep_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Between two micro-batches."""
         self._between()
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Between two steps."""
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Between two batches of held-out pairs."""
         self._between()
 
 
-def rate_of(config: RewardTrainingConfig, model: Any) -> float:
+def require_finite(what: str, *numbers: float) -> None:
+    """Raises: TrainingDiverged, if one of them is infinite or not a number."""
+    if not all(map(math.isfinite, numbers)):
+        raise TrainingDiverged(f"{what} is not finite. Lower learning_rate and start again.")
+
+
+def rate_of(config: RewardTrainingConfig, num_parameters: int) -> float:
     """The learning rate: as given, or one that suits the size."""
     if config.learning_rate is not None:
         return config.learning_rate
     if config.adapter.kind == "lora":
         return LORA_RATE
-    return SMALL_RATE if sum(item.numel() for item in model.parameters()) < SMALL_MODEL else LARGE_RATE
-
-
-def figures(found: dict[str, Any]) -> dict[str, Any]:
-    """What of a report on the held-out pairs goes into the curve."""
-    return {
-        "held_out": True, "loss": found["loss"], "accuracy": found["accuracy"], "margin": found["margin_mean"],
-        "learning_rate": None,
-    }  # fmt: skip
+    return SMALL_RATE if num_parameters < SMALL_MODEL else LARGE_RATE
 
 
 def as_dataset(pairs: Sequence[Pair], form: Format) -> Any:
@@ -323,73 +295,13 @@ def as_dataset(pairs: Sequence[Pair], form: Format) -> Any:
     return Dataset.from_dict({"chosen_ids": chosen, "rejected_ids": rejected, "length": lengths})
 
 
-def tested(model: Any, base: Base, pairs: Sequence[Pair], between: Callable[[], None]) -> dict[str, Any]:
-    """The report on held-out pairs. Raises: TrainingDiverged."""
-    chosen, rejected = score_pairs(model, base, pairs, between)
-    if not all(map(math.isfinite, [*chosen, *rejected])):
-        raise TrainingDiverged("A score is not finite. Lower learning_rate and start again.")
-    return report(pairs, chosen, rejected)
-
-
-@torch.inference_mode()
-def score_pairs(
-    model: Any, base: Base, pairs: Sequence[Pair], between: Callable[[], None] = lambda: None
-) -> tuple[list[float], list[float]]:
-    """Scores of the chosen and of the rejected completions."""
-    ids = [base.format.ids(pair.prompt, text) for pair in pairs for text in (pair.chosen, pair.rejected)]
-    order = sorted(range(len(ids)), key=lambda number: len(ids[number]))  # little padding
-    scores = [0.0] * len(ids)
-    device = next(model.parameters()).device
-    for start in range(0, len(order), SCORING_BATCH):
-        between()
-        rows = order[start : start + SCORING_BATCH]
-        batch = base.tokenizer.pad({"input_ids": [ids[row] for row in rows]}, return_tensors="pt").to(device)
-        found = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
-        for row, score in zip(rows, found.squeeze(-1).float().tolist(), strict=True):
-            scores[row] = score
-    return scores[::2], scores[1::2]
-
-
-def probes(model: Any, base: Base, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """A few texts and what the model scores them, read as it was trained."""
-    some = pairs[:NUM_PROBES]
-    scores = zip(some, *score_pairs(model, base, some), strict=True)
-    return [
-        {"prompt": pair.prompt, "completion": text, "score": score}
-        for pair, chosen, rejected in scores
-        for text, score in ((pair.chosen, chosen), (pair.rejected, rejected))
-    ]
-
-
-def save(folder: Path, model: Any, tokenizer: Any, card: dict[str, Any]) -> None:
+def save(folder: Path, network: Network, card: dict[str, Any]) -> None:
     """Weights, tokenizer, a page to read, and last of all reward.json, which makes it a reward model."""
-    model.save_pretrained(folder, safe_serialization=True)
-    tokenizer.save_pretrained(folder)
-    (folder / "README.md").write_text(readme(card), encoding="utf-8")
+    network.model.save_pretrained(folder, safe_serialization=True)
+    network.tokenizer.save_pretrained(folder)
+    (folder / "README.md").write_text(README.format(**card), encoding="utf-8")
     text = json.dumps(card, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / catalog.REWARD_CARD).write_text(text + "\n", encoding="utf-8")
-
-
-def readme(card: dict[str, Any]) -> str:
-    """A short model card."""
-    found = card["report"]
-    true = found["true_accuracy"]
-    return (
-        f"# {card['name']}\n\n"
-        f"A reward model: one number for a prompt and its completion, higher is better. Trained from `{card['base']}` "
-        f"with TRL's RewardTrainer by RLHF Playground {card['playground']}.\n\n"
-        f"- Preference pairs: `{card['pairs']['source']}`, {card['pairs']['training']} to learn from, "
-        f"{card['pairs']['held_out']} held out. {card['pairs']['in_words']}\n"
-        f"- Right on held-out pairs: {found['accuracy']:.1%} (95 % interval {found['accuracy_low']:.1%} to "
-        f"{found['accuracy_high']:.1%})."
-        + (f" Against what the annotator truly prefers: {true:.1%}." if true is not None else "")
-        + f"\n- Scores of held-out completions: mean {found['score_mean']:.3f}, standard deviation "
-        f"{found['score_sd']:.3f}. Calibration error {found['calibration_error']:.3f}.\n"
-        f"- Reads prompt and completion in the template `{card['template']}`, at most {card['max_length']} tokens, "
-        "with the end token; the score is read there.\n\n"
-        "It has learned what these pairs prefer and nothing else. A policy that is trained against it for long finds "
-        "texts that it likes and nobody else does.\n"
-    )
 
 
 def _lora(config: AdapterConfig) -> Any:
@@ -404,19 +316,3 @@ def _lora(config: AdapterConfig) -> Any:
         target_modules=list(config.target_modules) if config.target_modules else "all-linear",
         modules_to_save=["score"],
     )
-
-
-def _in_bf16(config: RewardTrainingConfig, device: torch.device) -> bool:
-    if config.precision == "auto":
-        return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-    return config.precision == "bf16"
-
-
-def seen_device(name: str) -> torch.device:
-    """The device that a configuration names; a numbered GPU is the only one that this process sees
-    (`worker.show_one_gpu`), so here it is the first.
-
-    Raises:
-        InvalidConfig: this machine does not have it.
-    """
-    return device_of("cuda" if name.startswith("cuda") else name)

@@ -1,14 +1,16 @@
 """Preference pairs for the training of a reward model: written by a pocket model and judged by a pocket annotator, or
 read from a file or a dataset; then drawn, and split into a part to learn from and a held-out part.
 
-The reading and counting is in `playground.texts.preferences`. `reward_trainer` calls this.
+The reading and counting is in `playground.texts.preferences`. `pair_trainer` calls this.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 import torch
@@ -43,6 +45,16 @@ class PairSet(NamedTuple):
     counts: Counts
     name: str
 
+    def facts(self) -> dict[str, Any]:
+        """What a reward model's card says of them."""
+        return {
+            "source": self.name,
+            **dataclasses.asdict(self.counts),
+            "training": len(self.training),
+            "held_out": len(self.held_out),
+            "in_words": self.counts.in_words(),
+        }
+
 
 def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[], None] = lambda: None) -> PairSet:
     """The pairs that a configuration asks for.
@@ -53,22 +65,18 @@ def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[
     Raises:
         PairsUnusable: they cannot be read, or are too few. ModelNotFound: their writer is not there.
     """
-    source = config.pairs.source
+    source, limit = config.pairs.source, config.pairs.limit
     if source in ANNOTATORS:
-        pairs, counts = annotated(config.pairs, writer_of(config), config.seed, device, between)
+        writer = config.pairs.writer or pocket_writer(config.base)
+        pairs, counts = annotated(config.pairs, writer, config.seed, device, between)
     else:
-        pairs, counts = (
-            preferences.read_file(source) if preferences.is_file_name(source) else _read_dataset(config.pairs)
-        )
-        pairs = _drawn(pairs, config.pairs.limit, config.seed)
+        in_file = preferences.is_file_name(source)
+        pairs, counts = preferences.read_file(source) if in_file else _read_dataset(config.pairs)
+        order = torch.randperm(len(pairs), generator=generator(config.seed, "drawn pairs")).tolist()
+        pairs = [pairs[place] for place in sorted(order[:limit])]
         counts.not_drawn, counts.kept = counts.kept - len(pairs), len(pairs)
     training, held_out = split(pairs, config.pairs.held_out, config.seed)
     return PairSet(training, held_out, counts, source)
-
-
-def writer_of(config: RewardTrainingConfig) -> str:
-    """The model whose completions the pocket annotators compare."""
-    return config.pairs.writer or pocket_writer(config.base)
 
 
 def pocket_writer(model: str) -> str:
@@ -88,26 +96,25 @@ def annotated(
     """
     model, tokens = loading.load(catalog.model_folder(writer), device)
     annotator = Annotator(config.source, config.flip, config.sharpness, config.majority)
-    counts = Counts()
     pairs: dict[Pair, None] = {}
-    questions = _questions(config, seed)
+    left_out: Counter[str] = Counter()
+    rows, questions = 0, _questions(config, seed)
     while len(pairs) < config.limit and (drawn := list(islice(questions, min(config.limit, ASKED_AT_ONCE)))):
-        between()
-        batch = [(number, text) for number, text in drawn if annotator.cares(text)]
-        counts.rows += len(drawn)
-        counts.no_preference += len(drawn) - len(batch)
-        if not batch:
-            continue
-        asked = [Prompt(text, tokens.encode(text)) for _, text in batch for _ in range(2)]
-        seeds = [derived_seed(seed, "pair", number, side) for number, _ in batch for side in range(2)]
-        written = _written(model, tokens, asked, seeds, between)
-        for place, (number, text) in enumerate(batch):
-            if len(pairs) == config.limit:
-                counts.not_drawn += 1
+        rows += len(drawn)
+        asked = [(number, text) for number, text in drawn if annotator.cares(text)]
+        left_out["no_preference"] += len(drawn) - len(asked)
+        written = _written(model, tokens, asked, seed, between)
+        for number, text in asked:
+            found: Pair | str = "not_drawn"
+            if len(pairs) < config.limit:
+                found = _judged(annotator, text, written[number, 0], written[number, 1], rng_of(seed, number))
+            if found in pairs:
+                found = "duplicate"
+            if isinstance(found, str):
+                left_out[found] += 1
             else:
-                first, second = written[2 * place : 2 * place + 2]
-                _add(pairs, counts, annotator, text, first, second, rng_of(seed, number))
-    counts.kept = len(pairs)
+                pairs[found] = None
+    counts = Counts(rows=rows, kept=len(pairs), **left_out)
     if len(pairs) < MIN_PAIRS:
         raise PairsUnusable(
             f"pairs.limit: too few pairs are left of {config.limit}; at least {MIN_PAIRS} are needed. "
@@ -117,20 +124,20 @@ def annotated(
 
 
 def _written(
-    model: LanguageModel, tokens: Tokens, asked: list[Prompt], seeds: list[int], between: Callable[[], None]
-) -> list[str]:
-    """A completion of each prompt; what it is depends on its own seed only, so they are written shortest prompt first,
-    with little padding."""
-    texts = [""] * len(asked)
-    by_length = sorted(range(len(asked)), key=lambda place: len(asked[place].ids))
-    for start in range(0, len(asked), WRITING_BATCH):
-        places = by_length[start : start + WRITING_BATCH]
-        prompts, own = [asked[place] for place in places], [seeds[place] for place in places]
+    model: LanguageModel, tokens: Tokens, asked: list[tuple[int, str]], seed: int, between: Callable[[], None]
+) -> dict[tuple[int, int], str]:
+    """Two completions of each numbered prompt, by number and side. What one is depends on its own seed only, so they
+    are written shortest prompt first, with little padding."""
+    jobs = [((number, side), Prompt(text, tokens.encode(text))) for number, text in asked for side in range(2)]
+    jobs.sort(key=lambda job: len(job[1].ids))
+    found: dict[tuple[int, int], str] = {}
+    for start in range(0, len(jobs), WRITING_BATCH):
+        places, prompts = zip(*jobs[start : start + WRITING_BATCH], strict=True)
+        seeds = [derived_seed(seed, "pair", *place) for place in places]
         how = evaluation.Generation(tokens, SamplingConfig(), len(prompts), between)
-        episodes, _ = evaluation.answer(model, None, prompts, own, how)
-        for place, text in zip(places, episodes.texts(tokens), strict=True):
-            texts[place] = text
-    return texts
+        episodes, _ = evaluation.answer(model, None, list(prompts), seeds, how)
+        found.update(zip(places, episodes.texts(tokens), strict=True))
+    return found
 
 
 def _questions(config: PairsConfig, seed: int) -> Iterator[tuple[int, str]]:
@@ -141,31 +148,22 @@ def _questions(config: PairsConfig, seed: int) -> Iterator[tuple[int, str]]:
         yield from enumerate(texts, again * config.limit)
 
 
-def _add(
-    pairs: dict[Pair, None], counts: Counts, annotator: Annotator, prompt: str, first: str, second: str, rng: Any
-) -> None:
-    """Judge one pair of completions and keep it, or count why not. Where both are as good and a slip is to be had, the
-    first is judged against that."""
+def _judged(annotator: Annotator, prompt: str, first: str, second: str, rng: Any) -> Pair | str:
+    """The pair that an annotator makes of two completions, or for which reason it makes none. Where both are as good
+    and a slip is to be had, the first is judged against that."""
     if not first.strip() or not second.strip():
-        counts.empty += 1
-        return
+        return "empty"
     judged = annotator.judge(prompt, first, second, rng)
     if judged is None and ANNOTATORS[annotator.name].slips and (slip := corpus.slip(rng, prompt, first)):
         second = slip
         judged = annotator.judge(prompt, first, second, rng)
     if first.strip() == second.strip():
-        counts.equal += 1
-        return
+        return "equal"
     if judged is None:
-        counts.no_preference += 1
-        return
+        return "no_preference"
     if judged.first:
-        pair = Pair(prompt, first, second, judged.better, judged.share)
-    else:
-        pair = Pair(prompt, second, first, not judged.better, 1 - judged.share)
-    if pair in pairs:
-        counts.duplicate += 1
-    pairs[pair] = None
+        return Pair(prompt, first, second, judged.better, judged.share)
+    return Pair(prompt, second, first, not judged.better, 1 - judged.share)
 
 
 def split(pairs: list[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
@@ -174,17 +172,12 @@ def split(pairs: list[Pair], share: float, seed: int) -> tuple[list[Pair], list[
     Raises:
         PairsUnusable: there are too few different prompts for two parts.
     """
-    prompts = list(dict.fromkeys(pair.prompt for pair in pairs))
+    sizes = Counter(pair.prompt for pair in pairs)
+    prompts = list(sizes)
     order = torch.randperm(len(prompts), generator=generator(seed, "held-out pairs")).tolist()
-    by_prompt: dict[str, int] = {}
-    for pair in pairs:
-        by_prompt[pair.prompt] = by_prompt.get(pair.prompt, 0) + 1
-    wanted, held_out_prompts, found = max(1, round(share * len(pairs))), set(), 0
-    for position in order:
-        if found >= wanted:
-            break
-        held_out_prompts.add(prompts[position])
-        found += by_prompt[prompts[position]]
+    found = list(accumulate(sizes[prompts[place]] for place in order))
+    enough = bisect_left(found, max(1, round(share * len(pairs)))) + 1
+    held_out_prompts = {prompts[place] for place in order[:enough]}
     training = [pair for pair in pairs if pair.prompt not in held_out_prompts]
     held_out = [pair for pair in pairs if pair.prompt in held_out_prompts]
     if not training:
@@ -201,24 +194,15 @@ def without_long(pairs: PairSet, fits: Callable[[Pair], bool]) -> PairSet:
     Raises:
         PairsUnusable: nothing is left of one of the parts.
     """
-    training = [pair for pair in pairs.training if fits(pair)]
-    held_out = [pair for pair in pairs.held_out if fits(pair)]
-    gone = len(pairs.training) + len(pairs.held_out) - len(training) - len(held_out)
-    counts = dataclasses.replace(pairs.counts, too_long=gone, kept=pairs.counts.kept - gone)
+    training, held_out = (list(filter(fits, part)) for part in (pairs.training, pairs.held_out))
+    kept = len(training) + len(held_out)
+    counts = dataclasses.replace(pairs.counts, too_long=pairs.counts.kept - kept, kept=kept)
     if not training or not held_out:
         raise PairsUnusable(
             f"max_length: almost all completions are longer than the model can read. {counts.in_words()} Raise it, or "
             "choose a base with a longer context."
         )
     return PairSet(training, held_out, counts, pairs.name)
-
-
-def _drawn(pairs: list[Pair], limit: int, seed: int) -> list[Pair]:
-    """At most `limit` pairs, by luck, in their own order."""
-    if len(pairs) <= limit:
-        return pairs
-    order = torch.randperm(len(pairs), generator=generator(seed, "drawn pairs")).tolist()
-    return [pairs[position] for position in sorted(order[:limit])]
 
 
 def _read_dataset(config: PairsConfig) -> tuple[list[Pair], Counts]:
@@ -229,9 +213,9 @@ def _read_dataset(config: PairsConfig) -> tuple[list[Pair], Counts]:
     """
     try:
         rows = hub_data.Rows(config.source, config.subset, config.split)
-        columns = [name for name in COLUMNS if name in rows.columns]
-        complete = {"chosen", "rejected"} <= set(columns)
-        table = rows.rows(columns)[0] if complete else [dict.fromkeys(rows.columns)]  # which says what is missing
+        table = [dict.fromkeys(rows.columns)]  # which says what is missing
+        if {"chosen", "rejected"} <= set(rows.columns):
+            table, _ = rows.rows([name for name in COLUMNS if name in rows.columns])
     except PromptsUnusable as error:
         raise PairsUnusable(str(error).replace("prompts.", "pairs.", 1)) from error
     return preferences.from_rows(table, config.source)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from playground.config import ModelReward
 from playground.errors import RewardModelUnusable
@@ -20,7 +19,6 @@ from playground.setup import catalog
 from playground.sources import weight_files
 from playground.training.models import loading, time_limit
 
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError)
 WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 
 
@@ -61,15 +59,11 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     Raises:
         ModelNotFound: there is no such model. RewardModelUnusable: it cannot score; the message says why.
     """
-    from transformers import AutoModelForSequenceClassification
-
     loading.hush()
     name = spec.source
     folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
     catalog.files(folder, "reward")
-    config, tokenizer = _config_and_tokenizer(folder, name)
-    skeleton = _skeleton(config, name)
-    loading.refuse_oversized(skeleton, folder, "reward")
+    config, tokenizer, skeleton = described(folder, f"Cannot read the reward model {name}")
     heads = [child for child, _ in skeleton.named_children() if child != skeleton.base_model_prefix]
     _refuse_without_head(config, skeleton, set(weight_files.tensors(folder)), name)
     rows = skeleton.get_input_embeddings().num_embeddings
@@ -79,10 +73,7 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
             "They do not belong together."
         )
     with loading.told(f"Cannot load the reward model {name}", RewardModelUnusable):
-        model, facts = AutoModelForSequenceClassification.from_pretrained(
-            folder, config=config, local_files_only=True, trust_remote_code=False, use_safetensors=True,
-            output_loading_info=True, device_map={"": device}, **_held(spec, device, heads),
-        )  # fmt: skip
+        model, facts = weights(folder, config=config, device_map={"": device}, **_held(spec, device, heads))
     if missing := sorted(facts["missing_keys"]):
         raise RewardModelUnusable(
             f"The reward model {name} lacks trained weights for {', '.join(missing[:3])}"
@@ -92,41 +83,39 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     return Network(name, folder, model.requires_grad_(False).eval(), tokenizer, pad_id)
 
 
-def held_bytes(model: nn.Module) -> int:
-    """Bytes that the weights really take up, quantization constants included."""
-    total = 0
-    for tensor in [*model.parameters(), *model.buffers()]:
-        total += tensor.numel() * tensor.element_size()
-        scales = [getattr(tensor, "SCB", None)]  # int8: one scale for each row
-        state = getattr(tensor, "quant_state", None)  # nf4: one for each block, themselves quantized
-        while state is not None:
-            scales += [state.absmax, state.code, getattr(state, "offset", None)]
-            state = getattr(state, "state2", None)
-        total += sum(scale.numel() * scale.element_size() for scale in scales if isinstance(scale, torch.Tensor))
-    return total
+def described(folder: Path, what: str, **changes: Any) -> tuple[Any, Any, Any]:
+    """Configuration and tokenizer of a folder, and the classifier without weights: what it is made of, in no memory.
 
+    Args:
+        what: with which words an error begins. changes: to its configuration.
 
-def _config_and_tokenizer(folder: Path, name: str) -> tuple[Any, Any]:
-    from transformers import AutoConfig
+    Raises:
+        RewardModelUnusable, ModelNotFound: it cannot be read, is no kind of model that can score, or its files do not
+            hold what it describes.
+    """
+    from transformers import AutoConfig, AutoModelForSequenceClassification
 
-    what = f"Cannot read the reward model {name}"
     with loading.told(what, RewardModelUnusable), time_limit.limited(what, folder):
-        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    return config, loading.read_tokenizer(folder)
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **changes)
+        with torch.device("meta"):
+            skeleton = AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
+    tokenizer = loading.read_tokenizer(folder)
+    loading.refuse_oversized(skeleton, folder, "reward")
+    return config, tokenizer, skeleton
 
 
-def _skeleton(config: Any, name: str) -> Any:
-    """The classifier without weights: what it is made of, in no memory."""
+def weights(folder: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """The classifier of a folder, and what transformers says of how it was loaded; nothing in it is executed."""
     from transformers import AutoModelForSequenceClassification
 
-    try:
-        with torch.device("meta"), time_limit.limited(f"Cannot read the reward model {name}"):
-            return AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
-    except UNREADABLE as error:
-        raise RewardModelUnusable(
-            f"A model of type `{config.model_type}` ({name}) cannot be a reward model: transformers has no sequence "
-            f"classifier for it ({loading.first_line(error)[:120]})."
-        ) from error
+    return AutoModelForSequenceClassification.from_pretrained(
+        folder,
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        output_loading_info=True,
+        **options,
+    )
 
 
 def _refuse_without_head(config: Any, skeleton: Any, there: set[str], name: str) -> None:

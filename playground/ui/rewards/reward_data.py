@@ -120,6 +120,7 @@ def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["lo
     for field, value in data.items() if isinstance(data, dict) else ():
         group, _, last = str(field).rpartition(".")
         (nested.setdefault(group, {}) if group else nested)[last] = None if value == "" and field != "name" else value
+    exists = False
     try:
         config = yaml_io.validated(nested, RewardTrainingConfig)
         if beyond := limits.check_reward_training(config, capped):
@@ -127,10 +128,10 @@ def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["lo
         checks.check_reward_training(config)
         checks.require_in_reach(config)
         training, _ = reward_models.start(config, outputs, replace)
+        return {"name": training.id, "exists": False, "problems": []}
     except InvalidConfig as error:
-        return {"name": None, "exists": False, "problems": [item._asdict() for item in error.problems]}
-    except RunExists as error:
-        return {"name": None, "exists": True, "problems": [{"field": "name", "message": str(error)}]}
+        problems = [item._asdict() for item in error.problems]
     except PlaygroundError as error:
-        return {"name": None, "exists": False, "problems": [{"field": "", "message": str(error)}]}
-    return {"name": training.id, "exists": False, "problems": []}
+        exists = isinstance(error, RunExists)
+        problems = [{"field": "name" if exists else "", "message": str(error)}]
+    return {"name": None, "exists": exists, "problems": problems}

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,11 +19,13 @@ from playground.setup import catalog
 from playground.texts import preferences
 from playground.texts.preferences import Pair
 from playground.training.rewards import faults as reward_faults
-from playground.training.rewards import findings as reward_findings
+from playground.training.rewards import findings
 from playground.training.rewards import format_check as reward_check
 from playground.training.rewards.examples import BUILT_IN, Pairs, References
-from playground.training.rewards.findings import FormatRow, Report
-from playground.training.rewards.formats import Format
+from playground.training.rewards.faults import Variant
+from playground.training.rewards.findings import Report, Tried
+from playground.training.rewards.formats import Encoded, Format
+from playground.training.rewards.learned_rewards import RewardModel
 from tests.support import PROJECT
 from tests.thoroughness import cases
 from tests.training.rewards import pocket_reward
@@ -108,14 +111,14 @@ def test_the_right_form_passes_and_every_fault_is_ranked_behind_it(trained: Path
     report = examined(trained, template="dialogue")
     assert report.verdict == "ok", report.findings
     first, *others = report.formats
-    assert first.in_force and first.accuracy > 0.9
-    behind = {row.name: row for row in others}
+    assert first["in_force"] and first["accuracy"] > 0.9
+    behind = {row["name"]: row for row in others}
     for name in (
         "wrong separator", "missing separator", "missing end token", "prompt twice", "roles swapped",
         "another model's template (ChatML)", "template plain",
     ):  # fmt: skip
-        assert behind[name].ahead < -2 * behind[name].ahead_error < 0, name
-    assert first.example.startswith("<bos>\n\nHuman: Review of the") and first.example.endswith("<eos>")
+        assert behind[name]["ahead"] < -2 * behind[name]["ahead_error"] < 0, name
+    assert first["example"].startswith("<bos>\n\nHuman: Review of the") and first["example"].endswith("<eos>")
     assert report.good["score"] > report.bad["score"]
     assert report.example["tokens"][0] == "<bos>" and report.example["special"][-1]
     folder = shutil.copytree(trained, tmp_path / "hub")
@@ -129,13 +132,12 @@ def test_fewer_bits_are_reported_with_what_they_cost(trained: Path, monkeypatch:
     spec = ModelReward(source=str(trained), template="dialogue", quantization="int8")
     few = PAIRS._replace(pairs=PAIRS.pairs[:12])
     cost = reward_check.examine("rewards.0", spec, REFERENCES, few, CPU, None).cost
-    assert cost is not None and cost.bytes_held < 0.6 * cost.bytes_full
-    assert cost.rank_correlation is not None and cost.rank_correlation > 0.95
-    assert cost.pair_agreement is not None and cost.pair_agreement > 0.9
+    assert cost is not None and cost["bytes_held"] < 0.6 * cost["bytes_full"]
+    assert cost["rank_correlation"] > 0.95 and cost["pair_agreement"] > 0.9
     monkeypatch.setattr(reward_check, "LOW_RANK_CORRELATION", 1.01)
     report = reward_check.examine("rewards.0", spec, REFERENCES, few, CPU, None)
     (text,) = [finding.text for finding in report.findings if finding.name == "quantization changes the order"]
-    assert "order the completions differently" in text and f"correlation {cost.rank_correlation:.3f}" in text
+    assert "order the completions differently" in text and f"correlation {cost['rank_correlation']:.3f}" in text
 
 
 def test_no_spread_and_numbers_that_are_not_finite_fail(tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ def test_examples_that_are_cut_are_told_with_their_share(trained: Path) -> None:
 
 
 def test_pairs_whose_scores_are_not_finite_fail(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reward_check, "margins", lambda model, encode, pairs: [1.0, math.nan])
+    monkeypatch.setattr(RewardModel, "of_pairs", lambda model, pairs: ([1.0, math.nan], [0.0, 0.0]))
     report = examined(trained, template="dialogue")
     assert named(report) == {"scores are not finite": "fail"} and report.formats == []
     assert report.findings[0].text == "Some scores of the pairs are infinite or not a number."
@@ -185,69 +187,53 @@ def test_a_model_that_cannot_score_is_a_report_and_no_crash() -> None:
     assert "no reward model `nowhere`" in examined(Path("nowhere")).findings[0].text
 
 
-def test_accuracy_is_judged_against_luck() -> None:
-    def judged(right: int, wrong: int, generic: bool = False) -> dict[str, str]:
-        report = Report("rewards.0", "it")
-        reward_findings.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=generic)
-        return named(report)
-
-    assert judged(52, 48) == {"cannot tell good from bad": "fail"}
-    assert judged(30, 70) == {"bad beats good": "fail"}
-    assert judged(6400, 3600) == {"low accuracy": "warn"}
-    assert judged(95, 5) == {}
-    assert judged(9, 7, generic=True) == {"low accuracy": "warn"}
-    assert judged(15, 1, generic=True) == {}
-
-
-@pytest.mark.parametrize(("right", "wrong"), [(4, 0), (6, 0), (9, 3), (22, 10)])
-def test_few_pairs_are_told_as_few_and_not_as_a_model_that_guesses(right: int, wrong: int) -> None:
+@pytest.mark.parametrize(
+    ("right", "wrong", "generic", "found"),
+    [
+        (52, 48, False, {"cannot tell good from bad": "fail"}),
+        (30, 70, False, {"bad beats good": "fail"}),
+        (6400, 3600, False, {"low accuracy": "warn"}),
+        (95, 5, False, {}),
+        (9, 7, True, {"low accuracy": "warn"}),
+        (15, 1, True, {}),
+        *((right, wrong, False, {"too few pairs": "warn"}) for right, wrong in ((4, 0), (6, 0), (9, 3), (22, 10))),
+    ],
+)
+def test_accuracy_is_judged_against_luck(right: int, wrong: int, generic: bool, found: dict[str, str]) -> None:
     report = Report("rewards.0", "it")
-    reward_findings.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=False)
-    assert named(report) == {"too few pairs": "warn"}
-    assert f"Right on {right / (right + wrong):.0%} of {right + wrong} pairs" in report.findings[0].text
+    findings.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=generic)
+    assert named(report) == found
+    if "too few pairs" in found:
+        assert f"Right on {right / (right + wrong):.0%} of {right + wrong} pairs" in report.findings[0].text
+
+
+def tried(name: str, margins: list[float], mend: str = "") -> Tried:
+    return Tried(Variant(name, lambda *texts: Encoded([], [], 0), "", mend), np.array(margins))
 
 
 def test_one_pair_is_no_sign_that_another_form_is_clearer() -> None:
-    def told(count: int) -> dict[str, str]:
-        report = Report("rewards.0", "it", pairs={"count": count})
-        shared = {"help": "", "accuracy": 1.0, "margin_error": 0.0, "ahead": 0.0, "ahead_error": 0.0, "example": ""}
-        report.formats = [
-            FormatRow("in force", in_force=True, margin=0.1, gain=0.0, gain_error=0.0, better_by_luck=1.0, mend="",
-                      **shared),
-            FormatRow("other", in_force=False, margin=0.2, gain=0.1, gain_error=0.0, better_by_luck=1.0, mend="Set it.",
-                      **shared),
-        ]  # fmt: skip
-        reward_findings.judge_formats(report)
-        return named(report)
-
-    assert told(1) == {} and told(20) == {"clearer: other": "warn"}
+    for count, found in ((1, {}), (20, {"clearer: other": "warn"})):
+        report = Report("rewards.0", "it")
+        findings.judge_formats(report, tried("in force", [0.1] * count), [tried("other", [0.2] * count, "Set it.")])
+        assert named(report) == found
 
 
 def test_a_form_that_is_right_more_often_fails_if_it_can_be_set_and_warns_if_not() -> None:
-    def told(*others: FormatRow) -> Report:
-        report = Report("rewards.0", "it", pairs={"count": 100})
-        report.formats = [*others, row("in force", 0.6)]
-        reward_findings.judge_formats(report)
-        return report
-
-    def row(name: str, accuracy: float, mend: str = "") -> FormatRow:
-        luck = 1.0 if name == "in force" else 0.0
-        return FormatRow(name, "", name == "in force", accuracy, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, luck, "", mend)
-
-    report = told(row("template chat", 0.9, "Set it."), row("completion only", 0.8))
+    mine = tried("in force", [1.0] * 60 + [-1.0] * 40)
+    chat, only = tried("template chat", [1.0] * 90 + [-1.0] * 10, "Set it."), tried("completion only", [1.0] * 100)
+    report, other = Report("rewards.0", "it"), Report("rewards.0", "it")
+    findings.judge_formats(report, mine, [chat, only])
     assert named(report) == {"better: template chat": "fail"}
-    assert report.findings[0].text == (
-        "`template chat` is right on 90% of the pairs, the form in force on 60%: it does not fit the model. Set it. "
-        "Also better: completion only."
-    )
-    report = told(row("completion only", 0.8))
-    assert named(report) == {"better: completion only": "warn"} and "not trained to read" in report.findings[0].text
+    assert "right on 90% of the pairs, the form in force on 60%" in report.findings[0].text
+    assert report.findings[0].text.endswith("Set it. Also better: completion only.")
+    findings.judge_formats(other, mine, [only])
+    assert named(other) == {"better: completion only": "warn"} and "not trained to read" in other.findings[0].text
 
 
 def test_every_finding_is_one_that_the_documentation_explains() -> None:
     words = (PROJECT / "docs" / "rewards.md").read_text()
-    for level, name, _ in reward_findings.FINDINGS.values():
-        explained = name.replace("{form.name}", "another form")
+    for level, name, _ in findings.FINDINGS.values():
+        explained = name.replace("{tried.form.name}", "another form")
         assert level == "ok" or name == "no such model" or f"| {explained} | " in words, name
 
 

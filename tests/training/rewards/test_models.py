@@ -158,8 +158,7 @@ def test_fewer_bits_hold_less_and_order_nearly_the_same(bits: str, smaller: floa
     saved(tmp_path, "llama")
     full, few = loaded(tmp_path), loaded(tmp_path, quantization=bits)
     assert few.network.model.score.weight.dtype == torch.float32, "the head stays whole"
-    held = reward_loading.held_bytes(few.network.model)
-    assert held < smaller * reward_loading.held_bytes(full.network.model)
+    assert few.network.model.get_memory_footprint() < smaller * full.network.model.get_memory_footprint()
     completions = [f" {text}{number}" for number in range(6) for text in COMPLETIONS]
     scores = full(PROMPTS * 6, completions), few(PROMPTS * 6, completions)
     assert scores[0] != scores[1]

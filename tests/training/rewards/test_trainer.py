@@ -145,10 +145,11 @@ def test_a_loss_that_is_not_finite_ends_the_training(tmp_path):
 
 def test_the_learning_rate_suits_the_size_unless_it_is_given():
     config = config_for("pocket-1m", "kind")
-    small, large = torch.nn.Linear(10, 10), torch.nn.Linear(6000, 6000, device="meta")
-    assert reward_trainer.rate_of(config, large) == 3e-3
+    assert reward_trainer.rate_of(config, 10**9) == 3e-3
     free = config.model_copy(update={"learning_rate": None})
-    assert (reward_trainer.rate_of(free, small), reward_trainer.rate_of(free, large)) == (7e-4, 2e-5)
+    assert [reward_trainer.rate_of(free, size) for size in (10**6, 10**9)] == [7e-4, 2e-5]
+    lora = config_for("pocket-1m", "kind", learning_rate=None, adapter__kind="lora")
+    assert reward_trainer.rate_of(lora, 10**9) == 1e-4
 
 
 # The worker.
@@ -205,9 +206,12 @@ def test_only_the_gpu_that_was_asked_for_is_seen(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     reward_worker.show_one_gpu("auto")
     assert reward_worker.os.environ["CUDA_VISIBLE_DEVICES"] == "0"
-    if not torch.cuda.is_available():
-        with pytest.raises(InvalidConfig, match="device: There is no cuda"):
-            reward_trainer.seen_device("cuda:1")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")
+def test_a_gpu_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InvalidConfig, match="device: There is no cuda"):
+        trained(tmp_path, config_for("pocket-1m", "kind", device="cuda:1"))
 
 
 # Pairs, drawn and split.
@@ -326,7 +330,7 @@ def test_zero_is_an_edge_of_the_histogram():
 def test_calibration_looks_from_the_side_that_the_model_prefers():
     margin = math.log(3)  # promises 3/4
     pairs = [Pair("p", "a", "b", True, 0.8)] * 3 + [Pair("p", "a", "b", False, 0.2)]
-    (found,) = calibration(pairs, [margin, margin, margin, -margin])
+    (found,) = calibration(pairs, np.array([margin, margin, margin, -margin]))
     assert found["count"] == 4
     assert found["predicted"] == pytest.approx(0.75) and found["observed"] == 0.75
     assert found["known"] == pytest.approx(0.8)

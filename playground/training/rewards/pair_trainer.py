@@ -130,7 +130,7 @@ def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> Base:
     what = f"base: cannot make a reward model of {config.base}"
     try:
         tokenizer = read_tokenizer(folder)
-        with told(what), time_limit.limited(what, folder), torch.device("meta"):
+        with time_limit.limited(what, folder), torch.device("meta"):
             settings = AutoConfig.from_pretrained(folder, num_labels=1, local_files_only=True, trust_remote_code=False)
             skeleton = AutoModelForSequenceClassification.from_config(settings, trust_remote_code=False)
         refuse_oversized(skeleton, folder, "reward")

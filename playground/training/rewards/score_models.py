@@ -20,7 +20,6 @@ from playground.setup import catalog
 from playground.sources import weight_files
 from playground.training.models import loading, time_limit
 
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError)
 WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 
 
@@ -110,7 +109,7 @@ def _config_and_tokenizer(folder: Path, name: str) -> tuple[Any, Any]:
     from transformers import AutoConfig
 
     what = f"Cannot read the reward model {name}"
-    with loading.told(what, RewardModelUnusable), time_limit.limited(what, folder):
+    with time_limit.limited(what, folder, RewardModelUnusable):
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     return config, loading.read_tokenizer(folder)
 
@@ -119,14 +118,12 @@ def _skeleton(config: Any, name: str) -> Any:
     """The classifier without weights: what it is made of, in no memory."""
     from transformers import AutoModelForSequenceClassification
 
-    try:
-        with torch.device("meta"), time_limit.limited(f"Cannot read the reward model {name}"):
-            return AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
-    except UNREADABLE as error:
-        raise RewardModelUnusable(
-            f"A model of type `{config.model_type}` ({name}) cannot be a reward model: transformers has no sequence "
-            f"classifier for it ({loading.first_line(error)[:120]})."
-        ) from error
+    what = (
+        f"A model of type `{config.model_type}` ({name}) cannot be a reward model: transformers has no sequence "
+        "classifier for it"
+    )
+    with torch.device("meta"), time_limit.limited(what, kind=RewardModelUnusable):
+        return AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
 
 
 def _refuse_without_head(config: Any, skeleton: Any, there: set[str], name: str) -> None:

@@ -18,7 +18,6 @@ from playground.setup.estimates import disk, remedies
 from playground.training.process import family, helper, job
 from playground.training.process.ending import StopRequested
 from playground.training.process.watch import WorkerWatch
-from playground.training.ranks.leaving import OtherLeft, OtherLost
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,24 +60,19 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Worker
     disk.check(config, run.path.parent, held)
     writer.set_status(phase="loading PyTorch")
     from playground.training.process.session import Session
+    from playground.training.ranks.ranks import OtherLost
 
-    advice = functools.partial(memory_advice, config, run.path.parent)
-    with family.joined(config, between, watch.watch_helpers, advice) as ranks:
+    with family.joined(config, between, watch.watch_helpers) as ranks:
         ranks.first({"config": config.model_dump(mode="json"), "outputs": str(run.path.parent.resolve())})
-
-        def between_steps() -> None:
-            between()
-            ranks.between()
-
         writer.set_status(phase="loading the model")
-        session = Session(run, config, writer, between_steps, ranks)
+        session = Session(run, config, writer, between, ranks)
         session.begin()
         try:
             writer.set_status(phase="answering the fixed prompts")
             session.look_if_due()
             writer.set_status(state="running", phase="training")
             session.train()
-        except (StopRequested, OtherLeft, OtherLost):
+        except (StopRequested, OtherLost):
             if not session.is_trial:
                 writer.set_status(phase="saving")
                 session.save()

@@ -156,7 +156,7 @@ def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypa
     worker.resume()
     wait_until(lambda: processes.stalled(run) == 0)
     assert run.is_alive() and run.status().state == "running"
-    wait_until(lambda: heartbeat.read(run.path).longest_gap > 4)
+    wait_until(lambda: heartbeat.read(run.path).longest_gap > 2)  # its last beat came a moment before it was noted
     worker.suspend()
     wait_until(lambda: processes.stalled(run), 20)
     processes.end(run, grace_seconds=0.1)

@@ -18,6 +18,7 @@ from playground.errors import ModelNotFound, ServiceUnavailable
 from playground.runs.folder import evidence
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
+from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher
 from playground.setup import catalog
 from playground.training.models import time_limit
@@ -108,7 +109,9 @@ def test_a_template_without_end_ends_the_run_within_half_a_minute(tmp_path: Path
     run = launcher.start(config, outputs).run
     wait_until(lambda: run.status().phase == "loading the model" or run.status().ended, 120)
     clock = time.monotonic()
-    status = wait_until(lambda: (found := run.status()) and found.ended and found, 90)
+    wait_until(lambda: run.status().ended, 90)
+    Reconciler(outputs).look()  # who sees the exit code
+    status = run.status_on_disk()
     assert status.state == "failed" and status.reason in ("model", "invalid")
     assert "template" in status.message and ("come to an end" in status.message or kind == "text")
     assert time.monotonic() - clock < 60  # 30 to be noticed, and PyTorch is imported before, on a busy machine

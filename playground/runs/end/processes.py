@@ -81,7 +81,7 @@ def end(run: RunDirectory, grace_seconds: float = GRACE_SECONDS) -> Ended:
         return Ended(False)
     sent: list[str] = []
     if worker := worker_of(run):
-        _leave_note(run, attempt)
+        _leave_note(run)
         for signal, patience in ((signals.SIGTERM, TERM_SECONDS), (signals.SIGKILL, KILL_SECONDS)):
             _send_to_all(worker, signal)
             sent.append(signal.name)
@@ -133,12 +133,12 @@ def _send_to_all(worker: psutil.Process, signal: signals.Signals) -> None:
                 member.send_signal(signal)
 
 
-def _leave_note(run: RunDirectory, attempt: int) -> None:
-    silent = stalled(run)
-    words = "Stopped: it did not end by itself in time, so its process was ended."
+def _leave_note(run: RunDirectory) -> None:
+    status, silent = run.status_on_disk(), stalled(run)
+    words = f"Stopped after update {status.update}: it did not end by itself in time, so its process was ended."
     if silent:
         words = f"The worker had not answered for {silent:.0f} s, and was ended on request."
-    note = heartbeat.Killed(attempt=attempt, reason="stalled" if silent else "stopped", message=words)
+    note = heartbeat.Killed(attempt=status.attempt, reason="stalled" if silent else "stopped", message=words)
     with contextlib.suppress(OSError):  # without the note the kill is told as a kill
         heartbeat.killed_path(run.path).write_text(note.model_dump_json(), encoding="utf-8")
 

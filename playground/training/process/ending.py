@@ -69,8 +69,8 @@ def reported(
         writer.finish("finished", message=writer.status.message)
     except GeneratorExit:
         raise
-    except (StopRequested, KeyboardInterrupt) as error:
-        stop = error if isinstance(error, StopRequested) else StopRequested()
+    except (StopRequested, KeyboardInterrupt) as asked:
+        stop = asked if isinstance(asked, StopRequested) else StopRequested()
         writer.finish(state_after(stop.reason), stop.reason, (stop.sentence or stopped).format(writer.status.update))
     except BaseException as caught:  # also the panics of libraries written in Rust, and a library that calls exit
         moved = not writer.run.path.is_dir()  # then whatever else went wrong, went wrong for that

@@ -32,7 +32,10 @@ class Problem(NamedTuple):
 
 
 class PlaygroundError(Exception):
-    """Base of all errors that a person is meant to read."""
+    """Base of all errors that a person is meant to read. `reason`: the exit reason of a run that one ends
+    (`runs.folder.end_reasons`)."""
+
+    reason = "invalid"
 
 
 class InvalidConfig(PlaygroundError):
@@ -45,6 +48,8 @@ class InvalidConfig(PlaygroundError):
 
 class NoRoom(InvalidConfig):
     """A run that may need more than is free on the disk of its outputs folder."""
+
+    reason = "disk_full"
 
 
 class RunNotFound(PlaygroundError):
@@ -70,6 +75,8 @@ class RunNotResumable(PlaygroundError):
 class RunMoved(PlaygroundError):
     """The folder of a run was renamed, moved or deleted while its worker was at work in it."""
 
+    reason = "moved"
+
 
 class PlaceUnavailable(PlaygroundError):
     """Machines that were to compute a run cannot be reached, or refuse it."""
@@ -94,6 +101,8 @@ class OutputsNotWritable(PlaygroundError):
 class ModelNotFound(PlaygroundError):
     """A model source that is neither shipped, nor a usable local folder."""
 
+    reason = "model"
+
 
 class ModelNotHere(ModelNotFound):
     """A model of the hub that is not in its cache on this machine: it would have to be downloaded first."""
@@ -112,7 +121,7 @@ class RewardFailed(PlaygroundError):
 
 
 class HelperFailed(PlaygroundError):
-    """Another process of a run that several compute could not go on. `reason`: see `runs.folder.end_reasons`."""
+    """Another process of a run that several compute could not go on."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -126,9 +135,13 @@ class RewardNotFinite(RewardFailed):
 class RewardModelUnusable(PlaygroundError):
     """A learned reward that cannot score: no score head, or a tokenizer or template that does not fit."""
 
+    reason = "model"
+
 
 class TrainingDiverged(PlaygroundError):
     """A loss, gradient or weight became infinite or not a number."""
+
+    reason = "diverged"
 
 
 class ServiceUnavailable(PlaygroundError):

@@ -19,7 +19,7 @@ import psutil
 from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable
 from playground.runs import history
 from playground.runs.end import processes
-from playground.runs.folder import vitals
+from playground.runs.folder import heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.records import TERMINAL
@@ -177,7 +177,7 @@ def _outputs(outputs: Path) -> list[Check]:
 
 def _policy(outputs: Path) -> Check:
     """What becomes of runs when their server ends: of those to come, and of those that train."""
-    bound = [run.id for run in launcher.living_runs(outputs) if vitals.bound_to_server(run.path)]
+    bound = [run.id for run in launcher.living_runs(outputs) if heartbeat.bound_to_server(run.path)]
     try:
         policy = lifeline.policy()
     except InvalidConfig as error:

@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -37,6 +38,9 @@ MAX_LOG_BYTES = 1_000_000
 MOST_QUESTIONS = 16
 BUSY = "Many questions wait for the process that answers prompts. Try again in a little while."
 FROZEN = "The process that answers prompts stands still, so it was ended. Try again."
+GONE = "The process that answers prompts ended unexpectedly. Try again."
+ENDLESS = "The tokenizer or the chat template of this model did not come to an end in time. Choose another model."
+DYING_SECONDS = 1.0
 
 
 class GeneratedSample(NamedTuple):
@@ -159,8 +163,7 @@ class ModelService:
                 late = "The model did not answer in time. Try again with fewer samples."
                 raise ServiceUnavailable(late if given_up == deadline else FROZEN) from None
             if answer is None:
-                self._process = None
-                raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.")
+                raise ServiceUnavailable(self._buried())
             if answer.get("id") != question:
                 continue
             if answer["event"] == "answer":
@@ -170,6 +173,14 @@ class ModelService:
                 raise ServiceUnavailable(answer["message"])
             elif answer["event"] == "done":
                 return
+
+    def _buried(self) -> str:
+        """What to say of a process that has closed its stdout, by its exit code."""
+        process, self._process = self._process, None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if process and process.wait(DYING_SECONDS) == -signal.SIGALRM:  # see `training.models.time_limit`
+                return ENDLESS
+        return GONE
 
     def _is_at_work(self) -> bool:
         """Whether the process has used the processor since the last look, or waits for it or for a disk: slow, and not
@@ -215,13 +226,13 @@ class ModelService:
 
     def _send(self, message: dict[str, Any]) -> None:
         if self._process is None or self._process.stdin is None:  # it has gone, or was closed
-            raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.")
+            raise ServiceUnavailable(GONE)
         try:
             self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
         except OSError:
             self._process = None
-            raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.") from None
+            raise ServiceUnavailable(GONE) from None
 
     def _pump(self, stream: IO[str], answers: queue.Queue[dict[str, Any] | None]) -> None:
         """Lines -> queue; None when the process has gone. Always draining, so the service never blocks on us."""

@@ -18,8 +18,7 @@ START_FIELD = 22  # of /proc/PID/stat, counted from 1; man 5 proc
 
 
 class Identity(NamedTuple):
-    """One process, in the fields by which a run's status names it. `pid_ticks` is 0 where the system does not tell
-    them."""
+    """One process, in the fields by which a run's status names it. `pid_ticks`: 0 elsewhere than on Linux."""
 
     pid: int
     pid_started_at: float
@@ -37,14 +36,12 @@ class Identity(NamedTuple):
 
 def identity(pid: int) -> Identity | None:
     """Who has this pid now; None if nobody, or a process that is dead and not buried yet."""
-    if pid < 1:
-        return None
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return None
         return Identity(pid, process.create_time(), boot_id(), _ticks(pid))
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
+    except (psutil.NoSuchProcess, psutil.AccessDenied, ValueError):  # ValueError: a negative number
         return None
 
 

@@ -46,9 +46,9 @@ def available() -> list[Device]:
     """Every device of this machine, the one that `auto` takes first."""
     found = visible([*_gpus(int(time.monotonic() / KEEP_SECONDS))], os.environ.get("CUDA_VISIBLE_DEVICES"))
     if sys.platform == "darwin" and platform.machine() == "arm64":
-        total, free = _memory()
+        total, free = memory()
         found.append(Device("mps", "Apple GPU", total, free))
-    total, free = _memory()
+    total, free = memory()
     return [*[gpu for gpu in found if gpu.kind == "cuda"], Device("cpu", "Processor", total, free),
             *[gpu for gpu in found if gpu.kind == "mps"]]  # fmt: skip
 
@@ -112,6 +112,20 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def memory() -> tuple[int, int]:
+    """Total and free bytes of main memory; in a container, of its share."""
+    seen = psutil.virtual_memory()
+    total, free = int(seen.total), int(seen.available)
+    try:
+        limit = int((CGROUP / "memory.max").read_text(encoding="ascii"))
+        used = int((CGROUP / "memory.current").read_text(encoding="ascii"))
+        lines = (CGROUP / "memory.stat").read_text(encoding="ascii").splitlines()
+        cache = next((int(line.split()[1]) for line in lines if line.startswith("inactive_file ")), 0)
+    except (OSError, ValueError):  # no container, or no limit ("max")
+        return total, free
+    return min(total, limit), min(free, max(0, limit - used + cache))
+
+
 @functools.lru_cache(maxsize=2)
 def _gpus(moment: int) -> tuple[Device, ...]:
     """What nvidia-smi says. `moment` makes an old answer a different question."""
@@ -149,17 +163,3 @@ def visible(gpus: list[Device], named: str | None) -> list[Device]:
     else:
         chosen = [] if words[0] in ("", "-1") else gpus[: len(words)]
     return [replace(gpu, name=f"cuda:{number}") for number, gpu in enumerate(chosen)]
-
-
-def _memory() -> tuple[int, int]:
-    """Total and free bytes of main memory; in a container, of its share."""
-    memory = psutil.virtual_memory()
-    total, free = int(memory.total), int(memory.available)
-    try:
-        limit = int((CGROUP / "memory.max").read_text(encoding="ascii"))
-        used = int((CGROUP / "memory.current").read_text(encoding="ascii"))
-        lines = (CGROUP / "memory.stat").read_text(encoding="ascii").splitlines()
-        cache = next((int(line.split()[1]) for line in lines if line.startswith("inactive_file ")), 0)
-    except (OSError, ValueError):  # no container, or no limit ("max")
-        return total, free
-    return min(total, limit), min(free, max(0, limit - used + cache))

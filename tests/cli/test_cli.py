@@ -22,7 +22,7 @@ from playground.config import yaml_io
 from playground.errors import ModelNotFound, ServiceUnavailable
 from playground.runs import history, model_service
 from playground.runs.end import processes
-from playground.runs.folder import vitals
+from playground.runs.folder import heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter, write_end
 from playground.runs.start import launcher
@@ -366,7 +366,7 @@ def test_doctor_tells_of_the_policy_and_of_silent_runs(
     monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "die")
     monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
     started, process = launcher.start(small_config("listening"), outputs, "one")
-    wait_until(lambda: started.status().phase == "training" and vitals.read(started.path))
+    wait_until(lambda: started.status().phase == "training" and heartbeat.read(started.path))
     found = {check.name: check for check in health.examine(outputs)}
     assert found["when the server ends"].found == "new runs end with it (die); one will end with it"
     assert found["stalled"].level == "ok"

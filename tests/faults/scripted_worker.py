@@ -4,7 +4,7 @@ The configuration's name says what it does, once it has told so in its phase:
 
     listening               comes by its heartbeat every 10 ms
     deaf, deaf-loading      is away in a call that no signal reaches, in training or while it loads
-    saving                  writes a slow checkpoint when asked to stop (PLAYGROUND_TEST_SAVING_SECONDS, _SYNCING_)
+    saving                  writes a slow checkpoint when asked to stop (PLAYGROUND_TEST_SAVING_SECONDS)
     family, deaf-family     the first two, with children that are hard to end
     loud, quiet             counts for a while, with or without 50 MB of output
     full                    writes until the disk is full
@@ -20,7 +20,6 @@ import subprocess
 import sys
 import time
 
-from playground.runs.folder.checkpoints import TRAINER
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start.launcher import adopt_lock
@@ -98,9 +97,6 @@ def save_slowly(run: RunDirectory) -> None:
         with open(work / "model.safetensors", "ab") as file:
             file.write(b"x" * 1000)
         time.sleep(0.1)
-    (work / TRAINER).write_text("{}")
-    # as fsync and checksums take it: nothing grows
-    time.sleep(float(os.environ.get("PLAYGROUND_TEST_SYNCING_SECONDS", 0)))
     (work / "MANIFEST.json").write_text("{}")
     work.rename(whole)
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from playground.runs.end import processes
-from playground.runs.folder import vitals
+from playground.runs.folder import heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher
@@ -33,7 +33,7 @@ def started(outputs: Path, name: str) -> tuple[RunDirectory, psutil.Process]:
     """A run that has reached what its name says, and its worker."""
     run, _ = launcher.start(small_config(name), outputs, f"r-{name}")
     phase = "loading PyTorch" if name == "deaf-loading" else "training"
-    wait_until(lambda: run.status().phase == phase and vitals.read(run.path), SLOW_START_SECONDS)
+    wait_until(lambda: run.status().phase == phase and heartbeat.read(run.path), SLOW_START_SECONDS)
     return run, psutil.Process(run.status().pid)
 
 
@@ -72,23 +72,12 @@ def test_a_stop_ends_the_process_in_time_also_one_that_does_not_listen(outputs, 
 
 
 @pytest.mark.slow
-def test_a_checkpoint_that_still_grows_is_waited_for(outputs, monkeypatch):
-    monkeypatch.setenv("PLAYGROUND_TEST_SAVING_SECONDS", "11")
+def test_a_checkpoint_that_is_being_written_is_waited_for(outputs, monkeypatch):
+    monkeypatch.setenv("PLAYGROUND_TEST_SAVING_SECONDS", str(watch.GRACE_SECONDS + 4))
     run, worker = started(outputs, "saving")
     run.request_stop()
     wait_until(lambda: gone(worker), 60)
-    assert run.latest_checkpoint() is not None, "longer than the grace, because it got on"
-    assert run.status().message == "Stopped after update 1."
-
-
-@pytest.mark.slow
-def test_a_checkpoint_that_is_brought_to_the_disk_is_waited_for(outputs, monkeypatch):
-    monkeypatch.setenv("PLAYGROUND_TEST_SAVING_SECONDS", "1")
-    monkeypatch.setenv("PLAYGROUND_TEST_SYNCING_SECONDS", str(watch.GRACE_SECONDS + watch.CHECKPOINT_PAUSE_SECONDS + 3))
-    run, worker = started(outputs, "saving")
-    run.request_stop()
-    wait_until(lambda: gone(worker), 60)
-    assert run.latest_checkpoint() is not None, "longer than any pause in writing"
+    assert run.latest_checkpoint() is not None, "longer than the grace"
     assert run.status().message == "Stopped after update 1."
 
 
@@ -147,8 +136,8 @@ def test_end_by_force_ends_a_frozen_worker_and_its_family_and_says_so(outputs):
     session = worker.pid
     worker.suspend()
     told = processes.end(run, grace_seconds=0.5)
-    assert told.signals == ("SIGTERM", "SIGKILL") and told.survivors == () and not told.alive
-    assert not members(session)
+    assert told.signals == ("SIGTERM", "SIGKILL") and not told.alive
+    wait_until(lambda: not members(session))
     status = run.status()
     assert (status.state, status.reason) == ("stopped", "stopped") and "ended" in status.message
     assert other.status_on_disk().state == "queued" and other_worker is None
@@ -156,37 +145,36 @@ def test_end_by_force_ends_a_frozen_worker_and_its_family_and_says_so(outputs):
 
 @pytest.mark.slow
 def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypatch):
-    monkeypatch.setattr(processes, "LEAST_SILENCE_SECONDS", watch.FROZEN_SECONDS + 1)
+    monkeypatch.setattr(processes, "LEAST_SILENCE_SECONDS", 4.0)
+    monkeypatch.setattr(processes, "GAPS_OF_PATIENCE", 0)
     run, worker = started(outputs, "listening")
-    wait_until(lambda: not vitals.read(run.path).patient)
+    wait_until(lambda: not heartbeat.read(run.path).patient)
     assert processes.stalled(run) == 0
     worker.suspend()
-    assert wait_until(lambda: processes.stalled(run), 20) > watch.FROZEN_SECONDS
+    assert wait_until(lambda: processes.stalled(run), 20) > 4
     assert run.status().state == "running", "nobody is ended for being slow"
     worker.resume()
     wait_until(lambda: processes.stalled(run) == 0)
     assert run.is_alive() and run.status().state == "running"
-    assert vitals.read(run.path).longest_gap < watch.FROZEN_SECONDS, (
-        "a pause of the whole process is no habit of the run"
-    )
+    wait_until(lambda: heartbeat.read(run.path).longest_gap > 2)  # its last beat came a moment before it was noted
     worker.suspend()
-    silent = wait_until(lambda: processes.stalled(run), 20)
+    wait_until(lambda: processes.stalled(run), 20)
     processes.end(run, grace_seconds=0.1)
-    assert run.status().reason == "stalled" and f"{silent:.0f}"[0] in run.status().message
+    assert run.status().reason == "stalled" and "not answered for" in run.status().message
 
 
 @pytest.mark.slow
 def test_twenty_seconds_of_standing_still_end_nothing(outputs, figure):
     run, worker = started(outputs, "listening")
-    wait_until(lambda: not vitals.read(run.path).patient)
+    wait_until(lambda: not heartbeat.read(run.path).patient)
     worker.suspend()
     begun = time.monotonic()
     stalled = wait_until(lambda: processes.stalled(run), 20)
     wait_until(lambda: time.monotonic() - begun > 20, 40)
     worker.resume()
     wait_until(lambda: processes.stalled(run) == 0)
-    beat = vitals.read(run.path).beat
-    wait_until(lambda: vitals.read(run.path).beat > beat + 2)  # it goes on, not just to its end
+    beat = heartbeat.read(run.path).beat
+    wait_until(lambda: heartbeat.read(run.path).beat > beat + 2)  # it goes on, not just to its end
     alive = run.is_alive() and run.status().state == "running"
     run.request_stop()
     wait_until(lambda: gone(worker), ALLOWED_SECONDS)

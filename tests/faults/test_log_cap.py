@@ -48,22 +48,6 @@ def test_a_log_that_is_cut_again_counts_all_that_went_and_keeps_one_mark(tmp_pat
     assert kept.startswith(b"attempt 0 line 000000\n") and kept.endswith(b"attempt 4 line 005999\n")
 
 
-def test_a_line_that_comes_during_the_cut_is_kept(tmp_path, monkeypatch):
-    log, read, late = tmp_path / "worker.log", os.pread, [b"late 1\n", b"late 2\n"]
-    log.write_bytes(b"".join(b"line %06d\n" % number for number in range(10_000)))
-
-    def read_and_somebody_writes(descriptor: int, length: int, at: int) -> bytes:
-        found = read(descriptor, length, at)
-        if at > 50_000 and late:
-            with open(log, "ab") as file:
-                file.write(late.pop(0))
-        return found
-
-    monkeypatch.setattr(os, "pread", read_and_somebody_writes)
-    logs.cap(log, cut_at=50_000, beginning=10_000, end=20_000)
-    assert log.read_bytes().endswith(b"line 009999\nlate 1\nlate 2\n")
-
-
 def test_what_is_written_during_cuts_stays_in_whole_lines_and_in_order(tmp_path):
     log, least, cuts, written = tmp_path / "worker.log", 60_000, 0, 0
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

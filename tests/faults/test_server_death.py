@@ -14,7 +14,7 @@ import pytest
 
 from playground.errors import InvalidConfig
 from playground.runs.end import processes
-from playground.runs.folder import vitals
+from playground.runs.folder import heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, lifeline
 from playground.runs.start.standby import StandbyWorker
@@ -32,7 +32,7 @@ def server(outputs: Path, name: str, policy: str) -> tuple[subprocess.Popen[str]
     )  # fmt: skip
     assert process.stdout is not None
     run = RunDirectory(process.stdout.readline().strip())
-    wait_until(lambda: run.status().phase == "training" and vitals.read(run.path), 60)
+    wait_until(lambda: run.status().phase == "training" and heartbeat.read(run.path), 60)
     return process, run
 
 
@@ -48,7 +48,7 @@ def server(outputs: Path, name: str, policy: str) -> tuple[subprocess.Popen[str]
 def test_a_run_bound_to_its_server_ends_with_it_and_nothing_is_left(outputs, name, how, figure):
     process, run = server(outputs, name, "die")
     session = run.status().pid
-    assert vitals.read(run.path).on_server_death == "die" and members(session)
+    assert heartbeat.read(run.path).on_server_death == "die" and members(session)
     process.send_signal(how)
     process.wait(10)
     wait_until(lambda: not members(session), ALLOWED_SECONDS)
@@ -65,9 +65,9 @@ def test_a_run_survives_its_server_by_default(outputs):
     worker = psutil.Process(run.status().pid)
     process.kill()
     process.wait(10)
-    before = vitals.read(run.path).beat
-    wait_until(lambda: vitals.read(run.path).beat > before + 2, 30)
-    assert run.status().state == "running" and vitals.read(run.path).on_server_death == "survive"
+    before = heartbeat.read(run.path).beat
+    wait_until(lambda: heartbeat.read(run.path).beat > before + 2, 30)
+    assert run.status().state == "running" and heartbeat.read(run.path).on_server_death == "survive"
     run.request_stop()
     wait_until(lambda: gone(worker), ALLOWED_SECONDS)
     assert run.status().state == "stopped"

@@ -16,7 +16,7 @@ from playground.cli import health
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, RunBusy
 from playground.runs import history, trial
-from playground.runs.folder import vitals, writer
+from playground.runs.folder import heartbeat, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher, queue
@@ -107,7 +107,7 @@ def maker_of(outputs: Path, name: str) -> subprocess.Popen[str]:
 def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs: Path, name: str, how: signal.Signals) -> None:
     run = RunDirectory(outputs / launcher.TRIAL)
     with maker_of(outputs, name) as maker:
-        wait_until(lambda: run.path.exists() and vitals.read(run.path))
+        wait_until(lambda: run.path.exists() and heartbeat.read(run.path))
         pid = run.status().pid
         Reconciler(outputs).look()
         assert not has_ended(pid), "it is being made"

@@ -3,7 +3,6 @@ with a sentence, and the next one is answered."""
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 
 from playground.config.yaml_io import from_dict
 from playground.errors import ModelNotFound, ServiceUnavailable
+from playground.runs.folder import evidence
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.runs.reconciler import Reconciler
@@ -23,22 +23,20 @@ from playground.runs.start import launcher
 from playground.setup import catalog
 from playground.training.models import time_limit
 from tests.figures import Figure
+from tests.security.guarded import REFUSED
 from tests.security.hostile_models import Hostile, build, in_tokenizer, tokenizer_config
 from tests.support import PROJECT, wait_until
 
-SENTENCE = "Cannot load the tokenizer in some/folder: it did not come to an end within 0.7 seconds."
-LARGE = "Cannot load the tokenizer in some/folder: it took more than 0.3 GB of memory."
-DEAD = "Cannot load the tokenizer in some/folder: it ended the process that read it."
 GROWING = {"type": "Replace", "pattern": {"Regex": "."}, "content": "e" * 8}
-ENDED = ("it took more than 1.5 GB of memory.", "it did not come to an end within 20 seconds.")  # on a slow machine
-TOKENIZERS: dict[str, tuple[Callable[[dict[str, Any]], None], str | tuple[str, ...]]] = {  # and what is said of each
+ENDED = "1.5 GB of memory|did not come to an end|ended unexpectedly"  # Rust aborts where it gets no memory
+TOKENIZERS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {  # and what is said of each
     "normalizer": (lambda told: told.update(normalizer={"type": "Sequence", "normalizers": [GROWING] * 12}),
                    ENDED),
     "decoder": (lambda told: told.update(decoder={"type": "Sequence", "decoders": [told["decoder"], *[GROWING] * 12]}),
                 ENDED),
     "regex": (lambda told: told.update(pre_tokenizer={
         "type": "Split", "pattern": {"Regex": "(a+)+(a+)+(a+)+$"}, "behavior": "Isolated", "invert": False}),
-              "Onig: Regex search error: retry-limit-in-match over."),
+              "tokenizer.*retry-limit-in-match over"),
 }  # fmt: skip
 TEMPLATES = {  # what a chat template can do that no thread of this process could break off
     "number": "{{ 10 ** (10 ** 9) }}",
@@ -59,57 +57,47 @@ def guarded(kind: str, *folder: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["number", "loop", "memory"])
+@pytest.mark.parametrize("kind", ["number", "loop"])
 def test_a_run_that_hangs_in_a_model_ends_with_that_reason_whatever_it_hangs_in(tmp_path: Path, kind: str) -> None:
-    sentence = LARGE if kind == "memory" else SENTENCE
     run = run_folder(tmp_path)
     clock = time.monotonic()
-    assert guarded(kind, str(run.path)).returncode == -signal.SIGKILL
-    assert time.monotonic() - clock < 30
-    status = wait_until(lambda: (found := run.status()) and found.state == "failed" and found)
-    assert (status.reason, status.message) == ("model", sentence)
-    wait_until(lambda: not run.is_alive())
-    Reconciler(tmp_path).look()
-    last = run.events()[-1]
-    assert (last.kind, last.message, last.data["state"]) == ("state", sentence, "failed")
-    assert [event.seq for event in run.events()] == list(range(len(run.events())))
+    done = guarded(kind, str(run.path))
+    assert done.returncode == -signal.SIGALRM and "in hang" in done.stderr, "the log says where it was"
+    assert time.monotonic() - clock < 30 and not run.is_alive()
+    reason, _ = evidence.of_death(done.returncode, run.status_on_disk(), run.path)
+    assert reason == "model" and evidence.state_after(reason) == "failed"
 
 
-def test_a_program_that_ends_in_time_is_left_alone(tmp_path: Path) -> None:
-    run = run_folder(tmp_path)
-    assert guarded("nothing", str(run.path)).returncode == 0
-    assert not run.events() or run.events()[-1].data.get("reason") != "model"
-    wait_until(lambda: not run.is_alive())
+def test_what_takes_too_much_memory_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    done = guarded("memory")
+    assert done.returncode == REFUSED and "some/folder: it took more than 0.3 GB of memory" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("kind", "ended_by", "sentence"),
-    [("number", signal.SIGKILL, SENTENCE), ("memory", signal.SIGKILL, LARGE), ("crash", signal.SIGSEGV, DEAD)],
-)
-def test_a_question_that_hangs_is_answered_with_a_sentence(kind: str, ended_by: signal.Signals, sentence: str) -> None:
-    answer = guarded(kind)
-    assert answer.returncode == -ended_by
-    assert json.loads(answer.stdout) == {"id": 7, "event": "error", "message": sentence}
+def test_a_program_that_ends_in_time_is_left_alone_and_the_limits_end_with_it() -> None:
+    assert guarded("nothing").returncode == 0
 
 
 def test_what_a_library_in_rust_raises_is_a_sentence() -> None:
     panic = type("PanicException", (BaseException,), {})
-    words = r"^The tokenizer: Onig: retry-limit-in-match over\.$"
+    words = r"^The tokenizer: Onig: retry-limit-in-match over$"
     with pytest.raises(ModelNotFound, match=words), time_limit.limited("The tokenizer"):
         raise panic("Onig: retry-limit-in-match over\nand more")
     with pytest.raises(KeyboardInterrupt), time_limit.limited("The tokenizer"):
         raise KeyboardInterrupt
 
 
-def test_without_a_watcher_and_for_what_ships_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    with time_limit.limited("It", seconds=0.001):
-        time.sleep(0.01)
-    assert time_limit._guard.process is None
-    monkeypatch.setattr(time_limit, "_guard", time_limit._Guard())
-    time_limit.watch_answers()
-    with time_limit.limited("It", catalog.POCKET_MODELS / "pocket-1m"):
-        pass
-    assert time_limit._guard.process is None
+def test_nothing_is_limited_in_another_process_nor_of_what_ships(monkeypatch: pytest.MonkeyPatch) -> None:
+    with time_limit.limited("It"):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    time_limit.begin()
+    try:
+        with time_limit.limited("It", catalog.POCKET_MODELS / "pocket-1m"):
+            assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        with time_limit.limited("It"):
+            assert signal.getitimer(signal.ITIMER_REAL)[0] > 20
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    finally:
+        time_limit.end()
 
 
 @pytest.mark.slow
@@ -121,10 +109,11 @@ def test_a_template_without_end_ends_the_run_within_half_a_minute(tmp_path: Path
     run = launcher.start(config, outputs).run
     wait_until(lambda: run.status().phase == "loading the model" or run.status().ended, 120)
     clock = time.monotonic()
-    status = wait_until(lambda: (found := run.status()) and found.ended and found, 90)
+    wait_until(lambda: run.status().ended, 90)
+    Reconciler(outputs).look()  # who sees the exit code
+    status = run.status_on_disk()
     assert status.state == "failed" and status.reason in ("model", "invalid")
-    assert "chat template of this model cannot be used" in status.message
-    assert "come to an end" in status.message or (kind == "text" and "GB of memory" in status.message)
+    assert "template" in status.message and ("come to an end" in status.message or kind == "text")
     assert time.monotonic() - clock < 60  # 30 to be noticed, and PyTorch is imported before, on a busy machine
 
 
@@ -134,9 +123,8 @@ def test_a_tokenizer_that_swells_or_breaks_off_is_a_sentence_and_the_next_questi
     try:
         for name, (edit, words) in TOKENIZERS.items():
             folder = build(Hostile(name, in_tokenizer(edit), ""), tmp_path)
-            with pytest.raises(ServiceUnavailable, match="tokenizer") as caught:
+            with pytest.raises(ServiceUnavailable, match=words):
                 list(service.compare(str(folder), "The film " + "a" * 60 + "b", max_new_tokens=4))
-            assert str(caught.value).endswith(words), name
             good = list(service.compare("pocket-1m", "The film was", num_samples=1, max_new_tokens=4))
             assert good[0].completion
     finally:
@@ -148,7 +136,7 @@ def test_the_model_service_answers_again_after_a_template_without_end(tmp_path: 
     folder = build(Hostile("template", tokenizer_config(chat_template=TEMPLATES["number"]), ""), tmp_path)
     service = ModelService()
     try:
-        with pytest.raises(ServiceUnavailable, match="chat template of this model cannot be used"):
+        with pytest.raises(ServiceUnavailable, match="chat template of this model did not come to an end"):
             list(service.compare(str(folder), "The film was", num_samples=1, max_new_tokens=4))
         good = list(service.compare("pocket-1m", "The film was", num_samples=1, max_new_tokens=4))
         assert good[0].completion

@@ -6,12 +6,10 @@ end with. For tests of what the ranks learn; how a worker starts and ends its he
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from safetensors.torch import save_file
 
@@ -22,8 +20,6 @@ from playground.training.process import family, helper
 from playground.training.process.equipment import Equipment
 from playground.training.process.family import Place
 from playground.training.process.session import Session
-from playground.training.ranks.leaving import OtherLeft
-from playground.training.ranks.many import ManyRanks
 from playground.training.ranks.ranks import ALONE, Ranks
 from tests.faults import resuming
 
@@ -54,7 +50,7 @@ def trained_alone(folder: Path, case: str) -> Session:
 def trained(run: RunDirectory, ranks: Ranks) -> Session:
     made = run.config()
     writer = RunWriter(run, made.ppo.num_updates, run.status().attempt)
-    session = Session(run, made, writer, ranks.between, ranks)
+    session = Session(run, made, writer, lambda: None, ranks)
     session.begin()
     session.evaluate_if_due()
     session.train()
@@ -73,48 +69,15 @@ def weights_of(mine: Equipment) -> dict[str, Any]:
 
 
 def main(rank: int, store: str, folder: Path) -> None:
-    first = family.connected(Place(rank, 2, "cpu", store), lambda: None, lambda error: {})
+    ranks = family.connected(Place(rank, 2, "cpu", store))
     for case in CASES:
-        ranks = ManyRanks(dist.PrefixStore(case, first._store), rank, 2, first.device, lambda error: {})
         if rank:
-            mine: Equipment = helper.help_with(config_of(folder, case), folder / "two", ranks, ranks.between)
+            mine: Equipment = helper.help_with(config_of(folder, case), folder / "two", ranks)
         else:
             mine = trained(RunDirectory.create(folder / "two", config_of(folder, case), slug(case)), ranks)
         save_file(weights_of(mine), folder / f"{slug(case)}-{rank}.safetensors")
-    for who in range(2):
-        store_of_case = dist.PrefixStore(f"leaves {who}", first._store)
-        told = left(ManyRanks(store_of_case, rank, 2, first.device, explained), folder, who)
-        (folder / f"left-{who}-{rank}.json").write_text(json.dumps(told), encoding="utf-8")
-
-
-def explained(error: BaseException) -> dict[str, str]:
-    return {"reason": type(error).__name__, "message": str(error)}
-
-
-def left(ranks: ManyRanks, folder: Path, who: int) -> dict[str, Any]:
-    """What a rank finds where rank `who` fails in the middle of the third update."""
-    mine = Equipment(config_of(folder, "llama"), folder / "two", ranks, lambda: fail())
-
-    def fail() -> None:
-        if ranks.rank == who and mine.trainer.updates_done == 2:
-            raise MemoryError("no room")
-        ranks.between()
-
-    before: dict[str, Any] = {}
-    try:
-        with ranks.leaving_together():
-            mine.share_state()
-            mine.fit_scale()
-            while True:
-                before = weights_of(mine)
-                mine.trainer.update()
-    except MemoryError as error:
-        return {"raised": str(error)}
-    except OtherLeft as error:
-        after = weights_of(mine)
-        return {"told": error.told, "unchanged": all(torch.equal(before[name], after[name]) for name in after)}
 
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
-    family.disconnect()
+    dist.destroy_process_group()

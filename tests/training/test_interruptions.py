@@ -19,7 +19,7 @@ def run(outputs):
 def clock(monkeypatch):
     """A clock that the test moves."""
     now = [1000.0]
-    monkeypatch.setattr(watch.vitals, "now", lambda: now[0])
+    monkeypatch.setattr(watch.heartbeat, "now", lambda: now[0])
     return now
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,8 +15,7 @@ from safetensors.torch import load_file
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import children
-from playground.training.ranks import many
-from playground.training.ranks.many import ManyRanks
+from playground.training.ranks.ranks import Ranks
 from tests.faults import resuming
 from tests.support import PROJECT
 from tests.training import ranked
@@ -86,16 +84,6 @@ def figures(metrics: Any) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("who", [0, 1])
-def test_where_one_fails_all_leave_with_its_reason_and_the_weights_of_the_last_whole_update(
-    folder: Path, who: int
-) -> None:
-    found = [json.loads((folder / f"left-{who}-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
-    assert found[who] == {"raised": "no room"}
-    told = {str(who): {"reason": "MemoryError", "message": "no room"}}
-    assert found[1 - who] == {"told": told, "unchanged": True}
-
-
 def test_the_texts_of_the_ranks_differ_in_length(folder: Path) -> None:
     """Or the test above could not tell sums from averages of averages."""
     lengths = [item.tokens for item in run_of(folder / "two", DIFFERENT).samples()]
@@ -113,21 +101,10 @@ def test_a_trace_tells_of_all_episodes_whichever_rank_learned_from_them(folder: 
 
 
 def test_the_watched_answers_are_all_rank_0s_and_the_rest_is_dealt_evenly() -> None:
-    ranks = [ManyRanks(None, rank, 3, many.CPU, lambda error: {}) for rank in range(3)]  # type: ignore[arg-type]
+    ranks = [Ranks(rank, 3) for rank in range(3)]
     dealt = [one.deal(10, first=range(0, 10, 4)) for one in ranks]
     assert dealt[0][:3] == [0, 4, 8]
     assert sorted(row for part in dealt for row in part) == list(range(10))
     assert sorted(map(len, dealt)) == [3, 3, 4]
     assert [len(one.deal(2)) for one in ranks] == [1, 1, 0]
     assert [len(one.deal(4, first=[0, 1, 2, 3])) for one in ranks] == [4, 0, 0]
-
-
-def test_gradients_are_summed_in_buckets_of_one_type() -> None:
-    tensors = [torch.zeros(3), torch.zeros(2), torch.zeros(2, dtype=torch.float64), torch.zeros(many.BUCKET_BYTES // 4)]
-    assert [len(bucket) for bucket in many.buckets([*tensors, torch.zeros(1)])] == [2, 1, 1, 1]
-
-
-def test_what_ranks_tell_each_other_is_json() -> None:
-    """No process unpickles what came from another."""
-    for path in (PROJECT / "playground" / "training" / "ranks").glob("*.py"):
-        assert "object_list" not in path.read_text() and "all_gather_object" not in path.read_text()

@@ -22,7 +22,7 @@ from playground.config import RunConfig, yaml_io
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
 from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
-from playground.runs.folder import checkpoints, requests, traces, vitals
+from playground.runs.folder import checkpoints, heartbeat, requests, traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import RESUMED, TRACE, Sample, State, Status, UpdateMetrics, to_json_line
@@ -200,8 +200,8 @@ def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.
 def beat(writer: RunWriter) -> None:
     """A sign of life, as the worker's watch writes it."""
     status = writer.status
-    found = vitals.Vitals(boot_id=boot_id(), pid=status.pid, attempt=status.attempt, beat=vitals.now(), patient=False)
-    vitals.write(writer.run.path, found)
+    facts = {"boot_id": boot_id(), "pid": status.pid, "attempt": status.attempt, "patient": False}
+    heartbeat.write(writer.run.path, heartbeat.Heartbeat(beat=heartbeat.now(), **facts))
 
 
 def write_checkpoint(run: RunDirectory, update: int) -> Path:

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from playground.runs.folder import end_reasons, vitals
+from playground.runs.folder import end_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher, queue
@@ -225,9 +225,9 @@ def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, open_
     go(page, "train", run="silent")
     wait_for_update(page, 2)
     pid = wait_until(lambda: run.status().pid)  # never 0: that would stop the tests themselves
-    found = wait_until(lambda: vitals.read(run.path))  # stopped before its first word, it would never have one
+    found = wait_until(lambda: heartbeat.read(run.path))  # stopped before its first word, it would never have one
     os.kill(pid, signal.SIGSTOP)
-    vitals.write(run.path, found.model_copy(update={"beat": vitals.now() - 34.0}))  # as if that were a while ago
+    heartbeat.write(run.path, found.model_copy(update={"beat": heartbeat.now() - 34.0}))  # as if that were a while ago
     expect(page.locator(STATE)).to_have_text(re.compile(r"not answering for (3[4-9]|[4-9]\d) s"))
     expect(page.locator(TITLE)).to_contain_text("Not answering for")
     expect(page.locator(".notice")).to_contain_text("the run goes on by itself")

@@ -124,7 +124,7 @@ def test_who_ends_a_run_twice_ends_it_once_and_both_are_told(living, ask, monkey
     def end(run, grace_seconds):
         calls.append(run.id)
         held_up.append(not go.wait(20))
-        return processes.Ended(alive=False, seconds=0.1, signals=("SIGTERM",))
+        return processes.Ended(alive=False, signals=("SIGTERM",))
 
     monkeypatch.setattr(processes, "end", end)
 
@@ -141,7 +141,7 @@ def test_who_ends_a_run_twice_ends_it_once_and_both_are_told(living, ask, monkey
 
 
 def test_what_could_not_be_ended_is_an_error_in_words(living, ask, monkeypatch):
-    monkeypatch.setattr(processes, "end", lambda run, grace_seconds: processes.Ended(alive=True, seconds=0.1))
+    monkeypatch.setattr(processes, "end", lambda run, grace_seconds: processes.Ended(alive=True))
     assert run_async(ask["end_run"]("one"))["error"].endswith(".")
     assert run_async(ask["end_run"]("../one"))["error"].endswith(".")
 

@@ -1,1 +1,1 @@
-"""Ending workers: signals to them, and the process that ends one that hangs in a stranger's program."""
+"""Ending workers: signals to them."""

@@ -1,7 +1,7 @@
-"""Keeps a worker's log small: its beginning and its end stay, the middle goes, and a line says how much went.
+"""A worker's log: the line that begins an attempt, its end, and how it is kept small.
 
-The log is a plain file to which the worker, its libraries and its children append; nobody reads it for them, so nobody
-can hold them up. One thread of the worker calls `cap` every now and then. Also the line that tells its attempts apart.
+The log is a plain file to which the worker, its libraries and its children append. One thread of the worker calls
+`cap` every now and then: the beginning and the end stay, the middle goes, and a line says how much went.
 """
 
 from __future__ import annotations
@@ -39,39 +39,23 @@ def log_tail(path: Path, max_bytes: int) -> str:
 def cap(path: Path, cut_at: int = CUT_AT_BYTES, beginning: int = BEGINNING_BYTES, end: int = END_BYTES) -> int:
     """Cut the middle out of the file, in place, once it is larger than `cut_at`; returns how many bytes went.
 
-    What is appended in the very moment of the cut, microseconds, may be lost. Raises: OSError.
+    Lines that are appended in the very milliseconds of the cut may be lost. Raises: OSError.
     """
-    try:
-        size = path.stat().st_size
-    except FileNotFoundError:
-        return 0
+    size = path.stat().st_size if path.exists() else 0
     if size <= max(cut_at, beginning + end):
         return 0
-    # Not opened for appending: Linux appends what such a file is given, wherever it should go.
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        head = os.pread(descriptor, beginning, 0)
+    with open(path, "r+b") as file:
+        head = file.read(beginning)
         keep = head.rfind(b"\n") + 1 or len(head)
-        earlier = MARK.match(os.pread(descriptor, 200, keep))
-        start = size - end
-        tail = os.pread(descriptor, end, start)
-        skipped = tail.find(b"\n") + 1
-        gone = start + skipped - keep
+        file.seek(keep)
+        earlier = MARK.match(file.read(200))
+        file.seek(size - end)
+        tail = file.read()
+        kept = tail[tail.find(b"\n") + 1 :]
+        gone = size - end + len(tail) - len(kept) - keep
         if earlier:  # cut before: one mark for all
             gone += int(earlier[1]) - len(earlier[0])
-        put = keep + _put(descriptor, keep, b"[... %d bytes were cut here to keep this file small ...]\n" % gone)
-        put += _put(descriptor, put, tail[skipped:])
-        while rest := os.pread(descriptor, end, size):  # written meanwhile
-            size += len(rest)
-            put += _put(descriptor, put, rest)
-        os.ftruncate(descriptor, put)
-        return size - put
-    finally:
-        os.close(descriptor)
-
-
-def _put(descriptor: int, at: int, data: bytes) -> int:
-    done = 0
-    while done < len(data):
-        done += os.pwrite(descriptor, data[done:], at + done)
-    return done
+        file.seek(keep)
+        file.write(b"[... %d bytes were cut here to keep this file small ...]\n" % gone + kept)
+        file.truncate()
+        return size - file.tell()

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
-from typing import Literal, NamedTuple, cast
+from typing import NamedTuple
 
 from playground.errors import InvalidConfig, Problem
 
-Policy = Literal["survive", "die"]
-POLICIES: tuple[Policy, ...] = ("survive", "die")
+POLICIES = ("survive", "die")
 POLICY_VARIABLE = "PLAYGROUND_ON_SERVER_DEATH"
 FD_VARIABLE = "PLAYGROUND_SERVER_FD"
 
@@ -28,25 +26,24 @@ class Handed(NamedTuple):
     environment: dict[str, str]
 
 
-_pipe: tuple[int, int] | None = None  # the reading and the writing end
-_lock = threading.Lock()
+_pipes: list[tuple[int, int]] = []  # the reading and the writing end; more than one where two threads were as quick
 
 
-def policy() -> Policy:
+def policy() -> str:
     """The policy of workers that this process starts. Raises: InvalidConfig."""
     return _checked(os.environ.get(POLICY_VARIABLE) or "survive")
-
-
-def _checked(chosen: str) -> Policy:
-    if chosen not in POLICIES:
-        words = f"{POLICY_VARIABLE} must be one of {', '.join(POLICIES)} (got {chosen[:40]!r})."
-        raise InvalidConfig([Problem("on-server-death", words)])
-    return cast(Policy, chosen)
 
 
 def choose(chosen: str) -> None:
     """Set the policy for all workers that this process starts from now on. Raises: InvalidConfig."""
     os.environ[POLICY_VARIABLE] = _checked(chosen)
+
+
+def _checked(chosen: str) -> str:
+    if chosen not in POLICIES:
+        words = f"{POLICY_VARIABLE} must be one of {', '.join(POLICIES)} (got {chosen[:40]!r})."
+        raise InvalidConfig([Problem("on-server-death", words)])
+    return chosen
 
 
 def for_worker(bound: bool = False) -> Handed:
@@ -55,23 +52,20 @@ def for_worker(bound: bool = False) -> Handed:
     Args:
         bound: it is to end with us whatever the policy.
     """
-    global _pipe
     if policy() == "survive" and not bound:
         return Handed((), {FD_VARIABLE: ""})
-    with _lock:
-        if _pipe is None:
-            _pipe = os.pipe()  # neither end is inherited unless it is passed on
-        return Handed((_pipe[0],), {FD_VARIABLE: str(_pipe[0])})
+    if not _pipes:
+        _pipes.append(os.pipe())  # neither end is inherited unless it is passed on
+    reading = _pipes[0][0]
+    return Handed((reading,), {FD_VARIABLE: str(reading)})
 
 
 def let_go() -> None:
     """End what hangs on this process now, without waiting for its death: under `survive` no more than a trial."""
-    global _pipe
-    with _lock:
-        pipe, _pipe = _pipe, None
-    for descriptor in pipe or ():
-        with contextlib.suppress(OSError):
-            os.close(descriptor)
+    while _pipes:
+        for descriptor in _pipes.pop():
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
 
 
 def adopt() -> int | None:
@@ -83,13 +77,4 @@ def adopt() -> int | None:
     return int(descriptor)
 
 
-def _close_in_child() -> None:
-    """A forked child of the server must not keep the server's end open after it. Without the lock, which another
-    thread may have held in the moment of the fork."""
-    global _pipe
-    pipe, _pipe = _pipe, None
-    for descriptor in pipe or ():
-        os.close(descriptor)
-
-
-os.register_at_fork(after_in_child=_close_in_child)
+os.register_at_fork(after_in_child=let_go)  # a forked child of the server must not keep its end open after it

@@ -135,7 +135,7 @@ def tokens_of(folder: Path) -> tuple[Tokens, int]:
     catalog.files(folder)
     tokenizer = loading.read_tokenizer(folder)
     what = f"The configuration of the model in {folder} cannot be read"
-    with loading.told(what), time_limit.limited(what, folder):
+    with time_limit.limited(what, folder):
         config = AutoConfig.from_pretrained(
             loading.adapter_base(folder) or folder, local_files_only=True, trust_remote_code=False
         )

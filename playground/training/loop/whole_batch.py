@@ -25,8 +25,8 @@ def whole_batch(
     """All B episodes, and what the reference says of them, [B, C] both.
 
     Args:
-        prompts: B token lists. mine: this rank's share of the episodes, compared with the reference already: the
-            features that this needs are not passed on. reference_log_probs, exact_kl: of that share.
+        prompts: B token lists. mine: this rank's share of the episodes, whose features are not passed on.
+        reference_log_probs, exact_kl: of that share.
     """
     tensors = {name: getattr(mine, name) for name in OF_EPISODES}
     tensors |= {"reference_log_probs": reference_log_probs, "exact_kl": exact_kl}

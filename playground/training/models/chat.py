@@ -136,7 +136,8 @@ def _within(seconds: float, render: Callable[[], Any]) -> Any:
     went_well, value = done[0] if done else (False, RuntimeError("it broke off"))
     if not went_well:
         lines = str(value).strip().splitlines() or [type(value).__name__]
-        raise PromptsUnusable(_unusable(lines[0][:200].rstrip("."))) from value
+        cause = None if isinstance(value, MemoryError) else value  # the machine has not run out: see `time_limit`
+        raise PromptsUnusable(_unusable(lines[0][:200].rstrip("."))) from cause
     return value
 
 

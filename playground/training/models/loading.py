@@ -8,10 +8,8 @@ the standby worker call it.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +17,13 @@ import torch
 from torch import nn
 
 from playground.config import ModelConfig
-from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
+from playground.errors import InvalidConfig, ModelNotFound, Problem
 from playground.setup import catalog
 from playground.setup.catalog import adapter_base
 from playground.sources.model_files import SLACK_WEIGHTS, Use
 from playground.training.models import steering_vector, time_limit
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
+from playground.training.models.time_limit import first_line, told
 
 ALL_LINEAR = "all-linear"  # peft's name for every linear layer but the LM head
 AS_IT_IS = ModelConfig(precision="fp32")
@@ -155,23 +154,6 @@ def refuse_oversized(skeleton: nn.Module, folder: Path, use: Use = "policy") -> 
         )
 
 
-@contextlib.contextmanager
-def told(what: str, kind: type[PlaygroundError] = ModelNotFound) -> Iterator[None]:
-    """Whatever a library makes of a stranger's file -> one sentence that begins with `what`.
-
-    Everything is caught, because they raise bare exceptions too (`tokenizers` always does); except that memory ran out,
-    which has its own end.
-    """
-    try:
-        yield
-    except (PlaygroundError, MemoryError, torch.OutOfMemoryError):
-        raise
-    except Exception as error:
-        if "allocate memory" in str(error):
-            raise
-        raise kind(f"{what}: {first_line(error)[:300]}") from error
-
-
 def quantized(kind: str, computing: torch.dtype, int8_threshold: float = 6.0, whole: list[str] | None = None) -> Any:
     """How bitsandbytes is to hold the weights: `int8` (Dettmers et al. 2022) or `nf4` (QLoRA, 2023).
 
@@ -200,7 +182,7 @@ def read_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     what = f"Cannot load the tokenizer in {folder}"
-    with told(what), time_limit.limited(what, folder):
+    with time_limit.limited(what, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         tokenizer.encode(time_limit.PROBE)
     return tokenizer
@@ -286,12 +268,6 @@ def _check_head(model: LanguageModel, folder: Path) -> None:
         raise ModelNotFound(
             f"The model in {folder} (`{kind}`) changes its logits after the LM head in a way that is not supported."
         )
-
-
-def first_line(error: BaseException) -> str:
-    """What a library says first, or else the name of its error."""
-    lines = [line for line in str(error).strip().splitlines() if line.strip()]
-    return lines[0].strip() if lines else type(error).__name__
 
 
 def hush() -> None:

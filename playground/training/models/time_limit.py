@@ -1,130 +1,99 @@
 """Limits of time and memory on a stranger's programs: a tokenizer's rules, a chat template, a model's configuration.
 
-`limited` wraps what may not come to an end, or may swell. A process of its own (`runs.end.watchdog`) keeps the time and
-looks at the memory, since a loop inside the interpreter can hold off everything in this one; it is started when it is
-first needed and ends with this process. What ships with the playground is not limited. The workers and the model
-service say how an end is to be told; in any other process nothing is limited. Knows no torch.
+A loop inside the interpreter can hold off every thread and Python's own handlers of signals, so the kernel keeps the
+time: SIGALRM ends the process, after faulthandler's C code has written into the log where it was. Who reads the exit
+code (`runs.folder.evidence`, `runs.model_service`) says so. Memory is limited as address space: an allocation beyond it
+fails. What ships with the playground is not limited, nor is any process that has not called `begin`. Knows no torch.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import subprocess
-import sys
+import faulthandler
+import resource
+import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from playground.errors import ModelNotFound
-from playground.runs.end import watchdog
-from playground.runs.folder import vitals
-from playground.runs.folder.directory import RunDirectory
+from playground.errors import ModelNotFound, PlaygroundError
 from playground.setup import catalog
 
 SECONDS = 30.0
 ANSWER_SECONDS = 20.0  # in the model service: before who asks gives it up for want of a sign of life
 MORE_BYTES = 1_500_000_000  # than the process held before; the largest tokenizer's file, 64 MB, takes 0.9 GB
-PANIC = "PanicException"
+STATM = Path("/proc/self/statm")  # the first number: pages of address space
+PANIC = "PanicException"  # of a library in Rust that breaks off; no `except Exception` catches it
 PROBE = "Review of the film: the 2nd half wasn't bad, " + "a" * 200  # a rule that runs away does so on a long word
 
-
-class _Guard:
-    """The watchdog of this process, once it was needed. `note`: where it leaves what it says of a run (attempt
-    `attempt`); without one it answers the question. `on`: this process is one that is watched."""
-
-    def __init__(self, on: bool = False, note: Path | None = None, attempt: int = 1) -> None:
-        self.on, self.note, self.attempt = on, note, attempt
-        self.question: Any = None
-        self.inside = False
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def words(self, message: str) -> str:
-        """What the watchdog is to say, as who reads it wants it."""
-        if self.note is None:
-            return json.dumps({"id": self.question, "event": "error", "message": message})
-        return vitals.Killed(attempt=self.attempt, reason="model", message=message).model_dump_json()
-
-    def tell(self, **begun: Any) -> None:
-        if self.process is None or self.process.poll() is not None:
-            note = [] if self.note is None else [str(self.note.resolve())]
-            command = [sys.executable, "-I", "-S", watchdog.__file__, str(os.getpid()), *note]
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, env={})
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(begun).encode() + b"\n")
+_seconds = 0.0  # that a program may take in this process; 0: there are no limits here
+_inside = False  # one of them is at work
 
 
-_guard = _Guard()
+def begin(seconds: float = SECONDS) -> None:
+    """From now on a program that takes longer ends this process."""
+    global _seconds
+    _seconds = seconds
+    faulthandler.register(signal.SIGALRM, file=2, chain=True)  # which ends the process then
 
 
-def watch_run(run: RunDirectory, attempt: int) -> None:
-    """From now on, what does not come to an end ends the run with the reason `model`."""
-    global _guard
-    _guard = _Guard(True, vitals.killed_path(run.path), attempt)
-
-
-def watch_answers() -> None:
-    """In the model service: what does not come to an end is the answer to the question."""
-    global _guard
-    _guard = _Guard(True)
-
-
-def dismiss() -> None:
-    """Nothing is limited any more, and the watchdog goes."""
-    global _guard
-    process, _guard = _guard.process, _Guard()
-    if process is not None:
-        process.communicate()  # its stdin closes
-
-
-def answering(question: Any) -> None:
-    """In the model service: which question is being answered now."""
-    _guard.question = question
+def end() -> None:
+    """Nothing is limited any more."""
+    global _seconds
+    _seconds = 0.0
+    faulthandler.unregister(signal.SIGALRM)
 
 
 @contextlib.contextmanager
-def limited(what: str, folder: Path | str | None = None, seconds: float | None = None) -> Iterator[None]:
-    """End this process if the body takes longer than `seconds`, by default what its kind of process has, or takes more
-    than MORE_BYTES of memory.
+def limited(what: str, folder: Path | str | None = None, kind: type[PlaygroundError] = ModelNotFound) -> Iterator[None]:
+    """Around a stranger's program: it may take so long and so much memory, and what it raises becomes one sentence.
 
     Args:
-        what: the beginning of a sentence such as "Cannot load the tokenizer in ...". folder: where the program comes
-            from; what ships with the playground is not limited.
+        what: the beginning of that sentence, such as "Cannot load the tokenizer in ...". folder: where the program
+            comes from; what ships with the playground is not limited. kind: of error to raise.
 
     Raises:
-        ModelNotFound: a library in Rust has broken off, as with a regular expression that runs away.
+        `kind`: it failed, or took more than MORE_BYTES.
     """
+    global _inside
     ours = folder is not None and Path(folder).is_relative_to(catalog.POCKET_MODELS)
-    if not _guard.on or _guard.inside or ours:
-        with panics_told(what):
+    with told(what, kind):
+        if not _seconds or _inside or ours:
             yield
-        return
-    seconds = seconds or (SECONDS if _guard.note else ANSWER_SECONDS)
-    held = watchdog.resident_bytes(str(os.getpid()))
-    said = {
-        "late": f"it did not come to an end within {seconds:g} seconds.",
-        "large": f"it took more than {MORE_BYTES / 1e9:g} GB of memory.",
-        "dead": "it ended the process that read it.",
-    }
-    words = {name: _guard.words(f"{what}: {why}") for name, why in said.items()}
-    _guard.tell(seconds=seconds, bytes=held and held + MORE_BYTES, **words)
-    _guard.inside = True
-    try:
-        with panics_told(what):
+            return
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        _inside = True
+        try:
+            signal.setitimer(signal.ITIMER_REAL, _seconds)
+            with contextlib.suppress(OSError, ValueError):  # elsewhere than on Linux
+                held = int(STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+                resource.setrlimit(resource.RLIMIT_AS, (held + MORE_BYTES, before[1]))
             yield
-    finally:
-        _guard.inside = False
-        with contextlib.suppress(OSError):
-            _guard.tell()
+        except MemoryError:  # not named as the cause: the machine has not run out of memory
+            raise kind(f"{what}: it took more than {MORE_BYTES / 1e9:g} GB of memory.") from None
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            resource.setrlimit(resource.RLIMIT_AS, before)
+            _inside = False
 
 
 @contextlib.contextmanager
-def panics_told(what: str) -> Iterator[None]:
-    """What a library in Rust raises where it breaks off, which no `except Exception` catches -> a sentence."""
+def told(what: str, kind: type[PlaygroundError] = ModelNotFound) -> Iterator[None]:
+    """Whatever a library makes of a stranger's file -> one sentence that begins with `what`.
+
+    Everything is caught, because they raise bare exceptions too (`tokenizers` always does); except that memory ran out,
+    which has its own end.
+    """
     try:
         yield
     except BaseException as error:
-        if type(error).__name__ != PANIC:
+        name = type(error).__name__
+        ours = isinstance(error, (PlaygroundError, MemoryError)) or name == "OutOfMemoryError"
+        if ours or "allocate memory" in str(error) or not (isinstance(error, Exception) or name == PANIC):
             raise
-        raise ModelNotFound(f"{what}: {(str(error).splitlines() or ['it broke off'])[0][:200]}.") from None
+        raise kind(f"{what}: {first_line(error)[:300]}") from error
+
+
+def first_line(error: BaseException) -> str:
+    """What a library says first, or else the name of its error."""
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    return lines[0].strip() if lines else type(error).__name__

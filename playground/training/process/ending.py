@@ -17,25 +17,21 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from playground.errors import (
-    HelperFailed,
-    ModelNotFound,
-    NoRoom,
-    PlaygroundError,
-    RewardModelUnusable,
-    RunMoved,
-    TrainingDiverged,
-)
+from playground.errors import PlaygroundError, RunMoved
 from playground.runs.end import processes
 from playground.runs.folder import logs
-from playground.runs.folder.evidence import DISK_WORDS, program_in, state_after
+from playground.runs.folder.evidence import DISK_WORDS, state_after
 from playground.runs.folder.writer import RunWriter
 
 LEAVE_SECONDS = 10  # the longest that the end of the process may take once the run has ended
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-# Libraries in other languages tell of the machine's refusals in words only.
-MEMORY_WORDS = ("allocate memory", "not enough memory", "std::bad_alloc", "(os error 12)")
+# What the machine refuses: the classes of errors, their numbers, and the words of libraries in other languages.
 GPU_WORDS = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "backend out of memory")
+MEMORY_WORDS = ("allocate memory", "not enough memory", "std::bad_alloc", "(os error 12)")
+REFUSALS: dict[str, tuple[str, set[int], tuple[str, ...]]] = {
+    "out_of_gpu_memory": ("OutOfMemoryError", set(), GPU_WORDS),  # PyTorch's class, which is about GPUs only
+    "out_of_memory": ("MemoryError", {errno.ENOMEM}, MEMORY_WORDS),
+    "disk_full": ("", {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}, DISK_WORDS),
+}
 LOADERS = ("playground.training.models.loading", "playground.training.rewards.score_models")
 STOPPED = "Stopped after update {}."
 MOVED = "Its folder was renamed or moved after update {}, so the worker could not go on in it."
@@ -71,18 +67,14 @@ def reported(
         print(logs.attempt_line(writer.status.attempt), flush=True)
         yield
         writer.finish("finished", message=writer.status.message)
-    except StopRequested as stop:
-        sentence = (stop.sentence or stopped).format(writer.status.update)
-        writer.finish(state_after(stop.reason), stop.reason, sentence)
-    except KeyboardInterrupt:
-        writer.finish("stopped", "stopped", stopped.format(writer.status.update))
-    except TrainingDiverged as error:
-        writer.finish("failed", "diverged", str(error))
-    except BaseException as error:  # also the panics of libraries written in Rust, and a library that calls exit
-        if isinstance(error, GeneratorExit):
-            raise
-        if not writer.run.path.is_dir():  # whatever else went wrong, went wrong for that
-            error = RunMoved(MOVED.format(writer.status.update))
+    except GeneratorExit:
+        raise
+    except (StopRequested, KeyboardInterrupt) as asked:
+        stop = asked if isinstance(asked, StopRequested) else StopRequested()
+        writer.finish(state_after(stop.reason), stop.reason, (stop.sentence or stopped).format(writer.status.update))
+    except BaseException as caught:  # also the panics of libraries written in Rust, and a library that calls exit
+        moved = not writer.run.path.is_dir()  # then whatever else went wrong, went wrong for that
+        error = RunMoved(MOVED.format(writer.status.update)) if moved else caught
         reason, message = diagnosis(error, memory_advice)
         if reason == "disk_full":
             message += clear_half_written(writer)
@@ -92,31 +84,19 @@ def reported(
 
 
 def diagnosis(error: BaseException, memory_advice: Callable[[], str]) -> tuple[str, str]:
-    """The reason and the sentence for an error. What the machine refused counts more than who passed it on: a model
-    that cannot be loaded for want of memory is a matter of memory."""
-    if isinstance(error, HelperFailed):
-        return error.reason, str(error)
+    """The exit reason and the sentence for an error. What the machine refused counts more than who passed it on: a
+    model that cannot be loaded for want of memory is a matter of memory."""
     causes = list(_causes(error))
-    if any(_is_gpu_memory(cause) for cause in causes):
-        return "out_of_gpu_memory", f"The GPU ran out of memory. {_advised(memory_advice)}"
-    if any(_is_memory(cause) for cause in causes):
-        return "out_of_memory", f"The machine ran out of memory. {_advised(memory_advice)}"
-    if any(_is_full_disk(cause) for cause in causes):
-        return "disk_full", "The disk is full: there was no room for what the run had to write."
-    if isinstance(error, NoRoom):
-        return "disk_full", str(error)
-    if isinstance(error, RunMoved):
-        return "moved", str(error)
-    if isinstance(error, (ModelNotFound, RewardModelUnusable)):
-        return "model", str(error)
+    refused = next((name for name in REFUSALS if any(_is_refusal(cause, *REFUSALS[name]) for cause in causes)), "")
+    if refused == "disk_full":
+        return refused, "The disk is full: there was no room for what the run had to write."
+    if refused:
+        what = "GPU" if refused == "out_of_gpu_memory" else "machine"
+        return refused, f"The {what} ran out of memory. {_advised(memory_advice)}"
     if isinstance(error, PlaygroundError):
-        return "invalid", str(error)
+        return error.reason, str(error)
     if _while_loading(error):
         return "model", f"The model cannot be loaded ({type(error).__name__}: {error}). Choose another one."
-    frames = ((frame.f_code.co_filename, frame.f_code.co_name) for frame, _ in traceback.walk_tb(error.__traceback__))
-    if program := program_in(frames):
-        told = f"{type(error).__name__}: {error}".removesuffix(": ")
-        return "model", f"{program} failed ({told}). Choose another model."
     return "bug", f"Unexpected {type(error).__name__}: {error}. The whole story is in worker.log."
 
 
@@ -154,21 +134,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         following = following.__cause__ or (None if following.__suppress_context__ else following.__context__)
 
 
-def _is_gpu_memory(error: BaseException) -> bool:
-    told = isinstance(error, RuntimeError) and any(words in str(error) for words in GPU_WORDS)
-    return told or type(error).__name__ == "OutOfMemoryError"  # PyTorch's class, which is about GPUs only
-
-
-def _is_memory(error: BaseException) -> bool:
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+def _is_refusal(error: BaseException, kind: str, numbers: set[int], words: tuple[str, ...]) -> bool:
+    if kind in (base.__name__ for base in type(error).__mro__) or getattr(error, "errno", None) in numbers:
         return True
-    return not isinstance(error, PlaygroundError) and any(words in str(error) for words in MEMORY_WORDS)
-
-
-def _is_full_disk(error: BaseException) -> bool:
-    if isinstance(error, OSError) and error.errno in FULL:
-        return True
-    return not isinstance(error, PlaygroundError) and any(words in str(error) for words in DISK_WORDS)
+    return not isinstance(error, PlaygroundError) and any(word in str(error) for word in words)
 
 
 def _while_loading(error: BaseException) -> bool:

@@ -7,9 +7,8 @@ to do, step by step, until it is told that this was all. family.py starts it, or
 from __future__ import annotations
 
 import contextlib
-import functools
+import json
 import os
-import signal
 import threading
 import traceback
 from collections.abc import Callable
@@ -19,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from playground.config import RunConfig
 from playground.safety import redaction
 from playground.training.process import family, job
-from playground.training.process.ending import MEMORY_ADVICE, StopRequested
-from playground.training.ranks.leaving import OtherLeft, OtherLost
+from playground.training.process.ending import MEMORY_ADVICE, diagnosis
 
 if TYPE_CHECKING:
     from playground.training.process.equipment import Equipment
@@ -30,41 +28,36 @@ FAILED = 1
 
 
 def main() -> int:
-    """Help until there is no more to do. Exit code: 0, also where the ranks have left for a reason that was told."""
+    """Help until there is no more to do. Exit code: 0 then, else 1."""
     redaction.cover_streams()
-    _end_with_rank_0()
     place = family.launched()
     if place is None or place.rank == 0:
         print("A helper is started by a worker, or by a launcher such as torchrun.")
         return job.UNUSABLE
-    asked: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))  # of a launcher that ends all ranks
+    if place.store:
+        threading.Thread(target=_end_with_rank_0, daemon=True).start()
+    import torch.distributed as dist
 
-    def waiting() -> None:
-        if asked:
-            raise StopRequested
+    from playground.training.ranks.ranks import OtherLost
 
-    def between() -> None:
-        waiting()
-        ranks.between()
-
+    ranks = family.connected(place)
     try:
-        ranks = family.connected(place, waiting, lambda error: family.reason_of(error, lambda: MEMORY_ADVICE))
-        with ranks.leaving_together():
-            told = ranks.first()
-            help_with(RunConfig.model_validate(told["config"]), Path(told["outputs"]), ranks, between)
-        family.disconnect()
-    except (OtherLeft, StopRequested):
+        told = ranks.first()
+        help_with(RunConfig.model_validate(told["config"]), Path(told["outputs"]), ranks)
+        dist.destroy_process_group()  # the interpreter's end may abort where its threads still run
         return 0
     except OtherLost:
         return FAILED
     except BaseException as error:  # told to rank 0, which says it to the person; here the story goes into the log
         traceback.print_exc()
-        return 0 if isinstance(error, Exception) else FAILED
-    return 0
+        with contextlib.suppress(RuntimeError):
+            why = [place.rank, *diagnosis(error, lambda: MEMORY_ADVICE)]
+            assert ranks.store is not None, "they are several"
+            ranks.store.set(family.FAILURE, json.dumps(why))
+        return FAILED
 
 
-def help_with(config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[[], None]) -> Equipment:
+def help_with(config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[[], None] = lambda: None) -> Equipment:
     """Do what rank 0 tells, until it tells of the end."""
     from playground.training.loop import slow_motion
     from playground.training.loop.trainer import PPOTrainer
@@ -93,16 +86,9 @@ def help_with(config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[
 
 
 def _end_with_rank_0() -> None:
-    """A thread that ends this process when rank 0 is gone, whatever the main thread waits for."""
-    descriptor = os.environ.pop(family.LIFELINE_VARIABLE, "")
-    if descriptor:
-        os.set_inheritable(int(descriptor), False)
-        threading.Thread(target=functools.partial(_wait, int(descriptor)), daemon=True).start()
-
-
-def _wait(descriptor: int) -> None:
-    with contextlib.suppress(OSError):
-        os.read(descriptor, 1)
+    """Rank 0 holds the other end of stdin and never writes to it: it is at its end when rank 0 is gone, whatever the
+    main thread waits for."""
+    os.read(0, 1)
     os._exit(FAILED)
 
 

@@ -63,14 +63,14 @@ def carry_out(arguments: list[str], usage: str, job_of: Callable[[Path], Job]) -
         return UNUSABLE
     redaction.cover_streams()
     writer = RunWriter(run, job.num_updates, run.status().attempt)
-    time_limit.watch_run(run, writer.status.attempt)
+    time_limit.begin()
     with (
         lock,
         WorkerWatch(writer, job.stopped, job.max_minutes, job.time_is_up) as watch,
         reported(writer, job.stopped, job.memory_advice),
     ):
         job.train(writer, watch)
-    time_limit.dismiss()
+    time_limit.end()
     return EXIT_CODES.get(writer.status.state, 1)
 
 

@@ -2,7 +2,7 @@
 
 A request to stop is for the main thread first, which looks between two micro-batches, saves and leaves. Where that does
 not happen in time (an import, a library that hangs, a reward that never answers) the watch writes the end itself and
-ends the process. It also notes how the process is (`runs.folder.vitals`), keeps the log small (`runs.folder.logs`),
+ends the process. It also writes the heartbeat (`runs.folder.heartbeat`), keeps the log small (`runs.folder.logs`),
 and, where the run is to end with its server, sees the server end (`runs.start.lifeline`). Imports no torch.
 """
 
@@ -16,7 +16,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -24,24 +23,22 @@ import psutil
 
 from playground.errors import RunMoved
 from playground.runs.end import processes
-from playground.runs.folder import logs, vitals
-from playground.runs.folder.checkpoints import TRAINER
+from playground.runs.folder import heartbeat, logs
 from playground.runs.folder.evidence import state_after
-from playground.runs.folder.vitals import Vitals
+from playground.runs.folder.heartbeat import Heartbeat
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import lifeline
-from playground.safety.process_identity import identity
+from playground.safety.process_identity import boot_id
+from playground.setup import devices
 from playground.training.process.ending import MOVED, STOPPED, StopRequested
 
 LOOK_SECONDS = 0.2
 BUSY_LOOK_SECONDS = 0.02  # while the log grows fast
 FAST_BYTES = 500_000  # between two looks
-VITALS_SECONDS = 1.0
+HEARTBEAT_SECONDS = 1.0
 GRACE_SECONDS = 7.0  # with what comes before and after it, the process is gone within ten
 GRACE_WHILE_LOADING_SECONDS = 2.0  # there is nothing yet to be saved
 CHECKPOINT_SECONDS = 120.0  # the longest that a checkpoint may take once the run is to stop
-CHECKPOINT_PAUSE_SECONDS = 15.0  # in which it does not grow although not all of it is written
-FROZEN_SECONDS = 3.0  # a longer pause of the watch itself: the whole process stood still
 STOPPED_EXIT = 3
 
 
@@ -68,25 +65,23 @@ class WorkerWatch:
             "time_limit": time_is_up
             or f"Its time limit of {max_minutes or 0:g} {unit} (max_minutes) was reached after update {{}}.",
         }
-        self._deadline = float("inf") if max_minutes is None else vitals.now() + 60 * max_minutes
+        self._deadline = float("inf") if max_minutes is None else heartbeat.now() + 60 * max_minutes
         self._stopped = stopped
         self._server = lifeline.adopt()
         self._lost: Callable[[], str] = lambda: ""
         self._ending = ""  # the reason for which the run is to end
         self._asked_at = 0.0
-        self._checkpoint = _Checkpoint(self._run.checkpoints_path)
-        memory, me = vitals.memory_facts(), identity(os.getpid())
-        assert me is not None, "this process is there"
         self._process = psutil.Process()
-        self._beat = vitals.now()
-        self._gap = 0.0
-        self._thawed = 0.0  # when the whole process last stood still, the end of that
-        self._vitals = Vitals(
-            boot_id=me.boot_id, pid=me.pid, attempt=writer.status.attempt, started=self._beat, beat=self._beat,
-            limit_bytes=memory.limit_bytes, counter=memory.counter, kills=memory.kills,
+        self._beat = heartbeat.now()
+        self._longest_gap = 0.0
+        self._heartbeat = Heartbeat(
+            boot_id=boot_id(),
+            pid=os.getpid(),
+            attempt=writer.status.attempt,
+            started=self._beat,
             on_server_death="survive" if self._server is None else "die",
-        )  # fmt: skip
-        self._vitals_at = -VITALS_SECONDS
+        )
+        self._written_at = -HEARTBEAT_SECONDS
         self._log_bytes = 0
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._over = threading.Event()
@@ -123,8 +118,9 @@ class WorkerWatch:
 
     def between(self) -> None:
         """The main thread's heartbeat. Raises: StopRequested, if the run is to end; RunMoved."""
-        now = vitals.now()
-        self._gap = max(self._gap, now - max(self._beat, self._thawed))
+        now = heartbeat.now()
+        if not self._heartbeat.patient:
+            self._longest_gap = max(self._longest_gap, now - self._beat)
         self._beat = now
         self._look_for_an_end(now)
         if self._ending == "moved":
@@ -137,20 +133,18 @@ class WorkerWatch:
         poll.register(self._waking, select.POLLIN)
         if self._server is not None:
             poll.register(self._server, 0)  # no events but that the other end is closed
-        pause, last = LOOK_SECONDS, vitals.now()
+        pause = LOOK_SECONDS
         while not self._over.is_set():
             for descriptor, _ in poll.poll(pause * 1000):
                 self._hear(descriptor, poll)
-            now = vitals.now()
-            self._learn_gap(now - last)
-            last = now
+            now = heartbeat.now()
             self._see_to_the_end(now)
             with contextlib.suppress(OSError):  # a full disk, perhaps: the main thread will find out
                 pause = self._look_at_log()
-            if now - self._vitals_at >= VITALS_SECONDS:
-                self._vitals_at = now
-                with contextlib.suppress(OSError, psutil.Error):
-                    self._note_vitals()
+            if now - self._written_at >= HEARTBEAT_SECONDS:
+                self._written_at = now
+                with contextlib.suppress(OSError, MemoryError, psutil.Error):
+                    self._write_heartbeat()
 
     def _hear(self, descriptor: int, poll: select.poll) -> None:
         if descriptor == self._server:
@@ -182,9 +176,18 @@ class WorkerWatch:
         if not self._ending or self._writer.status.ended:
             return
         self._asked_at = self._asked_at or now
-        grace = GRACE_WHILE_LOADING_SECONDS if self._has_nothing_to_save() else GRACE_SECONDS
-        if now - self._asked_at > grace and not self._checkpoint.goes_on(now, self._asked_at, self._is_saving()):
+        if now - self._asked_at > self._grace():
             self._leave()
+
+    def _grace(self) -> float:
+        if self._is_saving():
+            return CHECKPOINT_SECONDS
+        loading = self._writer.status.state in ("queued", "starting")
+        return GRACE_WHILE_LOADING_SECONDS if loading else GRACE_SECONDS
+
+    def _is_saving(self) -> bool:
+        mine = self._run.checkpoints_path.glob(f".tmp-*-{os.getpid()}")
+        return self._writer.status.phase == "saving" or next(mine, None) is not None
 
     def _leave(self) -> NoReturn:
         phase = self._writer.status.phase or "at work"
@@ -201,78 +204,19 @@ class WorkerWatch:
         processes.end_own_family()
         os._exit(STOPPED_EXIT)
 
-    def _has_nothing_to_save(self) -> bool:
-        return self._writer.status.state in ("queued", "starting") and not self._is_saving()
-
-    def _is_saving(self) -> bool:
-        return self._writer.status.phase == "saving"
-
     # -- how it is ----------------------------------------------------------------------------------------------------
 
-    def _learn_gap(self, own_pause: float) -> None:
-        """Take over the longest gap between two heartbeats, unless the whole process stood still: then whichever of the
-        two threads wakes first, the pause is no gap."""
-        if own_pause >= FROZEN_SECONDS:
-            self._thawed = vitals.now()
-        gap, self._gap = self._gap, 0.0
-        if own_pause < FROZEN_SECONDS and not self._vitals.patient and gap > self._vitals.longest_gap:
-            self._vitals = self._vitals.model_copy(update={"longest_gap": gap})
-
-    def _note_vitals(self) -> None:
-        status = self._writer.status
+    def _write_heartbeat(self) -> None:
+        status, held = self._writer.status, self._process.memory_info().rss
         training = status.state in ("running", "paused") and status.phase in ("", "training")
-        self._vitals = self._vitals.model_copy(
-            update={
-                "beat": self._beat,
-                "patient": not training or self._checkpoint.is_being_written(),
-                "resident_bytes": self._process.memory_info().rss,
-            }
-        )
-        vitals.write(self._run.path, self._vitals)
+        _, free = devices.memory()
+        changes = {"beat": self._beat, "longest_gap": self._longest_gap, "patient": not training or self._is_saving()}
+        memory = {"resident_bytes": held, "limit_bytes": held + free}
+        self._heartbeat = self._heartbeat.model_copy(update={**changes, **memory})
+        heartbeat.write(self._run.path, self._heartbeat)
 
     def _look_at_log(self) -> float:
         """Cut the log if it is large; returns the pause until the next look."""
         logs.cap(self._run.log_path)
         before, self._log_bytes = self._log_bytes, self._run.log_path.stat().st_size
         return BUSY_LOOK_SECONDS if abs(self._log_bytes - before) > FAST_BYTES else LOOK_SECONDS
-
-
-class _Checkpoint:
-    """Is a checkpoint being written, and does it get on? Known from the folder under its other name."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._bytes = -1
-        self._grew_at = 0.0
-
-    def is_being_written(self) -> bool:
-        return next(self._folder.glob(".tmp-*"), None) is not None
-
-    def goes_on(self, now: float, asked_at: float, saving: bool) -> bool:
-        """True while it grows, has grown lately, or is all written and on its way to the disk; for `CHECKPOINT_SECONDS`
-        at the most.
-
-        Args:
-            saving: the main thread says that it saves, which begins before there is a folder.
-        """
-        written = self._size()
-        if written != self._bytes:
-            self._bytes, self._grew_at = written, now
-        under_way = saving or written > 0
-        gets_on = now - self._grew_at < CHECKPOINT_PAUSE_SECONDS or self._is_all_written()
-        return under_way and gets_on and now - asked_at < CHECKPOINT_SECONDS
-
-    def _is_all_written(self) -> bool:
-        """True once what is left is to bring it to the disk and to make its checksums. Of many GB that takes longer
-        than any pause in writing, and nothing grows meanwhile."""
-        with contextlib.suppress(OSError):
-            return next(self._folder.glob(f".tmp-update-*-{os.getpid()}/{TRAINER}"), None) is not None
-        return False
-
-    def _size(self) -> int:
-        total = 0
-        with contextlib.suppress(OSError):  # a folder that gets its name while it is looked into: the rest is gone
-            for path in self._folder.glob(".tmp-*/**/*"):
-                with contextlib.suppress(OSError):
-                    total += path.stat().st_size
-        return total

@@ -12,14 +12,12 @@ from pathlib import Path
 
 from playground.config import RunConfig
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.evidence import smaller
 from playground.runs.folder.writer import RunWriter
 from playground.setup import checks, estimates
 from playground.setup.estimates import disk, remedies
 from playground.training.process import family, helper, job
 from playground.training.process.ending import StopRequested
 from playground.training.process.watch import WorkerWatch
-from playground.training.ranks.leaving import OtherLeft, OtherLost
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -62,24 +60,19 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Worker
     disk.check(config, run.path.parent, held)
     writer.set_status(phase="loading PyTorch")
     from playground.training.process.session import Session
+    from playground.training.ranks.ranks import OtherLost
 
-    advice = functools.partial(memory_advice, config, run.path.parent)
-    with family.joined(config, between, watch.watch_helpers, advice) as ranks:
+    with family.joined(config, between, watch.watch_helpers) as ranks:
         ranks.first({"config": config.model_dump(mode="json"), "outputs": str(run.path.parent.resolve())})
-
-        def between_steps() -> None:
-            between()
-            ranks.between()
-
         writer.set_status(phase="loading the model")
-        session = Session(run, config, writer, between_steps, ranks)
+        session = Session(run, config, writer, between, ranks)
         session.begin()
         try:
             writer.set_status(phase="answering the fixed prompts")
             session.evaluate_if_due()
             writer.set_status(state="running", phase="training")
             session.train()
-        except (StopRequested, OtherLeft, OtherLost):
+        except (StopRequested, OtherLost):
             if not session.is_trial:
                 writer.set_status(phase="saving")
                 session.save()
@@ -90,6 +83,17 @@ def memory_advice(config: RunConfig, outputs: Path) -> str:
     """What to change after memory has run out: what the estimate says is enough, else what helps a little."""
     told = estimates.advice(config, outputs)
     return f"{told} A little less: {smaller(config)}" if told.startswith(remedies.NO_SETTING) else told
+
+
+def smaller(config: RunConfig) -> str:
+    """One concrete setting that needs less memory than this configuration."""
+    ppo, sampling = config.ppo, config.sampling
+    if ppo.micro_batch_size > 1:
+        half = next(size for size in range(ppo.micro_batch_size // 2, 0, -1) if not ppo.minibatch_size % size)
+        return f"Set ppo.micro_batch_size to {half} (it is {ppo.micro_batch_size})."
+    if sampling.max_new_tokens > 8:
+        return f"Set sampling.max_new_tokens to {sampling.max_new_tokens // 2} (it is {sampling.max_new_tokens})."
+    return "Choose a smaller model."
 
 
 if __name__ == "__main__":

@@ -1,31 +1,42 @@
-"""What a process of a run shares with the others that compute it. This is one alone, which shares with nobody.
+"""What a process of a run shares with the others that compute it, over torch.distributed; one alone shares with nobody.
 
 Trainer, evaluation and scoring are written for any number of ranks: each does its part of the rows, and what they have
-found is put together. `many.ManyRanks` does that between processes; here the part is all of it. Knows torch; nothing
-of PPO, runs or files.
+found is put together. Sums, never averages: a minibatch's loss is divided by all its tokens before the gradients are
+added, so that N ranks learn what one would have learned, whichever got the longer texts. All meet on the CPU (gloo),
+where an exchange may wait for days (a paused run does) and fails at once where a rank has gone; so nothing waits inside
+NCCL.
+
+Knows torch; nothing of PPO, runs or files. `family.connected` makes one of several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 
-class Ranks:
-    """One process alone. Every method is what `many.ManyRanks` does between several; they are called by all ranks, in
-    the same order.
+class OtherLost(Exception):
+    """Another rank does not answer: its process has ended, or the network between is gone."""
 
-    Attributes:
+
+class Ranks:
+    """One of the processes. Every method is called by all ranks, in the same order, and may raise OtherLost.
+
+    Args:
         rank: the number of this process; rank 0 holds the run's folder. count: how many there are. device: where this
-            one computes; None where the configuration says it.
+            one computes; None where the configuration says it. store: what they met by; one that fails leaves its
+            reason there.
     """
 
-    rank = 0
-    count = 1
-    device: torch.device | None = None
+    def __init__(
+        self, rank: int = 0, count: int = 1, device: torch.device | None = None, store: dist.Store | None = None
+    ) -> None:
+        self.rank, self.count, self.device, self.store = rank, count, device, store
 
     @property
     def share(self) -> slice:
@@ -33,33 +44,91 @@ class Ranks:
         return slice(self.rank, None, self.count)
 
     def deal(self, total: int, first: Sequence[int] = ()) -> list[int]:
-        """Which of `total` questions this rank answers; those in `first` are all rank 0's."""
-        return list(range(total))
+        """Which of `total` questions this rank answers: those in `first` are all rank 0's, and of the rest all get
+        about as many."""
+        if self.count == 1:
+            return list(range(total))
+        others = [row for row in range(total) if row not in set(first)]
+        end = max(0, -(-total // self.count) - len(first))
+        if self.rank == 0:
+            return [*first, *others[:end]]
+        return others[end:][self.rank - 1 :: self.count - 1]
 
     def minibatch(self, rows: Tensor, lengths: Tensor) -> Tensor:
         """This rank's part of the rows of a minibatch, as long as the others'. `lengths` [B]: of every row's text."""
-        return rows
-
-    def gather(self, tensors: Mapping[str, Tensor], total: int) -> dict[str, Tensor]:
-        """The rows of all ranks, [total, C, ...] each, from `share` of them, whose C may differ."""
-        return dict(tensors)
-
-    def sum_gradients(self, optimizer: torch.optim.Optimizer, sums: dict[str, Tensor], largest: str) -> None:
-        """Add up the gradients of all ranks, and the numbers in `sums`; of the one named `largest` take the largest."""
+        if self.count == 1:
+            return rows
+        order = torch.argsort(lengths[rows].cpu(), stable=True)
+        return rows[order][self.share]
 
     def exchange(self, mine: Any) -> list[Any]:
-        """Plain data (as JSON has it) of every rank, by rank."""
-        return [mine]
+        """Plain data of every rank, by rank. As pickles: the ranks of a run trust one another."""
+        everybody = [mine] * self.count
+        if self.count > 1:
+            with _answered():
+                dist.all_gather_object(everybody, mine)
+        return everybody
 
     def first(self, told: Any = None) -> Any:
         """What rank 0 tells: plain data."""
-        return told
+        return self.exchange(told if self.rank == 0 else None)[0]
+
+    def gather(self, tensors: Mapping[str, Tensor], total: int) -> dict[str, Tensor]:
+        """The rows of all ranks, [total, C, ...] each, from `share` of them, whose C may differ."""
+        parts = self.exchange({name: tensor.to("cpu", copy=True) for name, tensor in tensors.items()})
+        found = {}
+        for name, mine in tensors.items():
+            shape = [max(sizes) for sizes in zip(*(part[name].shape[1:] for part in parts), strict=True)]
+            whole = torch.zeros((total, *shape), dtype=mine.dtype)
+            for rank, part in enumerate(parts):
+                whole[(slice(rank, None, self.count), *map(slice, part[name].shape[1:]))] = part[name]
+            found[name] = whole.to(mine.device)
+        return found
+
+    def sum_gradients(self, optimizer: torch.optim.Optimizer, sums: dict[str, Tensor], largest: str) -> None:
+        """Add up the gradients of all ranks, and the numbers in `sums`; of the one named `largest` take the largest."""
+        if self.count == 1:
+            return
+        weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+        for weight in weights:
+            if weight.grad is None:
+                weight.grad = torch.zeros_like(weight)
+        added = [name for name in sums if name != largest]
+        numbers = torch.stack([sums[name].double() for name in added])
+        with _answered():
+            _meet()
+            under_way = [dist.all_reduce(tensor, async_op=True) for tensor in (*(w.grad for w in weights), numbers)]
+            under_way.append(dist.all_reduce(sums[largest], dist.ReduceOp.MAX, async_op=True))
+            for work in under_way:
+                work.wait()
+        sums.update(zip(added, numbers, strict=True))
 
     def broadcast(self, tensors: Sequence[Tensor]) -> None:
         """Put rank 0's numbers into everybody's tensors."""
-
-    def between(self) -> None:
-        """To be called often: raises once another rank has left."""
+        if self.count == 1:
+            return
+        with _answered(), torch.no_grad():
+            _meet()
+            for tensor in tensors:
+                whole = tensor.detach().to(self.device).contiguous()
+                dist.broadcast(whole, 0)
+                tensor.copy_(whole)
 
 
 ALONE = Ranks()
+
+
+def _meet() -> None:
+    """Wait on the CPU until all ranks are here."""
+    dist.all_reduce(torch.zeros(1))
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    """Raises: OtherLost, where torch.distributed says in its own words that a peer has gone."""
+    try:
+        yield
+    except (RuntimeError, OSError) as error:  # DistBackendError and its kin are RuntimeErrors
+        if type(error).__name__ == "OutOfMemoryError":
+            raise
+        raise OtherLost(str(error).partition("\n")[0]) from error

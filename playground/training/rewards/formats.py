@@ -179,16 +179,12 @@ class Format:
 
     def chat(self, said: Sequence[Turn]) -> str:
         """The turns as the tokenizer's chat template writes them."""
-        what = "The chat template of this reward model failed"
-        try:
-            with self._limited(what):
-                return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
-        except Exception as error:  # a template is a program of the model's author and may raise anything
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise RewardModelUnusable(f"{what}: {reason}. Choose another template.") from error
+        with self._limited("Choose another template: the chat template of this reward model failed"):
+            return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
 
     def _limited(self, what: str = "The tokenizer of this reward model failed") -> AbstractContextManager[None]:
-        return time_limit.limited(what, getattr(self.tokenizer, "name_or_path", None))
+        folder = getattr(self.tokenizer, "name_or_path", None)
+        return time_limit.limited(what, folder, RewardModelUnusable)
 
     def _shorter(self, prompt: str, count: int) -> str | None:
         """The prompt without its first `count` tokens or whole first turns; None where there is nothing left."""

@@ -95,7 +95,7 @@ def described(folder: Path, what: str, **changes: Any) -> tuple[Any, Any, Any]:
     """
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
-    with loading.told(what, RewardModelUnusable), time_limit.limited(what, folder):
+    with time_limit.limited(what, folder, RewardModelUnusable):
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **changes)
         with torch.device("meta"):
             skeleton = AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)

@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     from playground.training.service import questions  # seconds of imports
 
     redaction.cover_streams()
-    time_limit.watch_answers()
+    time_limit.begin(time_limit.ANSWER_SECONDS)
     return questions.serve(sys.stdin, say, idle_seconds)
 
 

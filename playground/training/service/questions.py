@@ -28,7 +28,7 @@ from playground.training.data.preview import preview
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation
-from playground.training.models import export_weights, time_limit
+from playground.training.models import export_weights
 from playground.training.models.chat import PromptForm
 from playground.training.rewards import format_check
 from playground.training.service import close_up, frontier_drawing, reward_bench
@@ -152,7 +152,6 @@ def serve(lines: IO[str], say: Callable[..., None], idle_seconds: float) -> int:
         if not line:
             return 0
         question = json.loads(line)
-        time_limit.answering(question["id"])
         try:
             for answer in QUESTIONS[question["kind"]](service, question):
                 if question["id"] in stopped:

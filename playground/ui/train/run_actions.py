@@ -201,7 +201,7 @@ def _ended(run: RunDirectory) -> dict[str, Any]:
         ended = processes.end(run, grace_seconds=FORCE_GRACE_SECONDS)
     except (PlaygroundError, OSError) as error:
         return {"error": in_words(error), "sentence": ""}
-    if ended.alive or ended.survivors:
+    if ended.alive:
         return {"error": ended.sentence, "sentence": ""}
     return {"error": "", "sentence": ended.sentence}
 

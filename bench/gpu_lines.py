@@ -80,7 +80,6 @@ LINES = (
     Line("playground/setup/devices.py", 'elif kind == "cuda":', "", UNSEEN, "where a run names GPUs"),
     Line("playground/setup/devices.py", 'tool = shutil.which("nvidia-smi")', "devices"),
     Line("playground/setup/estimates/memory.py", 'LIBRARY_BYTES = {"cpu": 385_000_000, "cuda"', "0.5B", UNSEEN),
-    Line("playground/setup/estimates/timing.py", 'LAYER_SECONDS = {"cpu": 6e-4, "cuda"', "0.5B", UNSEEN),
     Line("playground/cli/health.py", 'gpus = [{"name": torch.cuda.get_device_name(i)', "devices", UNSEEN),
     Line("playground/cli/health.py", "for i in range(torch.cuda.device_count())]", "devices", UNSEEN),
     Line("playground/cli/health.py", 'print(json.dumps({"gpus": gpus, "mps": torch.backends', "devices", UNSEEN),

@@ -12,6 +12,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.end_reasons import ENDS
 from playground.runs.folder.records import Status
 from playground.safety.process_identity import boot_id
+from playground.setup import estimates
 from tests.support import PROJECT, small_config
 
 GB = 10**9
@@ -56,7 +57,7 @@ def test_signal_9_is_want_of_memory_where_the_kernel_counted_or_nearly_all_was_h
     assert reason == ("killed" if likely is None else "out_of_memory")
     assert ("most likely" in sentence) == bool(likely)
     if likely is not None:
-        assert "Set ppo.micro_batch_size to 4 (it is 8)." in sentence
+        assert sentence.endswith(estimates.advice(run.config()))
 
 
 def test_a_run_whose_place_in_the_queue_is_gone_is_not_said_to_have_had_a_worker(run):

@@ -12,13 +12,14 @@ import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from playground.config import RunConfig, yaml_io
+from playground.config import yaml_io
 from playground.errors import PlaygroundError
 from playground.runs.folder import placed, vitals
 from playground.runs.folder.files import read_record
 from playground.runs.folder.logs import ATTEMPT_LINE, log_tail
 from playground.runs.folder.records import State, Status
 from playground.safety.process_identity import boot_id
+from playground.setup import estimates
 from playground.setup.telling import duration
 
 NEARLY_ALL = 0.9  # of the memory that the worker may have
@@ -119,17 +120,6 @@ def signal_of(exit_code: int | None) -> int:
     return exit_code - 128 if 128 < exit_code < 128 + signal.NSIG else 0
 
 
-def smaller(config: RunConfig) -> str:
-    """One concrete setting that needs less memory than this configuration."""
-    ppo, sampling = config.ppo, config.sampling
-    if ppo.micro_batch_size > 1:
-        half = next(size for size in range(ppo.micro_batch_size // 2, 0, -1) if not ppo.minibatch_size % size)
-        return f"Set ppo.micro_batch_size to {half} (it is {ppo.micro_batch_size})."
-    if sampling.max_new_tokens > 8:
-        return f"Set sampling.max_new_tokens to {sampling.max_new_tokens // 2} (it is {sampling.max_new_tokens})."
-    return "Choose a smaller model."
-
-
 def _out_of_memory(
     status: Status, folder: Path, found: vitals.Vitals, counter: Path | None, seen: bool
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
@@ -156,7 +146,7 @@ def _out_of_memory(
     likely = "" if rose and large and seen else "most likely "
     sentence = f"The machine {likely}ran out of memory {_when(status)}: {traces}."
     with contextlib.suppress(PlaygroundError, AttributeError, OSError):  # a reward training has no such setting
-        sentence += f" {smaller(yaml_io.load(folder / 'config.yaml', links=False))}"
+        sentence += f" {estimates.advice(yaml_io.load(folder / 'config.yaml', links=False), folder.parent)}"
     yield "out_of_memory", sentence
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from playground.errors import (
+    LESS_MEMORY,
     HelperFailed,
     ModelNotFound,
     NoRoom,
@@ -39,7 +40,6 @@ GPU_WORDS = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_A
 LOADERS = ("playground.training.models.loading", "playground.training.rewards.score_models")
 STOPPED = "Stopped after update {}."
 MOVED = "Its folder was renamed or moved after update {}, so the worker could not go on in it."
-MEMORY_ADVICE = "Use smaller batches or a smaller model."
 
 
 class StopRequested(Exception):
@@ -58,7 +58,7 @@ class StopRequested(Exception):
 def reported(
     writer: RunWriter,
     stopped: str = STOPPED,
-    memory_advice: Callable[[], str] = lambda: MEMORY_ADVICE,
+    memory_advice: Callable[[], str] = lambda: LESS_MEMORY,
 ) -> Iterator[None]:
     """Every way a run can end -> a terminal state with a reason and a sentence that says what to do.
 
@@ -181,4 +181,4 @@ def _advised(memory_advice: Callable[[], str]) -> str:
     try:
         return memory_advice()
     except (MemoryError, OSError, RuntimeError):  # there is none left to think with
-        return "Halve ppo.micro_batch_size, or choose a smaller model."
+        return LESS_MEMORY

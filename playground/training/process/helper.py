@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playground.config import RunConfig
+from playground.errors import LESS_MEMORY
 from playground.safety import redaction
 from playground.training.process import family, job
-from playground.training.process.ending import MEMORY_ADVICE, StopRequested
+from playground.training.process.ending import StopRequested
 from playground.training.ranks.leaving import OtherLeft, OtherLost
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def main() -> int:
         ranks.between()
 
     try:
-        ranks = family.connected(place, waiting, lambda error: family.reason_of(error, lambda: MEMORY_ADVICE))
+        ranks = family.connected(place, waiting, lambda error: family.reason_of(error, lambda: LESS_MEMORY))
         with ranks.leaving_together():
             told = ranks.first()
             help_with(RunConfig.model_validate(told["config"]), Path(told["outputs"]), ranks, between)

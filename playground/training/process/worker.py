@@ -12,10 +12,9 @@ from pathlib import Path
 
 from playground.config import RunConfig
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.evidence import smaller
 from playground.runs.folder.writer import RunWriter
 from playground.setup import checks, estimates
-from playground.setup.estimates import disk, remedies
+from playground.setup.estimates import disk
 from playground.training.process import family, helper, job
 from playground.training.process.ending import StopRequested
 from playground.training.process.watch import WorkerWatch
@@ -39,7 +38,7 @@ def job_in(folder: Path) -> job.Job:
         lambda writer, watch: train(run, config, writer, watch),
         config.ppo.num_updates,
         max_minutes=config.max_minutes,
-        memory_advice=functools.partial(memory_advice, config, run.path.parent),
+        memory_advice=functools.partial(estimates.advice, config, run.path.parent),
     )
 
 
@@ -63,7 +62,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Worker
     writer.set_status(phase="loading PyTorch")
     from playground.training.process.session import Session
 
-    advice = functools.partial(memory_advice, config, run.path.parent)
+    advice = functools.partial(estimates.advice, config, run.path.parent)
     with family.joined(config, between, watch.watch_helpers, advice) as ranks:
         ranks.first({"config": config.model_dump(mode="json"), "outputs": str(run.path.parent.resolve())})
 
@@ -84,12 +83,6 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Worker
                 writer.set_status(phase="saving")
                 session.save()
             raise
-
-
-def memory_advice(config: RunConfig, outputs: Path) -> str:
-    """What to change after memory has run out: what the estimate says is enough, else what helps a little."""
-    told = estimates.advice(config, outputs)
-    return f"{told} A little less: {smaller(config)}" if told.startswith(remedies.NO_SETTING) else told
 
 
 if __name__ == "__main__":

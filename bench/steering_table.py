@@ -21,6 +21,7 @@ import torch  # noqa: E402
 
 from bench.results import judged  # noqa: E402
 from playground.config import RunConfig, yaml_io  # noqa: E402
+from playground.config.reward_settings import SCALE_SAMPLES  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.training.data import prompts as prompt_sources  # noqa: E402
 from playground.training.data.prompts import Prompt  # noqa: E402
@@ -30,8 +31,6 @@ from playground.training.loop.scoring import Scorer  # noqa: E402
 from playground.training.loop.steered import Steered  # noqa: E402
 from playground.training.models import loading  # noqa: E402
 from playground.training.models.steering_vector import decoder_layers, layer_of  # noqa: E402
-
-SCALE_SAMPLES = 256
 
 
 def rows(

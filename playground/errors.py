@@ -20,6 +20,8 @@ REMEDIES = {
     errno.ENOMEM: "Close other programs, then try again.",
 }
 
+LESS_MEMORY = "Lower micro_batch_size, use LoRA, or choose a smaller model."  # where the estimate cannot say more
+
 
 class Problem(NamedTuple):
     """One thing wrong with a configuration: the dotted field name and a sentence that says what to do."""

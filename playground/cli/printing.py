@@ -277,29 +277,33 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
     if as_json:
         print_json(found.to_json())
         return
-    kinds = list(dict.fromkeys(kind for role in found.rows for kind in role.kinds))
-    larger = {role.role: role.total for role in found.larger.rows}
+    needs, larger, device = found.needs, found.larger, found.device
+    kinds = list(dict.fromkeys(kind for sizes in needs.roles.values() for kind in sizes))
     table = Table("Role", *kinds, "GB", "if 7B", box=None, pad_edge=False)
-    for role in found.rows:
-        sizes = [f"{role.kinds[kind] / 1e9:.2f}" if kind in role.kinds else "" for kind in kinds]
-        add_row(table, role.role, *sizes, f"{role.total / 1e9:.2f}", f"{larger.get(role.role, 0) / 1e9:.1f}")
-    libraries = f"{found.libraries / 1e9:.2f}"
-    add_row(table, "libraries", *[""] * len(kinds), libraries, f"{found.libraries / 1e9:.1f}")
+    for role, sizes in needs.roles.items():
+        cells = [f"{sizes[kind] / 1e9:.2f}" if kind in sizes else "" for kind in kinds]
+        add_row(table, role, *cells, f"{needs.of(role) / 1e9:.2f}", f"{larger.of(role) / 1e9:.1f}")
+    libraries = needs.libraries / 1e9
+    add_row(table, "libraries", *[""] * len(kinds), f"{libraries:.2f}", f"{libraries:.1f}")
     console().print(table)
-    device = found.device
-    print(f"{found.total / 1e9:.1f} GB at the fullest moment ({found.moment}); {device.label} ({device.name}) has "
-          f"{device.free_bytes / 1e9:.1f} of {device.total_bytes / 1e9:.1f} GB free.")  # fmt: skip
+    print(
+        f"{found.total / 1e9:.1f} GB at the fullest moment ({needs.moment}); {device.label} ({device.name}) has "
+        f"{device.free_bytes / 1e9:.1f} of {device.total_bytes / 1e9:.1f} GB free."
+    )
     if len(found.places) > 1:
         where = ", ".join(dict.fromkeys(found.places))
         print(f"{len(found.places)} processes compute it, on {where}: each of them holds what the table shows.")
-    print(f"With a model of 7 billion weights the same settings would need {found.larger.total / 1e9:.0f} GB "
-          f"({found.larger.moment}).")  # fmt: skip
-    print(f"Time: {time_range(found.pace.update_low, found.pace.update_high)} an update, "
-          f"{time_range(found.pace.run_low, found.pace.run_high)} in all"
-          f"{', as your last runs of this model took' if found.pace.as_last_runs else ''}.")  # fmt: skip
+    print(
+        f"With a model of 7 billion weights the same settings would need {larger.total / 1e9:.0f} GB ({larger.moment})."
+    )
+    if found.seconds_per_update and found.seconds:
+        update, run = time_range(*found.seconds_per_update), time_range(*found.seconds)
+        print(f"Time: {update} an update, {run} in all, as your last runs of this model took.")
+    else:
+        print("Time: not known until a run or a trial (`python -m playground try`) of this model has been made here.")
     if found.download:
         gated = "; gated: its terms must be accepted on its page" if found.download.gated else ""
-        print(f"To download first: {plain(found.download.source)}, {found.download.megabytes:.0f} MB, licence "
+        print(f"To download first: {plain(found.download.source)}, {found.download.mb:.0f} MB, licence "
               f"{plain(found.download.licence)}{gated}.")  # fmt: skip
     print(f"{found.verdict.capitalize()}. {found.advice}".strip())
 

@@ -23,6 +23,7 @@ from playground.config.ppo_settings import PPOConfig
 from playground.config.reward_model_settings import PairsConfig, RewardTrainingConfig
 from playground.config.reward_settings import (
     REWARD_CLASSES,
+    SCALE_SAMPLES,
     AgreementReward,
     ContrastReward,
     ExpressionReward,
@@ -190,6 +191,11 @@ class RunConfig(Part):
     def answers_each(self) -> int:
         """How many answers are written for each that is given once the run has ended; more than 1 for the best of n."""
         return self.ppo.samples_per_prompt if self.method == "best_of_n" else 1
+
+    def scale_rows(self, is_small: bool) -> int:
+        """How many samples of the reference are written at once for the scale of the score: all by a small model (of
+        fewer than SMALL_MODEL parameters), else what an update has memory for."""
+        return SCALE_SAMPLES if is_small else min(SCALE_SAMPLES, self.ppo.batch_size)
 
     @property
     def scorers(self) -> list[tuple[str, RewardConfig]]:

@@ -207,6 +207,9 @@ REWARD_CLASSES: dict[str, type[Part]] = {
 }
 
 
+SCALE_SAMPLES = 256  # completions of the reference that fix the scale of the score
+
+
 class ScoreConfig(Part):
     """How the raw reward becomes the score that PPO sees."""
 

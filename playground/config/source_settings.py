@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 
 from playground.config.parts import Part, knob
 
+SMALL_MODEL = 10_000_000  # parameters; one with fewer is more overhead than arithmetic, and trained accordingly
+
 
 class AdapterConfig(Part):
     """Which weights are trained: all of them, or small matrices beside them (LoRA, Hu et al. 2021)."""

@@ -48,7 +48,7 @@ def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
     model, download = measured.policy, found.download
     note = found.advice
     if not here and download:
-        note = " ".join(filter(None, (MISSING.format(download.source, download.megabytes, download.licence), note)))
+        note = " ".join(filter(None, (MISSING.format(download.source, download.mb, download.licence), note)))
     size = f"{_count(model.parameters)} parameters in {model.layers} layers"
     total, free = (two_digits(size / GB) for size in (found.total, found.device.free_bytes))
     needed = f"{'' if found.measured else 'about '}{total} of {free} GB free"

@@ -23,6 +23,7 @@ from typing import IO, Any
 import psutil
 
 from playground.config import RunConfig, yaml_io
+from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import InvalidConfig, Problem, RunBusy
 from playground.runs.end import processes
 from playground.runs.folder import evidence
@@ -32,7 +33,7 @@ from playground.runs.folder.records import SCORE_SCALE, Count, Record, Seconds, 
 from playground.runs.start import launcher, lifeline, queue
 from playground.setup import checks, devices, estimates
 from playground.setup.estimates import disk
-from playground.setup.estimates.memory import SCALE_SAMPLES
+from playground.setup.estimates.memory import LIBRARY_BYTES
 from playground.setup.estimates.timing import Finished
 
 FILE = ".trials.json"
@@ -243,27 +244,24 @@ def _found(
     """What a trial that has made an update came to: its figures, the estimate that follows from them, and where memory
     is short what would help: `better`, a configuration as plain data."""
     if place.kind != "cpu":  # what counts is the memory of the device
-        form = estimates.Form.of(config, place.kind == "cuda")
         peak = max((item.memory_gb or 0.0) * estimates.GB for item in made)
-        memory = int(peak + estimates.memory.library_bytes(form, place.kind))
+        memory = int(peak + LIBRARY_BYTES[place.kind])
     one = _seconds(made[-1])  # the first one warms up
     trial = Trial(config=config.model_dump(mode="json"), at=time.time(), update_seconds=one, memory_bytes=memory)
     write_atomically(outputs / FILE, Trials(trials=(trial, *_remembered(outputs))[:MOST]).model_dump_json())
-    verdict = estimates.verdict_of(memory, place, estimates.UNSURE_WHEN_MEASURED)
-    advice, better = ("", None) if verdict == "fits" else estimates.remedy(config, outputs)
     told = estimates.estimate(config, outputs, device=place, finished=timed(outputs))
     return {
         "state": "done",
         "updates": len(made),
         "seconds_per_update": one,
         "seconds_before": max(0.0, seconds - sum(map(_seconds, made))),
-        "seconds": [told.pace.run_low, told.pace.run_high],
+        "seconds": told.seconds,
         "memory_gb": memory / estimates.GB,
         "free_gb": place.free_bytes / estimates.GB,
         "device": place.name,
-        "verdict": verdict,
-        "advice": advice,
-        "better": better.model_dump(mode="json") if better else None,
+        "verdict": told.verdict,
+        "advice": told.advice,
+        "better": told.better.model_dump(mode="json") if told.better else None,
     }
 
 

@@ -1,4 +1,4 @@
-"""The measures of a model that decide about memory and time, under whatever names its family's configuration uses.
+"""The measures of a model that decide about memory, under whatever names its family's configuration uses.
 
 Knows names and numbers; no torch, and no transformers, whose configurations would bring it.
 """
@@ -6,7 +6,7 @@ Knows names and numbers; no torch, and no transformers, whose configurations wou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from playground.errors import ModelNotFound
@@ -53,24 +53,18 @@ class Architecture:
         return self.model_type in GATED_MLP
 
     @property
-    def attention_parameters(self) -> int:
-        """Weights of the query, key, value and output matrices of one layer."""
-        return 2 * self.hidden_size * self.head_size * (self.heads + self.kv_heads)
-
-    @property
-    def mlp_parameters(self) -> int:
-        """Weights of the feed-forward matrices of one layer."""
-        return (3 if self.gated else 2) * self.hidden_size * self.intermediate_size
-
-    @property
     def linear_parameters(self) -> int:
         """Weights of all matrices inside the layers: what quantization shrinks and what a token is multiplied with."""
-        return self.layers * (self.attention_parameters + self.mlp_parameters)
+        attention = 2 * self.head_size * (self.heads + self.kv_heads)
+        return self.layers * self.hidden_size * (attention + (3 if self.gated else 2) * self.intermediate_size)
 
     @property
     def embedding_parameters(self) -> int:
         """Weights of one embedding matrix, which is also the size of the LM head."""
         return self.vocabulary * self.hidden_size
+
+
+SEVEN_BILLION = Architecture("llama", 4096, 32, 32, 32, 128, 11_008, 32_000, 4096, False, 6_738_415_616)  # Llama 2
 
 
 def architecture(config: Mapping[str, Any], parameters: int, where: str = "config.json") -> Architecture:
@@ -98,17 +92,6 @@ def architecture(config: Mapping[str, Any], parameters: int, where: str = "confi
     )
 
 
-def _seven_billion() -> Architecture:
-    """Seven billion weights in the shape of Llama 2: its measures are published, the weights are counted from them."""
-    config = {
-        "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
-        "intermediate_size": 11008, "vocab_size": 32000, "max_position_embeddings": 4096,
-    }  # fmt: skip
-    shape = architecture(config, 0)
-    norms = (2 * shape.layers + 1) * shape.hidden_size
-    return replace(shape, parameters=shape.linear_parameters + 2 * shape.embedding_parameters + norms)
-
-
 def _number(config: Mapping[str, Any], names: tuple[str, ...], where: str, default: int | None = None) -> int:
     for name in names:
         value = config.get(name)
@@ -120,6 +103,3 @@ def _number(config: Mapping[str, Any], names: tuple[str, ...], where: str, defau
     if default is None:
         raise ModelNotFound(f"{where} does not say {names[0]}: get the file again.")
     return default
-
-
-SEVEN_BILLION = _seven_billion()

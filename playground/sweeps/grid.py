@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
 from playground.setup import estimates, telling
-from playground.setup.estimates.timing import Finished
+from playground.setup.estimates.timing import Finished, Range
 from playground.sweeps import sweep_record
 from playground.sweeps.sweep_record import MOST_RUNS
 
@@ -103,9 +103,9 @@ def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[An
     return Grid(base, vary, configs)
 
 
-def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Finished] = ()) -> tuple[float, float]:
-    """How long the runs take one after the other: the likely least, the likely most. Those that differ in the seed only
-    are reckoned once.
+def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Finished] = ()) -> Range | None:
+    """How long the runs take one after the other: the likely least, the likely most; None where nothing like one of
+    them has run here. Those that differ in the seed only are reckoned once.
 
     Args:
         finished: see `estimates.estimate`.
@@ -116,8 +116,9 @@ def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Fini
     alike: dict[str, list[RunConfig]] = defaultdict(list)
     for config in configs:
         alike[config.model_copy(update={"seed": 0}).model_dump_json()].append(config)
-    paces = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).pace) for runs in alike.values()]
-    return sum(count * pace.run_low for count, pace in paces), sum(count * pace.run_high for count, pace in paces)
+    found = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).seconds) for runs in alike.values()]
+    known = [(count * took[0], count * took[1]) for count, took in found if took]
+    return (sum(low for low, _ in known), sum(high for _, high in known)) if len(known) == len(found) else None
 
 
 def _unread(vary: dict[str, list[Any]], configs: Sequence[RunConfig]) -> list[Problem]:

@@ -160,12 +160,6 @@ def prompts(rows: Sequence[Row], num_fixed: int, count: int, seed: int | str) ->
     return [*_mixed(shuffled[:aside], num_fixed, rng), *_mixed(shuffled[aside:], count, rng)]
 
 
-def longest(rows: Sequence[Row]) -> int:
-    """About how many characters the longest prompt has."""
-    row = max(rows, key=lambda row: sum(len(spellings[0]) for spellings in ((row.question,), row.right, row.wrong)))
-    return max(len(_text(row, kind, form)) for kind, forms in _FORMS.items() for form in forms)
-
-
 def _mixed(rows: Sequence[Row], count: int, rng: random.Random) -> list[str]:
     """Up to `count` prompts in the shares of MIX. Only these are made: all forms of every row take gigabytes."""
     count = min(count, *(int(len(rows) * len(_FORMS[kind]) / share) for kind, share in MIX.items()))

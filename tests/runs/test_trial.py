@@ -54,11 +54,11 @@ def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs: Path, forker:
     assert told["advice"] == "" and told["better"] is None
     assert not (outputs / launcher.TRIAL).exists() and history.list_runs(outputs) == []
     found = estimates.estimate(config, outputs, finished=history.finished_runs(outputs))
-    assert found.measured and found.total == pytest.approx(told["memory_gb"] * 1e9) and found.pace.as_last_runs
-    assert [found.pace.run_low, found.pace.run_high] == pytest.approx(told["seconds"], rel=0.3)  # another measurement
+    assert found.measured and found.total == pytest.approx(told["memory_gb"] * 1e9)
+    assert found.seconds == pytest.approx(told["seconds"])
     other = small_config("mine", **{**QUICK, "sampling": {"max_new_tokens": 8}})
     again = estimates.estimate(other, outputs, finished=history.finished_runs(outputs))
-    assert not again.measured and again.pace.as_last_runs  # the time is scaled, the memory reckoned
+    assert not again.measured and again.seconds  # the time is scaled, the memory reckoned
 
 
 def test_what_a_run_is_called_and_how_it_learns_does_not_make_it_another_for_the_memory(outputs: Path) -> None:

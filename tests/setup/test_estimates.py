@@ -1,4 +1,4 @@
-"""What a run needs: the arithmetic by hand, the verdict, and that the advice, followed, makes it fit."""
+"""What a run needs: the formula by hand, the verdict, the advice, and the time of what has run here."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotHere
 from playground.setup import catalog, estimates
 from playground.setup.devices import Device
-from playground.setup.estimates import memory, remedies, timing, trl_moments
-from playground.setup.estimates.memory import Form, Lengths, Moment, Part
+from playground.setup.estimates import memory, remedies, timing
 from playground.sources.architectures import SEVEN_BILLION, Architecture
 from tests.model_folders import model_folder
 
+# hidden size 8, two layers, four heads of size 2, keys and values of two of them, feed-forward 16, vocabulary 32
 SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)
-LENGTHS = Lengths(prompt=5, completion=4)
+SIZES = {"batch_size": 6, "minibatch_size": 6, "micro_batch_size": 3}
+LORA = {"adapter": {"kind": "lora", "r": 2}}
+PROMPT = 5
 
 
 def config_with(**changes: Any) -> RunConfig:
@@ -29,88 +31,123 @@ def cpu(gigabytes: float) -> Device:
     return Device("cpu", "Processor", int(gigabytes * 1e9), int(gigabytes * 1e9))
 
 
-def sizes(parts: list[Part]) -> dict[tuple[str, str], float]:
-    found: dict[tuple[str, str], float] = {}
-    for part in parts:
-        found[part.role, part.kind] = found.get((part.role, part.kind), 0) + part.size
-    return found
+def plain(sizes: memory.Sizes) -> dict[str, list[int]]:
+    """Role -> bytes of weights, gradients and optimizer."""
+    found = {role: [sizes[role, kind] for kind in memory.TRAINED_BYTES] for role in memory.ROLES}
+    return {role: held for role, held in found.items() if any(held)}
 
 
-def lasting(**model: Any) -> dict[tuple[str, str], float]:
-    config = config_with(model={"source": "x", **model})
-    return sizes(list(memory.lasting(config, Form.of(config, bf16=False), SMALL, [])))
-
-
-def test_full_training_holds_weights_twice_gradients_and_two_moments() -> None:
-    assert lasting() == {
-        ("policy", "weights"): 8000, ("policy", "gradients"): 8000, ("policy", "optimizer"): 16000,
-        ("value", "weights"): 8 * 16, ("reference", "weights"): 8000,
-    }  # fmt: skip
-
-
-def test_lora_trains_little_and_needs_no_reference() -> None:
-    # rank 2: two layers of q (8+8), k and v (8+4 each), o (8+8), gate, up, down (8+16 each)
-    trained = 2 * 2 * (16 + 12 + 12 + 16 + 3 * 24)
-    assert lasting(adapter={"kind": "lora", "r": 2}) == {
-        ("policy", "weights"): 8000 + 4 * trained, ("policy", "gradients"): 4 * trained,
-        ("policy", "optimizer"): 8 * trained, ("value", "weights"): 8 * 16,
-    }  # fmt: skip
-    fewer = lasting(adapter={"kind": "lora", "r": 2, "target_modules": ["q_proj"]})
-    assert fewer["policy", "gradients"] == 4 * 2 * 2 * 16
-
-
-def test_quantization_shrinks_the_matrices_and_not_the_embeddings() -> None:
-    matrices = SMALL.linear_parameters
-    held = lasting(adapter={"kind": "lora", "r": 2}, quantization="int8")
-    whole = lasting(adapter={"kind": "lora", "r": 2})
-    assert whole["policy", "weights"] - held["policy", "weights"] == 3 * matrices
-
-
-def test_a_critic_of_its_own_is_trained_too() -> None:
-    held = lasting(critic="separate")
-    assert held["value", "gradients"] == 8000 and held["value", "optimizer"] == 16000
-
-
-def test_the_cache_and_the_logits_of_sampling_by_hand() -> None:
-    form = Form.of(config_with(), bf16=False)
-    _, last = memory.sampling(SMALL, form, 3, LENGTHS)
-    layer = 3 * 9 * 2 * 2 * 4  # rows, tokens, heads of keys, their size, bytes
-    assert sizes(last) == {("rollout", "KV cache"): (2 * 2 + 2) * layer, ("rollout", "logits"): 5 * 3 * 32 * 4}
-
-
-def test_moments_do_not_add_up_but_small_freed_blocks_do_on_a_processor() -> None:
-    held = [Part("policy", "weights", 10.0, 0)]
-    large, small = Part("policy", "logits", 50e6, 50e6), Part("policy", "activations", 30e6, 1e6)
-    moments = [Moment("a", [large]), Moment("b", [small])]
-    assert memory.peak(held, moments, heap_limit=0).size == 50e6 + 10
-    assert memory.peak(held, moments, heap_limit=2**21) == ("a", [*held, large], 80e6 + 10)
-
-
-def test_the_verdict_leaves_room_for_an_error_of_a_quarter() -> None:
-    found = [estimates.verdict_of(size, cpu(1)) for size in (0.8e9, 0.81e9, 1e9, 1.01e9)]
-    assert found == ["fits", "tight", "tight", "does not fit"]
+HEAD = [32, 32, 64]
+# rank 2, two layers: q and o (8+8), k and v (8+4), gate, up and down (8+16) are 128 weights in each
+LORA_WEIGHTS = 2 * 2 * 128
+MATRICES = 2 * (8 * 8 + 2 * 8 * 4 + 8 * 8 + 3 * 8 * 16)
 
 
 @pytest.mark.parametrize(
-    ("changes", "gigabytes", "words"),
+    ("changes", "device", "expected"),
     [
-        ({"ppo": {"batch_size": 128, "minibatch_size": 128, "micro_batch_size": 128}}, 12, "micro_batch_size to 64"),
+        ({}, "cpu", {"policy": [8000, 8000, 16000], "value": HEAD, "reference": [8000, 0, 0]}),
+        ({"model": LORA}, "cpu", {"policy": [8000 + 2048, 2048, 4096], "value": HEAD}),
+        ({"model": LORA}, "cuda", {"policy": [4000 + 2048, 2048, 4096], "value": HEAD}),
+        (
+            {"model": {"adapter": {**LORA["adapter"], "target_modules": ["q_proj"]}}},
+            "cpu",
+            {"policy": [8000 + 256, 256, 512], "value": HEAD},
+        ),
+        (
+            {"model": {**LORA, "quantization": "int8"}},
+            "cpu",
+            {"policy": [8000 - 3 * MATRICES + 2048, 2048, 4096], "value": HEAD},
+        ),
+        (
+            {"model": {"critic": "separate"}},
+            "cpu",
+            {"policy": [8000, 8000, 16000], "value": [8000, 8000, 16000], "reference": [8000, 0, 0]},
+        ),
+        (
+            {"engine": "trl"},
+            "cpu",
+            {"policy": [8000, 8000, 16000], "value": [8000, 8000, 16000], "reference": [8000, 0, 0]},
+        ),
+        ({"method": "best_of_n"}, "cpu", {"policy": [8000, 0, 0], "reference": [8000, 0, 0]}),
+        (
+            {"rewards": [{"kind": "model", "source": "a/b", "precision": "bf16"}]},
+            "cpu",
+            {"policy": [8000, 8000, 16000], "value": HEAD, "reference": [8000, 0, 0], "reward": [4000, 0, 0]},
+        ),
+    ],
+)
+def test_what_is_held_all_the_time_by_hand(changes: Any, device: str, expected: dict[str, list[int]]) -> None:
+    config = config_with(**{"model": {}, **changes})
+    scorers = [memory.Scorer(reward, SMALL) for reward in config.rewards if reward.kind == "model"]
+    assert plain(memory.lasting(config, SMALL, scorers, device)) == expected
+
+
+def moments(device: str = "cpu", **changes: Any) -> dict[str, memory.Sizes]:
+    settings = {"ppo": SIZES, "sampling": {"max_new_tokens": 4}, "evaluation": {"num_prompts": 1}, **changes}
+    return memory.moments(config_with(**settings), SMALL, [], PROMPT, device)
+
+
+LAYER = 4 * (5 * 8 + 3 * 16)  # bytes that one layer makes of a token
+KEPT = 2 * 4 * (9 * 8 + 4 * 16 + 2 * 2 * 2)  # what two layers keep of a token for the backward pass
+CACHE = 2 * 2 * 2 * 2 * 4  # keys and values of two layers, two heads of size 2
+LOGIT = 32 * 4
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        ("measuring the reference", {"KV cache": 256 * 9 * CACHE, "activations": 256 * 5 * LAYER}),
+        ("sampling", {"KV cache": 6 * 9 * CACHE, "activations": 6 * 5 * LAYER}),
+        ("comparing with the reference", {"logits": 5 * 3 * 4 * LOGIT, "activations": 3 * 9 * LAYER}),
+        ("learning", {"logits": 5 * 3 * 4 * LOGIT, "activations": 3 * 9 * KEPT}),
+    ],
+)
+def test_what_comes_and_goes_by_hand(moment: str, expected: dict[str, int]) -> None:
+    found = moments()[moment]
+    assert {kind: size for (_, kind), size in found.items() if size} == expected
+
+
+def test_trl_keeps_the_logits_of_a_batch_and_puts_prompts_through_the_lm_head() -> None:
+    found = moments(engine="trl")
+    assert found["sampling"]["rollout", "logits"] == 3 * 6 * 4 * LOGIT
+    assert found["comparing with the reference"]["reference", "logits"] == 6 * 9 * LOGIT
+    assert found["learning"]["policy", "logits"] == 5 * 3 * 9 * LOGIT
+    assert found["learning"]["value", "activations"] == found["learning"]["policy", "activations"] == 27 * KEPT
+
+
+def test_an_update_adds_up_on_a_processor_and_its_largest_moment_counts_on_a_gpu() -> None:
+    config = config_with(ppo={**SIZES, "batch_size": 384, "minibatch_size": 384}, model=LORA)
+    for device in ("cpu", "mps"):
+        _, *update = memory.moments(config, SMALL, [], PROMPT, device).values()
+        sizes = [moment.total() for moment in update]
+        held = memory.lasting(config, SMALL, [], device).total()
+        found = memory.needs(config, SMALL, [], PROMPT, device)
+        assert found.total - found.libraries == held + (sum(sizes) if device == "cpu" else max(sizes))
+        assert found.moment == ("an update" if device == "cpu" else "sampling")
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.79, "fits"), (0.81, "tight"), (1, "tight"), (1.01, "does not fit")])
+def test_the_verdict_leaves_room_for_an_error_of_a_quarter(share: float, verdict: str) -> None:
+    config = catalog.preset("kinder-reviews")
+    total = estimates.estimate(config, device=cpu(8)).total
+    assert estimates.estimate(config, device=cpu(8), room=total / share).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("ppo", "gigabytes", "words"),
+    [
+        ({"batch_size": 128, "minibatch_size": 128, "micro_batch_size": 128}, 16, "micro_batch_size to "),
         ({}, 3.2, "Train with LoRA"),
         ({}, 0.5, "choose a smaller model"),
     ],
 )
-def test_the_advice_is_the_mildest_change_that_is_enough(changes: Any, gigabytes: float, words: str) -> None:
+def test_the_advice_is_the_mildest_change_that_is_enough(ppo: Any, gigabytes: float, words: str) -> None:
     base = catalog.preset("gpt2").model_dump(mode="json")
-    config = yaml_io.from_dict({**base, "ppo": {**base["ppo"], **changes.get("ppo", {})}})
-    found = estimates.estimate(config, device=cpu(gigabytes))
+    found = estimates.estimate(yaml_io.from_dict({**base, "ppo": {**base["ppo"], **ppo}}), device=cpu(gigabytes))
     assert found.verdict != "fits" and words in found.advice
-
-
-def test_whoever_follows_the_advice_fits() -> None:
-    config = catalog.preset("gpt2")
-    found = estimates.estimate(config, device=cpu(3.2))
-    sentence, changed = next(item for item in remedies.changes(config) if found.advice.startswith(item[0]))
-    assert estimates.estimate(changed, device=cpu(3.2)).verdict == "fits", sentence
+    if gigabytes > 1:
+        assert found.better is not None and estimates.estimate(found.better, device=cpu(gigabytes)).verdict == "fits"
 
 
 def test_every_change_is_a_valid_configuration() -> None:
@@ -120,179 +157,121 @@ def test_every_change_is_a_valid_configuration() -> None:
         found = list(remedies.changes(config))
         assert len(found) > 3
         for _, changed in found:
-            assert yaml_io.from_dict(changed.model_dump(mode="json")) == changed
+            assert yaml_io.from_dict(changed.model_dump(mode="json")) == changed != config
+
+
+def test_what_is_advised_for_trl_is_what_trl_can_do() -> None:
+    config = config_with(engine="trl", model={"source": "openai-community/gpt2"}, sampling={"max_new_tokens": 64})
+    found = estimates.estimate(config, device=cpu(9))
+    assert found.better is not None and found.better.model == config.model
+
+
+def test_after_running_out_of_memory_there_is_always_something_to_do() -> None:
+    assert estimates.remedy(catalog.preset("gpt2"))[1] is not None
+    assert "smaller model" in estimates.advice(config_with(model={"source": "someone/unknown"}))
 
 
 def test_a_learned_reward_has_a_row_of_its_own(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "scorer", model_type="bert", vocab_size=32)
     config = config_with(rewards=[{"kind": "model", "source": str(folder)}])
-    rows = {row.role: row.total for row in estimates.estimate(config, device=cpu(8)).rows}
-    assert rows["reward"] == 4 * 384
+    assert estimates.estimate(config, device=cpu(8)).needs.roles["reward"]["weights"] == 4 * 384
 
 
-def test_prompts_are_measured_by_their_characters(tmp_path: Path) -> None:
-    def longest(chat: bool = False, **prompts: Any) -> int:
-        return estimates.longest_prompt(config_with(prompts=prompts), chat, 1024)
+@pytest.mark.parametrize(
+    ("prompts", "chat", "tokens"),
+    [
+        ({"source": "typed", "typed": ["x" * 35, "y"]}, False, 11),
+        ({"source": "typed", "typed": ["x" * 35, "y"]}, True, 51),
+        ({"source": "p.txt"}, False, 21),
+        ({"source": "pocket/claims"}, False, 54),
+        ({"source": "someone/data"}, False, 256),
+    ],
+)
+def test_prompts_are_measured_by_their_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prompts: Any, chat: bool, tokens: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.txt").write_text("x\n" + "y" * 70, encoding="utf-8")
+    found = estimates.Measures(SEVEN_BILLION, (), chat, None)
+    assert estimates.longest_prompt(config_with(prompts=prompts), found) == tokens
 
-    assert longest(source="typed", typed=["x" * 35, "y"]) == 11
-    assert longest(source="typed", typed=["x" * 35, "y"], chat=True) == 51
-    (tmp_path / "p.txt").write_text("x\n" + "y" * 70, encoding="utf-8")
-    assert longest(source=str(tmp_path / "p.txt")) == 21
-    assert longest(source="pocket/claims") == 54
-    assert longest(source="someone/data") == 256
-    rows = "".join(f"Which is the {n}th?,one,two\n" for n in range(10))
-    (tmp_path / "claims.csv").write_text(f"question,right,wrong\n{rows}", encoding="utf-8")
-    second_turn = (
-        "\n\nHuman: Which is the 7th?\n\nAssistant: The answer is one."
-        "\n\nHuman: Are you sure? I think it is two.\n\nAssistant:"
-    )
-    assert longest(source=str(tmp_path / "claims.csv")) == int(len(second_turn) / 3.5) + 1
 
-
-def test_a_model_that_nobody_knows_and_a_device_that_is_not_there_are_sentences() -> None:
-    with pytest.raises(ModelNotHere, match="so nothing is known of it yet"):
+def test_a_model_that_is_not_known_and_a_device_that_is_not_there_are_refused() -> None:
+    with pytest.raises(ModelNotHere):
         estimates.estimate(config_with(model={"source": "someone/unknown"}))
     with pytest.raises(InvalidConfig, match=r"There is no cuda:77 here\. There is: "):
         estimates.estimate(config_with(device="cuda:77"))
 
 
-def test_it_can_be_told_to_a_program() -> None:
-    told = json.loads(json.dumps(estimates.estimate(catalog.preset("kinder-reviews"), device=cpu(8)).to_json()))
-    assert told["verdict"] == "fits" and told["download"] is None and told["advice"] == ""
-    parts = sum(row["total_gb"] for row in told["roles"]) + told["libraries_gb"]
-    assert told["total_gb"] == pytest.approx(parts, abs=0.002)
-
-
-def test_seven_billion_weights_are_counted_from_the_published_shape() -> None:
-    assert SEVEN_BILLION.parameters == 6_738_415_616, "Llama 2 7B"
+def test_it_is_plain_data_for_a_program() -> None:
+    found = json.loads(json.dumps(estimates.estimate(catalog.preset("kinder-reviews"), device=cpu(8)).to_json()))
+    assert (found["verdict"], found["download"], found["advice"], found["seconds"]) == ("fits", None, "", None)
+    assert found["total_gb"] == pytest.approx(sum(row["total_gb"] for row in found["roles"]) + found["libraries_gb"])
 
 
 @pytest.mark.parametrize(
-    ("model", "weights"),
-    [({"precision": "fp32"}, 4), ({"precision": "bf16", "adapter": {"kind": "lora"}}, 2)],
+    ("model", "least"),
+    [({"precision": "fp32"}, 4 * 4), ({"precision": "bf16", "adapter": {"kind": "lora"}}, 2)],
 )
-def test_what_if_7b_reckons_the_present_settings_with_a_larger_model(model, weights) -> None:
-    told = estimates.estimate(config_with(model=model), device=cpu(8)).to_json()["larger"]
-    least = weights * SEVEN_BILLION.parameters / 1e9
-    lora = "adapter" in model
-    assert told["roles_gb"]["policy"] > (1 if lora else 4) * least, "weights; learning all of them also three copies"
-    assert told["roles_gb"]["reference"] == pytest.approx(0 if lora else least, rel=0.01)
-    assert told["total_gb"] > sum(told["roles_gb"].values())
+def test_what_if_7b_is_the_formula_for_the_shape_of_llama_2(model: Any, least: int) -> None:
+    linear, embedding, norms = SEVEN_BILLION.linear_parameters, SEVEN_BILLION.embedding_parameters, 65 * 4096
+    assert SEVEN_BILLION.parameters == linear + 2 * embedding + norms
+    larger = estimates.estimate(config_with(model=model), device=cpu(8)).larger
+    assert larger.of("policy") > least * SEVEN_BILLION.parameters
+    assert larger.of("reference") > (0 if "adapter" in model else 4 * SEVEN_BILLION.parameters)
 
 
-def test_what_if_7b_is_the_estimate_itself_for_a_model_of_that_shape(monkeypatch) -> None:
-    config = config_with(model={"source": "pocket-1m"})
-    own = estimates.measures(config).policy
-    monkeypatch.setattr(estimates, "SEVEN_BILLION", own)
-    found = estimates.estimate(config, device=cpu(8))
-    assert found.larger == estimates.Larger(found.rows, found.moment, found.total)
+POCKET = {"model": {"source": "pocket-2m"}, "device": "cpu"}
 
 
-def test_after_running_out_of_memory_there_is_always_something_to_do() -> None:
-    assert "Set " in estimates.advice(catalog.preset("gpt2")) or "Train" in estimates.advice(catalog.preset("gpt2"))
-    assert estimates.advice(config_with(model={"source": "someone/unknown"})).startswith("Halve ppo.micro_batch_size")
+def timed(update: float, run: float | None, **changes: Any) -> timing.Finished:
+    return timing.Finished(config_with(**POCKET | changes), update, run)
 
 
-def test_more_work_takes_longer_and_a_faster_device_less() -> None:
-    config = config_with()
-    form = Form.of(config, bf16=False)
-    slow, fast = Device("cuda:0", "Tesla T4", 1, 1), Device("cuda:0", "NVIDIA H100", 1, 1)
-    big = Architecture("llama", 2048, 24, 32, 8, 64, 8192, 128_000, 4096, True, 10**9)
-    long = timing.pace(config, form, big, LENGTHS, slow)
-    assert long.update_low < long.update_high < long.run_low
-    assert timing.pace(config, form, big, LENGTHS, fast).update_low < long.update_low
-    twice = config_with(ppo={"num_updates": 80})
-    assert timing.pace(twice, form, big, LENGTHS, slow).run_low > 1.9 * long.run_low
+OTHER = [
+    timed(50.0, 900.0, engine="trl"),
+    timed(5.0, 90.0, method="sft"),
+    timed(50.0, 900.0, model={"source": "pocket-1m"}),
+    timed(50.0, 900.0, model={"source": "pocket-2m", "adapter": {"kind": "lora"}}),
+]
+FAR = timed(99.0, 999.0, ppo={"batch_size": 256, "minibatch_size": 256})
 
 
-def test_the_work_of_an_update_by_hand_with_either_engine() -> None:
-    """Ours: no prompt token through the LM head, the critic a linear map, or a trunk of its own. TRL's: every token
-    through the LM head of policy and reference, and a trunk for the value. Both: two epochs, three passes each."""
-    ppo = {"num_epochs": 2, "batch_size": 128, "minibatch_size": 128, "micro_batch_size": 32}
-    trunk, head = SMALL.linear_parameters, SMALL.embedding_parameters
-    tokens, written = 128 * 9, 128 * 4
-    work = {
-        ("playground", "shared"): (1 + 1 + 6) * trunk * tokens + (1 + 2 + 6) * head * written,
-        ("playground", "separate"): (1 + 2 + 12) * trunk * tokens + (1 + 2 + 6) * head * written,
-        ("trl", "shared"): (1 + 2 + 12) * trunk * tokens + head * written + (1 + 6) * head * tokens,
-    }
-    calls = {("playground", "shared"): 4 + 4 * 7, ("playground", "separate"): 4 + 4 * 13,
-             ("trl", "shared"): 2 * (4 + 2) + 4 * 12}  # fmt: skip
-    slow = Device("cuda:0", "Some GPU", 1, 1)
-    for (engine, critic), multiplied in work.items():
-        config = config_with(engine=engine, ppo=ppo, model={"source": "x", "critic": critic})
-        found = timing.pace(config, Form.of(config, bf16=False), SMALL, LENGTHS, slow).update_low
-        arithmetic = 2 * multiplied / (timing.OTHER_GPU * timing.REACHED)
-        fixed = calls[engine, critic] * SMALL.layers * timing.LAYER_SECONDS["cuda"]
-        assert found == pytest.approx(timing.FASTEST * (arithmetic + fixed), rel=1e-12), (engine, critic)
+@pytest.mark.parametrize("finished", [[FAR, timed(4.0, 180.0)], [*OTHER, timed(4.0, 180.0)]])
+def test_the_time_is_that_of_the_run_most_like_it(finished: list[timing.Finished]) -> None:
+    found = estimates.estimate(config_with(**POCKET), finished=finished)
+    assert found.seconds_per_update == pytest.approx((4 * timing.FASTEST, 4 * timing.SLOWEST))
+    assert found.seconds == pytest.approx((180 * timing.FASTEST, 180 * timing.SLOWEST))
 
 
-def test_trl_holds_a_second_model_and_the_logits_of_a_whole_batch() -> None:
-    ppo = {"batch_size": 6, "minibatch_size": 6, "micro_batch_size": 3}
-    config = config_with(engine="trl", ppo=ppo, model={"source": "x"})
-    form = Form.of(config, bf16=False)
-    held = sizes(list(memory.lasting(config, form, SMALL, [])))
-    assert held["value", "weights"] == 8000 and held["value", "optimizer"] == 16000
-    found = {moment.name: moment.parts for moment in trl_moments.moments(config, form, SMALL, LENGTHS, [])}
-    batch = 6 * 4 * 32 * 4  # texts, new tokens, vocabulary, bytes
-    assert sizes(found["sampling"])["rollout", "logits"] == 3 * batch
-    read = sizes(found["comparing with the reference"])
-    assert read["rollout", "logits"] == batch and read["reference", "logits"] == 6 * 9 * 32 * 4
-    learning = sizes(found["learning"])
-    assert learning["rollout", "logits"] == batch
-    assert learning["value", "activations"] > 0 and learning["policy", "logits"] == 3 * 32 * 4 * (4 * 9 + 4 * 4)
+def test_nothing_is_said_about_time_before_there_was_such_a_run() -> None:
+    found = estimates.estimate(config_with(**POCKET), finished=OTHER)
+    assert found.seconds is None and found.seconds_per_update is None and found.to_json()["as_last_runs"] is False
 
 
-def test_what_is_advised_for_trl_is_what_trl_can_do() -> None:
-    config = config_with(engine="trl", model={"source": "openai-community/gpt2"}, sampling={"max_new_tokens": 64})
-    advised = estimates.estimate(config, device=cpu(9)).advice
-    assert advised.startswith("Set ") and "LoRA" not in advised, advised
-
-
-def timed(update: float, run: float, **changes: Any) -> timing.Finished:
-    return timing.Finished(config_with(**{"model": {"source": "pocket-2m"}, "device": "cpu"} | changes), update, run)
-
-
-def test_the_time_of_the_nearest_finished_run_is_scaled_by_the_work() -> None:
-    config = config_with(model={"source": "pocket-2m"}, device="cpu")
-    guess = estimates.estimate(config).pace
-    assert not guess.as_last_runs and guess.update_high / guess.update_low > 7
-    far = timed(99.0, 999.0, ppo={"batch_size": 256, "minibatch_size": 256})
-    same = timed(4.0, 180.0)
-    other = [
-        timed(50.0, 900.0, engine="trl"),
-        timed(5.0, 90.0, method="sft"),
-        timed(50.0, 900.0, model={"source": "pocket-1m"}),
-        timed(50.0, 900.0, model={"source": "pocket-2m", "adapter": {"kind": "lora"}}),
-    ]
-    for finished in ([far, same], [same], [*other, same]):
-        found = estimates.estimate(config, finished=finished)
-        low, high = timing.LAST_FASTEST, timing.LAST_SLOWEST
-        assert found.pace[:4] == pytest.approx((4 * low, 4 * high, 180 * low, 180 * high))
-        assert found.to_json()["as_last_runs"] is True
-    assert not estimates.estimate(config, finished=other).pace.as_last_runs
-    half = config_with(model={"source": "pocket-2m"}, device="cpu", ppo={"num_updates": 20})
-    shorter = estimates.estimate(half, finished=[same]).pace
-    assert shorter.update_low == pytest.approx(4 * low) and 80 * low < shorter.run_low < 100 * low
+def test_the_time_is_scaled_by_the_tokens_that_go_through_the_model() -> None:
+    ppo = {"num_updates": 10, "batch_size": 16, "num_epochs": 2}
+    config = config_with(ppo=ppo, sampling={"max_new_tokens": 4}, evaluation={"num_prompts": 3, "every": 5})
+    update = 16 * (4 + 9 + 2 * 3 * 9)  # written, read by the reference, learned from twice
+    assert timing.work(config, PROMPT) == (update, 10 * update + (4 * 3 + 256) * (4 + 9))
+    double = config.model_copy(update={"ppo": config.ppo.model_copy(update={"batch_size": 32})})
+    done = timing.Finished(config, 3.0, None)
+    found = timing.seconds(double, [done], lambda _: PROMPT)
+    assert found is not None and found[0] == pytest.approx((6 * timing.FASTEST, 6 * timing.SLOWEST))
 
 
 def test_processes_on_one_processor_need_its_memory_several_times_and_on_gpus_each_has_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gpus = [Device(f"cuda:{number}", "NVIDIA A100", 80 * 10**9, (40 - number) * 10**9) for number in range(2)]
-    cpu = Device("cpu", "Processor", 64 * 10**9, 32 * 10**9)
-    monkeypatch.setattr(estimates.devices, "available", lambda: [*gpus, cpu])
-    made = config_with_ranks("cpu", 2)
-    one, two = estimates.estimate(config_with_ranks("cpu", 1)), estimates.estimate(made)
-    assert two.places == ("cpu", "cpu") and one.places == ("cpu",)
-    held = sum(row.total for row in two.rows) + two.libraries
-    assert two.total == pytest.approx(2 * held, rel=0.2) and two.total > 1.5 * one.total
-    assert two.pace.update_high == pytest.approx(one.pace.update_high)  # they share its cores
-    both, single = (estimates.estimate(config_with_ranks(device, 1)) for device in ("all", "cuda:1"))
+    monkeypatch.setattr(estimates.devices, "available", lambda: [*gpus, cpu(32)])
+
+    def found(device: str, ranks: int = 1) -> estimates.Estimate:
+        preset = catalog.preset(catalog.DEFAULT_PRESET)
+        return estimates.estimate(preset.model_copy(update={"device": device, "ranks": ranks}))
+
+    one, two, both = found("cpu"), found("cpu", 2), found("all")
+    assert (one.places, two.places) == (("cpu",), ("cpu", "cpu"))
+    assert two.total == 2 * two.needs.total > 1.5 * one.total
     assert (both.device.name, both.places) == ("cuda:1", ("cuda:0", "cuda:1"))  # the one with less room counts
-    assert both.total <= single.total and both.pace.update_high < single.pace.update_high
-    assert both.to_json()["places"] == ["cuda:0", "cuda:1"]
-
-
-def config_with_ranks(device: str, ranks: int) -> RunConfig:
-    return catalog.preset(catalog.DEFAULT_PRESET).model_copy(update={"device": device, "ranks": ranks})
+    assert both.total <= found("cuda:1").total

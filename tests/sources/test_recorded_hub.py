@@ -164,5 +164,4 @@ def test_the_exercise_fits_a_gpu_of_16_gb_and_its_reward_model_takes_what_8_bits
     # a head of 1,024 on 28 layers of (2 x 1024 x 128 x (16 + 8) + 3 x 1024 x 3072) weights, which take a byte each
     linear = 28 * (2 * 1024 * 128 * 24 + 3 * 1024 * 3072)
     expected = linear + 2 * (596_050_944 - linear)
-    reward = next(row for row in found.rows if row.role == "reward")
-    assert reward.kinds["weights"] == expected
+    assert found.needs.roles["reward"]["weights"] == expected

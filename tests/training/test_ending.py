@@ -8,6 +8,7 @@ import types
 import pytest
 
 from playground.errors import (
+    LESS_MEMORY,
     InvalidConfig,
     ModelNotFound,
     NoRoom,
@@ -113,7 +114,7 @@ def test_advice_that_needs_memory_itself_is_replaced():
     def fail() -> str:
         raise MemoryError
 
-    assert diagnosis(MemoryError(), fail)[1].endswith("Halve ppo.micro_batch_size, or choose a smaller model.")
+    assert diagnosis(MemoryError(), fail)[1].endswith(LESS_MEMORY)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The memory estimate against real runs of the worker, and against what torch itself says is kept for backward."""
+"""The memory estimate against real runs of the worker, and against what torch itself keeps for the backward pass."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_estimate_is_within_a_quarter_of_the_measured_peak(tmp_path: Path, n
         expected = found.total - memory.LIBRARY_BYTES["cpu"]
         if expected == pytest.approx(measured, rel=0.25):
             break
-    assert expected == pytest.approx(measured, rel=0.25), (found.moment, measured / 1e6, expected / 1e6)
+    assert expected == pytest.approx(measured, rel=0.25), (found.needs.moment, measured / 1e6, expected / 1e6)
     assert memory.LIBRARY_BYTES["cpu"] == pytest.approx(before, rel=0.25)
 
 
@@ -101,7 +101,7 @@ def shape_of(kind: str, layers: int) -> dict[str, Any]:
         return {**common, "hidden_size": 64, "num_layers": layers, "num_heads": 4, "intermediate_size": 256,
                 "attention_types": [[["global"], layers]], "max_position_embeddings": 64}  # fmt: skip
     made = {**common, "hidden_size": 64, "num_hidden_layers": layers, "num_attention_heads": 4,
-            "intermediate_size": 160, "max_position_embeddings": 64, "pad_token_id": 0}  # fmt: skip
+            "intermediate_size": 256, "max_position_embeddings": 64, "pad_token_id": 0}  # fmt: skip
     if kind == "opt":
         del made["intermediate_size"]
         return {**made, "ffn_dim": 256, "word_embed_proj_dim": 64}
@@ -112,7 +112,8 @@ def shape_of(kind: str, layers: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", architectures.CAUSAL_TYPES)
 @pytest.mark.parametrize("lora", [False, True])
-def test_what_a_layer_keeps_for_backward_is_as_counted(kind: str, lora: bool) -> None:
+def test_what_a_layer_keeps_for_the_backward_pass_is_within_a_quarter(kind: str, lora: bool) -> None:
+    config = yaml_io.from_dict({"rewards": [{"kind": "length"}]})
     measured, expected = [], []
     for layers in (2, 3):
         made = AutoModelForCausalLM.from_config(AutoConfig.for_model(**shape_of(kind, layers)))
@@ -122,8 +123,6 @@ def test_what_a_layer_keeps_for_backward_is_as_counted(kind: str, lora: bool) ->
 
             made = get_peft_model(made, LoraConfig(r=1, target_modules="all-linear", task_type="CAUSAL_LM")).eval()
         measured.append(saved_bytes(LanguageModel(made), rows=2, width=31))
-        form = memory.Form(lora, False, "none", False, True)
-        config = made.config.to_dict()
-        counted = memory.saved(architectures.architecture(config, 0), form, 2, memory.Lengths(8, 24))
-        expected.append(sum(part.size for part in counted))
-    assert expected[1] - expected[0] == pytest.approx(measured[1] - measured[0], rel=0.05)
+        shape = architectures.architecture(made.config.to_dict(), 0)
+        expected.append(memory.graph(config, shape, tokens=2 * 31, each=4))
+    assert expected[1] - expected[0] == pytest.approx(measured[1] - measured[0], rel=0.25)

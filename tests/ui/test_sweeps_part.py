@@ -17,6 +17,7 @@ from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import queue
 from playground.setup import catalog, checks
+from playground.setup.estimates.timing import Finished
 from playground.setup.limits import LIMITS
 from playground.sweeps import sweep_making, sweep_record
 from playground.sweeps.sweep_record import Sweep
@@ -163,14 +164,18 @@ def test_the_route_answers_for_a_sweep_and_says_when_there_is_none(leash: Path) 
 # what is taken
 
 
-def test_before_the_start_it_says_how_many_runs_and_how_long_and_makes_nothing(outputs: Path) -> None:
+def test_before_the_start_it_says_how_many_runs_and_how_long_and_makes_nothing(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = planned(outputs)
-    assert (found["error"], found["problems"], found["count"]) == ("", [], 4)
-    low, high = found["seconds"]
-    assert 0 < low < high
+    assert (found["error"], found["problems"], found["count"], found["seconds"]) == ("", [], 4, None)
     assert found["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1"
     assert planned(outputs, vary=[], seeds=3)["told"] == "Seed: 0, 1, 2"
-    assert planned(outputs, seeds=4)["seconds"][0] == pytest.approx(2 * low, rel=0.3)
+    took = Finished(catalog.preset("kinder-reviews"), 1.0, 40.0)
+    monkeypatch.setattr(history, "finished_runs", lambda outputs: [took])
+    low, high = planned(outputs)["seconds"]
+    assert 0 < low < 4 * 40 < high
+    assert planned(outputs, seeds=4)["seconds"][0] == pytest.approx(2 * low)
     assert not outputs.exists()
 
 

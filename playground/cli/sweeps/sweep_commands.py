@@ -177,8 +177,11 @@ def _told(planned: sweep_making.Plan, outputs: Path) -> str:
     if planned.sweep.on != sweep_making.HERE:
         return f"{runs} on {planned.sweep.on}."
     try:
-        low, high = grid.seconds(left, outputs, history.finished_runs(outputs))
+        seconds = grid.seconds(left, outputs, history.finished_runs(outputs))
     except (ModelNotFound, InvalidConfig):  # a model that is still to be fetched
         return f"{runs}."
-    ahead = f"{len(left)} left, " if done else ""
-    return f"{runs}, {ahead}{printing.time_range(low, high)} one after the other." if left else f"{runs}, all finished."
+    if not left:
+        return f"{runs}, all finished."
+    ahead = f", {len(left)} left" if done else ""
+    time = f", {printing.time_range(*seconds)} one after the other" if seconds else ""
+    return f"{runs}{ahead}{time}."

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from playground.errors import LESS_MEMORY
+
 
 class End(NamedTuple):
     """One reason. `remedy` is a sentence that says what to do; empty where there is nothing to mend.
@@ -29,12 +31,12 @@ ENDS: dict[str, End] = {
     ),
     "out_of_gpu_memory": End(
         "The GPU ran out of memory",
-        "Lower ppo.micro_batch_size or sampling.max_new_tokens, use LoRA, or choose a smaller model.",
+        LESS_MEMORY,
         False,
     ),
     "out_of_memory": End(
         "The machine ran out of memory",
-        "Close other programs, lower ppo.micro_batch_size, or choose a smaller model.",
+        f"Close other programs. {LESS_MEMORY}",
     ),
     "diverged": End(
         "Training diverged", "Lower ppo.learning_rate or raise kl.coef, and start again from the settings of this run."
@@ -47,8 +49,8 @@ ENDS: dict[str, End] = {
     ),
     "helper_lost": End(
         "A process of the run was lost",
-        "Resume it: what it did up to its last checkpoint is kept. If that happens again, memory may be short: lower "
-        "ppo.micro_batch_size, or take fewer processes (ranks).",
+        "Resume it: what it did up to its last checkpoint is kept. If that happens again, memory may be short: take "
+        f"fewer processes (ranks). {LESS_MEMORY}",
     ),
     "place_lost": End(
         "The place where it was computed was lost",

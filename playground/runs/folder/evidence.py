@@ -10,6 +10,7 @@ import re
 import signal
 from pathlib import Path
 
+from playground.errors import LESS_MEMORY
 from playground.runs.folder import heartbeat, placed
 from playground.runs.folder.files import read_record
 from playground.runs.folder.heartbeat import Heartbeat
@@ -119,7 +120,7 @@ def _out_of_memory(status: Status, beat: Heartbeat) -> Found | None:
     held, free = beat.resident_bytes / GB, (beat.limit_bytes - beat.resident_bytes) / GB
     return "out_of_memory", (
         f"The machine most likely ran out of memory {_when(status)}: when it was last seen, the worker held {held:.1f} "
-        f"GB, and {free:.1f} GB were free. Use smaller batches or a smaller model."
+        f"GB, and {free:.1f} GB were free. {LESS_MEMORY}"
     )
 
 

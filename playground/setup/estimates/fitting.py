@@ -8,23 +8,25 @@ preset has and that can judge any text. Loads no model. The page's needs panel o
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig, methods, yaml_io
+from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig
 from playground.setup import catalog, estimates
 from playground.setup.estimates.timing import Finished
 from playground.sources import hub
-from playground.sources.curated import BY_NAME, CURATED, HubModel
+from playground.sources.curated import BY_NAME, CURATED
 from playground.texts import claim_files
 from playground.texts.row_files import TableUnusable
 
 SMALLEST = 30_000_000  # parameters; a model below it is trained whole, whatever the one that is like it does
-TINY = 10_000_000  # parameters; a model below it learns as fast as those that ship, which have one or two million
 BATCH = ("batch_size", "minibatch_size", "micro_batch_size")
+ABOUT_CLAIMS = ("agreement", "truth", "sycophancy", "contrast")  # rewards
 
 
 class Fit(NamedTuple):
@@ -47,16 +49,14 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
     rate = usual["ppo"]["learning_rate"]
     if not own and (size := estimates.measures(config, outputs, ask_hub=True).policy.parameters) < SMALLEST:
         data["model"]["adapter"]["kind"] = "none"
-        rate = catalog.preset(catalog.DEFAULT_PRESET).ppo.learning_rate if size < TINY else rate
+        rate = catalog.preset(catalog.DEFAULT_PRESET).ppo.learning_rate if size < SMALL_MODEL else rate
     data |= _texts(config, pattern, data, usual)
     data["ppo"] |= {"learning_rate": rate, **_batch(config, usual["ppo"])}
     try:
         fitting = yaml_io.from_dict(data)
     except InvalidConfig:  # what is chosen beside it does not go with that
         return Fit(config, like, own)
-    told = estimates.estimate(fitting, outputs, ask_hub=True, finished=finished)
-    better = None if told.verdict == "fits" else estimates.remedy(fitting, outputs)[1]
-    return Fit(better or fitting, like, own)
+    return Fit(estimates.estimate(fitting, outputs, ask_hub=True, finished=finished).better or fitting, like, own)
 
 
 def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, bool]:
@@ -64,24 +64,22 @@ def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, b
     source = config.model.source
     if source in [model.name for model in catalog.MODELS]:
         return catalog.preset(catalog.DEFAULT_PRESET), source, True
-    known = BY_NAME.get(hub.repository(source) or source)
-    if known is None:
-        found = estimates.measures(config, outputs, ask_hub=True)
-        like = _most_like(found.policy.parameters, found.chat_template)
-        return catalog.preset(like.preset), like.label, False
-    return catalog.preset(known.preset), known.label, True
-
-
-def _most_like(parameters: int, chat_template: bool) -> HubModel:
-    same = [model for model in CURATED if model.chat_template == chat_template]
-    return min(same, key=lambda model: abs(math.log(model.architecture.parameters / max(1, parameters))))
+    if known := BY_NAME.get(hub.repository(source) or source):
+        return catalog.preset(known.preset), known.label, True
+    found = estimates.measures(config, outputs, ask_hub=True)
+    same = [model for model in CURATED if model.chat_template == found.chat_template]
+    size = max(1, found.policy.parameters)
+    like = min(same, key=lambda model: abs(math.log(model.architecture.parameters / size)))
+    return catalog.preset(like.preset), like.label, False
 
 
 def _texts(config: RunConfig, pattern: RunConfig, data: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
     """Prompts, their form, and what judges the completions, where those that are chosen do not suit the model."""
     given = [catalog.preset(name) for name in (*catalog.preset_names(), *catalog.model_preset_names())]
     theirs = _is_pocket(config) or config.prompts in [item.prompts for item in given]
-    claimed = _are_claims(config)
+    claimed = False
+    with contextlib.suppress(TableUnusable):
+        claimed = claim_files.is_source(config.prompts.source, config.prompts.column)
     suits = _is_pocket(config) if _is_pocket(pattern) else claimed or config.prompts.typed == pattern.prompts.typed
     found: dict[str, Any] = {"prompts": {**data["prompts"], "template": usual["prompts"]["template"]}}
     replaced = theirs and not suits
@@ -100,27 +98,17 @@ def _texts(config: RunConfig, pattern: RunConfig, data: dict[str, Any], usual: d
 
 def _batch(config: RunConfig, usual: dict[str, Any]) -> dict[str, Any]:
     """The usual batch where the method can work with it; its own where not."""
-    batch, samples = {name: usual[name] for name in BATCH}, config.ppo.samples_per_prompt
-    if batch["batch_size"] % samples:
-        return {}
-    problem = methods.contradiction(config.method, config.ppo.baseline, samples, batch["minibatch_size"])
-    return {} if problem else batch
+    samples, minibatch = config.ppo.samples_per_prompt, usual["minibatch_size"]
+    problem = methods.contradiction(config.method, config.ppo.baseline, samples, minibatch)
+    return {} if problem or usual["batch_size"] % samples else {name: usual[name] for name in BATCH}
 
 
 def _is_pocket(config: RunConfig) -> bool:
     return config.prompts.source.startswith("pocket/")
 
 
-def _are_claims(config: RunConfig) -> bool:
-    try:
-        return claim_files.is_source(config.prompts.source, config.prompts.column)
-    except TableUnusable:
-        return False
-
-
 def _is_blind(reward: dict[str, Any], claimed: bool) -> bool:
-    """True for rewards that know the words or the facts of the pocket world only, and those that judge claims where
-    none are made."""
-    if reward["kind"] in ("agreement", "truth", "sycophancy", "contrast"):
+    """True for rewards that know the pocket world only, and those that judge claims where none are made."""
+    if reward["kind"] in ABOUT_CLAIMS:
         return not claimed
     return reward["kind"] == "grammar" or str(reward.get("judge")).startswith("pocket")

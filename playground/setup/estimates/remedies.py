@@ -1,83 +1,76 @@
 """What would make a run fit into memory: its settings changed one at a time, the mildest change first.
 
-Knows the configuration; what a change saves is asked of who calls (`estimates`).
+The one place with advice about memory. Knows the configuration; what a change saves is asked of the caller.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from playground.config import ModelReward, RunConfig, engines
 
 UNSURE = 1.25  # the estimate may be off by this factor
-NO_SETTING = "No setting makes this run need much less"
 GB = 1e9
 
 
 def mildest(config: RunConfig, needs: Callable[[RunConfig], float], room: float) -> tuple[str, RunConfig | None]:
-    """The mildest single change with which a run fits, tried out in the estimate; else the best that there is. As a
-    sentence, and as a configuration; None where no setting helps.
+    """The mildest change with which a run fits, else the one that saves most: as a sentence, and as a configuration
+    (None where no change helps).
 
     Args:
         needs: bytes that a configuration needs at most. room: bytes that are free.
     """
     now = needs(config)
-    best: tuple[float, str, RunConfig | None] = (float("inf"), "", None)
-    for sentence, changed in changes(config):
-        if config.by_trl and engines.unsupported(changed):
-            continue
-        size = needs(changed)
-        if size < now and size * UNSURE <= room:
-            return f"{sentence}: that needs about {size / GB:.1f} instead of {now / GB:.1f} GB.", changed
-        if size < best[0]:
-            best = (size, sentence, changed)
-    smaller = "choose a smaller model"
-    if best[0] >= now * 0.95:
-        return f"{NO_SETTING}: free some memory, or {smaller}.", None
-    fits = "may just fit" if best[0] <= room else f"is not enough by itself: {smaller}, or free some memory"
-    return f"{best[1]}: that needs about {best[0] / GB:.1f} instead of {now / GB:.1f} GB, which {fits}.", best[2]
+    tried = [
+        (needs(changed), sentence, changed)
+        for sentence, changed in changes(config)
+        if not (config.by_trl and engines.unsupported(changed))
+    ]
+    fits = next((one for one in tried if one[0] < now and one[0] * UNSURE <= room), None)
+    size, sentence, changed = fits or min(tried, key=lambda one: one[0], default=(now, "", config))
+    if not fits and size >= 0.95 * now:
+        return "No setting makes this run need much less: free some memory, or choose a smaller model.", None
+    told = f"{sentence}: that needs about {size / GB:.1f} instead of {now / GB:.1f} GB"
+    if not fits:
+        told += ", which may just fit" if size <= room else ", which is not enough by itself: choose a smaller model"
+    return f"{told}.", changed
 
 
 def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
     """Changes that need less memory, the ones with the smallest effect on the result first."""
-    ppo, model = config.ppo, config.model
-    for size in sorted((n for n in range(1, ppo.micro_batch_size) if ppo.minibatch_size % n == 0), reverse=True):
-        if size * 2 <= ppo.micro_batch_size:
-            yield f"Set ppo.micro_batch_size to {size}", _with(config, ppo={"micro_batch_size": size})
-    large = [reward for reward in config.rewards if isinstance(reward, ModelReward) and reward.quantization == "none"]
-    if large:
-        rewards = tuple(
-            reward.model_copy(update={"quantization": "int8"}) if reward in large else reward
-            for reward in config.rewards
-        )
-        yield "Set the reward model's quantization to int8", config.model_copy(update={"rewards": rewards})
-    if model.adapter.kind == "none":
-        lora = model.adapter.model_copy(update={"kind": "lora"})
-        yield "Train with LoRA (model.adapter.kind: lora)", _with(config, model={"adapter": lora})
-    else:
-        lora = model.adapter
+    ppo, model, new_tokens = config.ppo, config.model, config.sampling.max_new_tokens
+    for size in range(ppo.micro_batch_size // 2, 0, -1):
+        if ppo.minibatch_size % size == 0:
+            yield f"Set ppo.micro_batch_size to {size}", _with(config, "ppo", micro_batch_size=size)
+    small = [
+        one.model_copy(update={"quantization": "int8"})
+        if isinstance(one, ModelReward) and one.quantization == "none"
+        else one
+        for one in config.rewards
+    ]
+    if tuple(small) != config.rewards:
+        yield "Set the reward model's quantization to int8", config.model_copy(update={"rewards": tuple(small)})
+    lora = model.adapter.model_copy(update={"kind": "lora"})
+    if lora != model.adapter:
+        yield "Train with LoRA (model.adapter.kind: lora)", _with(config, "model", adapter=lora)
     if config.separate_critic:
-        yield "Set model.critic to shared", _with(config, model={"critic": "shared"})
+        yield "Set model.critic to shared", _with(config, "model", critic="shared")
     elif model.quantization != "nf4":
-        nf4 = {"adapter": lora, "quantization": "nf4"}
-        yield "Train with LoRA beside nf4 weights (model.quantization: nf4)", _with(config, model=nf4)
-    if config.sampling.max_new_tokens >= 16:
-        half = config.sampling.max_new_tokens // 2
-        yield f"Set sampling.max_new_tokens to {half}", _with(config, sampling={"max_new_tokens": half})
-    if ppo.batch_size % 2 == 0 and ppo.minibatch_size % 2 == 0 and ppo.batch_size > 2:
-        micro = next(n for n in range(ppo.micro_batch_size, 0, -1) if (ppo.minibatch_size // 2) % n == 0)
-        half_batch = {"batch_size": ppo.batch_size // 2, "minibatch_size": ppo.minibatch_size // 2}
+        beside = "Train with LoRA beside nf4 weights (model.quantization: nf4)"
+        yield beside, _with(config, "model", adapter=lora, quantization="nf4")
+    if new_tokens >= 16:
         yield (
-            f"Halve ppo.batch_size to {ppo.batch_size // 2} (and ppo.minibatch_size with it)",
-            _with(config, ppo={**half_batch, "micro_batch_size": micro}),
+            f"Set sampling.max_new_tokens to {new_tokens // 2}",
+            _with(config, "sampling", max_new_tokens=new_tokens // 2),
         )
-    frozen = {"adapter": lora, "quantization": "nf4", "critic": "shared"}
-    least = _with(config, ppo={"micro_batch_size": 1}, model=frozen)
-    yield "Set ppo.micro_batch_size to 1 and train with LoRA beside nf4 weights", least
+    if ppo.batch_size % 2 == ppo.minibatch_size % 2 == 0:
+        half = {name: getattr(ppo, name) // 2 for name in ("batch_size", "minibatch_size")}
+        half["micro_batch_size"] = math.gcd(ppo.micro_batch_size, half["minibatch_size"])
+        yield f"Halve ppo.batch_size to {half['batch_size']} (and ppo.minibatch_size)", _with(config, "ppo", **half)
 
 
-def _with(config: RunConfig, **parts: dict[str, Any]) -> RunConfig:
-    """A copy with some fields of some parts changed. The changes above keep it valid."""
-    changed = {name: getattr(config, name).model_copy(update=fields) for name, fields in parts.items()}
-    return config.model_copy(update=changed)
+def _with(config: RunConfig, part: str, **fields: Any) -> RunConfig:
+    """A copy with some fields of one part changed. The changes above keep it valid."""
+    return config.model_copy(update={part: getattr(config, part).model_copy(update=fields)})

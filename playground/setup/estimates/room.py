@@ -19,12 +19,11 @@ USABLE = 0.9  # of a device's memory; the system and its driver take some
 
 
 def require(config: RunConfig, limits: Limits, outputs: Path | None = None) -> None:
-    """Raises: InvalidConfig, where the limits want a run to fit and the estimate says that it does not, or nothing is
-    known of its model."""
+    """Raises: InvalidConfig, where the limits want a run to fit and it does not, or nothing is known of its model."""
     if not limits.must_fit:
         return
-    place = devices.chosen(config.device)
-    whole = place and replace(place, free_bytes=max(place.free_bytes, int(USABLE * place.total_bytes)))
+    device = devices.chosen(config.device)
+    whole = device and replace(device, free_bytes=max(device.free_bytes, int(USABLE * device.total_bytes)))
     try:
         found = estimates.estimate(config, outputs, device=whole, ask_hub=limits.more == "hub")
     except ModelNotFound as error:

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig, Problem
-from playground.setup.estimates.memory import SMALL_MODEL
 from playground.training.models import time_limit
 from playground.training.models.steering_vector import SteeringVector, behind, decoder_layers, layer_of
 

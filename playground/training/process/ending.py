@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from playground.errors import PlaygroundError, RunMoved
+from playground.errors import LESS_MEMORY, PlaygroundError, RunMoved
 from playground.runs.end import processes
 from playground.runs.folder import logs
 from playground.runs.folder.evidence import DISK_WORDS, state_after
@@ -35,7 +35,6 @@ REFUSALS: dict[str, tuple[str, set[int], tuple[str, ...]]] = {
 LOADERS = ("playground.training.models.loading", "playground.training.rewards.score_models")
 STOPPED = "Stopped after update {}."
 MOVED = "Its folder was renamed or moved after update {}, so the worker could not go on in it."
-MEMORY_ADVICE = "Use smaller batches or a smaller model."
 
 
 class StopRequested(Exception):
@@ -54,7 +53,7 @@ class StopRequested(Exception):
 def reported(
     writer: RunWriter,
     stopped: str = STOPPED,
-    memory_advice: Callable[[], str] = lambda: MEMORY_ADVICE,
+    memory_advice: Callable[[], str] = lambda: LESS_MEMORY,
 ) -> Iterator[None]:
     """Every way a run can end -> a terminal state with a reason and a sentence that says what to do.
 
@@ -150,4 +149,4 @@ def _advised(memory_advice: Callable[[], str]) -> str:
     try:
         return memory_advice()
     except (MemoryError, OSError, RuntimeError):  # there is none left to think with
-        return "Halve ppo.micro_batch_size, or choose a smaller model."
+        return LESS_MEMORY

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from playground.config import RewardConfig, RunConfig
+from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import ModelNotFound
 from playground.ppo.advantages import token_rewards
 from playground.rewards import rules
@@ -20,7 +21,6 @@ from playground.rewards.mixture import Scale
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder.records import Stage
 from playground.setup import catalog
-from playground.setup.estimates.memory import SCALE_SAMPLES
 from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation
@@ -149,7 +149,7 @@ class Equipment:
     @property
     def scale_rows(self) -> int:
         """How many samples of the reference are written at once for the scale: what the run has memory for."""
-        return SCALE_SAMPLES if self.policy.is_small else min(SCALE_SAMPLES, self.config.ppo.batch_size)
+        return self.config.scale_rows(self.policy.is_small)
 
     def fit_scale(self, samples: int = SCALE_SAMPLES, tell: Callable[[float], None] = lambda share: None) -> Scale:
         """Fix the scale of the score on samples of the reference.

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playground.config import RunConfig
+from playground.errors import LESS_MEMORY
 from playground.safety import redaction
 from playground.training.process import family, job
-from playground.training.process.ending import MEMORY_ADVICE, diagnosis
+from playground.training.process.ending import diagnosis
 
 if TYPE_CHECKING:
     from playground.training.process.equipment import Equipment
@@ -51,7 +52,7 @@ def main() -> int:
     except BaseException as error:  # told to rank 0, which says it to the person; here the story goes into the log
         traceback.print_exc()
         with contextlib.suppress(RuntimeError):
-            why = [place.rank, *diagnosis(error, lambda: MEMORY_ADVICE)]
+            why = [place.rank, *diagnosis(error, lambda: LESS_MEMORY)]
             assert ranks.store is not None, "they are several"
             ranks.store.set(family.FAILURE, json.dumps(why))
         return FAILED

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from playground.errors import PlaygroundError
+from playground.errors import LESS_MEMORY, PlaygroundError
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start.launcher import adopt_lock, take_lock
 from playground.safety import redaction
 from playground.training.models import time_limit
-from playground.training.process.ending import MEMORY_ADVICE, STOPPED, leave, reported
+from playground.training.process.ending import STOPPED, leave, reported
 from playground.training.process.watch import WorkerWatch
 
 EXIT_CODES = {"finished": 0, "stopped": 3}  # of the state at the end; any other is a failure: 1
@@ -36,7 +36,7 @@ class Job(NamedTuple):
     stopped: str = STOPPED
     max_minutes: float | None = None
     time_is_up: str = ""
-    memory_advice: Callable[[], str] = lambda: MEMORY_ADVICE
+    memory_advice: Callable[[], str] = lambda: LESS_MEMORY
 
 
 def carry_out(arguments: list[str], usage: str, job_of: Callable[[Path], Job]) -> int:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import torch
 
 from playground.config import RunConfig
+from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import RewardFailed
 from playground.rewards import behaviours
 from playground.rewards.behaviours import Behaviours, Marks
@@ -40,7 +41,6 @@ from playground.runs.steer import changes
 from playground.runs.steer.steering import Steering
 from playground.runs.trial import MEASURING
 from playground.setup.devices import available_cores
-from playground.setup.estimates.memory import SCALE_SAMPLES
 from playground.training.loop import held_out_text, slow_motion
 from playground.training.loop.steered import Steered
 from playground.training.models import checkpoint_files, language_model

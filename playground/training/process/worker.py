@@ -14,7 +14,7 @@ from playground.config import RunConfig
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import checks, estimates
-from playground.setup.estimates import disk, remedies
+from playground.setup.estimates import disk
 from playground.training.process import family, helper, job
 from playground.training.process.ending import StopRequested
 from playground.training.process.watch import WorkerWatch
@@ -37,7 +37,7 @@ def job_in(folder: Path) -> job.Job:
         lambda writer, watch: train(run, config, writer, watch),
         config.ppo.num_updates,
         max_minutes=config.max_minutes,
-        memory_advice=functools.partial(memory_advice, config, run.path.parent),
+        memory_advice=functools.partial(estimates.advice, config, run.path.parent),
     )
 
 
@@ -77,23 +77,6 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Worker
                 writer.set_status(phase="saving")
                 session.save()
             raise
-
-
-def memory_advice(config: RunConfig, outputs: Path) -> str:
-    """What to change after memory has run out: what the estimate says is enough, else what helps a little."""
-    told = estimates.advice(config, outputs)
-    return f"{told} A little less: {smaller(config)}" if told.startswith(remedies.NO_SETTING) else told
-
-
-def smaller(config: RunConfig) -> str:
-    """One concrete setting that needs less memory than this configuration."""
-    ppo, sampling = config.ppo, config.sampling
-    if ppo.micro_batch_size > 1:
-        half = next(size for size in range(ppo.micro_batch_size // 2, 0, -1) if not ppo.minibatch_size % size)
-        return f"Set ppo.micro_batch_size to {half} (it is {ppo.micro_batch_size})."
-    if sampling.max_new_tokens > 8:
-        return f"Set sampling.max_new_tokens to {sampling.max_new_tokens // 2} (it is {sampling.max_new_tokens})."
-    return "Choose a smaller model."
 
 
 if __name__ == "__main__":

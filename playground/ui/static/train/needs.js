@@ -8,15 +8,13 @@ import { effect } from "../core/signals.js";
 const VERDICTS = { fits: ["\u2713", "Fits", "good"], tight: ["\u25B2", "Tight", "tight"],
   "does not fit": ["\u2715", "Does not fit", "bad"] };
 const WORDS = { policy: "Policy", value: "Value head", reference: "Reference", reward: "Reward model",
-  rollout: "Rollout",
-  "kept for reuse": "Kept for reuse" };
+  rollout: "Rollout" };
 const HELP = {
   policy: "The model that is trained: its weights, and what training keeps beside them",
   value: "What estimates the return of each token",
   reference: "What the KL is measured from; with LoRA the same weights with the adapter switched off",
   reward: "Learned rewards",
   rollout: "The completions of a batch while they are written",
-  "kept for reuse": "Freed pieces of memory that the process keeps",
   libraries: "Python, PyTorch and the other packages themselves",
 };
 
@@ -87,8 +85,8 @@ function summaryOf({ verdict, seconds, total_gb: total, measured, device }) {
   const [icon, word, tone] = VERDICTS[verdict];
   return el("summary",
     el("strong", { class: `verdict ${tone}` }, el("span", { "aria-hidden": "true" }, `${icon} `), word),
-    ` ${gigabytes(total)}${measured ? " (measured)" : ""} of ${gigabytes(device.free_gb)} free, `,
-    timeRange(...seconds));
+    ` ${gigabytes(total)}${measured ? " (measured)" : ""} of ${gigabytes(device.free_gb)} free`,
+    seconds ? `, ${timeRange(...seconds)}` : "");
 }
 
 function downloadOf(download) {
@@ -109,7 +107,7 @@ function bars(needs) {
     + `the fullest moment (${needs.larger.fullest_moment}).`;
   return [el("dl.needs-bars", head, rows.map((row) => {
     const kinds = Object.entries(row.kinds_gb).map(([kind, size]) => `${kind} ${gigabytes(size)}`).join(", ");
-    const fill = el("span", { class: `needs-fill ${row.role.split(" ")[0]}`,
+    const fill = el("span", { class: `needs-fill ${row.role}`,
       style: `width: ${most ? Math.max(0.5, (100 * row.total_gb) / most) : 0}%` });
     const word = WORDS[row.role] ?? "Libraries";
     return [el("dt", word, " ", helpOf(word, HELP[row.role])),
@@ -125,18 +123,18 @@ function sizeOf(size) {
 }
 
 function facts(needs) {
-  const [shortest, longest] = needs.seconds_per_update;
+  const time = needs.seconds_per_update
+    ? `An update takes ${timeRange(...needs.seconds_per_update)}, as your last runs of this model took.`
+    : "How long it takes is known once a run of this model has been made here, or a trial update.";
   return [
     el("p", `${gigabytes(needs.total_gb)} at the fullest moment (${needs.fullest_moment}); ${needs.device.label} `
       + `(${needs.device.name}) has ` +
       `${gigabytes(needs.device.free_gb)} free of ${gigabytes(needs.device.total_gb)}.`),
     ...(needs.places.length > 1 ? [el("p", `${needs.places.length} processes compute it, on `
       + `${[...new Set(needs.places)].join(", ")}: each of them holds what the bars show.`)] : []),
-    el("p.muted", `An update takes ${timeRange(shortest, longest)}`
-      + `${needs.as_last_runs ? ", as your last runs of this model took" : ""}. Reckoned for prompts of up to `
-      + `${needs.prompt_tokens} and completions of up to ${needs.completion_tokens} tokens. `
-      + (needs.measured ? "The memory is what a trial update held; the bars are reckoned."
-        : `The memory may be off by a quarter${needs.as_last_runs ? "" : ", the time by more"}.`)),
+    el("p.muted", `${time} Reckoned for prompts of up to ${needs.prompt_tokens} and completions of up to `
+      + `${needs.completion_tokens} tokens. ${needs.measured ? "The memory is what a trial update held; the bars are "
+        + "reckoned." : "The memory may be off by a quarter."}`),
   ];
 }
 

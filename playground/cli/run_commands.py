@@ -10,7 +10,7 @@ import typer
 
 from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
-from playground.cli.terminal import plain
+from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
 from playground.errors import InvalidConfig
 from playground.insight.diagnosis import diagnose as lamps_of
@@ -55,7 +55,7 @@ def stop(
     deadline = time.monotonic() + timeout
     while not status.ended:
         if time.monotonic() > deadline:
-            printing.complain(
+            complain(
                 f"{run.id} has not stopped within {timeout:g} s. It was asked to and may still do so; "
                 f"`stop --now` ends it by force. Its log is {run.log_path}."
             )
@@ -112,7 +112,7 @@ def rename(
     run = find_run(run_dir, outputs)
     old = run.label()
     label = run.write_label(old.name if name is None else name, old.note if note is None else note)
-    print(f"{run.id} is called {plain(run.title(run.config()))}.{plain(f' Note: {label.note}') if label.note else ''}")
+    say(f"{run.id} is called {run.title(run.config())}.{f' Note: {label.note}' if label.note else ''}")
 
 
 def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
@@ -135,7 +135,7 @@ def show(
     if frontier:
         with contextlib.closing(ModelService(run.path.parent)) as service:
             for found in frontier_samples.draw(run, service):
-                printing.complain(f"{found['phase']}: {found['done']} of {found['of']}")
+                complain(f"{found['phase']}: {found['done']} of {found['of']}")
     printing.print_run(run, as_json=json)
 
 
@@ -153,7 +153,7 @@ def diagnose(
     run = find_run(run_dir, outputs)
     found = lamps_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds(set_ or [])))
     if json:
-        printing.print_json([lamp.as_data() for lamp in found])
+        print_json([lamp.as_data() for lamp in found])
         return
     lit = [lamp for lamp in found if lamp.state in ("red", "amber")]
     for lamp in found if everything else lit:
@@ -171,21 +171,18 @@ def thresholds(given: list[str]) -> Thresholds:
         return Thresholds.of({name: value for name, _, value in (item.partition("=") for item in given)})
     except InvalidConfig as error:
         for problem in error.problems:
-            printing.complain(f"--set {problem.field}: {problem.message}")
+            complain(f"--set {problem.field}: {problem.message}")
         raise typer.Exit(CANNOT) from None
 
 
 def _print(lamp: Lamp) -> None:
-    print(plain(f"{SIGNS[lamp.state]} {lamp.label} ({lamp.name}, {lamp.state})"))
-    told = {
-        "rule": lamp.rule, "seen": lamp.evidence, "updates": _listed(lamp.updates), "cause": lamp.cause,
+    say(f"{SIGNS[lamp.state]} {lamp.label} ({lamp.name}, {lamp.state})")
+    updates = ", ".join(map(str, lamp.updates[-MOST_UPDATES:]))
+    facts = {
+        "rule": lamp.rule,
+        "seen": lamp.evidence,
+        "updates": f"... {updates}" if len(lamp.updates) > MOST_UPDATES else updates,
+        "cause": lamp.cause,
         "try": "; or ".join(remedy.words for remedy in lamp.remedies),
-    }  # fmt: skip
-    for name, text in told.items():
-        if text:
-            print(plain(f"   {name}: {text}"))
-
-
-def _listed(updates: list[int]) -> str:
-    shown = [str(update) for update in updates[-MOST_UPDATES:]]
-    return ("... " if len(updates) > MOST_UPDATES else "") + ", ".join(shown)
+    }
+    say(*(f"   {name}: {text}" for name, text in facts.items() if text))
